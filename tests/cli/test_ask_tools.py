@@ -71,7 +71,7 @@ def test_a_function_and_an_api_decide_together(
         code = run([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert code == 0, told
-    assert told["answer"] == "Ghent" and told["evidence"]["unsupported"] == []
+    assert told["answer"] == "Ghent" and told["evidence"]["objections"] == []
     assert "What it costs to bring tons" in said[0] and "GET /plants/{id}" in said[0] and "keyBearer" not in said[0]
     assert KEY not in (folder / "run.jsonl").read_text() and KEY not in "".join(said)
 

@@ -24,7 +24,8 @@ def test_the_recorded_run_replans_decides_and_one_figure_is_caught(shop: Path) -
     result = show.recorded_run(shop)
     assert result.answer == "Tamsin & Co"
     assert len(result.decision.replans) == 1
-    assert result.evidence.unsupported == (UNSUPPORTED,)
+    (objection,) = result.evidence.objections
+    assert objection.text == f"You wrote {UNSUPPORTED} EUR; no row that you cite says so."
     assert {"143,627.33", "10,317.30", "151,728.80", "19.9"} <= {
         figure.text.strip(" %") for figure in result.evidence.figures if figure.support
     }
@@ -80,7 +81,7 @@ def test_the_command_shows_it_all_and_writes_the_page_beside_what_is_there(
     (tmp_path / "decision.html").write_text("mine")
     assert run(["demo", "--folder", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    parts = ("1. A recorded run", "Replan after step 1", "Unsupported figures", "2. The same question", "ruled out by",
+    parts = ("1. A recorded run", "Replan after step 1", "Objection: You wrote 4,200", "2. The same question", "ruled out by",
              "decision-2.html", "Your turn")  # fmt: skip
     assert [part for part in parts if part not in out] == []
     assert (tmp_path / "decision.html").read_text() == "mine"

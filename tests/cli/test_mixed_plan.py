@@ -113,7 +113,7 @@ def test_each_node_asks_its_own_source_and_a_row_of_the_graph_is_evidence_in_any
         ]
         assert run([*words, "--lm", f"m@{url}", "--trace", "run.jsonl", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["answer"], told["evidence"]["unsupported"]) == ("0.002643", [])
+    assert (told["answer"], told["evidence"]["objections"]) == ("0.002643", [])
     nodes = answered(Path("run.jsonl"))
     assert [(id, nodes[id].answer, nodes[id].attribution) for id in sorted(nodes)] == [
         ("Q1.1", "oak", "attributed"), ("Q2.1", "Ghent", "attributed"), ("Q2.2", "700.5", "attributed"),

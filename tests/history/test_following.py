@@ -41,7 +41,7 @@ def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
     for part in ("# Rules\nRent decides.", "Question: Which site is cheapest?", "Decision: elm", QUERY,
                  "[o1.r1] | elm | 400", f"# Question\n{FOLLOW}"):  # fmt: skip
         assert part in first
-    assert (told["answer"], told["evidence"]["ids"], told["evidence"]["unsupported"]) == ("oak", ["o1.r2", "o2.r1"], [])
+    assert (told["answer"], told["evidence"]["ids"], told["evidence"]["objections"]) == ("oak", ["o1.r2", "o2.r1"], [])
     assert [record["fields"]["name"] for record in told["evidence"]["records"]] == ["oak", "oak"]
     assert (History().read(2).before, len(local_lm.prompts)) == (1, 2)
     story = decisor("show", "2").stdout

@@ -77,7 +77,7 @@ async def test_each_technique_decides_ten_released_questions(
                     for how in TECHNIQUES:
                         decision = await decide(how, case, lm, Toolbox([tool]))
                         decisions += 1
-                        if decision.answer != case.gold or not decision.evidence.ids or decision.evidence.unsupported:
+                        if decision.answer != case.gold or not decision.evidence.ids or decision.evidence.objections:
                             wrong.append((how, case.id, case.gold, decision))
         await lm.close()
     assert not wrong

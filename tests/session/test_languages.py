@@ -75,7 +75,7 @@ def test_a_question_in_another_language_is_decided_with_its_evidence(sites: Path
     assert len(bodies) == 2, "no reply had to be asked for again"
     assert result.answer == "Köln"
     assert result.evidence.ids == ("o1.r1", "o1.r2")
-    assert result.evidence.unsupported == (), "the figures are those of the records"
+    assert result.evidence.objections == (), "the figures are those of the records"
 
 
 @pytest.mark.parametrize("language", ["German", "French", "Chinese"])
@@ -83,7 +83,7 @@ def test_a_figure_that_no_record_shows_is_noticed_in_any_language(sites: Path, l
     replies, question, _ = LANGUAGES[language]
     wrong = [text.replace("234,5 ", "834,5 ").replace("１２３４.５", "１８３４.５") for text in replies]
     result, _ = answered(sites, wrong, question)
-    assert len(result.evidence.unsupported) == 1
+    assert len(result.evidence.objections) == 1
 
 
 def test_the_command_takes_and_shows_any_language(sites: Path, tmp_path: Path, capsys: Any) -> None:

@@ -51,7 +51,7 @@ def about_offices(folder: Path) -> decisor.Result:
 @pytest.mark.slow
 def test_what_ifs_are_cited_and_do_not_take_the_place_of_the_ranking(tmp_path: Path) -> None:
     result = about_offices(tmp_path)
-    assert result.evidence.ids == ("o1.r1", "o6.r1") and not result.evidence.unsupported
+    assert result.evidence.ids == ("o1.r1", "o6.r1") and not result.evidence.objections
     assert result.records[1].fields["effect"] == 100.0
     assert result.ranking is not None and result.ranking.options[0].name == "east"
     assert not any("departs" in reason for reason in result.decision.reasons)

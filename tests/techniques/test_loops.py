@@ -12,14 +12,15 @@ from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.single_rag import SingleRAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, Plan, PlanChange
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, Plan, PlanChange, UnreadableReply
 from decisor.types import Decision, Question
 from techniques.table import TableTool
 
 LONGEST = Question("Which river is the longest?")
 LOOK = "Thought: look\nAction: sql\nAction input: select name, km from river order by km"
 PLAN = "Plan: [Step 1: read the lengths, Step 2: compare]\nCurrent step: Step 1\n" + LOOK
-ANSWER = "Final answer: bel\nBecause: it is 340.3 km long [o1.r2], aune only 99 km."
+ANSWER = "Final answer: bel\nBecause: it is 340.3 km long [o1.r2], aune only 120.5 km."
+LIE = ANSWER.replace("120.5", "99")
 
 
 @pytest.fixture
@@ -38,14 +39,15 @@ async def ask(
 
 
 async def test_a_decision_names_the_candidate_and_marks_the_figure_that_nothing_supports(box: Toolbox) -> None:
-    decision, seen, run = await ask(PlanRAG(), [PLAN, ANSWER], box)
+    decision, seen, run = await ask(PlanRAG(), [PLAN, LIE, LIE], box)
     assert (decision.answer, decision.stopped) == ("bel", "answered")
     assert decision.evidence.ids == ("o1.r2",)
-    assert decision.evidence.unsupported == ("99",)
+    assert [one.text for one in decision.evidence.objections] == ["You wrote 99 km for aune; row o1.r1 says 120.5 (km)."]
+    assert "row o1.r1 says 120.5 (km). Correct it, or keep it and say what it rests on." in seen[2]
     assert decision.plan == ("read the lengths", "compare")
     assert "[o1.r2] | bel | 340.25" in seen[1]
     assert [type(entry.event) for entry in run.trace.entries] == [
-        LMCall, Plan, ActionStart, ActionResult, LMCall, Conclusion,
+        LMCall, Plan, ActionStart, ActionResult, LMCall, UnreadableReply, LMCall, Conclusion,
     ]  # fmt: skip
 
 

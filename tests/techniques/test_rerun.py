@@ -193,7 +193,7 @@ async def test_an_edited_observation_stands_in_the_place_of_what_came_back(tmp_p
     edit = Edit("2", observation="The river cer has 900 km.")
     found, _ = await again(read_trace(path), [edit], server, [])
     assert found.after.answer == "cer"
-    assert found.after.evidence.unsupported == ()
+    assert found.after.evidence.objections == ()
     assert "The river cer has 900 km." in server.sent[0][-1].content
 
 

@@ -129,7 +129,8 @@ def grounds_of(decision: Decision, behind: Sequence[Step], ranking: Sequence[Ste
     queries = tuple(replace(query_of(step, decision.evidence.ids), ranks=step in ranking) for step in behind)
     there = {row.id for query in queries for row in query.rows}
     missing = tuple(name for name in decision.evidence.ids if name not in there)
-    return Grounds(queries, decision.evidence.figures, decision.evidence.pitfalls, missing)
+    evidence = decision.evidence
+    return Grounds(queries, evidence.figures, evidence.pitfalls, missing, evidence.objections)
 
 
 def query_of(step: Step, cited: Sequence[str]) -> Query:

@@ -13,7 +13,7 @@ from typing import Literal
 from decisor.history.past_run import Approval
 from decisor.trace.events import MeaningChoice
 from decisor.trace.provenance import DataSource, UsedFile
-from decisor.types import Figure, Pitfall, Ranking, Replan, RuleTest, Usage
+from decisor.types import Figure, Objection, Pitfall, Ranking, Replan, RuleTest, Usage
 
 FORMAT: Literal["decisor decision record 1"] = "decisor decision record 1"
 
@@ -89,12 +89,13 @@ class Query:
 @dataclass(frozen=True, slots=True)
 class Grounds:
     """What the decision rests on: queries with their rows, the figures of the answer with what supports each, what the
-    queries may have got wrong, and ids that are cited and nowhere to be seen."""
+    queries may have got wrong, ids that are cited and nowhere to be seen, and claims that do not stand on the rows."""
 
     queries: tuple[Query, ...] = ()
     figures: tuple[Figure, ...] = ()
     pitfalls: tuple[Pitfall, ...] = ()
     missing: tuple[str, ...] = ()
+    objections: tuple[Objection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

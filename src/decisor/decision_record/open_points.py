@@ -133,8 +133,8 @@ def of_trials(ranking: Ranking) -> Iterator[OpenPoint]:
 
 def of_evidence(content: Content) -> Iterator[OpenPoint]:
     evidence = content.evidence
-    if unsupported := [one.text for one in evidence.figures if not one.support]:
-        yield OpenPoint(f"No record supports: {', '.join(unsupported[:MOST])}.", "A query that brings them.")
+    for one in evidence.objections[:MOST]:
+        yield OpenPoint(one.text, "An answer whose claims stand on its rows.")
     if evidence.missing:
         yield OpenPoint(f"Cited, but not among what was brought: {', '.join(evidence.missing[:MOST])}.",
                         "Ask again.")  # fmt: skip

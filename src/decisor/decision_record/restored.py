@@ -29,8 +29,9 @@ def question_of(content: Content) -> Question:
 def decision_of(content: Content) -> Decision:
     decision, grounds = content.decision, content.evidence
     ids = tuple(row.id for query in grounds.queries for row in query.rows)
+    evidence = Evidence((*ids, *grounds.missing), grounds.figures, grounds.pitfalls, grounds.objections)
     return Decision(
-        decision.answer, Evidence((*ids, *grounds.missing), grounds.figures, grounds.pitfalls), content.alternatives,
+        decision.answer, evidence, content.alternatives,
         decision.plan, decision.replans, decision.reasons, decision.stopped, content.assumptions, decision.runner_up,
     )  # fmt: skip
 

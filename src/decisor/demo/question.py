@@ -42,6 +42,17 @@ SELECT s.name, round(t.profit, 2) AS profit_today,
 FROM line AS l JOIN other AS x ON x.supplier = l.supplier AND x.product = l.product
 JOIN supplier AS s ON s.id = l.supplier CROSS JOIN today AS t
 GROUP BY s.name, t.profit ORDER BY profit_without DESC"""
+ANSWER = f"""\
+Re-plan: N
+Current step: Step 2
+Thought: Norrik is first, and the only one with one of its products, so it has to stay. The next is allowed.
+Final answer: Tamsin & Co
+Because: Without Tamsin & Co the year's profit grows from 133,310.03 to 143,627.33 EUR [o2.r2], 10,317.30 more, and no \
+product is lost [o2.r2]. Without Norrik it would be 151,728.80 EUR, but 1 product would have no supplier [o2.r1]. \
+Veltra has the most returns, 19.9 % [o1.r1], of which 68 are the carrier's; dropping it would cost us profit [o2.r5]. \
+Fewer parcels will save another {UNSUPPORTED} EUR.
+Runner-up: Arlo Works, 135,440.84 EUR [o2.r3]
+Assumptions: the other suppliers can deliver as much as is bought"""
 REPLIES = (
     f"""\
 Plan: [Step 1: find the supplier whose goods come back most often, Step 2: see what its returns cost us, \
@@ -60,15 +71,7 @@ Thought: One query can compute this for all suppliers: take away what a supplier
 other one would bring for the same purchases.
 Action: sql
 Action input: {PROFITS}""",
-    f"""\
-Re-plan: N
-Current step: Step 2
-Thought: Norrik is first, and the only one with one of its products, so it has to stay. The next is allowed.
-Final answer: Tamsin & Co
-Because: Without Tamsin & Co the year's profit grows from 133,310.03 to 143,627.33 EUR [o2.r2], 10,317.30 more, and no \
-product is lost [o2.r2]. Without Norrik it would be 151,728.80 EUR, but 1 product would have no supplier [o2.r1]. \
-Veltra has the most returns, 19.9 % [o1.r1], of which 68 are the carrier's; dropping it would cost us profit [o2.r5]. \
-Fewer parcels will save another {UNSUPPORTED} EUR.
-Runner-up: Arlo Works, 135,440.84 EUR [o2.r3]
-Assumptions: the other suppliers can deliver as much as is bought""",
+    ANSWER,
+    ANSWER,
 )
+"""The last comes twice: the answer goes back with an objection, and the model keeps to it."""

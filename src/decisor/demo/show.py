@@ -74,8 +74,8 @@ def recorded_run(shop: Path, console: Console | None = None) -> Result:
         with LiveView(console) as view:
             result = ask(QUESTION, db=place, lm=lm, technique="plan_rag", settings=settings, on_event=view.hear)
         result.show(console)
-    if (figures := result.evidence.unsupported) != (UNSUPPORTED,):
-        raise SetupError(f"The recording is stale: {', '.join(figures)} is in no record of the shop.")
+    if [UNSUPPORTED in one.text for one in result.evidence.objections] != [True]:
+        raise SetupError(f"The recording is stale: {[one.text for one in result.evidence.objections]}")
     return result
 
 

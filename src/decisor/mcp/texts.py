@@ -40,8 +40,7 @@ def decision_text(result: Result) -> str:
         lines += ["", "Evidence (ids of records; cite them):", *show_records(result.records[:RECORDS])[0]]
         if more := len(result.records) - RECORDS:
             lines += [f"({more} more records)"] if more > 0 else []
-    if unsupported := decision.evidence.unsupported:
-        lines.append(f"Unsupported figures (no record shows them; do not repeat them): {', '.join(unsupported)}")
+    lines += [f"Objection (say it, or leave the claim out): {one.text}" for one in decision.evidence.objections]
     lines += [*doubts(decision), "", result.summary()]
     if result.number:
         lines.append(f"Run {result.number} (explain_run tells its steps and queries; a person sees it with: "

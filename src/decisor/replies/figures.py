@@ -15,18 +15,14 @@ from decisor.types import Figure, Record
 CITATION = re.compile(r"[\[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]")
 """Of records, such as [o2.r1], and of all records of an observation, such as [o2]."""
 COMPUTED = "computed: "
-MOST_OPERANDS = 40
-FEW_DIGITS = 3
-"""A figure with fewer digits that count is no calculation from numbers that the answer does not quote: too many fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A number that a calculation may start from. ``source``: its record; ``place``: its column there."""
+    """A number that a calculation may start from. ``source``: its record."""
 
     value: float
     source: str
-    place: str = ""
 
     def __str__(self) -> str:
         return f"{self.value:.7g} [{self.source}]"
@@ -57,11 +53,9 @@ def without_citations(text: str) -> str:
     return re.sub(r"(?<!\s)\s*" + CITATION.pattern, "", text).strip()
 
 
-def check_figures(
-    text: str, sources: Iterable[tuple[str, Sequence[float]]], cited: Sequence[Record] = ()
-) -> tuple[Figure, ...]:
+def check_figures(text: str, sources: Iterable[tuple[str, Sequence[float]]]) -> tuple[Figure, ...]:
     """Each number in ``text`` with the first source (its name, its numbers) that holds it, rounded as it is written, or
-    else with the calculation that gives it: from figures of the text that a source holds, or from those of ``cited``.
+    else with the calculation that gives it from two figures of the text that a source holds.
 
     >>> check_figures("It rises from 10.5 to 12.3, by 17.5 %, not 99.", [("o1.r1", [12.34, 10.5])])[2:]
     (Figure(text='17.5 %', support='computed: 12.34 [o1.r1] / 10.5 [o1.r1] - 1'), Figure(text='99', support=''))
@@ -71,14 +65,8 @@ def check_figures(
     supports = {figure: held_by(figure, numbers_by_source) for figure in texts}
     quoted = [operand for operand in supports.values() if operand is not None]
     written = written_out(CITATION.sub(" ", text), supports)
-    others = [Operand(value, one.id, place) for one in cited for place, value in numbers_of_fields(one)][:MOST_OPERANDS]
     return tuple(
-        Figure(
-            figure,
-            operand.source
-            if operand
-            else written.get(figure) or computed(figure, quoted, others) or parts(figure, numbers_by_source),
-        )
+        Figure(figure, operand.source if operand else written.get(figure) or computed(figure, quoted))
         for figure, operand in supports.items()
     )
 
@@ -114,39 +102,21 @@ def fits(number: float, reading: NumberMeaning) -> bool:
     return math.isfinite(number) and abs(abs(number) - abs(reading.value)) <= reading.room * (1 + 1e-9)
 
 
-def computed(figure: str, quoted: Sequence[Operand], others: Sequence[Operand]) -> str:
-    """The calculation that gives the figure; '' where there is none. Numbers that the answer does not quote count where
-    they stand in one record or one column, and enough digits must agree."""
+def computed(figure: str, quoted: Sequence[Operand]) -> str:
+    """The calculation that gives the figure; '' where there is none."""
     meanings = readings(figure)
-    percent = figure.endswith("%")
-    few = len(re.sub(r"\D", "", figure).strip("0")) < FEW_DIGITS
-    pairs = list(itertools.permutations(quoted, 2))
-    columns = [list(group) for group in by_place(others)]
-    if not few:
-        pairs += [(a, b) for a, b in itertools.permutations(others, 2) if a.source == b.source or a.place == b.place]
-    for a, b in pairs:
-        for value, formula in results(a, b, percent):
+    for a, b in itertools.permutations(quoted, 2):
+        for value, formula in results(a, b, figure.endswith("%")):
             if any(fits(value, one) for one in meanings):
                 return COMPUTED + formula
-    for group in (quoted, *columns):
-        total = math.fsum(one.value for one in group)
-        whole, mean = fits_any(total, meanings), fits_any(total / len(group), meanings) if group else False
-        if len(group) > 2 and (whole or mean) and not (few and group is not quoted):
-            terms = ", ".join([*map(str, group[:5]), *(["..."] if len(group) > 5 else [])])
-            return f"{COMPUTED}{'sum' if whole else 'mean'} of {terms}"
+    total = math.fsum(one.value for one in quoted)
+    if len(quoted) > 2 and fits_any(total, meanings):
+        return f"{COMPUTED}sum of {', '.join([*map(str, quoted[:5]), *(['...'] if len(quoted) > 5 else [])])}"
     return ""
 
 
 def fits_any(number: float, meanings: Iterable[NumberMeaning]) -> bool:
     return any(fits(number, one) for one in meanings)
-
-
-def by_place(operands: Iterable[Operand]) -> Iterator[list[Operand]]:
-    """Those of one column together."""
-    places: dict[str, list[Operand]] = {}
-    for one in operands:
-        places.setdefault(one.place, []).append(one)
-    yield from places.values()
 
 
 def results(a: Operand, b: Operand, percent: bool) -> Iterator[tuple[float, str]]:
@@ -164,14 +134,6 @@ def results(a: Operand, b: Operand, percent: bool) -> Iterator[tuple[float, str]
     yield a.value + b.value, f"{a} + {b}"
     yield a.value * b.value, f"{a} * {b}"
     yield a.value * b.value / 100, f"{a} * {b} / 100"
-
-
-def parts(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> str:
-    """Of what was taken for one number and is several ("buildings 12 345"), the sources of all."""
-    pieces = re.split(r"[ ,]", figure)
-    operands = [held_by(piece, sources) for piece in pieces if piece[-1:].isdigit()]
-    together = len(pieces) == len(operands) > 1 and all(operands)
-    return ", ".join(dict.fromkeys(one.source for one in operands if one)) if together else ""
 
 
 def numbers_of(record: Record) -> list[float]:

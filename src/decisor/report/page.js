@@ -182,7 +182,7 @@
       made.append(el("div", "what", el("span", "", "Evidence"), ...chips));
     }
     for (const text of item.doubts ?? []) made.append(el("p", "error", text));
-    if (item.unsupported.length) made.append(el("p", "error", `Figures that no record supports: ${item.unsupported.join(", ")}`));
+    for (const text of item.objections) made.append(el("p", "error", text));
     if (item.ranking.length) {
       const cells = item.ranking.flatMap(([name, outcome, tie]) => [el("span", tie ? "tie" : "", name), el("span", "n", typeof outcome === "number" ? num(outcome, 6) : String(outcome))]);
       made.append(fold(`Ranking: ${item.measure}`, el("div", "rank", ...cells)));

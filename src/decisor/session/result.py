@@ -224,7 +224,7 @@ class Result:
                 "evidence": {
                     "ids": decision.evidence.ids,
                     "figures": decision.evidence.figures,
-                    "unsupported": decision.evidence.unsupported,
+                    "objections": decision.evidence.objections,
                     "pitfalls": decision.evidence.pitfalls,
                     "records": self.records,
                 },

@@ -149,7 +149,7 @@ def bar_of(share: float) -> str:
 
 
 def show_evidence(decision: Decision, records: Sequence[Record], console: Console) -> None:
-    if not records and not decision.evidence.figures:
+    if not records and not decision.evidence.figures and not decision.evidence.objections:
         return
     console.print()
     console.print(Text("Evidence", style="bold"))
@@ -163,9 +163,10 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
             console.print(
                 Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, width, decision))
             )
-    if unsupported := decision.evidence.unsupported:
-        names = ", ".join(one_line(text, 40) for text in unsupported)
-        console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))
+    for one in decision.evidence.objections:
+        console.print(
+            Padding(Text(f"Objection: {one_line(one.text, 500)}", style="bold red"), (0, 0, 0, 2), expand=False)
+        )
     for line in doubts(decision):
         console.print(Padding(Text(line, style="yellow"), (0, 0, 0, 2), expand=False))
 

@@ -198,7 +198,7 @@ class Teller:
             "stopped": decision.stopped,
             "reasons": self.lines((*decision.reasons, *beside(decision))),
             "evidence": list(decision.evidence.ids)[:200],
-            "unsupported": [self.cell(text) for text in decision.evidence.unsupported][:40],
+            "objections": self.lines(one.text for one in decision.evidence.objections),
             "doubts": self.lines(doubts(decision)),
             "ranking": [[self.cell(option.name), option.outcome, option.name in ties] for option in options],
             "measure": self.cut(ranking.measure if ranking else ""),

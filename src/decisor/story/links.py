@@ -56,8 +56,7 @@ def anchors_of(decision: Decision, records: Sequence[Record], entries: frozenset
 
 
 def linked(text: str, anchors: Anchors) -> Html:
-    """A text of the decision: citations lead to their record, figures to their cell; those without support are
-    marked."""
+    """A text of the decision: citations lead to their record, figures to their cell."""
     parts: list[Html | str] = []
     end = 0
     for match in pieces(anchors.figures).finditer(text):
@@ -69,7 +68,7 @@ def linked(text: str, anchors: Anchors) -> Html:
 
 def pieces(figures: Sequence[Figure]) -> re.Pattern[str]:
     """Citations, and the figures as they are written, the longest first. Latin letters beside one make it a word."""
-    texts = sorted({one.text for one in figures if one.text}, key=len, reverse=True)
+    texts = sorted({one.text for one in figures if one.text and one.support}, key=len, reverse=True)
     ends = [rf"(?<![0-9A-Za-z_.,]){re.escape(text)}(?![0-9A-Za-z_]|[.,]\d)" for text in texts]
     return re.compile("|".join([re.sub(r"\((?!\?)", "(?:", CITATION.pattern), *ends]))
 
@@ -83,8 +82,6 @@ def citation(text: str, anchors: Anchors) -> Html:
 
 def figure(text: str, anchors: Anchors) -> Html:
     support = next((one.support for one in anchors.figures if one.text == text), "")
-    if not support:
-        return tag("mark", text, cls="unsupported", title="No record supports this figure.")
     title = support.removeprefix(COMPUTED) if support.startswith(COMPUTED) else f"from {support}"
     cells = anchors.cells.get(text, ())
     if not cells:

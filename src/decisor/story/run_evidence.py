@@ -57,18 +57,13 @@ def is_number(value: Value) -> bool:
 
 
 def figures_html(anchors: Anchors) -> Html | None:
-    """Those that are computed, and those that nothing supports."""
-    rows = []
-    for one in anchors.figures:
-        if one.support.startswith(COMPUTED):
-            rows.append((one.text, "figure", with_links(one.support.removeprefix(COMPUTED), anchors)))
-        elif not one.support:
-            rows.append((one.text, "unsupported", join("no record supports it")))
-    if not rows:
-        return None
-    lines = (tag("div", tag("dt", tag("mark" if kind == "unsupported" else "span", text, cls=kind)), tag("dd", why))
-             for text, kind, why in rows)  # fmt: skip
-    return tag("dl", *lines, cls="figures")
+    """Those that are computed."""
+    rows = [
+        (one.text, one.support.removeprefix(COMPUTED)) for one in anchors.figures if one.support.startswith(COMPUTED)
+    ]
+    lines = (tag("div", tag("dt", tag("span", text, cls="figure")), tag("dd", with_links(formula, anchors)))
+             for text, formula in rows)  # fmt: skip
+    return tag("dl", *lines, cls="figures") if rows else None
 
 
 def with_links(formula: str, anchors: Anchors) -> Html:

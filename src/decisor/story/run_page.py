@@ -127,7 +127,6 @@ def question_html(question: Question) -> Iterator[Html]:
 
 def decision_html(decision: Decision, anchors: Anchors) -> Html:
     why = ended(decision)
-    unsupported = ", ".join(decision.evidence.unsupported)
     return tag(
         "div",
         tag("div", "Decision", cls="head"),
@@ -135,7 +134,7 @@ def decision_html(decision: Decision, anchors: Anchors) -> Html:
         tag("p", why, cls="cut") if why else None,
         *(tag("p", linked(text, anchors)) for text in decision.reasons),
         *(tag("p", linked(text, anchors), cls="beside") for text in beside(decision)),
-        tag("p", f"Figures that no record supports: {unsupported}", cls="failed") if unsupported else None,
+        *(tag("p", linked(one.text, anchors), cls="failed objection") for one in decision.evidence.objections),
         *(tag("p", linked(text, anchors), cls="failed") for text in doubts(decision)),
         cls="box decision",
     )

@@ -37,7 +37,7 @@ function decides(item) {
   return [head("Decision", item.stopped === "answered" ? "" : plain(item.stopped)), el("p.answer", {}, item.answer || "None"),
     item.reasons.map((reason) => words(reason)), item.evidence.length ? el("p.soft", {}, `Evidence: ${item.evidence.join(", ")}`) : null,
     (item.doubts ?? []).map((text) => words(text, "p.fault")),
-    item.unsupported.length ? words(`No record supports: ${item.unsupported.join(", ")}`, "p.fault") : null];
+    item.objections.map((text) => words(text, "p.fault"))];
 }
 
 const table = ({ columns, numeric, rows }) => el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Rows" }, el("table", {},

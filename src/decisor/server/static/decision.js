@@ -17,13 +17,13 @@ export function decision(result, cells) {
     result.reasons.map((text) => el("p", {}, links.text(text))),
     result.runner_up ? el("p.beside", {}, el("b", {}, "Runner-up "), links.text(result.runner_up)) : null,
     result.assumptions.length ? el("div.beside", {}, el("b", {}, "Assumptions"), el("ul", {}, result.assumptions.map((text) => el("li", {}, links.text(text))))) : null,
-    result.evidence.unsupported.length ? el("p.fault", {}, `No record supports: ${result.evidence.unsupported.join(", ")}`) : null);
+    result.evidence.objections.map((one) => el("p.fault.objection", {}, links.text(one.text))));
 }
 
 class Links {
   constructor(evidence, cells) {
     this.records = new Set(evidence.records.map((one) => one.id));
-    this.figures = new Map(evidence.figures.map((one) => [one.text, one.support]));
+    this.figures = new Map(evidence.figures.filter((one) => one.support).map((one) => [one.text, one.support]));
     this.cells = cells;
     this.texts = [...this.figures.keys()].filter(Boolean).sort((a, b) => b.length - a.length);
   }
@@ -54,7 +54,6 @@ class Links {
 
   figure(text) {
     const support = this.figures.get(text);
-    if (!support) return el("mark.unsupported", { title: "No record supports this figure." }, text);
     const place = this.cells[text]?.[0], title = support.replace(/^computed: /, "");
     return place ? el("a.figure", { href: `#c-${place.record}-${place.column}`, title }, text) : el("span.figure", { title }, text);
   }

@@ -36,7 +36,7 @@ def conclusion(
     sources += [(one.node, list(numbers_in(one.answer))) for one in answers]
     sources.append(("question", list(numbers_in(str(question)))))
     ids = tuple(dict.fromkeys(id for one in answers for id in (one.document, *one.also) if id))
-    evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources, records),
+    evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources),
                         objections=objections_to(question, answers, name, because))  # fmt: skip
     if any(one.status == "budget" for one in answers) and stopped == "answered":
         stopped = "budget"
@@ -55,7 +55,11 @@ def objections_to(question: Question, answers: Sequence[NodeAnswer], name: str, 
     """What of the answer neither the documents nor the answers of the nodes say."""
     records = {record.id: record for one in answers for record in one.documents}
     known = "\n".join(f"{one.question} {one.answer}" for one in answers)
-    return find_objections(Claims(name, because, "", tuple(records)), records, str(question), known=known) if records else ()
+    return (
+        find_objections(Claims(name, because, "", tuple(records)), records, str(question), known=known)
+        if records
+        else ()
+    )
 
 
 def reason_of(one: NodeAnswer) -> str:

@@ -91,8 +91,7 @@ class Trajectory:
         shown_records, text = self.shown_records(), f"{answer}\n{because}\n{runner_up}"
         ids = tuple(name for name in citations(text, shown_records) if name in shown_records)
         name = without_citations(answer).strip(LEFT_OUT)
-        cited = [shown_records[id] for id in ids]
-        figures = check_figures(f"{name}\n{because}\n{runner_up}", self.figures(shown_records, ids), cited)
+        figures = check_figures(f"{name}\n{because}\n{runner_up}", self.figures(shown_records, ids))
         fullest_one = fullest([step.observation for step in self.steps])
         claims = Claims(name, because, runner_up, citations(f"{answer}\n{because}", shown_records))
         objections = find_objections(claims, shown_records, str(self.question), fullest_one, self.known())
@@ -112,7 +111,10 @@ class Trajectory:
     def known(self) -> str:
         """What the model was told beside records, and the queries that it wrote."""
         earlier = self.question.earlier
-        texts = [f"{step.action.input}\n{step.observation.note}" for step in (*(earlier.steps if earlier else ()), *self.steps)]
+        texts = [
+            f"{step.action.input}\n{step.observation.note}"
+            for step in (*(earlier.steps if earlier else ()), *self.steps)
+        ]
         return "\n".join([*(earlier.before if earlier else ()), *texts])
 
     def figures(self, shown_records: Mapping[str, Record], cited: Sequence[str]) -> Iterator[tuple[str, list[float]]]:

@@ -16,7 +16,20 @@ from decisor.types import Record, Value
 IDS = {"id", "ids", "key", "code", "uuid", "guid", "phone", "fax", "zip", "postal"}
 """A column whose name ends so holds keys: never quoted as an amount, never calculated with."""
 PARTS = {"share", "ratio", "fraction", "proportion", "probability", "quotient", "index", "factor"}
-AMOUNTS = {"price", "cost", "costs", "revenue", "sales", "turnover", "profit", "rent", "salary", "wage", "fee", "budget"}
+AMOUNTS = {
+    "price",
+    "cost",
+    "costs",
+    "revenue",
+    "sales",
+    "turnover",
+    "profit",
+    "rent",
+    "salary",
+    "wage",
+    "fee",
+    "budget",
+}
 COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
 MOST_LETTERS = 60
 
@@ -179,7 +192,9 @@ class Ground:
             if len(parts) > 1:
                 for part in {parts[0], parts[-1]} & words:
                     owners.setdefault(part, set()).add(name)
-        return [(part, next(iter(names))) for part, names in owners.items() if len(names) == 1 and part not in self.names]
+        return [
+            (part, next(iter(names))) for part, names in owners.items() if len(names) == 1 and part not in self.names
+        ]
 
     def label(self, id: str) -> str:
         """
@@ -194,7 +209,9 @@ def table_of(id: str) -> str:
 
 
 def are_names(values: Sequence[str]) -> bool:
-    if sum(map(len, values)) > MOST_LETTERS * len(values) or not all(re.search(r"[^\W\d_]", value) for value in values[:5]):
+    if sum(map(len, values)) > MOST_LETTERS * len(values) or not all(
+        re.search(r"[^\W\d_]", value) for value in values[:5]
+    ):
         return False
     return not any(True for value in values[:3] for _ in periods(value))
 

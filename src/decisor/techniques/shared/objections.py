@@ -37,8 +37,12 @@ BREAK = re.compile(
     r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
     r"|\n+|;\s+"
 )
-ABOUT = re.compile(r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I)
-BOUND = re.compile(r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I)
+ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I
+)
+BOUND = re.compile(
+    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I
+)
 LABELLED = re.compile(
     r"(?:\b(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
     r"|tier|phase|version|id|code|key)|#)\s*$", re.I,
@@ -75,8 +79,13 @@ GAP = re.compile(
     rf"\b(?:{UP}|{DOWN}|differ\w*|gap|lead\w*|ahead|behind|margin|than|by|saves?|saving|beats?|off|abstand|mehr|weniger|left|net"
     r"|change\w*|growth|rise|drop|fall|increase|decrease|from)\b", re.I,
 )  # fmt: skip
-RATIO = re.compile(r"\b(?:times|factor|twice|half|double|ratio|fold|per|each|every|an?|as (?:much|many))\b|×|\d\s?x\b", re.I)
-OTHERS = re.compile(r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b", re.I)
+RATIO = re.compile(
+    r"\b(?:times|factor|twice|half|double|ratio|fold|per|each|every|an?|as (?:much|many))\b|×|\d\s?x\b", re.I
+)
+OTHERS = re.compile(
+    r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,11 @@ class Claims:
 
 
 def find_objections(
-    claims: Claims, records: Mapping[str, Record], question: str = "", ranked: Observation | None = None, known: str = ""
+    claims: Claims,
+    records: Mapping[str, Record],
+    question: str = "",
+    ranked: Observation | None = None,
+    known: str = "",
 ) -> tuple[Objection, ...]:
     """Check a final answer against the records that were shown.
 
@@ -218,7 +231,7 @@ class Check:
         best = self.options[0].lower() if self.options else ""
         if best and best not in self.claims.because.lower() and (text := departure(answer, self.ranked)):
             yield Objection("ranking", text)
-        if len(answer) >= LEAST and (places := uncited(answer, self.claims.cited, ground.records)):
+        if len(answer) >= (LEAST if self.has_texts else 1) and (places := uncited(answer, self.claims.cited, ground.records)):
             yield Objection("row", UNCITED.format(name=answer, id=places[0]))
             return
         words = re.findall(r"[^\W\d_]{3,}", answer)
@@ -285,16 +298,19 @@ class Check:
             yield lambda figure: rows
             return
 
+        own = self.subject.ids if self.subject else frozenset()
+        last = memory[-1].ids if memory else frozenset()
+
         def before(figure: Quantity) -> frozenset[str]:
-            return rows_before(names, figure.start) or rows_after(names, figure.end)
+            return rows_before(names, figure.start) or last | own or rows_after(names, figure.end)
 
         def after(figure: Quantity) -> frozenset[str]:
             return rows_after(names, figure.end) or rows_before(names, figure.start)
 
         yield before
+        yield after
         if len(names) == 1:
             return
-        yield after
         if len(figures) % len(names) == 0:
             each = len(figures) // len(names)
             by_figure = {figure: names[at // each].ids for at, figure in enumerate(figures)}
@@ -316,10 +332,10 @@ class Check:
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
         before = clause.masked[: figure.start]
         found = self.ground.cells_with(figure)
-        if not found and ABOUT.search(before):
+        if ABOUT.search(before):
             value = abs(figure.meanings[0].value)
             room = min(max(rounded_to(value) / 2, value / 100), value / 20)
-            return list(self.ground.between(value - room, value + room))
+            return [*found, *self.ground.between(value - room, value + room)]
         if not found and (bound := BOUND.search(before)):
             value = abs(figure.meanings[0].value)
             is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
@@ -358,9 +374,7 @@ class Check:
         before = clause.masked[: figure.start].rstrip()
         return clause.masked.lstrip().startswith("|") or (before.endswith("X (") or before.endswith("X:"))
 
-    def is_explained(
-        self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]
-    ) -> bool:
+    def is_explained(self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]) -> bool:
         """Whether the question, a count of rows, or a calculation from the rows gives the figure."""
         return (
             self.in_question(figure, clause)
@@ -461,9 +475,7 @@ class Check:
         text = re.sub(r"[$€£*](?=\s*\d)", "", clause.text)
         return any(fits(figure, one.value) for one in written_calculations(text))
 
-    def is_computed(
-        self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]
-    ) -> bool:
+    def is_computed(self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]) -> bool:
         """Whether two figures of one row, one column of two named candidates, or a whole column give it."""
         text, ground = clause.masked, self.ground
         names = [*clause.names, *([] if len(clause.names) > 1 else memory)]
@@ -486,24 +498,43 @@ class Check:
                     return True
                 if TOTAL.search(text) and any(fits(figure, math.fsum(own[:n])) for n in range(2, len(own))):
                     return True
-                if TOTAL.search(text) and any(fits(figure, math.fsum(sorted(numbers, reverse=True)[:n])) for n in range(2, 6)):
+                if TOTAL.search(text) and any(
+                    fits(figure, math.fsum(sorted(numbers, reverse=True)[:n])) for n in range(2, 6)
+                ):
                     return True
                 if MEAN.search(text) and (fits(figure, mean) or (own and fits(figure, math.fsum(own) / len(own)))):
                     return True
             if figure.unit == "%" and total and unit != "%":
-                parts = [*own, math.fsum(own), math.fsum(own[:2]), math.fsum(own[:3]), math.fsum(sorted(numbers, reverse=True)[:3])]
+                parts = [
+                    *own,
+                    math.fsum(own),
+                    math.fsum(own[:2]),
+                    math.fsum(own[:3]),
+                    math.fsum(sorted(numbers, reverse=True)[:3]),
+                ]
                 if any(fits(figure, 100 * one / total) for one in parts):
                     return True
             extra = [max(numbers), min(numbers), mean] if OTHERS.search(text) or MEAN.search(text) else []
             for a in own:
                 for b in [*own, *extra]:
-                    if gap and same_unit and a >= b and not fits(figure, a) and (fits(figure, a - b) or (few and TOTAL.search(text) and fits(figure, a + b))):
+                    if (
+                        gap
+                        and same_unit
+                        and a >= b
+                        and not fits(figure, a)
+                        and (fits(figure, a - b) or (few and TOTAL.search(text) and fits(figure, a + b)))
+                    ):
                         return True
                     if same_unit and not few and a != b and TOTAL.search(text) and fits(figure, a + b):
                         return True
                     if b and figure.unit == "%" and (fits(figure, 100 * (a / b - 1)) or fits(figure, 100 * a / b)):
                         return True
-                    if b and not figure.unit and ratio and (fits(figure, a / b) or (figure.is_word and abs(a / b - figure.meanings[0].value) < 0.5)):
+                    if (
+                        b
+                        and not figure.unit
+                        and ratio
+                        and (fits(figure, a / b) or (figure.is_word and abs(a / b - figure.meanings[0].value) < 0.5))
+                    ):
                         return True
         return not wanted and self.from_one_row(figure, text, ids, bool(ratio))
 
@@ -519,11 +550,22 @@ class Check:
                 for b in numbers:
                     if a is b:
                         continue
-                    if b and (ratio or figure.unit == "%") and (fits(figure, a / b) or (figure.unit == "%" and (fits(figure, 100 * a / b) or fits(figure, 100 * (a / b - 1))))):
+                    if (
+                        b
+                        and (ratio or figure.unit == "%")
+                        and (
+                            fits(figure, a / b)
+                            or (figure.unit == "%" and (fits(figure, 100 * a / b) or fits(figure, 100 * (a / b - 1))))
+                        )
+                    ):
                         return True
                     if fits(figure, a) or fits(figure, b):
                         continue
-                    if figure.digits > 2 and ((GAP.search(text) and fits(figure, a - b)) or (TOTAL.search(text) and fits(figure, a + b)) or (product and fits(figure, a * b))):
+                    if figure.digits > 2 and (
+                        (GAP.search(text) and fits(figure, a - b))
+                        or (TOTAL.search(text) and fits(figure, a + b))
+                        or (product and fits(figure, a * b))
+                    ):
                         return True
         return False
 
@@ -535,7 +577,11 @@ class Check:
         own = [cell for cell in cells if cell.id in rows]
         if own and not any(ground.fits_unit(figure, cell) for cell in own):
             unit = unit_of_column(own[0].column)
-            says = f"{own[0].column} in row {own[0].id} is in {unit}" if unit else f"{own[0].column} in row {own[0].id} has no such unit"
+            says = (
+                f"{own[0].column} in row {own[0].id} is in {unit}"
+                if unit
+                else f"{own[0].column} in row {own[0].id} has no such unit"
+            )
             return Objection("unit", f"You wrote {figure.text}{whom}; {says}.")
         kind: ObjectionKind = "count" if figure.digits < 3 and not figure.unit else "figure"
         if near := self.nearest(figure, rows, clause):
@@ -576,7 +622,13 @@ class Check:
                     counts.update(sorted(found))
         places = [place for place, _ in counts.most_common() if place[1] and self.is_ranked(*place)]
         asked = [place for place in places if self.is_asked(place[1])]
-        return asked[0] if asked else places[0] if places and (len(places) == 1 or counts[places[0]] > counts[places[1]]) else None
+        return (
+            asked[0]
+            if asked
+            else places[0]
+            if places and (len(places) == 1 or counts[places[0]] > counts[places[1]])
+            else None
+        )
 
     def is_asked(self, column: str) -> bool:
         """Whether the question names the column, or its unit."""
@@ -609,7 +661,9 @@ class Check:
 
     def place_of(self, id: str, figures: Sequence[Quantity]) -> tuple[str, str] | None:
         """The column that the figures beside a claim are from, else the deciding one."""
-        found = {cell.column for one in figures if one.digits > 1 for cell in self.ground.cells_with(one) if cell.id == id}
+        found = {
+            cell.column for one in figures if one.digits > 1 for cell in self.ground.cells_with(one) if cell.id == id
+        }
         if len(found) == 1 and self.is_ranked(table_of(id), place := found.pop()):
             return table_of(id), place
         return self.deciding if self.deciding and self.deciding[0] == table_of(id) else None
@@ -633,8 +687,12 @@ class Check:
                 continue
             before = [one for one in clause.names if one.end <= match.start()]
             after = [one for one in clause.names if one.start >= match.end()]
-            cited = [self.mention(ids[0]) for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8]
-            found = self.ranked_row([*cited, *reversed(before), *after, *(reversed(memory) if not clause.names else ())])
+            cited = [
+                self.mention(ids[0]) for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8
+            ]
+            found = self.ranked_row(
+                [*cited, *reversed(before), *after, *(reversed(memory) if not clause.names else ())]
+            )
             if not found:
                 continue
             own = [one for one in clause.figures if abs(one.start - match.end()) < 60]
@@ -685,7 +743,9 @@ class Check:
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
         if self.has_texts or not self.deciding:
             return
-        for match in re.finditer(r"\b(?:(?P<up>above|over)|(?P<down>below|under))\b(?= (?:it|the (?:mean|average)))", text):
+        for match in re.finditer(
+            r"\b(?:(?P<up>above|over)|(?P<down>below|under))\b(?= (?:it|the (?:mean|average)))", text
+        ):
             yield from self.against_mean(match, clause, memory)
         for match in MORE_THAN.finditer(text):
             if re.search(r"\b(?:not|no|never|rather|any|much)\s+$", text[: match.start()], re.I):
@@ -704,7 +764,9 @@ class Check:
                 rest = [value for id, value in numbers.items() if id != own[1]]
                 other = ("all others", max(rest) if match["up"] else min(rest)) if rest else None
             else:
-                rival = self.ranked_row([one for one in [*after, *reversed(memory), *before] if own[1] not in one.ids], place)
+                rival = self.ranked_row(
+                    [one for one in [*after, *reversed(memory), *before] if own[1] not in one.ids], place
+                )
                 is_plain = re.match(r"\s*(?:than\b(?!\s*[\d$€£])|[.,\[]|$)", tail)
                 other = (rival[0], numbers[rival[1]]) if rival and is_plain and rival[1] in numbers else None
             if other is None or own[1] not in numbers:
@@ -755,13 +817,23 @@ class Check:
             exact = [part for part in parts if part.day] if one.day else []
             if any(part.holds(one) or one.holds(part) for part in exact or parts):
                 continue
-            if not one.months and any(fits(figure, cell.value) for figure in quantities(one.text) for id in near for cell in self.ground.cells if cell.id == id):
+            if not one.months and any(
+                fits(figure, cell.value)
+                for figure in quantities(one.text)
+                for id in near
+                for cell in self.ground.cells
+                if cell.id == id
+            ):
                 continue
             if not any(self.ground.periods_of(id) for id in near) and one.months == ():
                 if any(one.holds(part) for id in self.ground.records for part in self.ground.periods_of(id)):
                     continue
             says = next((part.text for id in near for part in self.ground.periods_of(id)), "")
-            yield Objection("period", f"You wrote {one.text}; " + (f"row {near[0]} says {says}." if says and near else "no row that you cite says so."))
+            yield Objection(
+                "period",
+                f"You wrote {one.text}; "
+                + (f"row {near[0]} says {says}." if says and near else "no row that you cite says so."),
+            )
 
     def of_order(self) -> Iterator[Objection]:
         """Whether the answer is first and the runner-up second, where the question asks for an extreme."""
@@ -776,12 +848,17 @@ class Check:
         if ranks[at][0] > 1:
             numbers = self.ground.column(*place)
             first = (max if self.goal == "max" else min)(numbers, key=lambda id: numbers[id])
-            yield Objection("candidate", f"{best[0]} is number {ranks[at][0]} by {place[1]}; {self.ground.label(first)} is the first.")
+            yield Objection(
+                "candidate",
+                f"{best[0]} is number {ranks[at][0]} by {place[1]}; {self.ground.label(first)} is the first.",
+            )
             return
         second = self.ranked_row(runner)
         ranks = self.ranks(second[1], place) if second else None
         if second and ranks and ranks[at][0] > 2:
-            yield Objection("runner_up", f"{second[0]} is number {ranks[at][0]} by {place[1]}, not the next after {best[0]}.")
+            yield Objection(
+                "runner_up", f"{second[0]} is number {ranks[at][0]} by {place[1]}, not the next after {best[0]}."
+            )
 
 
 NOT_A_NAME = re.compile(r"(?:yes|no|true|false|none|both|neither|all|table\b.*|the (?:first|second|last)\b.*)", re.I)
@@ -817,7 +894,9 @@ def cited_for(figure: Quantity, clause: Clause) -> str:
     is_first = clause.cited and not any(one.start < clause.cited[0][0] for one in (*clause.figures, *clause.names))
     for start, _, ids in clause.cited if not is_first else ():
         if start >= figure.end:
-            is_near = re.fullmatch(r"[^A-Za-z]*(?:(?!and\b)[A-Za-z]+[^A-Za-z]*){0,2}", clause.masked[figure.end : start])
+            is_near = re.fullmatch(
+                r"[^A-Za-z]*(?:(?!and\b)[A-Za-z]+[^A-Za-z]*){0,2}", clause.masked[figure.end : start]
+            )
             is_near = is_near and not any(figure.end <= one.start < start for one in (*clause.figures, *clause.names))
             return ids[0] if len(ids) == 1 and is_near else ""
     return ""
@@ -839,11 +918,30 @@ def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> se
 
 
 def content_words(text: str, start: int, end: int) -> set[str]:
-    around = re.findall(r"[A-Za-z]{3,}", text[max(0, start - 25) : start])[-3:] + re.findall(r"[A-Za-z]{3,}", text[end : end + 25])[:2]
+    around = (
+        re.findall(r"[A-Za-z]{3,}", text[max(0, start - 25) : start])[-3:]
+        + re.findall(r"[A-Za-z]{3,}", text[end : end + 25])[:2]
+    )
     return {stem(word.lower()) for word in around} - SMALL_WORDS
 
 
-SMALL_WORDS = {"the", "and", "with", "has", "have", "for", "are", "was", "which", "that", "than", "from", "all", "most", "least"}
+SMALL_WORDS = {
+    "the",
+    "and",
+    "with",
+    "has",
+    "have",
+    "for",
+    "are",
+    "was",
+    "which",
+    "that",
+    "than",
+    "from",
+    "all",
+    "most",
+    "least",
+}
 
 
 def stem(word: str) -> str:
@@ -851,7 +949,9 @@ def stem(word: str) -> str:
     >>> stem("countries"), stem("orders"), stem("boxes"), stem("cost")
     ('countr', 'order', 'box', 'cost')
     """
-    return re.sub(r"(?:ies|y)$", "", word) if re.search(r"(?:ies|y)$", word) else re.sub(r"(?:(?<=[sx])es|s)$", "", word)
+    return (
+        re.sub(r"(?:ies|y)$", "", word) if re.search(r"(?:ies|y)$", word) else re.sub(r"(?:(?<=[sx])es|s)$", "", word)
+    )
 
 
 def rounded_to(value: float) -> float:
@@ -868,7 +968,9 @@ def rounded_to(value: float) -> float:
 
 def fits(figure: Quantity, value: float) -> bool:
     """Whether the figure rounds the value, whatever the sign."""
-    return any(abs(abs(value) - abs(one.value)) <= one.room * (1 + 1e-6) + 1e-9 * abs(one.value) for one in figure.meanings)
+    return any(
+        abs(abs(value) - abs(one.value)) <= one.room * (1 + 1e-6) + 1e-9 * abs(one.value) for one in figure.meanings
+    )
 
 
 def is_scaled(figure: Quantity, value: float) -> bool:
