@@ -68,12 +68,14 @@ def measure(name: str, told: Sequence[Pair], show: int) -> None:
     caught: Counter[str] = Counter()
     planted = Counter(pair.lie.kind for pair in told)
     alarms: Counter[str] = Counter()
-    shown = 0
+    passed = caught_of_passed = shown = 0
     for pair in told:
         complaints = objections(pair.case, pair.true)
         is_caught = bool(objections(pair.case, pair.lie.text))
         alarms[pair.phrasing] += bool(complaints)
         caught[pair.lie.kind] += is_caught
+        passed += not complaints
+        caught_of_passed += is_caught and not complaints
         if name == "development" and shown < show and (complaints or not is_caught):
             shown += 1
             tell(pair, complaints)
@@ -81,6 +83,7 @@ def measure(name: str, told: Sequence[Pair], show: int) -> None:
     for kind in KINDS:
         print(f"  {kind:<10} {share(caught[kind], planted[kind])}")
     print(f"  all lies objected to {share(caught.total(), len(told))}")
+    print(f"  lies objected to whose true answer passes {share(caught_of_passed, passed)}")
     print(f"  true answers objected to {share(alarms.total(), len(told))}")
     if name == "development" and alarms.total():
         print("  of them by phrasing: " + ", ".join(f"{phrasing} {n}" for phrasing, n in alarms.most_common() if n))
@@ -93,7 +96,7 @@ def objections(case: Case, text: str) -> list[str]:
         decision = parse_final(text, trajectory)
     except ParseError as complaint:
         return [str(complaint)]
-    return [*decision.evidence.unsupported, *decision.reasons[1:]]
+    return [objection.text for objection in decision.evidence.objections]
 
 
 def share(right: int, total: int) -> str:

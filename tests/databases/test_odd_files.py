@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import math
+import sqlite3
+from contextlib import closing
 from datetime import date, datetime
 from pathlib import Path
 
@@ -137,3 +139,15 @@ def test_rows_of_several_json_files_say_their_file(tmp_path: Path) -> None:
         rows = database.execute("SELECT file, file_2 FROM made ORDER BY file").fetchall()
         assert rows == [("x", "made_1.jsonl"), ("y", "made_2.jsonl")]
     assert "made: 1 line left out, because not readable." in notes
+
+
+def test_a_long_number_of_sqlite_beside_decimals_stays_exact(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with closing(sqlite3.connect(tmp_path / "folder" / "s.db")) as source, source:
+        source.execute("CREATE TABLE t(a, b, c)")
+        rows = [(2**53 + 1, 2**53 + 1, 7), (2.5, 1, 2.5), (-(2**63), None, None)]
+        source.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    columns, _ = columns_of(str(tmp_path / "folder"), tmp_path)
+    assert columns["a"] == ["9007199254740993", "2.5", "-9223372036854775808"]
+    assert columns["b"] == [9007199254740993, 1, None]
+    assert columns["c"] == [7, 2.5, None]

@@ -143,6 +143,9 @@ def sqlite_type(source: sqlite3.Connection, table: str, column: str) -> str:
     kinds = {str(kind) for (kind,) in rows} - {"null"}
     if kinds == {"integer"}:
         return "BIGINT"
+    cut = f"typeof({quoted(column)}) = 'integer' AND {quoted(column)} NOT BETWEEN -{EXACT} AND {EXACT}"
+    if source.execute(f"SELECT 1 FROM {quoted(table)} WHERE {cut} LIMIT 1").fetchone():
+        return "VARCHAR"
     return "DOUBLE" if kinds and kinds <= {"integer", "real"} else "VARCHAR"
 
 
