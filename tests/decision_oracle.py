@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from itertools import combinations, product
@@ -132,8 +132,10 @@ class Case:
     change: Change
     scenarios: dict[str, Change]
     inputs: dict[str, str]
-    limit: Fraction = Fraction(0)
-    changes_choice: set[str] = field(default_factory=set)
+    limit: Fraction
+    recompute: Change
+    rounds: str
+    """How often it recomputes, in TOML."""
 
     def table(self, name: str) -> str:
         return f"{name}_{self.number}"
@@ -144,6 +146,8 @@ class Case:
                  f"take = {self.take}"]  # fmt: skip
         if self.change.sql:
             lines.append(f"change = '''{self.change.sql}'''")
+        if self.recompute.sql:
+            lines += ["[recompute]", f"sql = '''{self.recompute.sql}'''", self.rounds]
         lines += ["[parameter]", f"cap = {float(self.limit)!r}"]
         for one in self.measures:
             lines += [f"[measure.{one.name}]", f'goal = "{one.goal}"', f"sql = '''{one.sql}'''"]
@@ -172,6 +176,7 @@ class Case:
             before.do(here, [])
         chosen = deepcopy(chosen)  # the choice is a table of its own
         self.change.do(here, chosen)
+        self.recompute.do(here, chosen)
         values = {one.name: one.value(here, chosen) for one in self.measures}
         broken = {}
         for rule in self.rules:
@@ -184,6 +189,13 @@ class Case:
             bad = value is None or value != value
             broken[rule.name] = int(bad or above(*((value, limit) if rule.side > 0 else (limit, value))))
         return Outcome(values, {name: count for name, count in broken.items() if count})
+
+    def present(self) -> dict[str, Number]:
+        """The measures that are not made of the choice, with nothing chosen."""
+        here = deepcopy(self.world)
+        self.recompute.do(here, [])
+        return {one.name: None if "choice" in one.sql or "$" in one.sql else one.value(here, [])
+                for one in self.measures}  # fmt: skip
 
     def every(self, before: Change | None = None, world: World | None = None) -> list[Outcome]:
         return [self.outcome(group, before, world) for group in self.groups]
@@ -398,8 +410,30 @@ def scenarios_of(rng: random.Random, offer: str, line: str, firm: str) -> dict[s
     return {name: every[name] for name in rng.sample(sorted(every), rng.choice([0, 1, 2]))}
 
 
+def recompute_of(rng: random.Random, line: str, firm: str) -> tuple[Change, str]:
+    """A change that is made again and again, and how often."""
+
+    def grow(world: World, _: list[Row]) -> None:
+        for _ in range(3):
+            for row in world["line"]:
+                if above(row["cost"], Fraction("0.25")):
+                    row["units"] = plus(row["units"], Fraction(1))
+                    row["cost"] = over(row["cost"], Fraction(2))
+
+    def save(world: World, chosen: list[Row]) -> None:
+        row = world["firm"][0]
+        while row["budget"] is not None and row["budget"] < 4:
+            row["budget"] = plus(row["budget"], Fraction(1 + len(chosen)))
+
+    return rng.choice([
+        (Change(f"UPDATE {line} SET units = units + 1, cost = cost / 2 WHERE cost > 0.25", grow), "times = 3"),
+        (Change(f"UPDATE {firm} SET budget = budget + 1 + (SELECT count(*) FROM choice) WHERE budget < 4", save),
+         f'until = "SELECT budget FROM {firm}"'),
+    ])  # fmt: skip
+
+
 def random_case(number: int) -> Case:
-    rng = random.Random(number)
+    rng, more = random.Random(number), random.Random(-1 - number)
     world, kinds = rows_of(rng)
     offer, line, firm = (f"{name}_{number}" for name in ("offer", "line", "firm"))
     count = len(world["offer"])
@@ -426,5 +460,7 @@ def random_case(number: int) -> Case:
     inputs = {f"{line}.cost": rng.choice(spread)} if rng.random() < 0.8 else {}
     if rng.random() < 0.5:
         inputs[f"{offer}.price"] = rng.choice(["10 % each", "5 % together", "25 % by grp"])
+    recompute, rounds = recompute_of(more, line, firm) if more.random() < 0.25 else (Change("", lambda w, c: None), "")
     return Case(number, world, kinds, take, candidates, where, measures, rules_of(rng, line, firm, measures, cap),
-                rng.choice(changes_of(line)), scenarios_of(rng, offer, line, firm), inputs, cap)  # fmt: skip
+                rng.choice(changes_of(line)), scenarios_of(rng, offer, line, firm), inputs, cap, recompute,
+                rounds)  # fmt: skip

@@ -95,6 +95,7 @@ def compare_scenarios(case: Case, model: OpenModel, got: Outcomes) -> None:
     sides = [case.every(), *(case.every(change) for change in case.scenarios.values())]
     for name, expected in zip(case.scenarios, sides[1:], strict=True):
         compare(case, expected, model.outcomes(scenario=name))
+        compare(case, expected, model.outcomes(changes=case.scenarios[name].sql))
     goal = model.model.first.goal
     costs = [[float(side[at].first) if side[at].allowed else math.nan for side in sides]  # type: ignore[arg-type]
              for at in range(len(case.groups))]  # fmt: skip
@@ -146,12 +147,24 @@ async def compare_trials(case: Case, model: OpenModel, source: SqlTool) -> None:
         compare(case, case.every(world=world), got, trial)
 
 
-def compare_turns(case: Case, model: OpenModel, expected: Sequence[Outcome]) -> None:
-    """At the factor another one is best; a little before it the best still is."""
-    order = ranked(case, expected)
-    for turn in turning_points(model, range(len(case.groups)), order[0]):
+def compare_present(case: Case, model: OpenModel) -> None:
+    got = model.present()
+    for name, value in case.present().items():
+        here = got[name]
+        assert close(value, math.nan if here is None else here), (name, value, here)
+
+
+def compare_turns(case: Case, model: OpenModel, order: Sequence[int], target: int | None = None) -> None:
+    """At the factor another one is best, or the target; a little before it is not so."""
+    best = model.candidates.name(order[0])
+    wanted = None if target is None else model.candidates.name(target)
+
+    def is_turned(winner: str) -> bool:
+        return winner != best if wanted is None else winner == wanted
+
+    for turn in turning_points(model, range(len(case.groups)), order[0], target):
         table, column = turn.input.partition(" (")[0].removesuffix(", falling").split(".")
-        group = turn.input.partition(" (")[2].rstrip(")").split(" ")
+        group = turn.input.partition(" (")[2].removesuffix(", falling").rstrip(")").split(" ")
 
         def winner(factor: float, table: str = table, column: str = column, group: Sequence[str] = group) -> str:
             world = deepcopy(case.world)
@@ -161,13 +174,12 @@ def compare_turns(case: Case, model: OpenModel, expected: Sequence[Outcome]) -> 
             here = ranked(case, case.every(world=world))
             return model.candidates.name(here[0]) if here else ""
 
-        best = model.candidates.name(order[0])
         if turn.factor is not None:
-            assert winner(turn.factor) == turn.winner != best
+            assert winner(turn.factor) == turn.winner and is_turned(turn.winner)
             before = min(1.0, turn.factor + 0.0006) if turn.factor < 1 else max(1.0, turn.factor - 0.0006)
-            assert winner(before) == best
+            assert not is_turned(winner(before))
         else:
-            assert winner(0.5 if "falling" in turn.input else 2.0) == best
+            assert not is_turned(winner(0.5 if "falling" in turn.input else 2.0))
 
 
 async def check_case(case: Case, source: SqlTool) -> None:
@@ -183,13 +195,16 @@ async def check_case(case: Case, source: SqlTool) -> None:
         compare(case, expected, got)
         compare(case, expected, model.outcomes(alone=True))
         agree(model, got)
+        compare_present(case, model)
         compare_ranking(case, model, expected)
         compare_front(case, expected, got)
         try:
             compare_scenarios(case, model, got)
             await compare_trials(case, model, source)
             if got.allowed.any() and case.inputs:
-                compare_turns(case, model, expected)
+                order = ranked(case, expected)
+                compare_turns(case, model, order)
+                compare_turns(case, model, order, order[-1]) if len(order) > 1 else None
         except NoLimit:
             pass
     finally:

@@ -76,7 +76,7 @@ class Candidates:
         Raises:
             ToolError: two rows are the same.
         """
-        first = [text(row[0]) for row in self.table.rows]
+        first = [text(row[0]) or "''" for row in self.table.rows]
         if len(set(first)) == len(first) and not self.take.per:
             return tuple(first)
         whole = [" ".join(map(text, row)) for row in self.table.rows]

@@ -11,7 +11,7 @@ from typing import Any
 from decisor.decision_models.candidates import LIMIT
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import FIRST, TIME_OVER, OpenModel, Progress, TimeOver
-from decisor.decision_models.outcomes import Reason
+from decisor.decision_models.outcomes import TIE, Reason
 from decisor.decision_models.rank_model import distance, rank_model
 from decisor.errors import ToolError
 from decisor.rankings import amount
@@ -23,6 +23,7 @@ TRIAL_SECONDS = 30.0
 """So long are trials solved, one after the other."""
 AGREE = 1e-6
 NAMED_ROWS = 20
+NONE_ALLOWED = ("none allowed",)
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,18 @@ class Proposal:
         """The rows of the first variable that are chosen."""
         return next(iter(self.chosen.values()), ())
 
+    @property
+    def choice(self) -> tuple[str, ...]:
+        """Each chosen row of the first variable by its first column, with its number where that is another than 1."""
+        words = []
+        for row in self.first:
+            number = float(str(row["amount"]))
+            name = str(next((cell for key, cell in row.items() if key not in ("row", "amount")), ""))
+            words.append(f"{number:.0f} x {name}" if number != 1 and number.is_integer() else name)
+        return tuple(words)
+
     def name(self) -> str:
-        """By the first column of the first variable."""
-        words = [
-            str(next((cell for key, cell in row.items() if key not in ("row", "amount")), "")) for row in self.first
-        ]
+        words = self.choice
         more = f" + {len(words) - NAMED_ROWS} more" if len(words) > NAMED_ROWS else ""
         return (" + ".join(words[:NAMED_ROWS]) or "nothing") + more
 
@@ -125,8 +133,12 @@ def rank_solved(
         raise ToolError(
             f"Nothing meets all requirements{twice}: {', '.join(one.name for one in model.model.requires)}."
         )
+    if best.status == "unbounded":
+        raise ToolError(
+            f"Nothing limits {first.name}: the program is unbounded. Give a variable most, or add [require]."
+        )
     if not best.measures:
-        raise ToolError(f"The solver ended with: {best.status}. Give it more seconds, or bounds (most, at_most).")
+        raise ToolError(f"The solver ended with: {best.status}. Give it more seconds.")
     options, cut = [option(best, first.name)], ""
     left = seconds - (time.monotonic() - began)
     binary = model.model.variables[0].kind == "yes or no"
@@ -145,22 +157,27 @@ def rank_solved(
     )
     method = (f"Found by the solver HiGHS among {figures['unknowns']:,.0f} unknowns and {figures['requirements']:,.0f} "
               f"requirements in {figures['seconds']:.1f} s: {best.status}, {proof}; measured by the SQL")  # fmt: skip
-    lead = abs(options[1].outcome - options[0].outcome) if len(options) > 1 else None
-    margin = distance(options[0].outcome, options[1].outcome) if len(options) > 1 else None
+    ties = tuple(one.name for one in options if distance(options[0].outcome, one.outcome) <= TIE)
+    lead = margin = None
+    if len(ties) < len(options):
+        lead = abs(options[1].outcome - options[0].outcome)
+        margin = distance(options[0].outcome, options[1].outcome)
     stopped = cut if best.status == "optimal" else best.status
-    ranking = Ranking(first.name, first.goal, tuple(options), (options[0].name,), margin, unit=first.unit, lead=lead,
+    ranking = Ranking(first.name, first.goal, tuple(options), ties, margin, unit=first.unit, lead=lead,
                       compared=len(options), stopped=stopped, method=method)  # fmt: skip
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
     if not trials or stopped or left <= 0 or not any(one.spread for one in model.model.inputs):
         return ranking
-    return with_solved_trials(model, ranking, trials, left, {"scenario": scenario, "changes": changes})
+    return with_solved_trials(model, ranking, best.choice, trials, left, {"scenario": scenario, "changes": changes})
 
 
 def with_solved_trials(
-    model: OpenModel, ranking: Ranking, trials: int, seconds: float, wish: Mapping[str, object]
-) -> Ranking:
-    """Each trial is a program of its own, solved to its end."""
-    began, counts = time.monotonic(), Counter[str]()
+    model: OpenModel, ranking: Ranking, best: tuple[str, ...], trials: int, seconds: float,
+    wish: Mapping[str, object],
+) -> Ranking:  # fmt: skip
+    """Each trial is a program of its own, solved to its end. ``best``: the choice that may stay so."""
+    began, counts = time.monotonic(), Counter[tuple[str, ...]]()
+    names = {NONE_ALLOWED: "none allowed"}
     for seed in range(trials):
         left = seconds - (time.monotonic() - began)
         if left <= 0:
@@ -173,13 +190,15 @@ def with_solved_trials(
         if proposal.status not in ("optimal", "infeasible"):
             break
         shut_out = proposal.status == "infeasible" or proposal.broken
-        counts["none allowed" if shut_out else proposal.name()] += 1
+        choice = NONE_ALLOWED if shut_out else proposal.choice
+        names.setdefault(choice, proposal.name())
+        counts[choice] += 1
     done = counts.total()
     if not done:
         return replace(ranking, covered=f"No trial was solved in {seconds:.0f} s")
-    winners = tuple(Winner(name, count / done) for name, count in counts.most_common())
+    winners = tuple(Winner(names[choice], count / done) for choice, count in counts.most_common())
     cut = f", {done:,} of {trials:,} in {seconds:.0f} s" if done < trials else ""
-    return replace(ranking, robustness=counts[ranking.options[0].name] / done, trials=done, winners=winners,
+    return replace(ranking, robustness=counts[best] / done, trials=done, winners=winners,
                    varied=tuple(f"{one.name} {one.spread}" for one in model.model.inputs if one.spread),
                    covered=f"Each trial was solved anew{cut}")  # fmt: skip
 

@@ -76,7 +76,9 @@ class Unknowns:
             span = slice(self.starts[one.name], self.starts[one.name] + self.sizes[one.name])
             low[span], high[span], whole[span] = KINDS[one.fields["kind"]]
             if one.fields.get("most") is not None:
-                high[span] = one.fields["most"]
+                # HiGHS calls 2.5 optimal for a whole unknown whose most is 2.5, and has no amounts then.
+                is_whole = KINDS[one.fields["kind"]][2]
+                high[span] = np.floor(one.fields["most"]) if is_whole else one.fields["most"]
         for unknown, value in fixed.items():
             low[unknown] = high[unknown] = value
         goal = next(iter(self.program.goals), None)
@@ -121,15 +123,15 @@ class Unknowns:
             value = rows[0][0]
         return np.full(size, float(value))
 
-    def check_numbers(self, query: str, subject: str) -> None:
+    def check_numbers(self, query: str, subject: str, test: str = "isnan") -> None:
         """Raise ToolError with the first row whose ``__v`` is no number: the solver would read it as 0."""
-        odd = 'CAST("__v" AS DOUBLE) IS NULL OR isnan(CAST("__v" AS DOUBLE))'
+        odd = f'CAST("__v" AS DOUBLE) IS NULL OR {test}(CAST("__v" AS DOUBLE))'
         cursor = self.db.execute(f"SELECT * EXCLUDE (__n) FROM ({query}) WHERE {odd} LIMIT 1")
         names = [name for name, *_ in cursor.description or ()]
         for row in cursor.fetchall():
             cells = [f"{name} {plain(cell, CELL_CHARS)}" for name, cell in zip(names, row, strict=True)
                      if name != "__v" and cell is not None]  # fmt: skip
-            value = "NULL" if row[-1] is None else "not a number"
+            value = "NULL" if row[-1] is None else "not a number" if row[-1] != row[-1] else "infinite"
             raise ToolError(f"{subject} is {value} in the row of {', '.join(cells) or 'nothing'}. Mend the data, or "
                             "say with coalesce what it is.")  # fmt: skip
 
@@ -163,8 +165,9 @@ class Unknowns:
         start = self.starts[variable]
         source = f"FROM __key AS k JOIN {quoted('__x_' + variable)} AS v ON {joined}"
         self.check_numbers(
-            f"SELECT v.*, {value} AS __v {source}", f"{part}: the coefficient {coefficient or 1} of {variable}"
-        )
+            f"SELECT v.*, {value} AS __v {source}", f"{part}: the coefficient {coefficient or 1} of {variable}",
+            "NOT isfinite"
+        )  # fmt: skip
         return (f"SELECT k.__n AS n, {start} + v.__n AS x, {sign}1 * CAST({value} AS DOUBLE) AS c "
                 f"{source}")  # fmt: skip
 

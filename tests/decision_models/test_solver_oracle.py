@@ -1,0 +1,125 @@
+"""Random integer programs come out as a look at every integer point says.
+
+    PYTHONPATH=tests python tests/decision_models/test_solver_oracle.py [--models 1000] [--first 0]
+
+runs more of them than a test run does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from decision_shops import model_in_process, source_of
+from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.solver import Proposal, rank_solved, solve
+from decisor.errors import ToolError
+from solver_oracle import Case, NoProgram, Point, Truth, dearer, random_program
+
+pytest.importorskip("highspy")
+MODELS = 200
+
+
+def point_of(case: Case, proposal: Proposal) -> Point:
+    amounts: list[int] = []
+    for one in case.variables:
+        chosen = {row["row"]: row["amount"] for row in proposal.chosen[one.name]}
+        amounts += [round(float(str(chosen.get(at, 0)))) for at in range(len(case.world[one.table]))]
+    return tuple(amounts)
+
+
+def compare(case: Case, proposal: Proposal, truth: Truth) -> None:
+    assert proposal.status == truth.status
+    if truth.status == "optimal":
+        assert point_of(case, proposal) in truth.points, (point_of(case, proposal), truth.points)
+        assert proposal.measures["gain"] == pytest.approx(float(truth.best), rel=1e-9, abs=1e-9)
+        assert proposal.figures["bound"] == pytest.approx(float(truth.best), rel=1e-6, abs=1e-6)
+
+
+def compare_ranking(case: Case, model: OpenModel, truth: Truth) -> None:
+    """The best, and the best of those that choose other rows of the first variable."""
+    ranking = rank_solved(model)
+    best, *others = ranking.options
+    assert best.outcome == pytest.approx(float(truth.best), abs=1e-9)
+    assert best.name in {name_of(case, point) for point in truth.points}
+    points = [point for point in truth.feasible if name_of(case, point) != best.name]
+    assert bool(others) == (case.variables[0].kind == "yes or no" and bool(points))
+    if not others:
+        return
+    values = [case.value(point) for point in points]
+    second = min(values) if case.goal == "min" else max(values)
+    assert others[0].outcome == pytest.approx(float(second), abs=1e-9)
+    assert others[0].name in {name_of(case, point) for point in points if case.value(point) == second}
+    assert ranking.ties == tuple(one.name for one in ranking.options if second == truth.best or one is best)
+    assert ranking.lead == (None if second == truth.best else pytest.approx(float(abs(second - truth.best))))
+
+
+def name_of(case: Case, point: Point) -> str:
+    rows = zip(case.world["item"], point, strict=False)
+    words = [row["name"] if amount == 1 else f"{amount} x {row['name']}" for row, amount in rows if amount]
+    return " + ".join(words) or "nothing"
+
+
+def check_case(case: Case, model: OpenModel) -> str:
+    """The status that is right."""
+    try:
+        truth = case.solve()
+    except NoProgram as error:
+        with pytest.raises(ToolError, match=rf"{error}.*(NULL|not a number|infinite)"):
+            solve(model)
+        return "error"
+    compare(case, solve(model), truth)
+    if truth.status == "optimal":
+        compare_ranking(case, model, truth)
+    else:
+        with pytest.raises(ToolError, match="Nothing meets" if truth.status == "infeasible" else "unbounded"):
+            rank_solved(model)
+    compare(case, solve(model, scenario="dear"), case.solve(dearer(case.world)))
+    return truth.status
+
+
+async def check_many(numbers: Sequence[int], folder: Path) -> tuple[Counter[str], list[str]]:
+    """How many have which status, and what is wrong, of each model that is."""
+    counts, wrong, cases = Counter[str](), [], [random_program(number) for number in numbers]
+    async with source_of("\n".join(case.sql for case in cases), folder / f"programs{numbers[0]}.duckdb") as source:
+        for case in cases:
+            model = await model_in_process(case.toml, source)
+            try:
+                counts[check_case(case, model)] += 1
+            except (Exception, pytest.fail.Exception) as error:  # each is a finding
+                lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)]
+                words = f"{type(error).__name__} {str(error)[:400]} (lines {lines})"
+                wrong.append(f"program {case.number}: {words}\n{case.toml}\n{case.world}\n")
+            finally:
+                model.close()
+    return counts, wrong
+
+
+@pytest.mark.slow
+async def test_random_programs_come_out_as_a_look_at_every_point_says(tmp_path: Path) -> None:
+    counts, wrong = await check_many(range(MODELS), tmp_path)
+    assert not wrong, f"{len(wrong)} of {MODELS} programs\n" + "\n".join(wrong[:3])
+    assert min(counts[one] for one in ("optimal", "infeasible", "unbounded", "error")) >= 5, counts
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--models", type=int, default=MODELS)
+    options.add_argument("--first", type=int, default=0)
+    settings = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = range(settings.first, settings.first + settings.models)
+        counts, wrong = asyncio.run(check_many(numbers, Path(folder)))
+    print(f"{len(numbers)} programs, {dict(counts)}, {len(wrong)} wrong")
+    print("\n".join(wrong[:10]))
+
+
+if __name__ == "__main__":
+    main()
