@@ -34,9 +34,7 @@ from decisor.cache import stamp_of
 from decisor.tools.documents import build_index, open_index, read_passages
 from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.index import Mode
-from decisor.tools.documents.table_build import build_table
-from decisor.tools.documents.table_index import TableIndex, open_table
-from decisor.tools.documents.table_place import TablePlace, table_place
+from decisor.tools.documents.postgres import TableIndex, TablePlace, build_table, open_table, parse_place
 
 WIDTH, CENTRES, QUERIES = 384, 1_000, 300
 MODES: tuple[Mode, ...] = ("bm25", "dense", "hybrid")
@@ -71,7 +69,7 @@ def database(server: str, name: str, keep: bool) -> Iterator[str]:
 
 
 async def ranked(place: str, mode: Mode, embedder: Embedder, asked: Sequence[str]) -> list[list[str]]:
-    index = await open_table(table_place(place), mode, embedder)
+    index = await open_table(parse_place(place), mode, embedder)
     try:
         return [[record.id for record in await index.find(text, 10)] for text in asked]
     finally:
@@ -122,7 +120,7 @@ def ask(url: str) -> None:
     print(f"on disk {row[0] if row else '?'}; load average {os.getloadavg()[0]:.1f}")
     rng = np.random.default_rng(1)
     asked = [" ".join(rng.choice(str(text).split(), 10, replace=False)) for (text,) in texts]
-    asyncio.run(times(table_place(f"{url}/generated"), Generated(), asked))
+    asyncio.run(times(parse_place(f"{url}/generated"), Generated(), asked))
 
 
 async def times(place: TablePlace, embedder: Embedder, asked: Sequence[str]) -> None:

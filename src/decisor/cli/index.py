@@ -137,7 +137,7 @@ def nothing(summary: dict[str, Any], unread: bool) -> str:
     """Why there are no passages, where no document said so, and what became of the index."""
     from decisor.tools.documents.folder import KINDS
     from decisor.tools.documents.index_files import is_index
-    from decisor.tools.documents.table_place import names_table
+    from decisor.tools.documents.postgres import names_table
 
     why = ""
     if not unread:

@@ -64,7 +64,7 @@ async def open_documents(
     from decisor.tools.documents.index_files import current, is_index, read_about
     from decisor.tools.documents.own_retriever import open_own
     from decisor.tools.documents.passages_tool import PassagesTool
-    from decisor.tools.documents.table_place import names_table
+    from decisor.tools.documents.postgres import names_table
 
     path = Path(place)
     if names_table(place):
@@ -97,7 +97,7 @@ def names_code(place: str) -> bool:
 async def open_documents_table(place: str, name: str, limit: int, titles: bool = True) -> PassagesTool:
     """An index in PostgreSQL."""
     from decisor.tools.documents.passages_tool import PassagesTool
-    from decisor.tools.documents.table_index import open_table
+    from decisor.tools.documents.postgres import open_table
 
     index = await open_table(place, by_name=embedder_of)
     end_embedder = ending(index.embedder)
@@ -111,7 +111,7 @@ async def open_documents_table(place: str, name: str, limit: int, titles: bool =
     except BaseException:
         await end()
         raise
-    text = index.tables.name + (f", {counted(index.about.documents, 'document')}{of_them}" if titles else "")
+    text = index.place.name + (f", {counted(index.about.documents, 'document')}{of_them}" if titles else "")
     return PassagesTool(index, limit, text, name, end=end)
 
 

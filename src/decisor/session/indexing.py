@@ -19,8 +19,8 @@ from decisor.tools.databases.sandbox.urls import names_database
 if TYPE_CHECKING:
     from decisor.tools.documents.embedder import Embedder
     from decisor.tools.documents.folder import FolderReader
+    from decisor.tools.documents.postgres import TablePlace
     from decisor.tools.documents.row_documents import RowForm
-    from decisor.tools.documents.table_place import TablePlace
     from decisor.tools.documents.update import Changes, Document, Progress
 
 
@@ -59,10 +59,10 @@ def index(request: IndexRequest, bar: Callable[[FolderReader | None], AbstractCo
     from decisor.tools.documents.bm25 import analyzer
     from decisor.tools.documents.index_build import update
     from decisor.tools.documents.index_files import About
-    from decisor.tools.documents.table_place import names_table, table_place
+    from decisor.tools.documents.postgres import names_table, parse_place
 
     analyzer(request.language)
-    table = table_place(request.out) if names_table(request.out) else None
+    table = parse_place(request.out) if names_table(request.out) else None
     embedder = embedder_of(request.dense, request.embed)
     if embedder is None and not request.fresh:
         vectors_stay(request.out, table)
@@ -70,7 +70,7 @@ def index(request: IndexRequest, bar: Callable[[FolderReader | None], AbstractCo
     source = OpenSource(request.source, request.form, request.tables)
     with closing_endpoint(embedder), source as (documents, reading), bar(reading) as progress:
         if table is not None:
-            from decisor.tools.documents.table_build import update_table
+            from decisor.tools.documents.postgres import update_table
 
             changes, size = update_table(documents, table, about, embedder, request.fresh, progress, may_be_empty=False)
             return IndexReport(changes, reading, size)
@@ -123,10 +123,10 @@ def embedder_in(out: Path) -> str:
 
 def embedder_in_table(place: TablePlace) -> str:
     """The same of a table."""
-    from decisor.tools.documents.table_build import about_there, connecting
+    from decisor.tools.documents.postgres import connecting, stored_about
 
     with connecting(place) as db:
-        about = about_there(db, place)
+        about = stored_about(db, place)
     return about.embedder if about else ""
 
 

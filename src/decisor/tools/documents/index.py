@@ -145,10 +145,7 @@ def open_index(
                 raise
             number = newer
     if mode != "bm25":
-        embedder = embedder or default_embedder(index.about.embedder)
-        if embedder.name != index.about.embedder:
-            raise SetupError(f"The index in {path} was made by the embedder {index.about.embedder}, "
-                             f"not {embedder.name}.")  # fmt: skip
+        embedder = embedder_for(path, index.about, embedder)
     return replace(index, embedder=embedder, reranker=reranker)
 
 
@@ -157,18 +154,23 @@ def _open_generation(folder: Path, mode: Mode) -> Index:
     words = WordIndex.open(folder / "words", about.language)
     if mode == "bm25":
         return Index(words, about)
-    if not about.embedder:
-        raise SetupError(f"The index in {folder.parent} holds no vectors: build it again with --dense.")
-    return Index(words, about, mode, Vectors.open(folder / VECTORS))
+    return Index(words, about, mode, Vectors.open(folder / VECTORS) if about.embedder else None)
 
 
-def default_embedder(name: str) -> Embedder:
-    """The one on this machine, where that made the vectors."""
+def embedder_for(place: object, about: About, embedder: Embedder | None) -> Embedder:
+    """Return it, or the one on this machine. Raises SetupError where that did not make the vectors."""
     from decisor.tools.documents.minilm import NAME, MiniLM
 
-    if name == NAME:
+    if not about.embedder:
+        raise SetupError(f"The index {place} holds no vectors: build it again with --dense.")
+    if embedder is None and about.embedder == NAME:
         return MiniLM.open()
-    raise SetupError(f"The index was made by the embedder {name}: give it, with --embed {name}@URL.")
+    if embedder is None:
+        raise SetupError(f"The index was made by the embedder {about.embedder}: give it, with --embed "
+                         f"{about.embedder}@URL.")  # fmt: skip
+    if embedder.name != about.embedder:
+        raise SetupError(f"The index {place} was made by the embedder {about.embedder}, not {embedder.name}.")
+    return embedder
 
 
 def index_of(passages: Iterable[Passage], language: str = "english", title_times: int = TITLE_TIMES) -> Index:

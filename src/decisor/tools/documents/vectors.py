@@ -144,6 +144,7 @@ class VectorMemory:
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
         self.vectors: dict[bytes, NDArray[np.float16]] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
         self.file = path.open("a+b")
         head = name.encode() + b"\n"
         self.file.seek(0)

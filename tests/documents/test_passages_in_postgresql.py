@@ -16,12 +16,10 @@ from decisor import ScriptedLM
 from decisor.errors import SetupError, ToolError
 from decisor.session.documents import open_documents
 from decisor.session.indexing import IndexRequest, index
-from decisor.tools.documents import Passage, build_index, index_of, open_index, table_index
+from decisor.tools.documents import Passage, build_index, index_of, open_index
 from decisor.tools.documents.index_files import About
+from decisor.tools.documents.postgres import TableIndex, build_table, open_table, parse_place, update_table
 from decisor.tools.documents.row_documents import RowForm
-from decisor.tools.documents.table_build import build_table, update_table
-from decisor.tools.documents.table_index import TableIndex, open_table
-from decisor.tools.documents.table_place import table_place
 from decisor.tools.documents.update import Document, each_alone
 from decisor.types import Record
 from servers.sql_databases import lacking, postgres_database
@@ -120,10 +118,7 @@ async def test_texts_that_postgresql_cannot_hold_are_indexed_all_the_same(url: s
     assert rows_of(url, "SELECT term FROM odd_words ORDER BY term") == [("genua",), ("port",)]
 
 
-async def test_passages_of_several_blocks_are_found_and_dropped_one_by_one(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("decisor.tools.documents.table_store.BLOCK", 7)
+async def test_many_passages_are_found_and_dropped_one_by_one(url: str) -> None:
     many = [Passage(f"p{at}", f"word{at % 5} common marble{at} " * (1 + at % 3), f"T{at % 4}") for at in range(60)]
     build_table(many, f"{url}/many")
     rest = [one for at, one in enumerate(many) if at % 3]
@@ -135,19 +130,7 @@ async def test_passages_of_several_blocks_are_found_and_dropped_one_by_one(
             there, here = await table.find(query, 50), await local.find(query, 50)
             assert [record.score for record in there] == pytest.approx([record.score for record in here], rel=1e-4)
             assert {record.id for record in there} == {record.id for record in here}
-    assert rows_of(url, "SELECT count(*) FROM many_words WHERE cardinality(passages) = 0") == [(0,)]
-
-
-async def test_frequent_words_add_to_passages_that_have_a_rarer_one(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_index, "BY_WORDS", table_index.BY_WORDS.replace("100000", "4").replace("5000", "3"))
-    many = [
-        Passage(f"p{at}", f"common {'ships ' * (at % 3)} {'marble' if at in (7, 8) else 'salt'}") for at in range(30)
-    ]
-    build_table(many, f"{url}/many")
-    local = index_of(many)
-    async with opened(f"{url}/many") as table:
-        assert await table.find("marble ships common", 2) == await local.find("marble ships common", 2)
-        assert len(await table.find("common", 50)) == 30
+    assert rows_of(url, "SELECT count(*) FROM many_words WHERE number NOT IN (SELECT number FROM many)") == [(0,)]
 
 
 async def test_vectors_and_both_rankings_joined_are_those_of_an_index_on_disk(
@@ -171,7 +154,7 @@ async def test_vectors_and_both_rankings_joined_are_those_of_an_index_on_disk(
 async def test_many_vectors_get_a_graph_of_neighbours_that_an_update_keeps(
     with_vectors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("decisor.tools.documents.table_vectors.EXACT", 20)
+    monkeypatch.setattr("decisor.tools.documents.postgres.EXACT", 20)
     place = f"{with_vectors}/many"
     many = [Passage(f"p{at}", "a" * (at % 7) + "e" * (at % 5) + "i" * (at % 11), str(at)) for at in range(40)]
     build_table(many, place, embedder=Letters())
@@ -181,7 +164,7 @@ async def test_many_vectors_get_a_graph_of_neighbours_that_an_update_keeps(
         found = await table.by_meaning(many[9].whole, 30)
         assert len(found) == 30 and found[0].id == "p9"
     build_table(many, place)
-    assert rows_of(with_vectors, "SELECT to_regclass('many_vectors')") == [(None,)]
+    assert rows_of(with_vectors, "SELECT count(vector) FROM many") == [(0,)]
 
 
 class Reversed:
@@ -202,7 +185,7 @@ async def test_a_build_that_fails_leaves_the_old_index(place: str) -> None:
 
     for fresh in (False, True):
         with pytest.raises(RuntimeError, match="disk is gone"):
-            update_table(broken(), table_place(place), About(), fresh=fresh)
+            update_table(broken(), parse_place(place), About(), fresh=fresh)
     assert await ids(place, "marble") == ["t1"]
     assert await ids(place, "statue") == []
 
@@ -215,7 +198,7 @@ async def test_a_second_builder_is_kept_out_and_readers_are_not(place: str) -> N
                 build_table(TOWNS, place)
             yield from each_alone([Passage("x", "A marble statue.")])
 
-        update_table(meanwhile(), table_place(place), About(), fresh=True)
+        update_table(meanwhile(), parse_place(place), About(), fresh=True)
         assert [record.id for record in await table.find("marble")] == ["x"]
 
 
@@ -224,8 +207,8 @@ def test_a_table_that_something_else_made_is_neither_read_nor_replaced(url: str)
         db.execute("CREATE TABLE articles (nr int PRIMARY KEY, body text)")
         db.execute("INSERT INTO articles VALUES (1, 'Marble is cut in Carrara.')")
     for fresh in (False, True):
-        with pytest.raises(SetupError, match=r"has the columns nr, body.*decisor index .* --table articles --out"):
-            update_table(each_alone(TOWNS), table_place(f"{url}/articles"), About(), fresh=fresh)
+        with pytest.raises(SetupError, match=r"is no index of passages.*decisor index .* --table articles --out"):
+            update_table(each_alone(TOWNS), parse_place(f"{url}/articles"), About(), fresh=fresh)
     assert rows_of(url, "SELECT body FROM articles") == [("Marble is cut in Carrara.",)]
 
 
@@ -257,12 +240,11 @@ async def test_what_is_asked_of_a_table_only_reads(place: str, url: str) -> None
 
 async def test_who_could_read_an_index_can_read_it_when_it_is_built_anew(place: str, url: str) -> None:
     with psycopg.connect(url) as db:
-        for part in ("towns", "towns_words", "towns_about"):
+        for part in ("towns", "towns_words"):
             db.execute(f"GRANT SELECT ON {part} TO PUBLIC".encode())
     assert "language english, now german" in build_table(TOWNS, place, "german").anew
     readable = "SELECT count(*) FROM pg_class, aclexplode(relacl) AS a WHERE a.grantee = 0 AND relname LIKE 'towns%'"
-    assert rows_of(url, readable) == [(3,)]
-    assert rows_of(url, "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'towns_next%'") == [(0,)]
+    assert rows_of(url, readable) == [(2,)]
 
 
 @pytest.mark.parametrize(
