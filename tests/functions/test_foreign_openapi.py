@@ -48,8 +48,8 @@ def read_text(folder: Path, text: str, name: str = "api.yaml") -> Document:
 
 @pytest.mark.parametrize(("text", "complaint"), [
     (HEAD + BOMB + "paths: *a11\n", "parts, counting what its aliases repeat"),
-    (HEAD + MERGES + "paths: *a29\n", "no operation"),
-    (HEAD + "paths: &p {/a: {get: *p}}\n", "stands for nothing, or for what it is in"),
+    (HEAD + MERGES + "paths: *a29\n", "parts, counting what its aliases repeat"),
+    (HEAD + "paths: &p {/a: {get: *p}}\n", "nested deeper than 100"),
     (HEAD + "paths: " + "[" * 200_000 + "]" * 200_000, "nested deeper than 100"),
     (HEAD + "paths: " + "{a: " * 3_000 + "}" * 3_000, "nested deeper than 100"),
     (HEAD + "when: 2001-99-99\npaths: !!python/object/apply:os.system ['true']\n", "no operation"),

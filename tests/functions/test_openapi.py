@@ -21,8 +21,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.secrets import Secret
 from decisor.session.tools import ToolSpecs, open_one
 from decisor.tools.functions.openapi import LONGEST_NAME, read_document, tool_name
-from decisor.tools.functions.openapi_call import Client, OperationTool, tools_of
-from decisor.tools.functions.openapi_request import join_values
+from decisor.tools.functions.openapi_call import Client, OperationTool, join_values, tools_of
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action
 from servers.openai_server import serve_app

@@ -168,19 +168,12 @@ def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
         return [FunctionTool(load_function(text))]
     if file.endswith(".py") and not file.startswith("http"):
         raise SetupError(f"{text} is a module: name a function in it, as {Path(file).stem}:function.")
-    is_address = file.startswith(("http://", "https://"))
-    if not is_address and not Path(file).is_file():
+    if not file.startswith(("http://", "https://")) and not Path(file).is_file():
         raise SetupError(f"{without_password(text)} is neither a function nor a file. {FORM}.")
-    from decisor.tools.functions.openapi import document_of, read_document
+    from decisor.tools.functions.openapi import read_document
     from decisor.tools.functions.openapi_call import Client, tools_of
-    from decisor.tools.functions.openapi_fetch import fetch
 
-    methods = ("get", *tools.methods)
-    if is_address:
-        place = Path(without_password(file))
-        document = document_of(fetch(file), place, methods, tools.base_url, without_password(file))
-    else:
-        document = read_document(Path(file), methods, tools.base_url)
+    document = read_document(file, ("get", *tools.methods), tools.base_url)
     client = Client(document, keys_from([one for one in tools.auth if not one.startswith(OF_SERVERS)], os.environ))
     return tools_of(client, [name for name in names.split(",") if name])
 

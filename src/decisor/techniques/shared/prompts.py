@@ -6,12 +6,10 @@ that it uses. ``module.NAME`` names it, ``module.NAME.key`` one of several.
 
 from __future__ import annotations
 
-import re
 import string
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -29,19 +27,18 @@ OWN = ("temperature", "top_p", "prompts")
 
 
 def prompts_of(kind: type) -> dict[str, str]:
-    """By name, in the order of the modules.
+    """Return the prompts by name, in the order of the modules. One text is named by the last module.
 
     >>> from decisor.techniques import kind_of
     >>> [name for name in prompts_of(kind_of("iter_rag")) if name.startswith("iter_rag")]
     ['iter_rag.SYSTEM', 'iter_rag.FORM', 'iter_rag.SO_FAR', 'iter_rag.NEXT']
     """
-    prompts: dict[str, str] = {}
+    name_of_text: dict[str, str] = {}
     for module in modules_of(sys.modules[kind.__module__]):
         for constant, value in vars(module).items():
-            if constant.isupper():
-                owner = owner_of(constant, value, module).__name__.removeprefix(ROOM)
-                prompts |= {f"{owner}.{key}": text for key, text in texts_of(constant, value)}
-    return prompts
+            for key, text in texts_of(constant, value) if constant.isupper() else ():
+                name_of_text[text] = f"{module.__name__.removeprefix(ROOM)}.{key}"
+    return {name: text for text, name in name_of_text.items()}
 
 
 def modules_of(first: ModuleType) -> list[ModuleType]:
@@ -55,23 +52,6 @@ def modules_of(first: ModuleType) -> list[ModuleType]:
                 modules[name] = sys.modules[name]
                 waiting.append(modules[name])
     return list(modules.values())
-
-
-def owner_of(constant: str, value: object, module: ModuleType) -> ModuleType:
-    """The module that a constant was imported from, itself where it was not. Templates and texts do not know it."""
-    if writes(module, constant):
-        return module
-    others = (one for name, one in sys.modules.items() if name.startswith(ROOM))
-    return next((one for one in others if vars(one).get(constant) is value and writes(one, constant)), module)
-
-
-def writes(module: ModuleType, constant: str) -> bool:
-    return re.search(rf"^{constant}(?::[^=\n]*)? = ", source_of(module.__file__ or ""), re.M) is not None
-
-
-@cache
-def source_of(path: str) -> str:
-    return Path(path).read_text("utf-8") if path else ""
 
 
 def texts_of(name: str, value: object) -> Iterator[tuple[str, str]]:

@@ -1,149 +1,302 @@
-"""An OpenAPI 3 document as operations that can be called. Nothing is fetched: references lead within the document.
+"""Read an OpenAPI 3 document as operations that can be called. It may be a stranger's.
 
-What cannot be called (a method not allowed, a body that is neither JSON nor a form, a reference that leads nowhere, a
-part of a wrong type) is left out, and ``Document.left_out`` says why.
+It is JSON or YAML, of a file or an address that a person named, and is read within caps on bytes, depth and parts.
+YAML builds nothing but texts, numbers, truth values, lists and objects. References lead within the document. What
+cannot be called (a method not allowed, a body that is neither JSON nor a form, a reference that leads nowhere, a part
+of a wrong type) is left out, and ``Document.left_out`` says why.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from decisor.errors import SetupError
-from decisor.outside import one_line
+from decisor.extras import lacks
+from decisor.outside import clean_text, one_line
 from decisor.secrets import without_password
 from decisor.tools.functions.json_schema import Misfit, Schema, deref, mapping, sequence, texts
-from decisor.tools.functions.openapi_file import read_file
 from decisor.types import Value
 
-Place = Literal["path", "query", "header", "body"]
-PLACES: Mapping[Value, Place] = {"path": "path", "query": "query", "header": "header"}
+if TYPE_CHECKING:
+    import yaml
+
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-FORMS = ("application/json", "application/x-www-form-urlencoded")
-IGNORED_HEADERS = {"accept", "content-type", "authorization", "host", "cookie", "connection", "content-length",
-                   "transfer-encoding"}  # fmt: skip
+FORM = "application/x-www-form-urlencoded"
+IGNORED_HEADERS = ("accept", "content-type", "authorization", "host", "cookie", "connection", "content-length",
+                   "transfer-encoding")  # fmt: skip
 LONGEST_NAME, LONGEST_URL, MOST_STEPS = 64, 2000, 3_000_000
+MAX_BYTES, MOST_PARTS, DEEPEST, FETCH_SECONDS = 20 * 2**20, 1_000_000, 100, 15.0
+DEEP = f"it is nested deeper than {DEEPEST}"
+CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
+DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
+
+
+class Unusable(Exception):
+    """The text is for the person who named the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """``name`` is the argument's, ``wire`` the one in the request. ``as_json``: its value is sent as JSON text."""
+    """An argument of an operation and its place in the request."""
 
     name: str
     wire: str
-    place: Place
+    """Name in the request."""
+    place: str
+    """path, query, header or body."""
     required: bool
     style: str = ""
     explode: bool = False
     as_json: bool = False
+    """Whether its value is sent as JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path. ``server`` has no slash at its end; ``schema`` is of the arguments. ``media``: of the
-    body, '' where there is none. ``ways`` to be let in: names of security schemes."""
+    """One method of one path."""
 
     name: str
     method: str
     server: str
+    """Address without a slash at its end."""
     path: str
     about: str
     parameters: tuple[Parameter, ...]
     schema: Schema
+    """Of all arguments together."""
     media: str = ""
+    """Media type of the body; '' means no body."""
     ways: tuple[tuple[str, ...], ...] = ()
+    """Security schemes that let a call in: any of these tuples will do."""
     tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Document:
-    """``server``: the document's own, which alone is sent keys; '' where it names none. ``schemes``: how keys are sent,
-    by name. ``left_out``: operations that cannot be called, with why."""
+    """An OpenAPI document."""
 
     title: str
     operations: tuple[Operation, ...]
     root: Schema
     server: str = ""
+    """The document's own server, which alone is sent keys; '' where it names none."""
     schemes: Mapping[str, Schema] = field(default_factory=dict)
+    """How keys are sent, by the name of the security scheme."""
     left_out: tuple[str, ...] = ()
+    """Operations that cannot be called, with why."""
 
 
-def read_document(path: Path, methods: Sequence[str] = ("get",), base_url: str = "") -> Document:
-    """JSON or YAML. ``methods``: the ones that may be called. ``base_url`` takes the place of the document's servers.
+def read_document(place: str | Path, methods: Sequence[str] = ("get",), base_url: str = "") -> Document:
+    """Read a file, or fetch a document from its address.
+
+    Args:
+        methods: the ones that may be called.
+        base_url: takes the place of the document's servers.
 
     Raises:
         SetupError: it cannot be read, is no OpenAPI 3, or names no server to call.
     """
-    return document_of(read_file(path), path, methods, base_url)
+    if not str(place).startswith(("http://", "https://")):
+        return document_of(parse_text(read_file(Path(place)), Path(place)), Path(place), methods, base_url)
+    address = without_password(str(place))
+    root = parse_text(fetch(str(place)), Path(urlsplit(address).path or "document"))
+    return document_of(root, Path(address), methods, base_url, address)
 
 
-def document_of(
-    root: Schema, path: Path, methods: Sequence[str] = ("get",), base_url: str = "", address: str = ""
-) -> Document:
-    """``path``: what errors call it. ``address``: where it was fetched, which its servers are relative to.
+def read_file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SetupError(f"Cannot read the OpenAPI document {path}: {error.strerror or error}.") from error
 
-    Raises:
-        SetupError: as ``read_document``.
+
+def fetch(url: str) -> bytes:
+    """Get a document: one GET without keys, which no redirect leads to another host."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class SameHost(HTTPRedirectHandler):
+        def redirect_request(
+            self, req: Request, fp: object, code: int, msg: str, headers: object, newurl: str
+        ) -> Request:
+            if urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:
+                raise URLError(f"it redirects to {without_password(newurl)[:100]}")
+            return Request(newurl, headers=dict(req.header_items()))
+
+    place = without_password(url)
+    request = Request(url, headers={"User-Agent": "decisor", "Accept": "application/json, application/yaml, */*;q=0.5"})
+    try:
+        with build_opener(SameHost).open(request, timeout=FETCH_SECONDS) as reply:
+            data: bytes = reply.read(MAX_BYTES + 1)
+            return data
+    except HTTPError as error:
+        why = f"answered with status {error.code}"
+    except (OSError, HTTPException, ValueError) as error:
+        cause = error.reason if isinstance(error, URLError) else error
+        why = f"cannot be fetched: {cause.strerror or cause if isinstance(cause, OSError) else cause}"
+    raise SetupError(f"{place} {why}. Download it, and give the file.")
+
+
+def parse_text(data: bytes, path: Path) -> Schema:
+    """Parse JSON or YAML. ``path``: what errors call it, and its ending."""
+    if len(data) > MAX_BYTES:
+        raise SetupError(f"{path} is over {MAX_BYTES >> 20} MB: name a smaller part of the API.")
+    try:
+        text = data.decode("utf-8")
+        try:
+            value = PlainCopy().copy(json.loads(text))
+        except ValueError as error:
+            if path.suffix == ".json":
+                raise SetupError(f"{path} is not JSON: {error}.") from error
+            value = parse_yaml(text, path)
+    except UnicodeDecodeError as error:
+        raise SetupError(f"Cannot read the OpenAPI document {path}: it is no text in UTF-8.") from error
+    except (Unusable, RecursionError) as error:
+        raise SetupError(f"{path} cannot be used: {str(error) if isinstance(error, Unusable) else DEEP}.") from error
+    if not isinstance(value, dict):
+        raise SetupError(f"{path} is no OpenAPI document: it holds no object.")
+    return value
+
+
+def parse_yaml(text: str, path: Path) -> Value:
+    """Parse the first document of YAML with PyYAML. Tags build nothing."""
+    try:
+        import yaml
+    except ImportError as error:
+        raise lacks(f"{path} is YAML, and reading it needs pyyaml (or make it JSON)", "openapi") from error
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        yaml_implicit_resolvers = {None: [("plain", re.compile(""))]}  # noqa: RUF012
+
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader):  # its C composer crashes the process on 200,000 brackets
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise Unusable(DEEP)
+        return PlainCopy().copy_node(next(yaml.compose_all(text, Loader), yaml.ScalarNode("plain", "")))
+    except yaml.YAMLError as error:
+        raise SetupError(f"{path} is neither JSON nor YAML: {one_line(str(error), 300)}.") from error
+
+
+@dataclass
+class PlainCopy:
+    """A copy of a value, counted part by part: what YAML's aliases and merge keys repeat counts each time."""
+
+    parts: int = 0
+
+    def count(self, depth: int) -> None:
+        self.parts += 1
+        if depth > DEEPEST:
+            raise Unusable(DEEP)
+        if self.parts > MOST_PARTS:
+            raise Unusable(f"it has more than {MOST_PARTS:,} parts, counting what its aliases repeat")
+
+    def copy(self, value: Value, depth: int = 0) -> Value:
+        self.count(depth)
+        if isinstance(value, str):
+            return clean_text(value)
+        if isinstance(value, dict):
+            return {clean_text(key): self.copy(item, depth + 1) for key, item in value.items()}
+        return [self.copy(item, depth + 1) for item in value] if isinstance(value, list) else value
+
+    def copy_node(self, node: yaml.Node, depth: int = 0) -> Value:
+        from yaml import ScalarNode, SequenceNode
+
+        self.count(depth)
+        if isinstance(node, ScalarNode):
+            return parse_scalar(clean_text(node.value)) if node.tag == "plain" else clean_text(node.value)
+        if isinstance(node, SequenceNode):
+            return [self.copy_node(item, depth + 1) for item in node.value]
+        merged, own = dict[str, Value](), dict[str, Value]()
+        for key, item in node.value:
+            if not isinstance(key, ScalarNode):
+                raise Unusable("it has a key that is no text")
+            value = self.copy_node(item, depth + 1)
+            if (key.tag, key.value) != ("plain", "<<"):
+                own[clean_text(key.value)] = value
+                continue
+            for source in value if isinstance(value, list) else [value]:
+                if not isinstance(source, dict):
+                    raise Unusable("it has a merge key << that stands for no object")
+                for name in source:
+                    merged.setdefault(name, source[name])
+        return {**merged, **own}
+
+
+def parse_scalar(text: str) -> Value:
+    """Parse a plain scalar as YAML 1.2 does, so that ``no`` and ``2024-01-01`` stay texts.
+
+    >>> parse_scalar("7"), parse_scalar("1e3"), parse_scalar("no"), parse_scalar("~"), parse_scalar("True")
+    (7, 1000.0, 'no', None, True)
     """
+    if text in (text.lower(), text.title(), text.upper()) and text.lower() in CONSTANTS:
+        return CONSTANTS[text.lower()]
+    if re.fullmatch(r"[-+]?\d{1,19}", text):
+        return int(text)
+    return float(text) if DECIMAL.fullmatch(text) else text
+
+
+def document_of(root: Schema, path: Path, methods: Sequence[str], base_url: str, address: str = "") -> Document:
+    """Make a document of its content. ``address``: where it was fetched, which its servers are relative to."""
     if not str(root.get("openapi", "")).startswith("3."):
-        what = "Swagger 2.0" if str(root.get("swagger", "")).startswith("2") else "no OpenAPI 3 document"
-        raise SetupError(f"{path} is {what}. Give a document of OpenAPI 3.0 or 3.1 (it begins with openapi: 3...).")
+        kind = "Swagger 2.0" if str(root.get("swagger", "")).startswith("2") else "no OpenAPI 3 document"
+        raise SetupError(f"{path} is {kind}. Give a document of OpenAPI 3.0 or 3.1 (it begins with openapi: 3...).")
     allowed = [method.lower() for method in methods]
     if unknown := [method for method in allowed if method not in METHODS]:
         raise SetupError(f"{unknown[0]} is no HTTP method; there is {', '.join(METHODS)}.")
-    own = base_url.rstrip("/") or first_server(root)
-    own = urljoin(address, own or "/").rstrip("/") if address and not base_url else own
-    callable_ones, left_out, references = [], [], References(root)
-    for route, method, item, spec in operations(root):
+    server = base_url.rstrip("/") or first_server(root)
+    if address and not base_url:
+        server = urljoin(address, server or "/").rstrip("/")
+    reader, operations, left_out = OperationReader(root, server), list[Operation](), list[str]()
+    for route, method, item, spec in described_operations(root):
         try:
             if method not in allowed:
                 raise Misfit(f"{method.upper()} is not allowed: allow it with --allow-methods {method}")
-            server = own if base_url else joined_server(own, first_server(spec) or first_server(item))
-            if not origin(server) and origin(own):
-                raise Misfit(f"its server cannot be called: {one_line(server, 80)}")
-            check_server(server, path)
-            one = OperationReader(route, method, item, spec, root).operation(server)
-            references.check(one.schema)
-            callable_ones.append(one)
+            at = server if base_url else reader.operation_server(first_server(spec) or first_server(item))
+            if not origin(at):
+                base = f"http://HOST{at}" if at.startswith("/") or not at else "URL"
+                raise SetupError(f"{path} names no server that can be called ({without_password(at) or '/'}): "
+                                 f"give one with --base-url {base}.")  # fmt: skip
+            operations.append(reader.read(route, method, at, item, spec))
         except Misfit as misfit:
             left_out.append(f"{method.upper()} {one_line(route, 100)}: {misfit}")
-    title = one_line(str(mapping(root.get("info")).get("title", path.stem)), 80)
     schemes = mapping(mapping(root.get("components")).get("securitySchemes"))
     return Document(
-        title=title, operations=tuple(with_names_apart(callable_ones)), root=root, server=own,
-        schemes=sound_schemes(schemes, root), left_out=tuple(left_out),
+        title=one_line(str(mapping(root.get("info")).get("title", path.stem)), 80), root=root, server=server,
+        operations=tuple(name_operations(operations)), left_out=tuple(left_out),
+        schemes={name: deref_or_empty(scheme, root) for name, scheme in schemes.items()},
     )  # fmt: skip
 
 
-def sound_schemes(schemes: Schema, root: Schema) -> dict[str, Schema]:
-    """Without those that lead nowhere."""
-    whole = {}
-    for name, scheme in schemes.items():
-        try:
-            whole[name] = deref(scheme, root)
-        except Misfit:
-            continue
-    return whole
-
-
-def operations(root: Schema) -> Iterator[tuple[str, str, Schema, Schema]]:
-    """Path, method, what its path says for all methods, and what it says itself."""
+def described_operations(root: Schema) -> Iterator[tuple[str, str, Schema, Schema]]:
+    """Yield path, method, the description of the path and that of the method."""
     for route, value in mapping(root.get("paths")).items():
-        try:
-            item = deref(value, root)
-        except Misfit:
-            item = {"get": {"parameters": [value]}}  # left out with the reason
+        item = deref_or_empty(value, root)
+        if not item and "$ref" in mapping(value):  # it leads nowhere: left out with the reason
+            item = {"get": {"parameters": [value]}}
         for method in METHODS:
             if isinstance(spec := item.get(method), Mapping):
                 yield route, method, item, spec
 
 
+def deref_or_empty(value: Value, root: Schema) -> Schema:
+    try:
+        return deref(value, root)
+    except Misfit:
+        return {}
+
+
 def first_server(place: Schema) -> str:
-    """The first server that an operation, a path or a document names, with its variables at their defaults, or ''."""
+    """Return the first server of an operation, a path or a document, with its variables at their defaults, or ''."""
     server = mapping((*sequence(place.get("servers")), None)[0])
     url = str(server.get("url", ""))
     for name, variable in mapping(server.get("variables")).items():
@@ -151,23 +304,8 @@ def first_server(place: Schema) -> str:
     return url[:LONGEST_URL].rstrip("/")
 
 
-def joined_server(own: str, other: str) -> str:
-    """``other``, which may lead from the document's own server. Raises Misfit where it is no address."""
-    try:
-        return urljoin(f"{own}/", other).rstrip("/")
-    except ValueError as error:
-        raise Misfit(f"its server is no address: {one_line(other, 80)}") from error
-
-
-def check_server(url: str, path: Path) -> None:
-    if not origin(url):
-        base = f"http://HOST{url}" if url.startswith("/") or not url else "URL"
-        place = without_password(url) or "/"
-        raise SetupError(f"{path} names no server that can be called ({place}): give one with --base-url {base}.")
-
-
 def origin(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port of an HTTP address; None of anything else.
+    """Return scheme, host and port of an HTTP address; None for anything else.
 
     >>> origin("https://API.example/v1"), origin("file:///etc")
     (('https', 'api.example', 443), None)
@@ -177,135 +315,121 @@ def origin(url: str) -> tuple[str, str, int] | None:
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     except ValueError:
         return None
-    return (
-        (parts.scheme, parts.hostname, port) if port and parts.scheme in ("http", "https") and parts.hostname else None
-    )
+    is_web = port and parts.scheme in ("http", "https")
+    return (parts.scheme, parts.hostname, port) if is_web and parts.hostname else None
 
 
-@dataclass(frozen=True)
+@dataclass
 class OperationReader:
-    """One operation while it is read. Each method raises Misfit where it cannot be called."""
+    """The operations of a document while they are read. Methods raise Misfit where one cannot be called."""
 
-    route: str
-    method: str
-    item: Schema
-    spec: Schema
     root: Schema
+    server: str
+    steps: int = 0
+    """Parts of schemas that were looked at, over all operations."""
 
-    def operation(self, server: str) -> Operation:
-        if not self.route.startswith("/"):
+    def operation_server(self, url: str) -> str:
+        try:
+            joined = urljoin(f"{self.server}/", url).rstrip("/")
+        except ValueError:
+            joined = ""
+        if origin(self.server) and not origin(joined):
+            raise Misfit(f"its server cannot be called: {one_line(url, 80)}")
+        return joined
+
+    def read(self, route: str, method: str, server: str, item: Schema, spec: Schema) -> Operation:
+        if not route.startswith("/"):
             raise Misfit("its path does not begin with /")
-        parameters, schemas = self.parameters()
-        media, body, must = self.body()
+        parameters, schemas = self.parameters(item, spec)
+        media, body, must = self.body(spec)
         if media:
             name = "body" if "body" not in schemas else "request_body"
             parameters.append(Parameter(name, "", "body", must))
             schemas[name] = body
-        wires = {one.wire for one in parameters if one.place == "path"}
-        if missing := [wire for wire in re.findall(r"\{([^{}]+)\}", self.route) if wire not in wires]:
+        described = {parameter.wire for parameter in parameters if parameter.place == "path"}
+        if missing := [wire for wire in re.findall(r"\{([^{}]+)\}", route) if wire not in described]:
             raise Misfit(f"its path names {one_line(missing[0], 80)}, which it does not describe")
-        schema: Schema = {
-            "type": "object", "properties": schemas,
-            "required": [one.name for one in parameters if one.required], "additionalProperties": False,
-        }  # fmt: skip
-        about = next((one for one in (self.spec.get("description"), self.spec.get("summary"),
-                                      self.item.get("description"), self.item.get("summary")) if one), "")  # fmt: skip
+        required: list[Value] = [parameter.name for parameter in parameters if parameter.required]
+        schema: Schema = {"type": "object", "properties": schemas, "required": required, "additionalProperties": False}
+        self.follow_references(schema)
+        about = [place.get(key) for place in (spec, item) for key in ("description", "summary")]
+        security = [mapping(way) for way in sequence(spec.get("security", self.root.get("security")))]
         return Operation(
-            name=tool_name(str(self.spec.get("operationId") or f"{self.method}_{self.route}")), method=self.method,
-            server=server, path=self.route, about=one_line(str(about), 400), parameters=tuple(parameters),
-            schema=schema, media=media, ways=self.ways(), tags=texts(self.spec.get("tags")),
+            name=tool_name(str(spec.get("operationId") or f"{method}_{route}")), method=method, server=server,
+            path=route, about=one_line(str(next(filter(None, about), "")), 400), parameters=tuple(parameters),
+            schema=schema, media=media, tags=texts(spec.get("tags")),
+            ways=tuple(tuple(way) for way in security) if all(security) else (),
         )  # fmt: skip
 
-    def parameters(self) -> tuple[list[Parameter], dict[str, Value]]:
-        specs: dict[tuple[str, Value], Schema] = {}
-        for value in (*sequence(self.item.get("parameters")), *sequence(self.spec.get("parameters"))):
-            spec = deref(value, self.root)
-            specs[str(spec.get("name", "")), str(spec.get("in"))] = spec
+    def parameters(self, item: Schema, spec: Schema) -> tuple[list[Parameter], dict[str, Value]]:
+        specs: dict[tuple[str, str], Schema] = {}
+        for value in (*sequence(item.get("parameters")), *sequence(spec.get("parameters"))):
+            about = deref(value, self.root)
+            specs[str(about.get("name", "")), str(about.get("in"))] = about
         parameters, schemas = [], dict[str, Value]()
-        for (wire, where), spec in specs.items():
-            ignored = where == "header" and wire.lower() in IGNORED_HEADERS
-            if ignored or (where == "cookie" and not spec.get("required")):
+        for (wire, place), about in specs.items():
+            must = bool(about.get("required")) or place == "path"
+            if (place == "header" and wire.lower() in IGNORED_HEADERS) or (place == "cookie" and not must):
                 continue
-            if (place := PLACES.get(where)) is None or not wire:
-                raise Misfit(f"it needs {one_line(wire, 80)} in {one_line(str(where), 80)}, which is not supported")
+            if place not in ("path", "query", "header") or not wire:
+                raise Misfit(f"it needs {one_line(wire, 80)} in {one_line(place, 80)}, which is not supported")
+            style = str(about.get("style", "form" if place == "query" else "simple"))
+            if style not in ("form", "simple", "deepObject"):
+                raise Misfit(
+                    f"it needs {one_line(wire, 80)} in the style {one_line(style, 80)}, which is not supported"
+                )
+            explode, content = bool(about.get("explode", style == "form")), mapping(about.get("content"))
             name = wire if wire not in schemas else f"{place}_{wire}"
-            parameters.append(parameter(name, wire, place, spec))
-            schemas[name] = parameter_schema(spec)
+            parameters.append(Parameter(name, wire, place, must, style, explode, bool(content)))
+            schema = mapping(next(iter(content.values()), about)).get("schema")
+            schemas[name] = {
+                **mapping(schema),
+                **{key: about[key] for key in ("description", "example") if about.get(key)},
+            }
         return parameters, schemas
 
-    def body(self) -> tuple[str, Value, bool]:
-        """The media type, the schema, and whether it is required."""
-        spec = deref(self.spec.get("requestBody"), self.root)
-        content, must = mapping(spec.get("content")), bool(spec.get("required"))
-        for media, about in content.items():
-            plain = media.partition(";")[0].strip().lower()
-            if plain in FORMS or re.fullmatch(r"[\w.+/-]+\+json", plain, re.ASCII):
-                return plain, mapping(about).get("schema"), must
+    def body(self, spec: Schema) -> tuple[str, Value, bool]:
+        """Return the media type, the schema, and whether it is required."""
+        request = deref(spec.get("requestBody"), self.root)
+        content, must = mapping(request.get("content")), bool(request.get("required"))
+        for name, about in content.items():
+            media = name.partition(";")[0].strip().lower()
+            if media == FORM or re.fullmatch(r"application/([\w.-]+\+)?json", media, re.ASCII):
+                return media, mapping(about).get("schema"), must
         if content and must:
             raise Misfit(f"its body is {one_line(', '.join(content), 200)}; JSON and forms are supported")
         return "", {}, False
 
-    def ways(self) -> tuple[tuple[str, ...], ...]:
-        """The ways to be let in, each the schemes that it needs together; () where none is needed."""
-        ways = [mapping(way) for way in sequence(self.spec.get("security", self.root.get("security")))]
-        return () if not all(ways) else tuple(tuple(way) for way in ways)
-
-
-def parameter(name: str, wire: str, place: Place, spec: Schema) -> Parameter:
-    style = str(spec.get("style", "form" if place == "query" else "simple"))
-    return Parameter(
-        name=name, wire=wire, place=place, required=bool(spec.get("required")) or place == "path", style=style,
-        explode=bool(spec.get("explode", style == "form")), as_json=bool(mapping(spec.get("content"))),
-    )  # fmt: skip
-
-
-def parameter_schema(spec: Schema) -> Schema:
-    """With the description and the example that the parameter has beside its schema."""
-    content = mapping(spec.get("content"))
-    schema = mapping(next(iter(content.values()), None)).get("schema") if content else spec.get("schema")
-    about = {key: spec[key] for key in ("description", "example") if spec.get(key)}
-    return {**mapping(schema), **about}
-
-
-@dataclass
-class References:
-    """All that schemas refer to, followed once for each operation, and not for ever."""
-
-    root: Schema
-    steps: int = 0
-
-    def check(self, schema: Value) -> None:
-        """Raises Misfit where a reference leads nowhere, or outside."""
+    def follow_references(self, schema: Value) -> None:
+        """Raise Misfit if a reference within the schema leads nowhere, or outside."""
         waiting, names = [schema], set[str]()
         while waiting and self.steps < MOST_STEPS:
             self.steps += 1
-            one = waiting.pop()
-            if isinstance(one, list):
-                waiting += one
-            elif isinstance(one, Mapping):
-                waiting += one.values()
-                name = one.get("$ref")
-                if isinstance(name, str) and name not in names:
-                    names.add(name)
-                    waiting.append(deref(one, self.root))
+            part = waiting.pop()
+            waiting += part if isinstance(part, list) else mapping(part).values()
+            name = mapping(part).get("$ref")
+            if isinstance(name, str) and name not in names:
+                names.add(name)
+                waiting.append(deref(part, self.root))
 
 
 def tool_name(text: str) -> str:
-    """
+    """Make a plain short name.
+
     >>> tool_name("get_/plants/{id}"), tool_name("listPlants")
     ('get_plants_id', 'listPlants')
     """
     return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[-LONGEST_NAME:].lstrip("_") or "operation"
 
 
-def with_names_apart(operations: Sequence[Operation]) -> Iterator[Operation]:
-    """With names that no two have."""
+def name_operations(operations: Sequence[Operation]) -> Iterator[Operation]:
+    """Yield the operations with names that no two have."""
     names: set[str] = set()
     last: dict[str, int] = {}
-    for one in operations:
-        name = one.name
+    for operation in operations:
+        name = operation.name
         while name in names:
-            last[one.name] = last.get(one.name, 1) + 1
-            name = f"{one.name[: LONGEST_NAME - 8]}_{last[one.name]}"
+            last[operation.name] = last.get(operation.name, 1) + 1
+            name = f"{operation.name[: LONGEST_NAME - 8]}_{last[operation.name]}"
         names.add(name)
-        yield replace(one, name=name)
+        yield replace(operation, name=name)

@@ -1,43 +1,44 @@
-"""Operations of an OpenAPI document as tools: the request that arguments make, and the reply as an observation.
+"""Call operations of an OpenAPI document: the request that arguments make, and the reply as an observation.
 
 Calls go to the operation's own server only: a redirect to another is not followed. Keys come from the environment, go
-to the document's own server only, as the document says, and are taken out of whatever comes back.
+to the document's own server only, as the document says, and are taken out of whatever comes back. A reply is data: it
+stands in records or in quotes, and its texts hide nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from decisor.errors import SetupError, ToolError
-from decisor.outside import one_line
+from decisor.outside import clean_text, one_line, quoted, text_codec
 from decisor.secrets import Secret, redact_known
 from decisor.tools.functions.arguments import Arguments
-from decisor.tools.functions.openapi import Document, Operation, origin
-from decisor.tools.functions.openapi_reply import Reply, decode
-from decisor.tools.functions.openapi_request import Request, build
-from decisor.tools.functions.results import Cut
-from decisor.types import Observation
+from decisor.tools.functions.openapi import FORM, Document, Operation, Parameter, origin
+from decisor.tools.functions.results import Cut, clip, observe
+from decisor.types import Observation, Record, Value
 
 if TYPE_CHECKING:
     import aiohttp
-    from yarl import URL
 
 MOST_HOPS = 3
 CUT = Cut()
+Pairs = list[tuple[str, str]]
 
 
 @dataclass
 class Client:
-    """What the operations of a document share. ``keys``: by security scheme; '' for any. Sizes in bytes."""
+    """What the operations of a document share."""
 
     document: Document
     keys: Mapping[str, Secret] = field(default_factory=dict)
+    """By security scheme; '' for any."""
     seconds: float = 30.0
     max_bytes: int = 1_000_000
     cut: Cut = CUT
@@ -55,39 +56,38 @@ class Client:
             await self.session.close()
 
     def withholds_keys(self, operation: Operation) -> bool:
-        """Whether there are keys that it is not sent, because its server is not the document's own."""
+        """Return whether there are keys that it is not sent, because its server is not the document's own."""
         return bool(self.keys) and origin(operation.server) != origin(self.document.server)
 
-    def credentials(self, operation: Operation) -> tuple[dict[str, str], list[tuple[str, str]]]:
-        """Headers and query parameters that let the call in."""
-        headers: dict[str, str] = {}
-        query: list[tuple[str, str]] = []
+    def credentials(self, operation: Operation) -> tuple[dict[str, str], Pairs]:
+        """Return the headers and query parameters that let the call in."""
         if self.withholds_keys(operation):
-            return headers, query
+            return {}, []
         if not self.document.schemes and "" in self.keys:
-            return {"Authorization": f"Bearer {self.keys[''].reveal()}"}, query
+            return {"Authorization": f"Bearer {self.keys[''].reveal()}"}, []
+        headers, query = dict[str, str](), Pairs()
         open_ways = [way for way in operation.ways if "" in self.keys or set(way) <= self.keys.keys()]
         for name in (open_ways or operation.ways or ((),))[0]:
-            key = self.keys.get(name, self.keys.get(""))
-            if key is None:
+            if (secret := self.keys.get(name, self.keys.get(""))) is None:
                 continue
-            scheme = self.document.schemes.get(name, {})
-            if scheme.get("type") == "apiKey" and scheme.get("in") == "query":
-                query.append((str(scheme.get("name")), key.reveal()))
-            elif scheme.get("type") == "apiKey":
-                cookie = scheme.get("in") == "cookie"
-                value = f"{scheme.get('name')}={quote(key.reveal())}" if cookie else key.reveal()
-                headers["Cookie" if cookie else str(scheme.get("name"))] = value
-            elif str(scheme.get("scheme", "")).lower() == "basic":
-                headers["Authorization"] = f"Basic {base64.b64encode(key.reveal().encode()).decode()}"
+            key, scheme = secret.reveal(), self.document.schemes.get(name, {})
+            sent_as = str(scheme.get("name"))
+            if scheme.get("type") != "apiKey":
+                is_basic = str(scheme.get("scheme", "")).lower() == "basic"
+                token = f"Basic {base64.b64encode(key.encode()).decode()}" if is_basic else f"Bearer {key}"
+                headers["Authorization"] = token
+            elif scheme.get("in") == "query":
+                query.append((sent_as, key))
+            elif scheme.get("in") == "cookie":
+                headers["Cookie"] = f"{sent_as}={quote(key)}"
             else:
-                headers["Authorization"] = f"Bearer {key.reveal()}"
+                headers[sent_as] = key
         return headers, query
 
 
 @dataclass
 class OperationTool:
-    """Satisfies ``types.Tool``."""
+    """One operation as a tool. Satisfies ``types.Tool``."""
 
     operation: Operation
     client: Client
@@ -106,80 +106,158 @@ class OperationTool:
         return f"{operation.method.upper()} {one_line(operation.path, 200)}{about}\n{self.arguments.describe()}"
 
     async def call(self, text: str) -> Observation:
-        """Raises ToolError where the arguments do not fit, or the API does not answer with success."""
+        """Raise ToolError if the arguments do not fit, or the API does not answer with success."""
         import aiohttp
 
-        arguments = self.arguments.read(text)
+        arguments, keys = self.arguments.read(text), self.client.keys.values()
         try:
-            request = build(self.operation, arguments, *self.client.credentials(self.operation))
             async with asyncio.timeout(self.client.seconds):
-                return await self._send(request)
+                return await self._send(arguments)
         except TimeoutError as error:
             raise ToolError(f"{self.name} took longer than {self.client.seconds:g} s.") from error
         except (aiohttp.ClientError, ValueError, OSError) as error:
-            why = redact_known(str(error) or type(error).__name__, self.client.keys.values())
-            raise ToolError(f"{self.name} could not be called: {one_line(why, 300)}") from error
+            why = one_line(redact_known(str(error) or type(error).__name__, keys), 300)
+            raise ToolError(f"{self.name} could not be called: {why}") from error
 
     async def close(self) -> None:
         await self.client.close()
 
-    async def _send(self, request: Request) -> Observation:
+    async def _send(self, arguments: Mapping[str, Value]) -> Observation:
         from yarl import URL
 
-        url = URL(request.url, encoded=True)
+        key_headers, key_query = self.client.credentials(self.operation)
+        address, headers, body = build_request(self.operation, arguments, key_query)
+        url, method = URL(address, encoded=True), self.operation.method
         if origin(str(url)) != origin(self.operation.server):
             raise ToolError(f"{self.name} would be called on another server: not done.")
         for _ in range(MOST_HOPS + 1):
             async with self.client.open().request(
-                request.method, url, headers=request.headers, data=request.body, allow_redirects=False
+                method.upper(), url, headers={**headers, **key_headers}, data=body, allow_redirects=False
             ) as reply:
-                if reply.status in (301, 302, 303, 307, 308) and "Location" in reply.headers:
-                    url = self._next_url(url, reply.headers["Location"])
-                    continue
-                data = await reply.content.read(self.client.max_bytes + 1)
-                while len(data) <= self.client.max_bytes and (more := await reply.content.read(65_536)):
-                    data += more
-                text = decode(data[: self.client.max_bytes], reply.charset)
-                safe = redact_known(text, self.client.keys.values())
-                return self._observe(Reply(reply.status, reply.content_type, safe, len(data)))
+                if reply.status not in (301, 302, 303, 307, 308) or "Location" not in reply.headers:
+                    return await self._observe(reply)
+                target = url.join(URL(reply.headers["Location"]))
+            if method not in ("get", "head"):
+                raise ToolError(f"{self.name} was redirected; a {method.upper()} is not sent again.")
+            if target.origin() != url.origin():
+                host = one_line(target.host or "", 100)
+                raise ToolError(f"{self.name} was redirected to {host}, which is another server: not followed.")
+            url = target
         raise ToolError(f"{self.name} was redirected more than {MOST_HOPS} times.")
 
-    def _next_url(self, url: URL, location: str) -> URL:
-        from yarl import URL
-
-        target = url.join(URL(location))
-        if self.operation.method not in ("get", "head"):
-            raise ToolError(f"{self.name} was redirected; a {self.operation.method.upper()} is not sent again.")
-        if target.origin() != url.origin():
-            host = one_line(target.host or "", 100)
-            raise ToolError(f"{self.name} was redirected to {host}, which is another server: not followed.")
-        return target
-
-    def _observe(self, reply: Reply) -> Observation:
-        try:
-            return reply.observe(self.name, self.client.max_bytes, self.client.cut)
-        except ToolError as error:
-            if not self.client.withholds_keys(self.operation):
-                raise
+    async def _observe(self, reply: aiohttp.ClientResponse) -> Observation:
+        """Make records of JSON, else of the text. Raise ToolError if the status is none of success."""
+        most, media, cut = self.client.max_bytes, reply.content_type, self.client.cut
+        data = await reply.content.read(most + 1)
+        while len(data) <= most and (more := await reply.content.read(65_536)):
+            data += more
+        raw = redact_known(decode(data[:most], reply.charset), self.client.keys.values())
+        text, is_whole = clean_text(raw), len(data) <= most
+        if reply.status >= 400:
             server = one_line(self.operation.server, 100)
-            raise ToolError(
-                f"{error} (It is on {server}, not on the document's own server: no key is sent.)"
-            ) from error
+            withheld = f" (It is on {server}, not on the document's own server: no key is sent.)"
+            raise ToolError(f"{self.name} answered with status {reply.status}: {quoted(text.strip())}"
+                            f"{withheld if self.client.withholds_keys(self.operation) else ''}")  # fmt: skip
+        if not raw.strip():
+            return Observation(note=f"(status {reply.status}, an empty reply)")
+        if is_whole and (media.endswith("json") or text.lstrip()[:1] in ("{", "[")):
+            try:
+                return observe(json.loads(raw), self.name, cut)
+            except (ValueError, RecursionError, ToolError):
+                pass  # shown as text
+        if "\x00" in raw[:1000] or (not media.startswith("text") and "\ufffd" in text[:1000]):
+            size = f"{len(data):,} bytes of {one_line(media, 80)}"
+            return Observation(note=f"(status {reply.status}, {size}, which is no text)")
+        note = "" if is_whole else f"The reply is over {most:,} bytes: ask for less."
+        return Observation((Record("r1", text=clip(text, cut.chars), source=self.name),), note, truncated=not is_whole)
+
+
+def decode(data: bytes, charset: str | None) -> str:
+    """Decode by the charset that the reply names, if it is one of texts, else as UTF-8.
+
+    >>> decode("Köln".encode("latin-1"), "ISO-8859-1"), decode(b"K\\xc3\\xb6ln", "hex"), decode(b"ok", None)
+    ('Köln', 'Köln', 'ok')
+    """
+    return data.decode(text_codec(charset or "") or "utf-8", "replace")
+
+
+def build_request(
+    operation: Operation, arguments: Mapping[str, Value], key_query: Pairs
+) -> tuple[str, dict[str, str], bytes | None]:
+    """Return the percent-encoded address, the headers and the body. Raise ToolError if an argument cannot be sent."""
+    path, query, body = operation.path, list[str](), None
+    headers = {"User-Agent": "decisor", "Accept": "application/json, */*;q=0.5"}
+    for parameter in operation.parameters:
+        if (value := arguments.get(parameter.name)) is None:
+            continue
+        if parameter.as_json:
+            value = json.dumps(value)
+        if parameter.place == "body":
+            fields = value.items() if isinstance(value, Mapping) else ()
+            form = urlencode([(name, plain(item)) for name, item in fields])
+            body = (form if operation.media == FORM else json.dumps(value, ensure_ascii=False)).encode()
+            headers["Content-Type"] = operation.media
+        elif parameter.place == "header":
+            text = ",".join(plain(item) for item in (value if isinstance(value, list) else [value]))
+            if not text.isascii() or not text.isprintable():
+                raise ToolError(f"{parameter.name} cannot hold line ends or characters beyond ASCII: "
+                                "it is sent as a header.")  # fmt: skip
+            headers[parameter.wire] = text
+        elif parameter.place == "query":
+            query += [f"{quote(name, safe='[]')}={text}" for name, text in query_pairs(parameter, value)]
+        else:
+            text = join_values(value, ",", parameter.explode)
+            if text.lower().replace("%2e", ".") in ("", ".", ".."):
+                raise ToolError(f"{parameter.name} cannot be {text!r}: it is a part of the path.")
+            path = path.replace(f"{{{parameter.wire}}}", text)
+    ending = "&".join(filter(None, [*query, urlencode(key_query)]))
+    return f"{operation.server}{path}{'?' if ending else ''}{ending}", headers, body
+
+
+def query_pairs(parameter: Parameter, value: Value) -> Pairs:
+    """Write a query parameter in the style form or deepObject."""
+    is_deep = parameter.style == "deepObject"
+    if isinstance(value, Mapping) and (is_deep or parameter.explode):
+        return [(f"{parameter.wire}[{key}]" if is_deep else key, escape(item)) for key, item in value.items()]
+    if isinstance(value, list) and parameter.explode:
+        return [(parameter.wire, escape(item)) for item in value]
+    return [(parameter.wire, join_values(value, ",", False))]
+
+
+def join_values(value: Value, separator: str, explode: bool) -> str:
+    """Join percent-encoded values, so that each stays one segment of a path.
+
+    >>> join_values(["a b", 2], ",", False), join_values({"x": 1}, ",", True), join_values("../etc", ",", False)
+    ('a%20b,2', 'x=1', '..%2Fetc')
+    """
+    if isinstance(value, Mapping):
+        return separator.join(f"{escape(key)}{'=' if explode else ','}{escape(item)}" for key, item in value.items())
+    return separator.join(escape(item) for item in (value if isinstance(value, list) else [value]))
+
+
+def escape(value: Value) -> str:
+    return quote(plain(value), safe="")
+
+
+def plain(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value) if isinstance(value, Mapping | list) else "" if value is None else str(value)
 
 
 def tools_of(client: Client, names: Sequence[str] = (), most: int = 60) -> list[OperationTool]:
-    """A tool for each operation, or for those that ``names`` has, by operationId or tag.
+    """Make a tool of each operation, or of those that ``names`` has, by operationId or tag.
 
     Raises:
         SetupError: a name is not there, nothing can be called, or it is too many for a prompt.
     """
     operations, title = client.document.operations, client.document.title
-    choices = {name for one in operations for name in (one.name, *one.tags)}
+    choices = {name for operation in operations for name in (operation.name, *operation.tags)}
     if unknown := [name for name in names if name not in choices]:
         raise SetupError(f"{title} has no operation or tag {unknown[0]!r}; it has {listing(choices)}.")
     tools = [OperationTool(one, client) for one in operations if not names or {one.name, *one.tags} & set(names)]
     if not tools:
-        why = client.document.left_out[0] if client.document.left_out else "it describes no operation"
+        why = (*client.document.left_out, "it describes no operation")[0]
         raise SetupError(f"Nothing in {title} can be called: {why}.")
     if len(tools) > most:
         raise SetupError(f"{title} has {len(tools)} operations, too many for a prompt: name those "
