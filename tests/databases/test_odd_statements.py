@@ -132,7 +132,7 @@ def test_postgresql_brings_the_same_rows_through_the_guard() -> None:
     import psycopg
 
     with postgres_database(TABLES) as url, psycopg.connect(url, autocommit=True) as db:
-        faults = []
+        faults: list[tuple[str, object, object]] = []
         for query in [*BOTH, *OF_POSTGRES]:
             wanted = db.execute(query).fetchall()
             try:
@@ -148,7 +148,7 @@ def test_mariadb_brings_the_same_rows_through_the_guard() -> None:
     import pymysql
 
     with mysql_database(TABLES) as _, pymysql.connect(host="127.0.0.1", port=3306, user="root", database=NAME) as db:
-        faults = []
+        faults: list[tuple[str, object, object]] = []
         with db.cursor() as cursor:
             for query in [*BOTH, *OF_MARIADB]:
                 cursor.execute(query)

@@ -180,7 +180,7 @@ export class RunView {
   tick() {
     if (is_over(this.run)) return;
     const seconds = this.run.seconds + (Date.now() - this.heard) / 1000;
-    this.words.textContent = this.run.state === "waiting" ? "waits for a place" : this.approvals.childElementCount ? "waits for your word" : `${this.doing ?? "starts"} · ${lasts(Math.floor(seconds))}`;
+    this.words.textContent = this.run.state === "waiting" ? "waits for a place" : this.approvals.childElementCount ? "waiting for your answer" : `${this.doing ?? "starts"} · ${lasts(Math.floor(seconds))}`;
   }
 
   approval(data) {
@@ -191,7 +191,7 @@ export class RunView {
     this.wait(el("section.card.approval", { "data-number": data.number, "aria-label": "A query waits" },
       el("b", {}, `May ${data.tool} run this?`), query(data.input), el("div.bar", {},
         button("Run it", () => decide(true), { kind: "primary" }), el("label.hush", { for: why.id }, "Why not"), why, button("Refuse", () => decide(false)))));
-    say(`${data.tool} waits for your word.`);
+    say(`${data.tool} is waiting for approval.`);
   }
 
   /** Something that waits for a person is brought into sight, unless they look elsewhere. */
