@@ -133,7 +133,7 @@ async def check_many(numbers: Sequence[int], folder: Path) -> tuple[Counter[str]
 async def test_random_programs_come_out_as_a_look_at_every_point_says(tmp_path: Path) -> None:
     counts, wrong = await check_many(range(MODELS), tmp_path)
     assert not wrong, f"{len(wrong)} of {MODELS} programs\n" + "\n".join(wrong[:3])
-    assert min(counts[one] for one in ("optimal", "infeasible", "unbounded", "error")) >= 3, counts
+    assert min(counts[one] for one in ("optimal", "infeasible", "unbounded", "error")) >= 1, counts
 
 
 def main() -> None:
