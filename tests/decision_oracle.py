@@ -414,16 +414,16 @@ def recompute_of(rng: random.Random, line: str, firm: str) -> tuple[Change, str]
     """A change that is made again and again, and how often."""
 
     def grow(world: World, _: list[Row]) -> None:
-        for _ in range(3):
+        for _round in range(3):
             for row in world["line"]:
                 if above(row["cost"], Fraction("0.25")):
                     row["units"] = plus(row["units"], Fraction(1))
                     row["cost"] = over(row["cost"], Fraction(2))
 
     def save(world: World, chosen: list[Row]) -> None:
-        row = world["firm"][0]
-        while row["budget"] is not None and row["budget"] < 4:
-            row["budget"] = plus(row["budget"], Fraction(1 + len(chosen)))
+        firm = world["firm"][0]
+        while firm["budget"] is not None and firm["budget"] < 4:
+            firm["budget"] = plus(firm["budget"], Fraction(1 + len(chosen)))
 
     return rng.choice([
         (Change(f"UPDATE {line} SET units = units + 1, cost = cost / 2 WHERE cost > 0.25", grow), "times = 3"),

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from decisor.decision_models.content import content
 from decisor.decision_models.copying import copies_of
@@ -99,3 +101,18 @@ async def model_in_process(text: str, source: SqlTool) -> OpenModel:
     model = parse(text)
     copies = await copies_of(model, source)
     return OpenModel(model, MachineInProcess(connect(content(model, copies), Caps())), copies)
+
+
+async def factors_of(source: SqlTool, name: str, spread: str, trials: int) -> NDArray[np.float64]:
+    """(rows, trials): by how much each cell of an input is moved, as a model says that has each row as a candidate."""
+    table, column = name.split(".")
+    text = f"""decide = "x"\nchoice = "SELECT n FROM {table}"\n[measure.cell]\ngoal = "min"
+sql = "SELECT {column} FROM {table} WHERE n = $n"\n[copy]
+{table} = "SELECT 1.0::DOUBLE AS {column}, * EXCLUDE ({column}), row_number() OVER () AS n FROM {table}"
+[input]\n"{name}" = {{ spread = "{spread}" }}"""
+    model = await model_in_process(text, source)
+    try:
+        values: NDArray[np.float64] = model.trials(range(len(model.candidates)), trials).values[:, 0]
+        return values
+    finally:
+        model.close()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from decision_oracle import Row, World, written
 
@@ -194,10 +194,10 @@ class Case:
     def bound(self, part: str, one: Requirement, row: Row, world: World) -> Fraction | float:
         if not isinstance(one.bound, str):
             return Fraction(str(one.bound))
-        value = row[one.bound] if one.bound in row else world["firm"][0]["budget"]
+        value: Fraction | float | None = row[one.bound] if one.bound in row else world["firm"][0]["budget"]
         if value is None or value != value:
             raise NoProgram(part)
-        return value if math.isinf(value) else value * (1 if one.bound in row else self.share)
+        return value if isinstance(value, float) or one.bound in row else value * self.share
 
     def solve(self, world: World | None = None) -> Truth:
         """Raises NoProgram."""
@@ -229,7 +229,7 @@ class Case:
 
 
 def value_of(coefficients: Sequence[Exact], point: Point) -> Exact:
-    return sum(map(operator.mul, coefficients, point))  # type: ignore[return-value]
+    return cast(Exact, sum(map(operator.mul, coefficients, point)))
 
 
 def said(terms: Sequence[Term]) -> str:

@@ -116,7 +116,7 @@ class Spreading:
                 places = {"each": everywhere, "together": everywhere * 0, **self.groups}[how]
                 share = percent / 100
                 cells *= rng.uniform(1 - share, 1 + share, (draws, places.max() + 1))[:, places]
-        return cells @ (self.who[:, None] == np.unique(self.who))
+        return np.asarray(cells @ (self.who[:, None] == np.unique(self.who)))
 
 
 def random_spreading(number: int) -> Spreading:

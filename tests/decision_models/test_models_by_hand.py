@@ -184,6 +184,17 @@ choice = "SELECT name, id FROM account"
 goal = "min"
 sql = "SELECT sum(eur) FROM fee JOIN choice ON account = id" """,
            {"new": 11, "old": 20}),
+    ByHand("ids beside 2^53 stay apart in a table that was empty",
+           "CREATE TABLE account AS SELECT * FROM (VALUES (9007199254740992, 'old'), (9007199254740993, 'new'), "
+           "(9007199254740996, 'far')) t(id, name); CREATE TABLE booking (account BIGINT, eur DOUBLE)",
+           """decide = "two accounts"
+choice = "SELECT name, id FROM account"
+take = 2
+change = "INSERT INTO booking SELECT id, 5 FROM choice"
+[measure.fees]
+goal = "min"
+sql = "SELECT sum(eur) FROM booking JOIN choice ON account = id" """,
+           {"old + new": 10, "old + far": 10, "new + far": 10}, ties=3),
     ByHand("hours over midnight and the change of year",
            "CREATE TABLE flight AS SELECT * FROM (VALUES ('night', TIMESTAMP '2023-12-31 22:30', "
            "TIMESTAMP '2024-01-01 01:00', 80), ('day', TIMESTAMP '2024-01-01 08:00', "

@@ -23,7 +23,7 @@ import pytest
 
 import decision_oracle as oracle
 from decision_oracle import Case, NoLimit, Outcome, fraction, random_case, ranked
-from decision_shops import model_in_process, source_of
+from decision_shops import factors_of, model_in_process, source_of
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.pareto import front
@@ -33,7 +33,7 @@ from decisor.decision_models.turning_points import turning_points
 from decisor.errors import ToolError
 from decisor.tools.databases.sql import SqlTool
 
-MODELS = 300
+MODELS = 100
 TRIALS = 5
 
 
@@ -111,20 +111,6 @@ def compare_scenarios(case: Case, model: OpenModel, got: Outcomes) -> None:
     np.testing.assert_allclose(regrets(values, goal), regret, rtol=1e-9, atol=1e-9)
 
 
-async def factors_of(case: Case, source: SqlTool, name: str) -> np.ndarray[Any, Any]:
-    """(rows, trials): by how much each cell of an input was moved, as a model says that has each row as a candidate."""
-    table, column = name.split(".")
-    text = f"""decide = "x"\nchoice = "SELECT __ROW FROM {table}"\n[measure.cell]\ngoal = "min"
-sql = "SELECT {column} FROM {table} WHERE n = $n"\n[copy]
-{table} = "SELECT 1.0::DOUBLE AS {column}, * EXCLUDE ({column}), row_number() OVER () AS n FROM {table}"
-[input]\n"{name}" = {{ spread = "{case.inputs[name]}" }}"""
-    model = await model_in_process(text.replace("__ROW", "n"), source)
-    try:
-        return model.trials(range(len(model.candidates)), TRIALS).values[:, 0]
-    finally:
-        model.close()
-
-
 async def compare_trials(case: Case, model: OpenModel, source: SqlTool) -> None:
     """The trials are those of the worlds in which each cell is moved so."""
     worlds = [deepcopy(case.world) for _ in range(TRIALS)]
@@ -133,7 +119,7 @@ async def compare_trials(case: Case, model: OpenModel, source: SqlTool) -> None:
         rows = case.world[table.rpartition("_")[0]]
         if not rows:
             continue
-        factors = await factors_of(case, source, name)
+        factors = await factors_of(source, name, how, TRIALS)
         share, kind = float(how.split()[0]) / 100, how.split()[-1]
         assert (np.abs(factors - 1) <= share).all() and (factors != 1).all()
         keys = [at if kind == "each" else 0 if kind == "together" else row[kind] for at, row in enumerate(rows)]

@@ -103,3 +103,25 @@ sql = "SELECT count(*) FROM choice"
     async with opened(tmp_path, text, SITES) as model:
         with pytest.raises(ToolError, match="2,535,650,040 candidates"):
             await asyncio.to_thread(decide, model)
+
+
+async def test_trials_tell_choices_apart_that_differ_after_the_last_row_that_is_named(tmp_path: Path) -> None:
+    text = """decide = "x"
+[variable.buy]
+each = "SELECT name, value FROM item ORDER BY name"
+kind = "yes or no"
+[require.number]
+sum = "buy"
+equals = 22
+[measure.value]
+goal = "max"
+sum = "value * buy"
+sql = "SELECT sum(value) FROM buy WHERE chosen"
+[input]
+"item.value" = { spread = "20 % each" }
+"""
+    tables = "CREATE TABLE item AS SELECT 'i' || (10 + i) AS name, CASE WHEN i < 21 THEN 100.0 ELSE 50 END AS value"
+    async with opened(tmp_path, text, f"{tables} FROM range(23) t(i)") as model:
+        ranking = await asyncio.to_thread(lambda: rank_solved(model, trials=16))
+    assert ranking.robustness is not None and 0 < ranking.robustness < 1 and len(ranking.winners) == 2
+    assert len(ranking.ties) == 2 and ranking.options[0].name.endswith("+ 2 more")

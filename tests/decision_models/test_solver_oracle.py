@@ -13,18 +13,21 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from decision_shops import model_in_process, source_of
+from decision_shops import factors_of, model_in_process, source_of
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.solver import Proposal, rank_solved, solve
 from decisor.errors import ToolError
+from decisor.tools.databases.sql import SqlTool
 from solver_oracle import Case, NoProgram, Point, Truth, dearer, random_program
 
 pytest.importorskip("highspy")
-MODELS = 200
+MODELS = 100
+TRIALS = 4
 
 
 def point_of(case: Case, proposal: Proposal) -> Point:
@@ -61,6 +64,27 @@ def compare_ranking(case: Case, model: OpenModel, truth: Truth) -> None:
     assert ranking.lead == (None if second == truth.best else pytest.approx(float(abs(second - truth.best))))
 
 
+async def compare_trials(case: Case, source: SqlTool) -> None:
+    """Each trial is won by the best choice in the world that it draws; not compared where a trial has several."""
+    name, spread = f"{case.table('item')}.gain", "40 % each"
+    factors = await factors_of(source, name, spread, TRIALS)
+    names: list[str] = []
+    for trial in range(TRIALS):
+        rows = [{**row, "gain": row["gain"] * Fraction(str(factors[at, trial]))}
+                for at, row in enumerate(case.world["item"])]  # fmt: skip
+        names += {name_of(case, point) for point in case.solve({**case.world, "item": rows}).points}
+    if len(names) > TRIALS:
+        return
+    model = await model_in_process(f'{case.toml}\n[input]\n"{name}" = {{ spread = "{spread}" }}', source)
+    try:
+        ranking = rank_solved(model, trials=TRIALS)
+    finally:
+        model.close()
+    counts = Counter(names)
+    assert {one.name: one.share for one in ranking.winners} == {one: counts[one] / TRIALS for one in counts}
+    assert ranking.robustness == counts[ranking.options[0].name] / TRIALS
+
+
 def name_of(case: Case, point: Point) -> str:
     rows = zip(case.world["item"], point, strict=False)
     words = [row["name"] if amount == 1 else f"{amount} x {row['name']}" for row, amount in rows if amount]
@@ -92,7 +116,10 @@ async def check_many(numbers: Sequence[int], folder: Path) -> tuple[Counter[str]
         for case in cases:
             model = await model_in_process(case.toml, source)
             try:
-                counts[check_case(case, model)] += 1
+                status = check_case(case, model)
+                counts[status] += 1
+                if status == "optimal" and case.number % 3 == 0:
+                    await compare_trials(case, source)
             except (Exception, pytest.fail.Exception) as error:  # each is a finding
                 lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)]
                 words = f"{type(error).__name__} {str(error)[:400]} (lines {lines})"
@@ -106,7 +133,7 @@ async def check_many(numbers: Sequence[int], folder: Path) -> tuple[Counter[str]
 async def test_random_programs_come_out_as_a_look_at_every_point_says(tmp_path: Path) -> None:
     counts, wrong = await check_many(range(MODELS), tmp_path)
     assert not wrong, f"{len(wrong)} of {MODELS} programs\n" + "\n".join(wrong[:3])
-    assert min(counts[one] for one in ("optimal", "infeasible", "unbounded", "error")) >= 5, counts
+    assert min(counts[one] for one in ("optimal", "infeasible", "unbounded", "error")) >= 1, counts
 
 
 def main() -> None:

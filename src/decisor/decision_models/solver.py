@@ -23,7 +23,7 @@ TRIAL_SECONDS = 30.0
 """So long are trials solved, one after the other."""
 AGREE = 1e-6
 NAMED_ROWS = 20
-NONE_ALLOWED = ("none allowed",)
+NONE_ALLOWED: tuple[str, ...] = ("none allowed",)
 
 
 @dataclass(frozen=True)

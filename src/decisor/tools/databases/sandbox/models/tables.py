@@ -22,6 +22,7 @@ TEXT = re.compile(r"char|text|string|clob|enum|uuid|json", re.I)
 NUMBER = re.compile(r"int|dec|num|real|doub|float|money|serial|hugeint", re.I)
 MOMENT = re.compile(r"datetime|timestamp|date", re.I)
 MOMENT_TEXT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+WHOLE = re.compile(r"int(eger)?\d*\b|serial", re.I)
 LARGE_WHOLE = re.compile(r"u?hugeint|(dec|num)\w*\s*\(\s*(1[6-9]|[2-9]\d)\s*(,\s*0\s*)?\)", re.I)
 """Types of whole numbers that a DOUBLE does not hold."""
 DIGITS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?…?")
@@ -113,13 +114,19 @@ def moment(values: Sequence[Value]) -> str:
 
 
 def empty_kind(kind: str) -> str:
-    """Of a column without a value, by its type at the source."""
+    """Of a column without a value, by its type at the source.
+
+    >>> empty_kind("BIGINT UNSIGNED"), empty_kind("DECIMAL(38, 0)"), empty_kind("INTERVAL")
+    ('BIGINT', 'HUGEINT', 'DOUBLE')
+    """
     if TEXT.search(kind):
         return "VARCHAR"
     if match := MOMENT.match(kind):
         return "DATE" if match[0].lower() == "date" else "TIMESTAMP"
     if LARGE_WHOLE.fullmatch(kind):
         return "HUGEINT"
+    if WHOLE.search(kind):
+        return "BIGINT"
     if NUMBER.search(kind):
         return "DOUBLE"
     return "BOOLEAN" if re.search("bool", kind, re.I) else "INTEGER"
