@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from decisor.replies.numbers import SPACES, WIDE, NumberMeaning, readings
 
@@ -116,6 +117,8 @@ def quantities(text: str) -> list[Quantity]:
         found = [
             NumberMeaning(one.value * size, one.room * size) for one in readings(match["body"] + (match["wide"] or ""))
         ]
+        if size > 1 and "," in match["body"]:
+            found = found[:1]  # 5,495 thousand: nobody writes three decimals before a word for a thousand.
         words = " ".join((match["unit"] or match["before"] or "").lower().split())
         unit = "kWh" if words.startswith("kilo") and "watt" in words else UNIT_OF.get(words, "")
         if words.startswith(("per", "%")):
@@ -158,6 +161,7 @@ def periods(text: str) -> Iterator[Period]:
         yield Period(match.group(), match.start(), match.end(), year, months, day)
 
 
+@lru_cache(maxsize=4096)
 def unit_of_column(name: str) -> str:
     """Return the unit that the name of a column says; '' where it says none.
 
@@ -171,10 +175,11 @@ def unit_of_column(name: str) -> str:
     return ""
 
 
-def words_of_name(name: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def words_of_name(name: str) -> tuple[str, ...]:
     """
     >>> words_of_name("UnitsInStock"), words_of_name("revenue_2024 (EUR)")
-    (['units', 'in', 'stock'], ['revenue', '2024', 'eur'])
+    (('units', 'in', 'stock'), ('revenue', '2024', 'eur'))
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [word.lower() for word in re.findall(r"[^\W_]+|%", apart)]
+    return tuple(word.lower() for word in re.findall(r"[^\W_]+|%", apart))

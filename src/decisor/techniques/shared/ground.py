@@ -6,9 +6,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import TypeGuard
 
-from decisor.replies.figures import numbers_of_fields
 from decisor.replies.numbers import numbers_in
 from decisor.replies.quantities import UNITS, Period, Quantity, periods, unit_of_column, words_of_name
 from decisor.types import Record, Value
@@ -53,12 +53,13 @@ class Mention:
     ids: frozenset[str]
 
 
+@lru_cache(maxsize=4096)
 def is_key(column: str) -> bool:
     """
     >>> is_key("ProductID"), is_key("postal_code"), is_key("paid")
     (True, True, False)
     """
-    return (words_of_name(column) or [""])[-1] in IDS
+    return (words_of_name(column) or ("",))[-1] in IDS
 
 
 class Ground:
@@ -66,6 +67,7 @@ class Ground:
 
     def __init__(self, records: Mapping[str, Record]) -> None:
         self.records = records
+        self._columns: dict[tuple[str, str], dict[str, float]] = {}
         self.tables: dict[str, list[Record]] = {}
         self.ids_of_text: dict[str, set[str]] = {}
         self.names: dict[str, str] = {}
@@ -100,14 +102,14 @@ class Ground:
     def cells(self) -> list[Cell]:
         """Every number of a row, keys apart, smallest first."""
         found = []
+        keys = {column for column in self.tables_words if is_key(column)}
         for record in self.records.values():
             for column, value in record.fields.items():
-                if value is None or is_key(column):
+                if value is None or column in keys:
                     continue
-                if isinstance(value, int | float):
-                    if not isinstance(value, bool):
-                        found.append(Cell(abs(float(value)) if abs(value) < 1e300 else 0.0, record.id, column))
-                else:
+                if is_number(value):
+                    found.append(Cell(abs(float(value)), record.id, column))
+                elif not isinstance(value, int | float):
                     found += (Cell(abs(one), record.id, column) for one in numbers_within(value))
             if record.text:
                 found += (Cell(abs(one), record.id, "") for one in numbers_in(record.text))
@@ -153,8 +155,10 @@ class Ground:
 
     def column(self, table: str, column: str) -> dict[str, float]:
         """The numbers of a column by row."""
-        rows = self.tables.get(table, ())
-        return {row.id: number for row in rows for name, number in numbers_of_fields(row) if name == column}
+        if (table, column) not in self._columns:
+            values = ((row.id, row.fields.get(column)) for row in self.tables.get(table, ()))
+            self._columns[table, column] = {id: float(value) for id, value in values if is_number(value)}
+        return self._columns[table, column]
 
     def periods_of(self, id: str) -> list[Period]:
         """The dates, months and years that a row holds."""
@@ -202,6 +206,10 @@ class Ground:
         'o1.r1 (elm)'
         """
         return f"{id} ({self.name_of[id]})" if id in self.name_of else id
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def table_of(id: str) -> str:

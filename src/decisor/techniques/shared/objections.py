@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from decisor.replies.figures import CITATION, citations
+from decisor.replies.figures import CITATION, citations, numbers_of_fields
 from decisor.replies.quantities import (
     ORDINALS,
     UNIT_OF,
@@ -44,7 +44,7 @@ BOUND = re.compile(
     r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I
 )
 LABELLED = re.compile(
-    r"(?:\b(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
+    r"(?:(?:\b|_)(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
     r"|tier|phase|version|id|code|key)|#)\s*$", re.I,
 )  # fmt: skip
 MAX = r"highest|most|largest|biggest|greatest|maximum|longest|strongest"
@@ -57,7 +57,7 @@ RANK = re.compile(
     rf"|\b(?P<ahead>{ORDINAL})[ -](?:best|place|{MAX}|{MIN})\b|(?P<sign>#\d{{1,3}}|\bNo\. ?\d{{1,3}})\b", re.I,
 )  # fmt: skip
 LIMITED = re.compile(
-    r"\b(?:not|never|no|one of|those|that|which|who|eligible|allowed|remaining|other|others|besides|except|exclud\w+|without|within"
+    r"\b(?:not|never|no(?!\.)|one of|those|that|which|who|eligible|allowed|remaining|other|others|besides|except|exclud\w+|without|within"
     r"|if|would|could|after|unlike|almost|nearly|open|closed)\b|n't\b", re.I,
 )  # fmt: skip
 RULED = re.compile(
@@ -231,7 +231,9 @@ class Check:
         best = self.options[0].lower() if self.options else ""
         if best and best not in self.claims.because.lower() and (text := departure(answer, self.ranked)):
             yield Objection("ranking", text)
-        if len(answer) >= (LEAST if self.has_texts else 1) and (places := uncited(answer, self.claims.cited, ground.records)):
+        if len(answer) >= (LEAST if self.has_texts else 1) and (
+            places := uncited(answer, self.claims.cited, ground.records)
+        ):
             yield Objection("row", UNCITED.format(name=answer, id=places[0]))
             return
         words = re.findall(r"[^\W\d_]{3,}", answer)
@@ -472,101 +474,65 @@ class Check:
         return found
 
     def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
-        text = re.sub(r"[$€£*](?=\s*\d)", "", clause.text)
-        return any(fits(figure, one.value) for one in written_calculations(text))
+        """Whether a calculation in the text gives it, or starts from it where a cited row holds it."""
+        held = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
+        for one in written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", clause.text)):
+            if fits(figure, one.value) or (held and figure.text in one.operands):
+                return True
+        return False
 
     def is_computed(self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]) -> bool:
-        """Whether two figures of one row, one column of two named candidates, or a whole column give it."""
+        """Whether a whole column, one column of two named candidates, or two figures of one row give it."""
         text, ground = clause.masked, self.ground
         names = [*clause.names, *([] if len(clause.names) > 1 else memory)]
         ids = {id for one in names for id in one.ids} | rows | clause.cited_ids
-        if self.subject:
-            ids |= self.subject.ids
-        few = figure.digits < 3
-        gap, ratio = GAP.search(text) or not few, RATIO.search(text) or figure.text[-1:] in "x×"
+        ids |= self.subject.ids if self.subject else set()
         wanted = noun_columns(figure, clause, list(ground.records.values()))
+        words = Words(
+            bool(GAP.search(text)), bool(RATIO.search(text)), bool(TOTAL.search(text)), bool(MEAN.search(text))
+        )
         for table, column, numbers in self.columns:
             if wanted and column not in wanted:
                 continue
-            unit = unit_of_column(column)
-            same_unit = not (figure.unit and unit) or figure.unit == unit
-            by_id = ground.column(table, column)
+            unit, by_id = unit_of_column(column), ground.column(table, column)
+            is_amount = figure.unit == unit or not (figure.unit and unit)
             own = [by_id[id] for id in sorted(ids) if id in by_id][:12]
             total, mean = math.fsum(numbers), math.fsum(numbers) / len(numbers)
-            if len(numbers) > 1 and same_unit:
-                if TOTAL.search(text) and (fits(figure, total) or (len(own) > 1 and fits(figure, math.fsum(own)))):
-                    return True
-                if TOTAL.search(text) and any(fits(figure, math.fsum(own[:n])) for n in range(2, len(own))):
-                    return True
-                if TOTAL.search(text) and any(
-                    fits(figure, math.fsum(sorted(numbers, reverse=True)[:n])) for n in range(2, 6)
-                ):
-                    return True
-                if MEAN.search(text) and (fits(figure, mean) or (own and fits(figure, math.fsum(own) / len(own)))):
+            best = sorted(numbers, reverse=True)[:5]
+            sums = [total, *(math.fsum(some[:n]) for some in (own, best) for n in range(2, len(some) + 1))]
+            if is_amount and len(numbers) > 1:
+                means = [mean, *([math.fsum(own) / len(own)] if own else [])]
+                if fits_any(figure, [*(sums if words.total else []), *(means if words.mean else [])]):
                     return True
             if figure.unit == "%" and total and unit != "%":
-                parts = [
-                    *own,
-                    math.fsum(own),
-                    math.fsum(own[:2]),
-                    math.fsum(own[:3]),
-                    math.fsum(sorted(numbers, reverse=True)[:3]),
-                ]
-                if any(fits(figure, 100 * one / total) for one in parts):
+                if fits_any(figure, (100 * one / total for one in [*own, *sums])):
                     return True
-            extra = [max(numbers), min(numbers), mean] if OTHERS.search(text) or MEAN.search(text) else []
-            for a in own:
-                for b in [*own, *extra]:
-                    if (
-                        gap
-                        and same_unit
-                        and a >= b
-                        and not fits(figure, a)
-                        and (fits(figure, a - b) or (few and TOTAL.search(text) and fits(figure, a + b)))
-                    ):
-                        return True
-                    if same_unit and not few and a != b and TOTAL.search(text) and fits(figure, a + b):
-                        return True
-                    if b and figure.unit == "%" and (fits(figure, 100 * (a / b - 1)) or fits(figure, 100 * a / b)):
-                        return True
-                    if (
-                        b
-                        and not figure.unit
-                        and ratio
-                        and (fits(figure, a / b) or (figure.is_word and abs(a / b - figure.meanings[0].value) < 0.5))
-                    ):
-                        return True
-        return not wanted and self.from_one_row(figure, text, ids, bool(ratio))
+            extra = [best[0], min(numbers), mean] if OTHERS.search(text) or words.mean else []
+            if any(is_result(figure, a, b, words, is_amount) for a in own for b in [*own, *extra]):
+                return True
+        return not wanted and any(self.from_one_row(figure, id, words) for id in ids if id in ground.records)
 
-    def from_one_row(self, figure: Quantity, text: str, ids: Iterable[str], ratio: bool) -> bool:
-        product = re.search(r"×|\d\s?[x*]|\btimes\b|\btotal\b|\bworth\b|\brevenue\b|\bcosts?\b|\beach\b", text, re.I)
-        for id in ids:
-            record = self.ground.records.get(id)
-            numbers = [
-                float(value) for name, value in (record.fields if record else {}).items()
-                if isinstance(value, int | float) and not isinstance(value, bool) and not is_key(name) and abs(value) < 1e300
-            ]  # fmt: skip
-            for a in numbers:
-                for b in numbers:
-                    if a is b:
-                        continue
-                    if (
-                        b
-                        and (ratio or figure.unit == "%")
-                        and (
-                            fits(figure, a / b)
-                            or (figure.unit == "%" and (fits(figure, 100 * a / b) or fits(figure, 100 * (a / b - 1))))
-                        )
-                    ):
-                        return True
-                    if fits(figure, a) or fits(figure, b):
-                        continue
-                    if figure.digits > 2 and (
-                        (GAP.search(text) and fits(figure, a - b))
-                        or (TOTAL.search(text) and fits(figure, a + b))
-                        or (product and fits(figure, a * b))
-                    ):
-                        return True
+    def from_one_row(self, figure: Quantity, id: str, words: Words) -> bool:
+        """Whether two figures of a row give it: a rate, a product, a difference."""
+        found = [(name, value) for name, value in numbers_of_fields(self.ground.records[id]) if not is_key(name)]
+        numbers = [value for _, value in found if math.isfinite(value)]
+        if figure.digits < 3 and (not words.ratio or figure.unit == "%"):
+            return False
+        for a in numbers:
+            for b in numbers:
+                if a is b or fits(figure, a) or fits(figure, b):
+                    continue
+                if (
+                    b
+                    and (words.ratio or figure.unit == "%")
+                    and fits_any(figure, [a / b, 100 * a / b] if figure.unit == "%" else [a / b])
+                ):
+                    return True
+                if figure.digits > 2 and (
+                    (words.gap and fits(figure, a - b))
+                    or ((words.total or words.ratio) and fits_any(figure, [a + b, a * b]))
+                ):
+                    return True
         return False
 
     def objection(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Objection | None:
@@ -622,6 +588,9 @@ class Check:
                     counts.update(sorted(found))
         places = [place for place, _ in counts.most_common() if place[1] and self.is_ranked(*place)]
         asked = [place for place in places if self.is_asked(place[1])]
+        if not places:
+            asked = [(table, column) for table, column, _ in self.columns if self.is_asked(column) and self.is_ranked(table, column)]
+            return asked[0] if len(asked) == 1 else None
         return (
             asked[0]
             if asked
@@ -636,11 +605,16 @@ class Check:
         units = {UNIT_OF[word] for word in words if len(word) > 1 and word in UNIT_OF}
         return unit_of_column(column) in units or bool({*map(stem, words)} & {*map(stem, words_of_name(column))})
 
+    @cached_property
+    def _named_tables(self) -> set[str]:
+        """Those with one row for each name."""
+        name_of = self.ground.name_of
+        return {table for table, rows in self.ground.tables.items()
+                if len(rows) > 1 and len({name_of.get(row.id, "") for row in rows}) == len(rows)}  # fmt: skip
+
     def is_ranked(self, table: str, column: str) -> bool:
         """Whether the table has one row for each candidate, and this number of it."""
-        rows = self.ground.tables.get(table, [])
-        names = [self.ground.name_of.get(row.id, "") for row in rows]
-        return len(rows) > 1 and len(set(names)) == len(rows) and len(self.ground.column(table, column)) > 1
+        return table in self._named_tables and len(self.ground.column(table, column)) > 1
 
     @cached_property
     def goal(self) -> str:
@@ -767,7 +741,7 @@ class Check:
                 rival = self.ranked_row(
                     [one for one in [*after, *reversed(memory), *before] if own[1] not in one.ids], place
                 )
-                is_plain = re.match(r"\s*(?:than\b(?!\s*[\d$€£])|[.,\[]|$)", tail)
+                is_plain = re.match(r"\s*(?:(?:\w+ ){0,2}than\b(?!\s*[\d$€£])|[.,\[]|$)", tail)
                 other = (rival[0], numbers[rival[1]]) if rival and is_plain and rival[1] in numbers else None
             if other is None or own[1] not in numbers:
                 continue
@@ -814,7 +788,7 @@ class Check:
             own = rows_before(clause.names, one.start) if one.day else frozenset()
             near = [id for id in sorted(own or holders or rows or self.ground.records) if id in self.ground.records]
             parts = [part for id in near for part in self.ground.periods_of(id)]
-            exact = [part for part in parts if part.day] if one.day else []
+            exact = [part for part in parts if (part.day if one.day else part.months)] if one.months else []
             if any(part.holds(one) or one.holds(part) for part in exact or parts):
                 continue
             if not one.months and any(
@@ -838,7 +812,7 @@ class Check:
     def of_order(self) -> Iterator[Objection]:
         """Whether the answer is first and the runner-up second, where the question asks for an extreme."""
         place, runner = self.deciding, self.ground.mentions(self.claims.runner_up)[:1]
-        if not place or not self.goal or self.has_texts or not self.subject or self.ranking:
+        if not place or not self.goal or not self.is_asked(place[1]) or self.has_texts or not self.subject or self.ranking:
             return
         best = self.ranked_row([self.subject])
         at = 0 if self.goal == "max" else 1
@@ -862,6 +836,36 @@ class Check:
 
 
 NOT_A_NAME = re.compile(r"(?:yes|no|true|false|none|both|neither|all|table\b.*|the (?:first|second|last)\b.*)", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Whether a clause speaks of a difference, a ratio, a sum, a mean."""
+
+    gap: bool
+    ratio: bool
+    total: bool
+    mean: bool
+
+
+def is_result(figure: Quantity, a: float, b: float, words: Words, is_amount: bool) -> bool:
+    """Whether two numbers of a column give the figure."""
+    few = figure.digits < 3
+    if figure.unit == "%" and b:
+        return (words.gap and fits(figure, 100 * (a / b - 1))) or (
+            a < b and (words.total or words.ratio) and fits(figure, 100 * a / b)
+        )
+    if is_amount and (words.gap or not few) and not fits(figure, a) and fits(figure, a - b):
+        return True
+    if is_amount and words.total and a != b and fits(figure, a + b):
+        return True
+    if b and words.ratio and not figure.unit:
+        return fits(figure, a / b) or (figure.is_word and abs(a / b - figure.meanings[0].value) < 0.5)
+    return False
+
+
+def fits_any(figure: Quantity, values: Iterable[float]) -> bool:
+    return any(fits(figure, value) for value in values)
 
 
 def is_claim(figure: Quantity, text: str) -> bool:
