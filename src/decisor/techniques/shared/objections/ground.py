@@ -32,6 +32,7 @@ AMOUNTS = {
 }
 COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
 MOST_LETTERS = 60
+DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,9 @@ class Ground:
             for column, value in record.fields.items():
                 if value is None or column in keys:
                     continue
-                if is_number(value):
-                    found.append(Cell(abs(float(value)), record.id, column))
-                elif not isinstance(value, int | float):
+                if type(value) in (int, float):
+                    found += [Cell(abs(float(value)), record.id, column)] if is_number(value) else []
+                elif not isinstance(value, bool):
                     found += (Cell(abs(one), record.id, column) for one in numbers_within(value))
             if record.text:
                 found += (Cell(abs(one), record.id, "") for one in numbers_in(record.text))
@@ -226,9 +227,12 @@ def are_names(values: Sequence[str]) -> bool:
 
 def numbers_within(value: Value) -> Iterable[float]:
     """The numbers of a cell that is no number itself; dates have none."""
-    if isinstance(value, str) and (not any(char.isdigit() for char in value) or any(True for _ in periods(value))):
-        return ()
-    return numbers_in(value)
+    return numbers_of_text(value) if isinstance(value, str) else numbers_in(value)
+
+
+@lru_cache(maxsize=4096)
+def numbers_of_text(text: str) -> tuple[float, ...]:
+    return () if not DIGIT.search(text) or any(True for _ in periods(text)) else tuple(numbers_in(text))
 
 
 def same_dimension(unit: str) -> list[tuple[str, float]]:
