@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -202,7 +203,7 @@ def test_a_runner_up_is_the_next_by_what_decides() -> None:
     assert objection.kind == "runner_up"
 
 
-def test_words_that_look_like_numbers_never_end_a_run(tmp_path: object) -> None:
+def test_words_that_look_like_numbers_never_end_a_run() -> None:
     chance = random.Random(1)
     keys = [str(uuid.UUID(int=chance.getrandbits(128))) for _ in range(1000)]
     keys += [f"{chance.getrandbits(160):040x}" for _ in range(1000)]
@@ -215,10 +216,9 @@ def test_words_that_look_like_numbers_never_end_a_run(tmp_path: object) -> None:
 
 
 @pytest.mark.parametrize("word", ["4E801", "1e400", "1.2,3.4 + 1 = 2", "6e8f2a31-0000-4e80-9e99-12e400000000"])
-def test_such_words_pass_through_a_whole_run(tmp_path: object, word: str) -> None:
-    path = f"{tmp_path}/keys.csv"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f'key,amount\n"{word}",3\n"b",2\n')
+def test_such_words_pass_through_a_whole_run(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "keys.csv"
+    path.write_text(f'key,amount\n"{word}",3\n"b",2\n', "utf-8")
     lm = ScriptedLM(
         [
             "Plan: [Step 1: look]\nThought: t\nAction: sql\nAction input: SELECT * FROM keys ORDER BY amount DESC",

@@ -30,7 +30,8 @@ UNITS = {
 """Dimension, size and spellings of a unit."""
 UNIT_OF = {word: unit for unit, (_, _, words) in UNITS.items() for word in words.split()}
 NUMBER_WORDS = {word: float(at) for at, word in enumerate(
-    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"])} | {"dozen": 12.0, "twice": 2.0, "double": 2.0, "half": 0.5}  # fmt: skip
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty".split())} | {"dozen": 12.0, "twice": 2.0, "double": 2.0, "half": 0.5}  # fmt: skip
 ORDINALS = {word: at for at, word in enumerate(
     ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"], 1)}  # fmt: skip
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -42,16 +43,20 @@ BODY = (
 )
 AFTER = "|".join(sorted((re.escape(word) for word in UNIT_OF), key=len, reverse=True))
 QUANTITY = re.compile(
-    rf"(?<![\w.,'\u2019])(?P<before>(?:US)?[$€£¥]|(?i:USD|EUR|GBP|CHF|JPY))?[ {SPACES}]?(?P<sign>[-+\u2212](?=\d))?(?P<body>{BODY})"
-    rf"(?:[ {SPACES}]?(?P<scale>(?i:thousand|millions?|billions?|trillion|mio\b\.?|mrd\b\.?|tsd|mn|bn))\b|(?P<letter>[kKmMB])(?=[^\w]|$)"
+    rf"(?<![\w.,'\u2019])(?P<before>(?:US)?[$€£¥]|(?i:USD|EUR|GBP|CHF|JPY))?[ {SPACES}]?"
+    rf"(?P<sign>[-+\u2212](?=\d))?(?P<body>{BODY})"
+    rf"(?:[ {SPACES}]?(?P<scale>(?i:thousand|millions?|billions?|trillion|mio\b\.?|mrd\b\.?|tsd|mn|bn))\b"
+    rf"|(?P<letter>[kKmMB])(?=[^\w]|$)"
     rf"|(?P<wide>[万亿萬億]))?"
-    rf"(?:[ {SPACES}-]?(?P<unit>per[ -]?cent(?:age points?)?|%[- ]?points?|kilowatt hours?|(?i:{AFTER}))(?![A-Za-z0-9_]))?"
+    rf"(?:[ {SPACES}-]?(?P<unit>per[ -]?cent(?:age points?)?|%[- ]?points?|kilowatt hours?|(?i:{AFTER}))"
+    rf"(?![A-Za-z0-9_]))?"
     r"(?:(?<=\d)[xX×](?![\w]))?(?![0-9A-Za-z_])(?![.,:]\d)"
 )
 WORD = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.I)
 PERIOD = re.compile(
     rf"(?P<iso>\b(?:19|20)\d\d[-/]\d\d?[-/]\d\d?\b)|(?P<dot>\b\d\d?\.\d\d?\.(?:19|20)\d\d\b)"
-    rf"|(?P<slash>\b\d\d?/\d\d?/(?:19|20)\d\d\b)|(?P<dmy>\b\d\d?(?:st|nd|rd|th|\.)?(?: of)? {MONTH}\.?,? (?:19|20)\d\d\b)"
+    rf"|(?P<slash>\b\d\d?/\d\d?/(?:19|20)\d\d\b)"
+    rf"|(?P<dmy>\b\d\d?(?:st|nd|rd|th|\.)?(?: of)? {MONTH}\.?,? (?:19|20)\d\d\b)"
     rf"|(?P<mdy>\b{MONTH}\.? \d\d?(?:st|nd|rd|th)?,? (?:19|20)\d\d\b)|(?P<my>\b{MONTH}\.?,?(?: of)? (?:19|20)\d\d\b)"
     r"|(?P<ym>\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])\b(?!-))"
     r"|(?P<q>\b[Qq][1-4][ -/]?(?:of )?(?:19|20)\d\d\b)|(?P<yq>\b(?:19|20)\d\d[ -]?[Qq][1-4]\b)"

@@ -106,7 +106,7 @@ class Check(FigureCheck):
     # Rows that are cited.
 
     def of_rows(self, clause: Clause) -> Iterator[Objection]:
-        for at, (start, end, ids) in enumerate(clause.cited):
+        for at, (_, _, ids) in enumerate(clause.cited):
             ground, id = self.ground, next((id for id in ids if id not in clause.name_ids), ids[0])
             if id not in ground.name_of:
                 continue
@@ -237,8 +237,8 @@ class Check(FigureCheck):
             ranks = self.ranks(found[1], place)
             rank = ranks and ranks[0 if match["max"] else 1]
             if rank and rank[0] > 1:
-                yield Objection("rank", f"You wrote that {found[0]} has the {match.group()} {place[1]}; among the rows of "
-                                f"{place[0]} it is number {rank[0]}.")  # fmt: skip
+                claim = f"You wrote that {found[0]} has the {match.group()} {place[1]}"
+                yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {rank[0]}.")
         for match in RANK.finditer(text):
             said = match["word"] or match["ahead"] or match["sign"]
             number = ORDINALS.get(said.lower()) or int(re.sub(r"\D", "", said))
@@ -306,8 +306,9 @@ class Check(FigureCheck):
                 continue
             change = numbers[own[1]] - other[1]
             if abs(change) > 1e-9 * abs(other[1]) and (change > 0) != bool(match["up"]):
-                yield Objection("direction", f"You wrote that {own[0]} is {match.group()} than {other[0]}; {place[1]} says "
-                                f"{numbers[own[1]]:,.10g} against {other[1]:,.10g}.")  # fmt: skip
+                claim = f"You wrote that {own[0]} is {match.group()} than {other[0]}"
+                says = f"{place[1]} says {numbers[own[1]]:,.10g} against {other[1]:,.10g}"
+                yield Objection("direction", f"{claim}; {says}.")
 
     def against_mean(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         before = [one for one in clause.names if one.end <= match.start()]
@@ -316,8 +317,8 @@ class Check(FigureCheck):
             numbers = self.ground.column(*self.deciding)
             mean = math.fsum(numbers.values()) / len(numbers)
             if found[1] in numbers and (numbers[found[1]] > mean) != bool(match["up"]):
-                yield Objection("direction", f"You wrote that {found[0]} is {match.group()} the mean of {self.deciding[1]}, "
-                                f"which is {mean:,.10g}; row {found[1]} says {numbers[found[1]]:,.10g}.")  # fmt: skip
+                claim = f"You wrote that {found[0]} is {match.group()} the mean of {self.deciding[1]}, which is {mean:,.10g}"
+                yield Objection("direction", f"{claim}; row {found[1]} says {numbers[found[1]]:,.10g}.")
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
         """The unit in the head of a table."""
@@ -358,9 +359,9 @@ class Check(FigureCheck):
                 if cell.id == id
             ):
                 continue
-            if not any(self.ground.periods_of(id) for id in near) and one.months == ():
-                if any(one.holds(part) for id in self.ground.records for part in self.ground.periods_of(id)):
-                    continue
+            is_bare = not one.months and not parts
+            if is_bare and any(one.holds(part) for id in self.ground.records for part in self.ground.periods_of(id)):
+                continue
             says = next((part.text for id in near for part in self.ground.periods_of(id)), "")
             yield Objection(
                 "period",

@@ -32,22 +32,23 @@ MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum|weakest"
 SUPERLATIVE = re.compile(rf"\b(?:(?P<max>{MAX})|(?P<min>{MIN}))\b", re.I)
 ORDINAL = rf"(?:{'|'.join(ORDINALS)}|\d{{1,3}}(?:st|nd|rd|th))"
 RANK = re.compile(
-    rf"\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)\s+(?:the |only |in )?"
-    rf"(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|place|on|among)\b|\s*[,;.(\[]|$)"
+    rf"\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands"
+    rf"|only|and|[A-Z]\w+)\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|place|on|among)\b|\s*[,;.(\[]|$)"
     rf"|\b(?P<ahead>{ORDINAL})[ -](?:best|place|{MAX}|{MIN})\b|(?P<sign>#\d{{1,3}}|\bNo\. ?\d{{1,3}})\b", re.I,
 )  # fmt: skip
 LIMITED = re.compile(
-    r"\b(?:not|never|no(?!\.)|one of|those|that|which|who|eligible|allowed|remaining|other|others|besides|except|exclud\w+|without|within"
-    r"|if|would|could|after|unlike|almost|nearly|open|closed)\b|n't\b", re.I,
+    r"\b(?:not|never|no(?!\.)|one of|those|that|which|who|eligible|allowed|remaining|other|others|besides|except"
+    r"|exclud\w+|without|within|if|would|could|after|unlike|almost|nearly|open|closed)\b|n't\b", re.I,
 )  # fmt: skip
 RULED = re.compile(
-    r"\b(?:at least|at most|no more|less than|more than|under|over|above|below|only|without|excluding|except|must|should|where"
-    r"|whose|while|unless|if|with|that|who|drop|not)\b", re.I,
+    r"\b(?:at least|at most|no more|less than|more than|under|over|above|below|only|without|excluding|except|must"
+    r"|should|where|whose|while|unless|if|with|that|who|drop|not)\b", re.I,
 )  # fmt: skip
 UP = r"higher|more|greater|larger|bigger|above|longer|rose|risen|grew|grown|increased?|climbed|gained|up"
 DOWN = r"lower|less|fewer|smaller|below|shorter|cheaper|fell|fallen|dropped|decreased?|declined|shrank|down|sank"
 MORE_THAN = re.compile(
-    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer)|(?P<down>lower|less|fewer|smaller|shorter|cheaper))\b", re.I,
+    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer)|(?P<down>lower|less|fewer|smaller|shorter|cheaper))\b",
+    re.I,
 )  # fmt: skip
 TREND = re.compile(
     r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increased|increases|climbed|gained)"

@@ -81,7 +81,7 @@ class FigureCheck:
 
     def clauses(self, text: str) -> Iterator[Clause]:
         names = self.ground.mentions(text)
-        cites = [match for match in CITATION.finditer(text)]
+        cites = list(CITATION.finditer(text))
         masked = text
         for one in names:
             masked = masked[: one.start] + "X" * (one.end - one.start) + masked[one.end :]
@@ -343,9 +343,9 @@ class FigureCheck:
                 means = [mean, *([math.fsum(own) / len(own)] if own else [])]
                 if fits_any(figure, [*(sums if words.total else []), *(means if words.mean else [])]):
                     return True
-            if figure.unit == "%" and total and unit != "%":
-                if fits_any(figure, (100 * one / total for one in [*own, *sums])):
-                    return True
+            is_part = figure.unit == "%" and total and unit != "%"
+            if is_part and fits_any(figure, (100 * one / total for one in [*own, *sums])):
+                return True
             extra = [best[0], min(numbers), mean] if OTHERS.search(text) or words.mean else []
             if any(is_result(figure, a, b, words, is_amount) for a in own for b in [*own, *extra]):
                 return True

@@ -165,7 +165,7 @@ class Ground:
         """The dates, months and years that a row holds."""
         record = self.records[id]
         found = list(periods(record.text))
-        for column, value in record.fields.items():
+        for value in record.fields.values():
             if isinstance(value, str):
                 found += periods(value)
             elif isinstance(value, int) and 1900 <= value < 2100:
