@@ -30,8 +30,9 @@ UNITS = {
 """Dimension, size and spellings of a unit."""
 UNIT_OF = {word: unit for unit, (_, _, words) in UNITS.items() for word in words.split()}
 NUMBER_WORDS = {word: float(at) for at, word in enumerate(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty".split())} | {"dozen": 12.0, "twice": 2.0, "double": 2.0, "half": 0.5}  # fmt: skip
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"])}  # fmt: skip
+NUMBER_WORDS |= {"dozen": 12.0, "twice": 2.0, "double": 2.0, "half": 0.5}
 ORDINALS = {word: at for at, word in enumerate(
     ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"], 1)}  # fmt: skip
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -149,7 +150,7 @@ def periods(text: str) -> Iterator[Period]:
     for match in PERIOD.finditer(text):
         kind, numbers = match.lastgroup, [int(part) for part in re.findall(r"\d+", match.group())]
         name = re.search(MONTH, match.group())
-        months = (MONTHS.index(name.group()[:3].lower()) + 1,) if name else ()
+        months: tuple[int, ...] = (MONTHS.index(name.group()[:3].lower()) + 1,) if name else ()
         year, day = max(numbers), 0
         if kind == "iso":
             months, day = (numbers[1],), numbers[2]

@@ -317,8 +317,8 @@ class Check(FigureCheck):
             numbers = self.ground.column(*self.deciding)
             mean = math.fsum(numbers.values()) / len(numbers)
             if found[1] in numbers and (numbers[found[1]] > mean) != bool(match["up"]):
-                claim = f"You wrote that {found[0]} is {match.group()} the mean of {self.deciding[1]}, which is {mean:,.10g}"
-                yield Objection("direction", f"{claim}; row {found[1]} says {numbers[found[1]]:,.10g}.")
+                claim = f"You wrote that {found[0]} is {match.group()} the mean of {self.deciding[1]}"
+                yield Objection("direction", f"{claim}, {mean:,.10g}; row {found[1]} says {numbers[found[1]]:,.10g}.")
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
         """The unit in the head of a table."""

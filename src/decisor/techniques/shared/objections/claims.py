@@ -33,7 +33,8 @@ SUPERLATIVE = re.compile(rf"\b(?:(?P<max>{MAX})|(?P<min>{MIN}))\b", re.I)
 ORDINAL = rf"(?:{'|'.join(ORDINALS)}|\d{{1,3}}(?:st|nd|rd|th))"
 RANK = re.compile(
     rf"\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands"
-    rf"|only|and|[A-Z]\w+)\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|place|on|among)\b|\s*[,;.(\[]|$)"
+    rf"|only|and|[A-Z]\w+)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
+    rf"(?=\s+(?:with|of|by|at|in|place|on|among)\b|\s*[,;.(\[]|$)"
     rf"|\b(?P<ahead>{ORDINAL})[ -](?:best|place|{MAX}|{MIN})\b|(?P<sign>#\d{{1,3}}|\bNo\. ?\d{{1,3}})\b", re.I,
 )  # fmt: skip
 LIMITED = re.compile(
@@ -179,7 +180,7 @@ def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> se
     if noun in ("time", "than", "more", "less"):
         return set()
     return {
-        name for row in rows[:3] for name, value in row.fields.items()
+        name for row in rows for name, value in row.fields.items()
         if not is_key(name) and isinstance(value, int | float) and words_of_name(name)
         and noun == stem(words_of_name(name)[0]) and (len(words_of_name(name)) == 1 or not unit_of_column(name))
     }  # fmt: skip

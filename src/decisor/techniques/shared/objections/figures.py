@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
 from decisor.replies.figures import CITATION, citations, numbers_of_fields
 from decisor.replies.quantities import Quantity, periods, quantities, unit_of_column
@@ -191,7 +192,7 @@ class FigureCheck:
             cells = self.cells(figure, clause)
             if any(cell.id == cited for cell in cells) or cited in clause.name_ids or not clause.names:
                 rows = frozenset([cited])
-        wanted = noun_columns(figure, clause, [self.ground.records[id] for id in rows if id in self.ground.records])
+        wanted = noun_columns(figure, clause, self.ground.heads)
         for cell in self.cells(figure, clause):
             if self.has_texts and not cell.column:
                 return True
@@ -203,8 +204,7 @@ class FigureCheck:
 
     def is_looked_at(self, figure: Quantity, clause: Clause) -> bool:
         """Whether it is clear enough that a figure states something of a row."""
-        rows = list(self.ground.records.values())
-        if noun_columns(figure, clause, rows) or self.counts_rows(figure, clause):
+        if noun_columns(figure, clause, self.ground.heads) or self.counts_rows(figure, clause):
             return True
         if re.match(r"(?:\s+\w+){0,2}\s+(?:lie|are|is|lies) (?:above|below)", clause.masked[figure.end :]):
             return True
@@ -217,6 +217,8 @@ class FigureCheck:
 
     def is_explained(self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]) -> bool:
         """Whether the question, a count of rows, or a calculation from the rows gives the figure."""
+        if self.counts_rows(figure, clause):
+            return self.is_count(figure, clause)
         return (
             self.in_question(figure, clause)
             or self.is_count(figure, clause)
@@ -255,7 +257,7 @@ class FigureCheck:
         value = figure.meanings[0].value
         if figure.unit or value != int(value) or clause.masked.lstrip().startswith("|"):
             return False
-        if noun_columns(figure, clause, list(self.ground.records.values())):
+        if noun_columns(figure, clause, self.ground.heads):
             return False
         around = clause.masked[max(0, figure.start - 40) : figure.end + 60]
         counts = set(self.row_counts)
@@ -279,7 +281,7 @@ class FigureCheck:
         if re.search(r"(?:#\d+|No\. ?\d+|\d(?:st|nd|rd|th)|\blast) of(?: the)?\s*$", before):
             return True
         noun = re.match(r"\s+([a-z]{3,})", after)
-        if not noun or noun_columns(figure, clause, list(self.ground.records.values())):
+        if not noun or noun_columns(figure, clause, self.ground.heads):
             return False
         asked = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
         return stem(noun[1]) in ({stem(asked[1].lower())} if asked else set()) | {"row", "candidate", "record"}
@@ -326,7 +328,7 @@ class FigureCheck:
         names = [*clause.names, *([] if len(clause.names) > 1 else memory)]
         ids = {id for one in names for id in one.ids} | rows | clause.cited_ids
         ids |= self.subject.ids if self.subject else set()
-        wanted = noun_columns(figure, clause, list(ground.records.values()))
+        wanted = noun_columns(figure, clause, ground.heads)
         words = Words(
             bool(GAP.search(text)), bool(RATIO.search(text)), bool(TOTAL.search(text)), bool(MEAN.search(text))
         )
@@ -353,25 +355,18 @@ class FigureCheck:
 
     def from_one_row(self, figure: Quantity, id: str, words: Words) -> bool:
         """Whether two figures of a row give it: a rate, a product, a difference."""
-        found = [(name, value) for name, value in numbers_of_fields(self.ground.records[id]) if not is_key(name)]
-        numbers = [value for _, value in found if math.isfinite(value)]
         if figure.digits < 3 and (not words.ratio or figure.unit == "%"):
             return False
-        for a in numbers:
-            for b in numbers:
-                if a is b or fits(figure, a) or fits(figure, b):
-                    continue
-                if (
-                    b
-                    and (words.ratio or figure.unit == "%")
-                    and fits_any(figure, [a / b, 100 * a / b] if figure.unit == "%" else [a / b])
-                ):
-                    return True
-                if figure.digits > 2 and (
-                    (words.gap and fits(figure, a - b))
-                    or ((words.total or words.ratio) and fits_any(figure, [a + b, a * b]))
-                ):
-                    return True
+        for (one, a), (other, b) in permutations(numbers_of_fields(self.ground.records[id]), 2):
+            if is_key(one) or is_key(other) or not math.isfinite(a * b) or fits(figure, a) or fits(figure, b):
+                continue
+            if b and (words.ratio or figure.unit == "%") and fits(figure, a / b * (100 if figure.unit == "%" else 1)):
+                return True
+            if figure.digits > 2 and words.ratio and fits(figure, a * b):
+                return True
+            is_alike = figure.digits > 2 and unit_of_column(one) == unit_of_column(other)
+            if is_alike and ((words.gap and fits(figure, a - b)) or (words.total and fits(figure, a + b))):
+                return True
         return False
 
     def objection(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Objection | None:
@@ -401,8 +396,7 @@ class FigureCheck:
     def nearest(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Cell | None:
         """The number of these rows that was likely meant: of the column named beside it, or the nearest."""
         value = abs(figure.meanings[0].value)
-        records = [self.ground.records[id] for id in rows if id in self.ground.records]
-        wanted = noun_columns(figure, clause, records)
+        wanted = noun_columns(figure, clause, self.ground.heads)
         cells = [cell for cell in self.ground.cells if cell.id in rows and cell.value and cell.column]
         if wanted:
             cells = [cell for cell in cells if cell.column in wanted]

@@ -95,6 +95,11 @@ class Ground:
                     self.name_of.setdefault(row.id, value.strip())
 
     @cached_property
+    def heads(self) -> list[Record]:
+        """The first row of each table."""
+        return [rows[0] for rows in self.tables.values()]
+
+    @cached_property
     def tables_words(self) -> set[str]:
         """The names of all columns."""
         return {column for rows in self.tables.values() for column in rows[0].fields}
@@ -134,7 +139,7 @@ class Ground:
             found |= dict.fromkeys(self.between(value - near, value + near))
             if figure.unit == "%" or (figure.is_word and value == 0.5):
                 parts = self.between((value - near) / 100, (value + near) / 100)
-                found |= dict.fromkeys(cell for cell in parts if unit_of_column(cell.column) in ("", "%"))
+                found |= dict.fromkeys(cell for cell in parts if not unit_of_column(cell.column) or cell.value <= 1)
             for unit, size in same_dimension(figure.unit):
                 there = self.between((value - near) * size, (value + near) * size)
                 found |= dict.fromkeys(cell for cell in there if unit_of_column(cell.column) == unit)
