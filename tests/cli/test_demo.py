@@ -81,7 +81,8 @@ def test_the_command_shows_it_all_and_writes_the_page_beside_what_is_there(
     (tmp_path / "decision.html").write_text("mine")
     assert run(["demo", "--folder", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    parts = ("1. A recorded run", "Replan after step 1", "Objection: You wrote 4,200", "2. The same question", "ruled out by",
+    parts = ("1. A recorded run", "Replan after step 1", "Objection: You wrote 4,200", "2. The same question",
+             "ruled out by",
              "decision-2.html", "Your turn")  # fmt: skip
     assert [part for part in parts if part not in out] == []
     assert (tmp_path / "decision.html").read_text() == "mine"

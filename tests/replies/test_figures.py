@@ -27,7 +27,11 @@ def support(text: str, *records: Record) -> dict[str, str]:
         ("elm costs 412.5 of oak's 700: 58.9 %", "58.9 %", "computed: 412.5 [o1.r2] / 700 [o1.r1]"),
         ("elm is 41.1 % cheaper: 412.5 against 700", "41.1 %", "computed: 412.5 [o1.r2] / 700 [o1.r1] - 1"),
         ("it is 700 + 12 * 40 = 1,180, at 12 a metre", "1,180", "computed: 700 [o1.r1] + 12 [question] * 40 [o1.r1]"),
-        ("oak 700, elm 412.5, fir 655.25: 1767.75", "1767.75", "computed: sum of 700 [o1.r1], 412.5 [o1.r2], 655.25 [o1.r3]"),
+        (
+            "oak 700, elm 412.5, fir 655.25: 1767.75",
+            "1767.75",
+            "computed: sum of 700 [o1.r1], 412.5 [o1.r2], 655.25 [o1.r3]",
+        ),
     ],
 )
 def test_what_follows_from_cited_figures_is_computed_and_says_how(text: str, figure: str, formula: str) -> None:

@@ -79,9 +79,9 @@ async def test_who_insists_is_asked_once_and_the_decision_says_what_is_weak(name
 async def test_a_candidate_from_the_middle_of_every_column_is_marked_for_who_reads_the_decision() -> None:
     listing = query("select name, km from river order by name")
     caro = "Final answer: caro\nBecause: it is 210 km long [o1.r3]."
-    decision, run, _ = await play("iter_rag", RIVER, [listing, caro, caro], table())
+    decision, run, _ = await play("iter_rag", RIVER, [listing, caro], table())
     weak = "caro is not the first row of o1, nor does any column there have its largest or smallest figure in it."
-    assert decision.reasons == ("it is 210 km long [o1.r3].", weak) and complaints(run) == ["objection"]
+    assert decision.reasons == ("it is 210 km long [o1.r3].", weak) and not complaints(run)
 
 
 @pytest.mark.parametrize(

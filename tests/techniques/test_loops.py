@@ -42,7 +42,8 @@ async def test_a_decision_names_the_candidate_and_marks_the_figure_that_nothing_
     decision, seen, run = await ask(PlanRAG(), [PLAN, LIE, LIE], box)
     assert (decision.answer, decision.stopped) == ("bel", "answered")
     assert decision.evidence.ids == ("o1.r2",)
-    assert [one.text for one in decision.evidence.objections] == ["You wrote 99 km for aune; row o1.r1 says 120.5 (km)."]
+    (objection,) = decision.evidence.objections
+    assert objection.text == "You wrote 99 km for aune; row o1.r1 says 120.5 (km)."
     assert "row o1.r1 says 120.5 (km). Correct it, or keep it and say what it rests on." in seen[2]
     assert decision.plan == ("read the lengths", "compare")
     assert "[o1.r2] | bel | 340.25" in seen[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from decisor.replies.numbers import SPACES, WIDE, NumberMeaning, readings
 
@@ -29,7 +30,9 @@ UNITS = {
 """Dimension, size and spellings of a unit."""
 UNIT_OF = {word: unit for unit, (_, _, words) in UNITS.items() for word in words.split()}
 NUMBER_WORDS = {word: float(at) for at, word in enumerate(
-    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"])} | {"dozen": 12.0, "twice": 2.0, "double": 2.0, "half": 0.5}  # fmt: skip
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"])}  # fmt: skip
+NUMBER_WORDS |= {"dozen": 12.0, "twice": 2.0, "double": 2.0, "half": 0.5}
 ORDINALS = {word: at for at, word in enumerate(
     ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"], 1)}  # fmt: skip
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -41,16 +44,20 @@ BODY = (
 )
 AFTER = "|".join(sorted((re.escape(word) for word in UNIT_OF), key=len, reverse=True))
 QUANTITY = re.compile(
-    rf"(?<![\w.,'\u2019])(?P<before>(?:US)?[$€£¥]|(?i:USD|EUR|GBP|CHF|JPY))?[ {SPACES}]?(?P<sign>[-+\u2212](?=\d))?(?P<body>{BODY})"
-    rf"(?:[ {SPACES}]?(?P<scale>(?i:thousand|millions?|billions?|trillion|mio\b\.?|mrd\b\.?|tsd|mn|bn))\b|(?P<letter>[kKmMB])(?=[^\w]|$)"
+    rf"(?<![\w.,'\u2019])(?P<before>(?:US)?[$€£¥]|(?i:USD|EUR|GBP|CHF|JPY))?[ {SPACES}]?"
+    rf"(?P<sign>[-+\u2212](?=\d))?(?P<body>{BODY})"
+    rf"(?:[ {SPACES}]?(?P<scale>(?i:thousand|millions?|billions?|trillion|mio\b\.?|mrd\b\.?|tsd|mn|bn))\b"
+    rf"|(?P<letter>[kKmMB])(?=[^\w]|$)"
     rf"|(?P<wide>[万亿萬億]))?"
-    rf"(?:[ {SPACES}-]?(?P<unit>per[ -]?cent(?:age points?)?|%[- ]?points?|kilowatt hours?|(?i:{AFTER}))(?![A-Za-z0-9_]))?"
+    rf"(?:[ {SPACES}-]?(?P<unit>per[ -]?cent(?:age points?)?|%[- ]?points?|kilowatt hours?|(?i:{AFTER}))"
+    rf"(?![A-Za-z0-9_]))?"
     r"(?:(?<=\d)[xX×](?![\w]))?(?![0-9A-Za-z_])(?![.,:]\d)"
 )
 WORD = re.compile(rf"\b(?:{'|'.join(NUMBER_WORDS)})\b", re.I)
 PERIOD = re.compile(
     rf"(?P<iso>\b(?:19|20)\d\d[-/]\d\d?[-/]\d\d?\b)|(?P<dot>\b\d\d?\.\d\d?\.(?:19|20)\d\d\b)"
-    rf"|(?P<slash>\b\d\d?/\d\d?/(?:19|20)\d\d\b)|(?P<dmy>\b\d\d?(?:st|nd|rd|th|\.)?(?: of)? {MONTH}\.?,? (?:19|20)\d\d\b)"
+    rf"|(?P<slash>\b\d\d?/\d\d?/(?:19|20)\d\d\b)"
+    rf"|(?P<dmy>\b\d\d?(?:st|nd|rd|th|\.)?(?: of)? {MONTH}\.?,? (?:19|20)\d\d\b)"
     rf"|(?P<mdy>\b{MONTH}\.? \d\d?(?:st|nd|rd|th)?,? (?:19|20)\d\d\b)|(?P<my>\b{MONTH}\.?,?(?: of)? (?:19|20)\d\d\b)"
     r"|(?P<ym>\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])\b(?!-))"
     r"|(?P<q>\b[Qq][1-4][ -/]?(?:of )?(?:19|20)\d\d\b)|(?P<yq>\b(?:19|20)\d\d[ -]?[Qq][1-4]\b)"
@@ -116,6 +123,8 @@ def quantities(text: str) -> list[Quantity]:
         found = [
             NumberMeaning(one.value * size, one.room * size) for one in readings(match["body"] + (match["wide"] or ""))
         ]
+        if size > 1 and "," in match["body"]:
+            found = found[:1]  # 5,495 thousand: nobody writes three decimals before a word for a thousand.
         words = " ".join((match["unit"] or match["before"] or "").lower().split())
         unit = "kWh" if words.startswith("kilo") and "watt" in words else UNIT_OF.get(words, "")
         if words.startswith(("per", "%")):
@@ -141,7 +150,7 @@ def periods(text: str) -> Iterator[Period]:
     for match in PERIOD.finditer(text):
         kind, numbers = match.lastgroup, [int(part) for part in re.findall(r"\d+", match.group())]
         name = re.search(MONTH, match.group())
-        months = (MONTHS.index(name.group()[:3].lower()) + 1,) if name else ()
+        months: tuple[int, ...] = (MONTHS.index(name.group()[:3].lower()) + 1,) if name else ()
         year, day = max(numbers), 0
         if kind == "iso":
             months, day = (numbers[1],), numbers[2]
@@ -158,6 +167,7 @@ def periods(text: str) -> Iterator[Period]:
         yield Period(match.group(), match.start(), match.end(), year, months, day)
 
 
+@lru_cache(maxsize=4096)
 def unit_of_column(name: str) -> str:
     """Return the unit that the name of a column says; '' where it says none.
 
@@ -171,10 +181,11 @@ def unit_of_column(name: str) -> str:
     return ""
 
 
-def words_of_name(name: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def words_of_name(name: str) -> tuple[str, ...]:
     """
     >>> words_of_name("UnitsInStock"), words_of_name("revenue_2024 (EUR)")
-    (['units', 'in', 'stock'], ['revenue', '2024', 'eur'])
+    (('units', 'in', 'stock'), ('revenue', '2024', 'eur'))
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [word.lower() for word in re.findall(r"[^\W_]+|%", apart)]
+    return tuple(word.lower() for word in re.findall(r"[^\W_]+|%", apart))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from decisor.replies.attribution import plain_values
 from decisor.replies.figures import numbers_of_fields
-from decisor.techniques.shared.uncited import holds_name
+from decisor.techniques.shared.objections.uncited import holds_name
 from decisor.types import Question, Record, Step
 
 NAMED = "Each query that brought {name} named it, and no other candidate was looked at."

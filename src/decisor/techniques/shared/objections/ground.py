@@ -6,9 +6,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import TypeGuard
 
-from decisor.replies.figures import numbers_of_fields
 from decisor.replies.numbers import numbers_in
 from decisor.replies.quantities import UNITS, Period, Quantity, periods, unit_of_column, words_of_name
 from decisor.types import Record, Value
@@ -32,6 +32,7 @@ AMOUNTS = {
 }
 COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
 MOST_LETTERS = 60
+DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,13 @@ class Mention:
     ids: frozenset[str]
 
 
+@lru_cache(maxsize=4096)
 def is_key(column: str) -> bool:
     """
     >>> is_key("ProductID"), is_key("postal_code"), is_key("paid")
     (True, True, False)
     """
-    return (words_of_name(column) or [""])[-1] in IDS
+    return (words_of_name(column) or ("",))[-1] in IDS
 
 
 class Ground:
@@ -66,6 +68,7 @@ class Ground:
 
     def __init__(self, records: Mapping[str, Record]) -> None:
         self.records = records
+        self._columns: dict[tuple[str, str], dict[str, float]] = {}
         self.tables: dict[str, list[Record]] = {}
         self.ids_of_text: dict[str, set[str]] = {}
         self.names: dict[str, str] = {}
@@ -92,6 +95,11 @@ class Ground:
                     self.name_of.setdefault(row.id, value.strip())
 
     @cached_property
+    def heads(self) -> list[Record]:
+        """The first row of each table."""
+        return [rows[0] for rows in self.tables.values()]
+
+    @cached_property
     def tables_words(self) -> set[str]:
         """The names of all columns."""
         return {column for rows in self.tables.values() for column in rows[0].fields}
@@ -100,14 +108,14 @@ class Ground:
     def cells(self) -> list[Cell]:
         """Every number of a row, keys apart, smallest first."""
         found = []
+        keys = {column for column in self.tables_words if is_key(column)}
         for record in self.records.values():
             for column, value in record.fields.items():
-                if value is None or is_key(column):
+                if value is None or column in keys:
                     continue
-                if isinstance(value, int | float):
-                    if not isinstance(value, bool):
-                        found.append(Cell(abs(float(value)) if abs(value) < 1e300 else 0.0, record.id, column))
-                else:
+                if type(value) in (int, float):
+                    found += [Cell(abs(float(value)), record.id, column)] if is_number(value) else []
+                elif not isinstance(value, bool):
                     found += (Cell(abs(one), record.id, column) for one in numbers_within(value))
             if record.text:
                 found += (Cell(abs(one), record.id, "") for one in numbers_in(record.text))
@@ -131,7 +139,7 @@ class Ground:
             found |= dict.fromkeys(self.between(value - near, value + near))
             if figure.unit == "%" or (figure.is_word and value == 0.5):
                 parts = self.between((value - near) / 100, (value + near) / 100)
-                found |= dict.fromkeys(cell for cell in parts if unit_of_column(cell.column) in ("", "%"))
+                found |= dict.fromkeys(cell for cell in parts if not unit_of_column(cell.column) or cell.value <= 1)
             for unit, size in same_dimension(figure.unit):
                 there = self.between((value - near) * size, (value + near) * size)
                 found |= dict.fromkeys(cell for cell in there if unit_of_column(cell.column) == unit)
@@ -153,14 +161,16 @@ class Ground:
 
     def column(self, table: str, column: str) -> dict[str, float]:
         """The numbers of a column by row."""
-        rows = self.tables.get(table, ())
-        return {row.id: number for row in rows for name, number in numbers_of_fields(row) if name == column}
+        if (table, column) not in self._columns:
+            values = ((row.id, row.fields.get(column)) for row in self.tables.get(table, ()))
+            self._columns[table, column] = {id: float(value) for id, value in values if is_number(value)}
+        return self._columns[table, column]
 
     def periods_of(self, id: str) -> list[Period]:
         """The dates, months and years that a row holds."""
         record = self.records[id]
         found = list(periods(record.text))
-        for column, value in record.fields.items():
+        for value in record.fields.values():
             if isinstance(value, str):
                 found += periods(value)
             elif isinstance(value, int) and 1900 <= value < 2100:
@@ -204,6 +214,10 @@ class Ground:
         return f"{id} ({self.name_of[id]})" if id in self.name_of else id
 
 
+def is_number(value: Value) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
 def table_of(id: str) -> str:
     return id.partition(".")[0]
 
@@ -218,9 +232,12 @@ def are_names(values: Sequence[str]) -> bool:
 
 def numbers_within(value: Value) -> Iterable[float]:
     """The numbers of a cell that is no number itself; dates have none."""
-    if isinstance(value, str) and (not any(char.isdigit() for char in value) or any(True for _ in periods(value))):
-        return ()
-    return numbers_in(value)
+    return numbers_of_text(value) if isinstance(value, str) else numbers_in(value)
+
+
+@lru_cache(maxsize=4096)
+def numbers_of_text(text: str) -> tuple[float, ...]:
+    return () if not DIGIT.search(text) or any(True for _ in periods(text)) else tuple(numbers_in(text))
 
 
 def same_dimension(unit: str) -> list[tuple[str, float]]:

@@ -1,0 +1,402 @@
+"""Objections to a final answer: figures, units, names, ranks, periods and counts that do not stand on its rows.
+
+A figure is held against the row of the candidate that it speaks of: the name before it, else the row cited for it. An
+objection that is false costs a call and trust, so where it is not clear of whom a figure speaks, nothing is said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from decisor.replies.quantities import ORDINALS, UNIT_OF, Quantity, periods, quantities, unit_of_column, words_of_name
+from decisor.techniques.shared.departure import departure
+from decisor.techniques.shared.objections.claims import (
+    LEAST,
+    LIMITED,
+    MEAN,
+    MORE_THAN,
+    MOST,
+    NOT_A_NAME,
+    ORDINAL,
+    RANK,
+    RULED,
+    SUPERLATIVE,
+    TREND,
+    Claims,
+    Clause,
+    cited_for,
+    fits,
+    rows_before,
+    stem,
+)
+from decisor.techniques.shared.objections.figures import FigureCheck
+from decisor.techniques.shared.objections.ground import Ground, Mention, table_of
+from decisor.techniques.shared.objections.uncited import UNCITED, uncited
+from decisor.types import Objection, Observation, Record
+
+
+def find_objections(
+    claims: Claims,
+    records: Mapping[str, Record],
+    question: str = "",
+    ranked: Observation | None = None,
+    known: str = "",
+) -> tuple[Objection, ...]:
+    """Check a final answer against the records that were shown.
+
+    Args:
+        ranked: the observation whose ranking the answer should follow.
+        known: text beside the records that the model was given: notes of observations, its own queries.
+
+    >>> rows = {f"o1.r{at}": Record(f"o1.r{at}", {"supplier": name, "returned": number})
+    ...         for at, (name, number) in enumerate([("Borealis", 5495), ("Aurora", 6120)], 1)}
+    >>> find_objections(Claims("Borealis", "Borealis has 5494 [o1.r1].", "", ("o1.r1",)), rows)[0].text
+    'You wrote 5494 for Borealis; row o1.r1 says 5495 (returned).'
+    """
+    check = Check(claims, Ground(records), question, ranked, known)
+    found = dict.fromkeys(check.objections())
+    return tuple(found)[:MOST]
+
+
+@dataclass(frozen=True)
+class Check(FigureCheck):
+    """One answer and its ground."""
+
+    def objections(self) -> Iterator[Objection]:
+        yield from self.of_name()
+        memory: list[Mention] = [self.subject] if self.subject else []
+        for clause in [*self.reasons, *self.runner_up]:
+            if not self.has_texts:
+                yield from self.of_rows(clause)
+            yield from self.of_figures(clause, memory)
+            yield from self.of_header(clause)
+            yield from self.of_periods(clause, memory)
+            yield from self.of_ranks(clause, memory)
+            yield from self.of_direction(clause, memory)
+            if clause.names:
+                memory = [*memory, *clause.names][-4:] if len(clause.names) == 1 else list(clause.names)
+        yield from self.of_order()
+
+    # Names.
+
+    def of_name(self) -> Iterator[Objection]:
+        answer, ground = self.claims.answer.strip(), self.ground
+        best = self.options[0].lower() if self.options else ""
+        if best and best not in self.claims.because.lower() and (text := departure(answer, self.ranked)):
+            yield Objection("ranking", text)
+        if len(answer) >= (LEAST if self.has_texts else 1) and (
+            places := uncited(answer, self.claims.cited, ground.records)
+        ):
+            yield Objection("row", UNCITED.format(name=answer, id=places[0]))
+            return
+        words = re.findall(r"[^\W\d_]{3,}", answer)
+        if not words or len(words) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
+            return
+        said = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
+        if any(name.lower() in answer.lower() for name in self.options):
+            return
+        if not any(word.lower() in said for word in words) and not NOT_A_NAME.fullmatch(answer):
+            yield Objection("candidate", f"{answer} stands in no row that you were shown.")
+
+    # Rows that are cited.
+
+    def of_rows(self, clause: Clause) -> Iterator[Objection]:
+        for at, (_, _, ids) in enumerate(clause.cited):
+            ground, id = self.ground, next((id for id in ids if id not in clause.name_ids), ids[0])
+            if id not in ground.name_of:
+                continue
+            if len(ids) > 1:
+                rivals = [one for one in clause.names if any(table_of(other) == table_of(id) for other in one.ids)]
+                missing = [one for one in rivals if not one.ids & clause.cited_ids]
+                if missing and len(ids) == len({one.name for one in rivals}):
+                    yield Objection("row", f"You cite {ground.label(id)}, and no row of {missing[0].name}.")
+                continue
+            before = clause.cited[at - 1][1] if at else 0
+            after = clause.cited[at + 1][0] if at + 1 < len(clause.cited) else len(clause.text)
+            near = [one for one in clause.names if before <= one.start < after]
+            rivals = [one for one in near if any(table_of(other) == table_of(id) for other in one.ids)]
+            if not rivals or any(id in one.ids for one in near) or any(id in one.ids for one in clause.names):
+                continue
+            figures = [one for one in clause.figures if before <= one.start < after]
+            if any(cell.id == id for one in figures if one.digits > 2 for cell in ground.cells_with(one)):
+                continue
+            right = min((other for other in rivals[-1].ids if table_of(other) == table_of(id)), key=len)
+            yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
+
+    # Ranks, directions, periods.
+
+    @cached_property
+    def deciding(self) -> tuple[str, str] | None:
+        """The table and column that most figures of the answer are from."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for clause in self.reasons:
+            rows = clause.name_ids | clause.cited_ids
+            for figure in clause.figures:
+                if figure.digits > 2 or figure.unit:
+                    found = {(table_of(cell.id), cell.column) for cell in self.cells(figure, clause)
+                             if cell.id in rows and self.ground.fits_unit(figure, cell)}  # fmt: skip
+                    counts.update(sorted(found))
+        places = [place for place, _ in counts.most_common() if place[1] and self.is_ranked(*place)]
+        asked = [place for place in places if self.is_asked(place[1])]
+        if not places:
+            asked = [
+                (table, column)
+                for table, column, _ in self.columns
+                if self.is_asked(column) and self.is_ranked(table, column)
+            ]
+            return asked[0] if len(asked) == 1 else None
+        return (
+            asked[0]
+            if asked
+            else places[0]
+            if places and (len(places) == 1 or counts[places[0]] > counts[places[1]])
+            else None
+        )
+
+    def is_asked(self, column: str) -> bool:
+        """Whether the question names the column, or its unit."""
+        words = re.findall(r"[a-z]+", self.question.lower().replace("kilowatt hours", "kwh"))
+        units = {UNIT_OF[word] for word in words if len(word) > 1 and word in UNIT_OF}
+        return unit_of_column(column) in units or bool({*map(stem, words)} & {*map(stem, words_of_name(column))})
+
+    @cached_property
+    def _named_tables(self) -> set[str]:
+        """Those with one row for each name."""
+        name_of = self.ground.name_of
+        return {table for table, rows in self.ground.tables.items()
+                if len(rows) > 1 and len({name_of.get(row.id, "") for row in rows}) == len(rows)}  # fmt: skip
+
+    def is_ranked(self, table: str, column: str) -> bool:
+        """Whether the table has one row for each candidate, and this number of it."""
+        return table in self._named_tables and len(self.ground.column(table, column)) > 1
+
+    @cached_property
+    def goal(self) -> str:
+        """max or min, where the question asks for one extreme and restricts nothing; else ''."""
+        text = self.question
+        found = {"max" if match["max"] else "min" for match in SUPERLATIVE.finditer(text)}
+        return found.pop() if len(found) == 1 and not RULED.search(text) else ""
+
+    def ranks(self, id: str, place: tuple[str, str]) -> tuple[range, range] | None:
+        """From the largest and from the smallest, equal ones in any order; None where the row is not among them."""
+        numbers = self.ground.column(*place)
+        if id not in numbers or not self.is_ranked(*place):
+            return None
+        own, room = numbers[id], 1e-9 * abs(numbers[id])
+        above = sum(one > own + room for one in numbers.values())
+        below = sum(one < own - room for one in numbers.values())
+        return range(above + 1, len(numbers) - below + 1), range(below + 1, len(numbers) - above + 1)
+
+    def place_of(self, id: str, figures: Sequence[Quantity]) -> tuple[str, str] | None:
+        """The column that the figures beside a claim are from, else the deciding one."""
+        found = {
+            cell.column for one in figures if one.digits > 1 for cell in self.ground.cells_with(one) if cell.id == id
+        }
+        if len(found) == 1 and self.is_ranked(table_of(id), place := found.pop()):
+            return table_of(id), place
+        return self.deciding if self.deciding and self.deciding[0] == table_of(id) else None
+
+    def ranked_row(self, names: Iterable[Mention], place: tuple[str, str] | None = None) -> tuple[str, str] | None:
+        """The first name that has one row in the table, with its id."""
+        place = place or self.deciding
+        for one in names:
+            ids = [id for id in one.ids if place and table_of(id) == place[0]]
+            if len(ids) == 1:
+                return one.name, ids[0]
+        return None
+
+    def of_ranks(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        if self.has_texts or not self.deciding:
+            return
+        text = clause.masked
+        for match in SUPERLATIVE.finditer(text):
+            around = text[max(0, match.start() - 45) : match.end() + 45]
+            if LIMITED.search(around) or re.search(rf"{ORDINAL}[ -]$", text[: match.start()], re.I):
+                continue
+            before = [one for one in clause.names if one.end <= match.start()]
+            after = [one for one in clause.names if one.start >= match.end()]
+            cited = [
+                self.mention(ids[0]) for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8
+            ]
+            found = self.ranked_row(
+                [*cited, *reversed(before), *after, *(reversed(memory) if not clause.names else ())]
+            )
+            if not found:
+                continue
+            own = [one for one in clause.figures if abs(one.start - match.end()) < 60]
+            if re.search(r"\b(?:its|their|his|her)\s+$", text[: match.start()], re.I):
+                continue
+            place = self.place_of(found[1], own)
+            if place is None or not self.speaks_of(place, text[match.start() : match.end() + 40], own):
+                continue
+            ranks = self.ranks(found[1], place)
+            rank = ranks and ranks[0 if match["max"] else 1]
+            if rank and rank[0] > 1:
+                claim = f"You wrote that {found[0]} has the {match.group()} {place[1]}"
+                yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {rank[0]}.")
+        for match in RANK.finditer(text):
+            said = match["word"] or match["ahead"] or match["sign"]
+            number = ORDINALS.get(said.lower()) or int(re.sub(r"\D", "", said))
+            before = [one for one in clause.names if one.end <= match.end()]
+            after = [one for one in clause.names if one.start >= match.end()]
+            order = [*after, *reversed(before)] if match["ahead"] else [*reversed(before), *after]
+            found = self.ranked_row([*order, *(reversed(memory) if not clause.names else ())])
+            if not found or LIMITED.search(text[max(0, match.start() - 25) : match.end() + 25]):
+                continue
+            ranks = self.ranks(found[1], self.deciding)
+            allowed = ranks and ({*ranks[0 if self.goal == "max" else 1]} if self.goal else {*ranks[0], *ranks[1]})
+            if allowed and number not in allowed:
+                yield Objection("rank", f"You wrote {said} of {found[0]}; by {self.deciding[1]} it is number "
+                                f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
+
+    def speaks_of(self, place: tuple[str, str], text: str, figures: Sequence[Quantity]) -> bool:
+        """Whether the words after a superlative are those of the column, or no other column's."""
+        words = {stem(word) for word in re.findall(r"[a-z]+", text.lower())}
+        rows = self.ground.tables[place[0]]
+        others = {stem(word) for name in rows[0].fields if name != place[1] for word in words_of_name(name)}
+        own = {stem(word) for word in words_of_name(place[1])}
+        return bool(words & own) or not words & (others - own)
+
+    def mention(self, id: str) -> Mention:
+        return Mention(self.ground.name_of.get(id, id), 0, 0, frozenset([id]))
+
+    def of_direction(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        text = clause.masked
+        pair = [figure for word in ("from", "to") for figure in clause.figures
+                if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)]  # fmt: skip
+        trend = list(TREND.finditer(text))
+        if len(pair) == 2 and len(trend) == 1 and not LIMITED.search(text[: trend[0].start()][-15:]):
+            change = pair[1].meanings[0].value - pair[0].meanings[0].value
+            if change and (change > 0) != bool(trend[0]["up"]):
+                yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
+        if self.has_texts or not self.deciding:
+            return
+        for match in re.finditer(
+            r"\b(?:(?P<up>above|over)|(?P<down>below|under))\b(?= (?:it|the (?:mean|average)))", text
+        ):
+            yield from self.against_mean(match, clause, memory)
+        for match in MORE_THAN.finditer(text):
+            if re.search(r"\b(?:not|no|never|rather|any|much)\s+$", text[: match.start()], re.I):
+                continue
+            after = [one for one in clause.names if one.start >= match.end()]
+            before = [one for one in clause.names if one.end <= match.start()]
+            own = self.ranked_row([*reversed(before), *(reversed(memory) if not before else ())])
+            if not own:
+                continue
+            place = self.place_of(own[1], clause.figures) or self.deciding
+            if not self.speaks_of(place, text[match.end() : match.end() + 15], ()):
+                continue
+            numbers = self.ground.column(*place)
+            tail = text[match.end() :]
+            if re.match(r"[\w ]{0,20}\bthan (?:any|all|every)", tail):
+                rest = [value for id, value in numbers.items() if id != own[1]]
+                other = ("all others", max(rest) if match["up"] else min(rest)) if rest else None
+            else:
+                rival = self.ranked_row(
+                    [one for one in [*after, *reversed(memory), *before] if own[1] not in one.ids], place
+                )
+                is_plain = re.match(r"\s*(?:(?:\w+ ){0,2}than\b(?!\s*[\d$€£])|[.,\[]|$)", tail)
+                other = (rival[0], numbers[rival[1]]) if rival and is_plain and rival[1] in numbers else None
+            if other is None or own[1] not in numbers:
+                continue
+            change = numbers[own[1]] - other[1]
+            if abs(change) > 1e-9 * abs(other[1]) and (change > 0) != bool(match["up"]):
+                claim = f"You wrote that {own[0]} is {match.group()} than {other[0]}"
+                says = f"{place[1]} says {numbers[own[1]]:,.10g} against {other[1]:,.10g}"
+                yield Objection("direction", f"{claim}; {says}.")
+
+    def against_mean(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        before = [one for one in clause.names if one.end <= match.start()]
+        found = self.ranked_row([*reversed(before), *(reversed(memory) if not before else ())])
+        if found and self.deciding and MEAN.search(self.claims.because):
+            numbers = self.ground.column(*self.deciding)
+            mean = math.fsum(numbers.values()) / len(numbers)
+            if found[1] in numbers and (numbers[found[1]] > mean) != bool(match["up"]):
+                claim = f"You wrote that {found[0]} is {match.group()} the mean of {self.deciding[1]}"
+                yield Objection("direction", f"{claim}, {mean:,.10g}; row {found[1]} says {numbers[found[1]]:,.10g}.")
+
+    def of_header(self, clause: Clause) -> Iterator[Objection]:
+        """The unit in the head of a table."""
+        unit = unit_of_column(self.deciding[1]) if self.deciding else ""
+        if not unit or clause.figures or not clause.masked.lstrip().startswith("|"):
+            return
+        known = {unit_of_column(column) for column in self.ground.tables_words}
+        for word in re.findall(r"\((\S+?)\)", clause.masked):
+            if (there := UNIT_OF.get(word.lower(), "")) and there not in known:
+                yield Objection("unit", f"You wrote {word}; {self.deciding[1]} is in {unit}.")
+
+    def of_periods(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        if self.has_texts or not clause.periods:
+            return
+        asked = list(periods(f"{self.question}\n{self.known}"))
+        rows = clause.name_ids | clause.cited_ids or frozenset(id for one in memory for id in one.ids)
+        held: list[set[str]] = []
+        for figure in clause.figures:
+            cited = cited_for(figure, clause)
+            ids = {cell.id for cell in self.ground.cells_with(figure)} & (rows or set(self.ground.records))
+            if ids:
+                held.append({cited} if cited in ids else ids)
+        for at, one in enumerate(clause.periods):
+            holders = held[at] if len(held) == len(clause.periods) else set().union(*held)
+            if any(one.holds(other) for other in asked):
+                continue
+            own = rows_before(clause.names, one.start) if one.day else frozenset()
+            near = [id for id in sorted(own or holders or rows or self.ground.records) if id in self.ground.records]
+            parts = [part for id in near for part in self.ground.periods_of(id)]
+            exact = [part for part in parts if (part.day if one.day else part.months)] if one.months else []
+            if any(part.holds(one) or one.holds(part) for part in exact or parts):
+                continue
+            if not one.months and any(
+                fits(figure, cell.value)
+                for figure in quantities(one.text)
+                for id in near
+                for cell in self.ground.cells
+                if cell.id == id
+            ):
+                continue
+            is_bare = not one.months and not parts
+            if is_bare and any(one.holds(part) for id in self.ground.records for part in self.ground.periods_of(id)):
+                continue
+            says = next((part.text for id in near for part in self.ground.periods_of(id)), "")
+            yield Objection(
+                "period",
+                f"You wrote {one.text}; "
+                + (f"row {near[0]} says {says}." if says and near else "no row that you cite says so."),
+            )
+
+    def of_order(self) -> Iterator[Objection]:
+        """Whether the answer is first and the runner-up second, where the question asks for an extreme."""
+        place, runner = self.deciding, self.ground.mentions(self.claims.runner_up)[:1]
+        if (
+            not place
+            or not self.goal
+            or not self.is_asked(place[1])
+            or self.has_texts
+            or not self.subject
+            or self.ranking
+        ):
+            return
+        best = self.ranked_row([self.subject])
+        at = 0 if self.goal == "max" else 1
+        ranks = self.ranks(best[1], place) if best else None
+        if ranks is None or best is None:
+            return
+        if ranks[at][0] > 1:
+            numbers = self.ground.column(*place)
+            first = (max if self.goal == "max" else min)(numbers, key=lambda id: numbers[id])
+            yield Objection(
+                "candidate",
+                f"{best[0]} is number {ranks[at][0]} by {place[1]}; {self.ground.label(first)} is the first.",
+            )
+            return
+        second = self.ranked_row(runner)
+        ranks = self.ranks(second[1], place) if second else None
+        if second and ranks and ranks[at][0] > 2:
+            yield Objection(
+                "runner_up", f"{second[0]} is number {ranks[at][0]} by {place[1]}, not the next after {best[0]}."
+            )

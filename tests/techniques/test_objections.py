@@ -1,0 +1,229 @@
+"""Claims of answers against the rows they cite: true ones pass in many spellings, false ones are named."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from pathlib import Path
+
+import pytest
+
+import decisor
+from decisor.lms.scripted import ScriptedLM
+from decisor.techniques.shared.objections import Claims, find_objections
+from decisor.types import Objection, Record
+
+QUESTION = "Which supplier has the most returns in 2024? Compare all suppliers. Service has 5 levels."
+ROWS = [
+    ("Borealis", 17, 5495, 0.2, 1234500.5, 87.0, "2024-03-05"),
+    ("Aurora", 23, 4120, 0.35, 2310000.0, 64.5, "2024-07-19"),
+    ("Castell Ltd", 42, 3075, 0.125, 980250.0, 112.25, "2023-11-30"),
+    ("Dunmore & Co", 58, 2210, 0.08, 455000.0, 95.4, "2024-01-02"),
+    ("Elbing", 61, 1377, 0.41, 3120999.0, 71.75, "2022-06-14"),
+    ("Fenwick", 77, 986, 0.05, 120400.0, 133.1, "2024-09-08"),
+]
+COLUMNS = ("supplier", "supplier_id", "returns", "share_late", "revenue_usd", "price_eur", "last_order")
+RECORDS = {f"o1.r{at}": Record(f"o1.r{at}", dict(zip(COLUMNS, row, strict=True))) for at, row in enumerate(ROWS, 1)}
+SERIES = [("2022", 3100), ("2023", 4400), ("2024", 5495)]
+RECORDS |= {
+    f"o2.r{at}": Record(f"o2.r{at}", {"supplier": "Borealis", "year": int(year), "returns": number})
+    for at, (year, number) in enumerate(SERIES, 1)
+}
+
+
+def objections(because: str, answer: str = "Borealis", runner_up: str = "") -> tuple[Objection, ...]:
+    cited = {"o1.r1": None} | {id: None for id in RECORDS if f"{id}]" in because or f"{id}," in because}
+    return find_objections(Claims(answer, because, runner_up, tuple(cited)), RECORDS, QUESTION)
+
+
+TRUE = [
+    "Borealis has 5,495 returns [o1.r1].",
+    "With 5495 returns, Borealis is the worst of them [o1.r1].",
+    "Borealis: 5 495 returns [o1.r1]",
+    "Borealis had 5.495 returns [o1.r1], Aurora 4.120 [o1.r2].",
+    "Borealis had 5'495 returns [o1.r1].",
+    "Borealis had about 5,500 returns [o1.r1].",
+    "Borealis had nearly 5,500 returns [o1.r1].",
+    "Borealis had more than 5,000 returns [o1.r1].",
+    "Borealis made 1.23 million USD in revenue [o1.r1].",
+    "Borealis made $1.23M [o1.r1].",
+    "Borealis made $1,234,500.50 [o1.r1].",
+    "Borealis made 1,234.5 thousand dollars [o1.r1].",
+    "Borealis brought in USD 1,234,500.5 [o1.r1].",
+    "Borealis asks 87EUR [o1.r1].",
+    "Borealis asks €87 [o1.r1], Aurora €64.50 [o1.r2].",
+    "Borealis asks 87 euros a piece [o1.r1].",
+    "Borealis is late in 20 % of the cases [o1.r1].",
+    "Borealis is late in 20 percent of the cases [o1.r1].",
+    "Castell Ltd is late in 12.5% of the cases [o1.r3].",
+    "Castell Ltd is late for a share of 0.125 [o1.r3].",
+    "Borealis ordered last on 05.03.2024 [o1.r1].",
+    "Borealis ordered last on 5 March 2024 [o1.r1].",
+    "Borealis ordered last on March 5, 2024 [o1.r1].",
+    "Borealis ordered last in March 2024 [o1.r1].",
+    "Borealis ordered last in Q1 2024 [o1.r1].",
+    "Borealis has 1,375 more returns than Aurora [o1.r1, o1.r2].",
+    "Borealis (5,495) is ahead of Aurora (4,120) by 1,375 [o1.r1, o1.r2].",
+    "Borealis beats Aurora with 5,495 returns [o1.r1].",
+    "Borealis and Aurora have 5,495 and 4,120 returns, respectively [o1.r1, o1.r2].",
+    "5,495 returns are Borealis's [o1.r1]; 4,120 are Aurora's [o1.r2].",
+    "Borealis has 33.4 % more returns than Aurora [o1.r1, o1.r2].",
+    "Borealis has 1.33 times the returns of Aurora [o1.r1, o1.r2].",
+    "All 6 suppliers together have 17,263 returns; Borealis has 5,495 of them, a share of 31.8 % [o1.r1].",
+    "The mean over the six suppliers is 2,877.2 returns; Borealis is above it with 5,495 [o1.r1].",
+    "Borealis has the highest number of returns, 5,495 [o1.r1].",
+    "Fenwick has the fewest returns, 986 [o1.r6].",
+    "Aurora ranks second with 4,120 returns [o1.r2].",
+    "Aurora is second with 4,120, Castell Ltd third with 3,075 [o1.r2, o1.r3].",
+    "Returns: Borealis 5,495 (#1 of 6) [o1.r1].",
+    "Borealis is No. 1 with 5,495 returns [o1.r1].",
+    "Borealis rose from 3,100 in 2022 [o2.r1] to 5,495 in 2024 [o2.r3].",
+    "Returns of Borealis grew from 4,400 to 5,495, by 24.9 % [o2.r2, o2.r3].",
+    "In 2023 Borealis had 4,400 returns [o2.r2].",
+    "Borealis costs 87 EUR, which is 22.5 EUR more than Aurora at 64.5 EUR [o1.r1, o1.r2].",
+    "1. Borealis: 5,495 [o1.r1]\n2. Aurora: 4,120 [o1.r2]\n3. Castell Ltd: 3,075 [o1.r3]",
+    "- Borealis, 5,495 returns [o1.r1]\n- Aurora, 4,120 returns [o1.r2]",
+    "| supplier | returns |\n|---|---|\n| Borealis | 5,495 |\n| Aurora | 4,120 |",
+    "It has 5,495 returns [o1.r1], Aurora only 4,120 [o1.r2].",
+    "It leads with 5,495 returns [o1.r1]. The next one has 4,120 [o1.r2].",
+    "Its returns, 5,495, are far above the others' [o1.r1].",
+    "Of the 6 suppliers, two lie above 4,000: Borealis and Aurora.",
+    "**Borealis** wins with **5,495** returns [o1.r1].",
+    "5,495 - 4,120 = 1,375 is the distance from Borealis to Aurora [o1.r1, o1.r2].",
+    "Dunmore & Co. has 2,210 returns [o1.r4]. Elbing has 1,377 [o1.r5].",
+    "Castell has 3,075 returns [o1.r3].",
+    "Service has 5 levels, and Borealis has 5,495 returns [o1.r1].",
+    "Borealis (supplier_id 17) has 5,495 returns [o1.r1].",
+    "Aurora's price of 64.50 EUR is lower than that of Borealis, 87.00 EUR [o1.r2, o1.r1].",
+    "There were 100 % of the rows compared; Borealis has 5,495 [o1.r1].",
+    "Fenwick, at 133.10 EUR, is the most expensive [o1.r6].",
+    "Compared with Elbing at 1,377, Borealis has 5,495 returns [o1.r5, o1.r1].",
+    "Borealis hat 5.495 Retouren [o1.r1], Aurora folgt mit 4.120 [o1.r2].",
+    "Returns at Borealis, the most of all suppliers, number 5,495 [o1.r1].",
+    "One supplier stands out: Borealis, whose 5,495 returns exceed those of Aurora (4,120) [o1.r1, o1.r2].",
+]
+FALSE = [
+    "Borealis has 5494 returns [o1.r1].",
+    "Borealis has 4,120 returns [o1.r1].",
+    "With 5,945 returns, Borealis is the worst of them [o1.r1].",
+    "Borealis has 5,495 thousand returns [o1.r1].",
+    "Borealis had 54,950 returns [o1.r1].",
+    "Borealis had about 6,500 returns [o1.r1].",
+    "Borealis made 1.32 million USD in revenue [o1.r1].",
+    "Borealis made $1.23B [o1.r1].",
+    "Borealis made €1.23M [o1.r1].",
+    "Borealis made 1,234.5 euros in revenue [o1.r1].",
+    "Borealis asks 78EUR [o1.r1].",
+    "Borealis asks $87 [o1.r1].",
+    "Borealis asks 64.5 EUR [o1.r1].",
+    "Borealis is late in 25 % of the cases [o1.r1].",
+    "Borealis is late in 0.2 % of the cases [o1.r1].",
+    "Borealis is late in 5 % of the cases [o1.r1].",
+    "Castell Ltd is late in 21.5% of the cases [o1.r3].",
+    "Borealis ordered last on 06.03.2024 [o1.r1].",
+    "Borealis ordered last on 5 May 2024 [o1.r1].",
+    "Borealis ordered last on July 19, 2024 [o1.r1].",
+    "Borealis ordered last in Q3 2024 [o1.r1].",
+    "Borealis had 4,400 returns in 2022 [o2.r2].",
+    "In 2021 Borealis had 5,495 returns [o2.r3].",
+    "Borealis has 1,735 more returns than Aurora [o1.r1, o1.r2].",
+    "Borealis has 1,375 fewer returns than Aurora [o1.r1, o1.r2].",
+    "Borealis (4,120) is ahead of Aurora (5,495) [o1.r1, o1.r2].",
+    "Borealis and Aurora have 4,120 and 5,495 returns, respectively [o1.r1, o1.r2].",
+    "Borealis has 43.4 % more returns than Aurora [o1.r1, o1.r2].",
+    "Borealis has 2.33 times the returns of Aurora [o1.r1, o1.r2].",
+    "All 7 suppliers were compared; Borealis has 5,495 [o1.r1].",
+    "Of the nine suppliers Borealis has the most, 5,495 [o1.r1].",
+    "All suppliers together have 18,263 returns; Borealis has 5,495 [o1.r1].",
+    "Borealis has 5,495 returns, a share of 38.1 % of all [o1.r1].",
+    "The mean of all suppliers is 2,977.2 returns; Borealis has 5,495 [o1.r1].",
+    "The mean over the suppliers is 2,877.2; Borealis is below it with 5,495 [o1.r1].",
+    "Borealis has the lowest number of returns, 5,495 [o1.r1].",
+    "Aurora has the highest number of returns, 4,120 [o1.r2].",
+    "Borealis ranks second with 5,495 returns [o1.r1].",
+    "Aurora is third with 4,120, Castell Ltd fourth with 3,075 [o1.r2, o1.r3].",
+    "Returns: Borealis 5,495 (#1 of 9) [o1.r1].",
+    "Borealis is No. 4 with 5,495 returns [o1.r1].",
+    "Returns of Borealis fell from 3,100 [o2.r1] to 5,495 [o2.r3].",
+    "Returns of Borealis grew from 4,400 to 5,495, by 42.9 % [o2.r2, o2.r3].",
+    "Borealis has 5,495 returns [o1.r2].",
+    "Aurora has 5,495 returns [o1.r1].",
+    "Borealis costs 87 EUR, which is 32.5 EUR more than Aurora at 64.5 EUR [o1.r1, o1.r2].",
+    "1. Borealis: 5,495 [o1.r1]\n2. Aurora: 4,210 [o1.r2]",
+    "- Borealis, 5,495 returns [o1.r1]\n- Aurora, 3,075 returns [o1.r2]",
+    "| supplier | returns |\n|---|---|\n| Borealis | 5,495 |\n| Aurora | 4,121 |",
+    "It has 4,595 returns [o1.r1], Aurora only 4,120 [o1.r2].",
+    "It has 5,495 returns [o1.r1], Aurora only 3,120 [o1.r2].",
+    "**Borealis** wins with **5,459** returns [o1.r1].",
+    "Dunmore & Co. has 2,120 returns [o1.r4].",
+    "Elbing has 1,377 returns [o1.r5]. Fenwick has 1,377 as well [o1.r6].",
+    "Fenwick, at 113.10 EUR, asks more than Borealis [o1.r6, o1.r1].",
+    "Compared with Elbing at 1,733, Borealis has 5,495 returns [o1.r5, o1.r1].",
+    "Borealis hat 5.945 Retouren [o1.r1].",
+    "Borealis has 5,495 returns and asks 93 EUR [o1.r1].",
+    "Borealis made 12,345,005 USD [o1.r1].",
+    "5,495 - 4,120 = 1,475 is the distance from Borealis to Aurora [o1.r1, o1.r2].",
+    "Fewer parcels will save another 4,200 EUR, and Borealis has 5,495 returns [o1.r1].",
+    "Borealis had 16 returns [o1.r1].",
+]
+
+
+@pytest.mark.parametrize("because", TRUE)
+def test_a_true_claim_is_accepted(because: str) -> None:
+    assert objections(because) == ()
+
+
+@pytest.mark.parametrize("because", FALSE)
+def test_a_false_claim_is_objected_to(because: str) -> None:
+    assert objections(because)
+
+
+def test_an_objection_names_the_row_and_what_it_says() -> None:
+    assert objections("Borealis has 5494 returns [o1.r1].") == (
+        Objection("figure", "You wrote 5494 for Borealis; row o1.r1 says 5495 (returns)."),
+    )
+
+
+def test_an_answer_in_no_row_and_one_in_a_row_that_is_not_cited() -> None:
+    assert objections("it has 5,495 returns [o1.r1].", "Zeta Corp") == (
+        Objection("candidate", "Zeta Corp stands in no row that you were shown."),
+    )
+    objection, *_ = objections("it is far ahead [o1.r1].", "Aurora")
+    assert objection.kind == "row" and "o1.r2" in objection.text
+
+
+def test_a_key_is_no_operand() -> None:
+    assert objections("Borealis has 16 of them, 17 less 1 [o1.r1].")
+
+
+def test_a_runner_up_is_the_next_by_what_decides() -> None:
+    because = "Borealis has the most returns, 5,495 [o1.r1]."
+    assert objections(because, runner_up="Aurora, 4,120 [o1.r2]") == ()
+    (objection,) = objections(because, runner_up="Elbing, 1,377 [o1.r5]")
+    assert objection.kind == "runner_up"
+
+
+def test_words_that_look_like_numbers_never_end_a_run() -> None:
+    chance = random.Random(1)
+    keys = [str(uuid.UUID(int=chance.getrandbits(128))) for _ in range(1000)]
+    keys += [f"{chance.getrandbits(160):040x}" for _ in range(1000)]
+    odd = ["4E801", "1e400", "1.2,3.4 + 1 = 2", "9" * 400, "1e-999", "12e5", "0x1p3", *keys]
+    for at in range(0, len(odd), 20):
+        part = odd[at : at + 20]
+        records = {f"o1.r{n}": Record(f"o1.r{n}", {"key": key, "name": key, "n": n}) for n, key in enumerate(part)}
+        text = " and ".join(f"{key} [o1.r{n}]" for n, key in enumerate(part))
+        find_objections(Claims(part[0], text, part[1], tuple(records)), records, text)
+
+
+@pytest.mark.parametrize("word", ["4E801", "1e400", "1.2,3.4 + 1 = 2", "6e8f2a31-0000-4e80-9e99-12e400000000"])
+def test_such_words_pass_through_a_whole_run(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "keys.csv"
+    path.write_text(f'key,amount\n"{word}",3\n"b",2\n', "utf-8")
+    lm = ScriptedLM(
+        [
+            "Plan: [Step 1: look]\nThought: t\nAction: sql\nAction input: SELECT * FROM keys ORDER BY amount DESC",
+            f"Re-plan: N\nFinal answer: {word}\nBecause: {word} has 3 [o1.r1]",
+        ]
+    )
+    result = decisor.ask(f"Which key like {word} has most?", db=path, lm=lm, settings={"calling": "text"})
+    assert result.answer == word
