@@ -5,7 +5,8 @@
 True answers about rows of Northwind, Chinook and worlds of our own are written in many ways; each is told once more
 with one thing changed: a figure, unit, scale, rank, row, candidate, period, direction, runner-up or count. A lie is
 false by its making: the place that it stands in knows the true value and its rounding. Bars: 98 % of the lies
-objected to, at most 2 % of the true answers. Two sets of phrasings: one to build the check with, one kept back.
+objected to, at most 2 % of the true answers. Three sets of phrasings: one to build the check with, one kept back, one
+written last.
 It wants the databases of ``decisions`` in $DECISOR_DATA (default ../shared/data).
 """
 
@@ -26,12 +27,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from decisor.errors import ParseError
 from decisor.statistics.estimates import wilson
 from decisor.techniques.shared.decision import Trajectory, parse_final
-from planted import answer_texts, answer_texts_kept
+from planted import answer_texts, answer_texts_kept, answer_texts_last
 from planted.answer_slots import KINDS, Lie, Phrasing, fits, tell_lies, write
 from planted.answer_worlds import Case, cases, wide_case
 
 DATA = Path(os.environ.get("DECISOR_DATA", "../shared/data"))
-SETS = {"development": answer_texts.TEXTS, "kept": answer_texts_kept.TEXTS}
+SETS = {"development": answer_texts.TEXTS, "kept": answer_texts_kept.TEXTS, "last": answer_texts_last.TEXTS}
 
 
 @dataclass(frozen=True)

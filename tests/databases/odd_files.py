@@ -267,6 +267,14 @@ SHAPES = [
     OddFile("trailing_spaces", "name,v\na ,1 \nb, 2\n", {"name": ["a ", "b"], "v": [1, 2]}),
     OddFile("empty_column", "name,v,w\na,,1\nb,,2\n", {"name": ["a", "b"], "v": [None, None], "w": [1, 2]}),
 ]  # fmt: skip
+ONE_COLUMN = [
+    OddFile("one_column_decimals", "v\n9,54\nn/a\n1,76\n", {"v": [9.54, None, 1.76]}, "decimal comma", "one column"),
+    OddFile("one_column_thousands", "v\n1,234\n-950\n", {"v": [1234, -950]}, "comma parts thousands", "one column"),
+    OddFile("one_column_comma_at_end", "v\nnorth\nsouth\nx, y\n", {"v": ["north", "south", "x, y"]}),
+    OddFile("one_column_some_commas", "v\nx, y\nx, y\nsouth\n5 apples\nx, y\n",
+            {"v": ["x, y", "x, y", "south", "5 apples", "x, y"]}),
+    OddFile("two_columns_of_numbers", "v,w\n1,234\n5,678\n", {"v": [1, 5], "w": [234, 678]}),
+]  # fmt: skip
 TOTALS = [
     OddFile("total_without_name", "name,v\na,1\nb,2\n,3\n", {"name": ["a", "b", None], "v": [1, 2, 3]},
             "the row with name without a name seems to add up"),
@@ -311,4 +319,4 @@ JSON_FILES = [
     OddFile("json_late_text", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": "x"}\n',
             {"v": [*map(str, range(25_000)), "x"]}, "'x' is no number", ending="jsonl"),
 ]  # fmt: skip
-ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *TOTALS, *LONG_NUMBERS, *JSON_FILES)
+ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *ONE_COLUMN, *TOTALS, *LONG_NUMBERS, *JSON_FILES)

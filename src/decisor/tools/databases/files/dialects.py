@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from decisor.tools.databases.files.header import Header, find_header, unique
+from decisor.tools.databases.files.header import Header, find_header, kind_of_cell, unique
 
 SEPARATORS = ("\t", ";", "|", ",")
 """In the order in which one is taken where two part all rows alike: a comma stands within values most often."""
@@ -67,16 +67,21 @@ def sketch_of(path: Path, head: str, is_whole: bool) -> Sketch | None:
 
 def separator_of(head: str, quote: str, escape: str) -> str:
     """Return what parts most rows into the same number of values. Titles above the first such row do not count against
-    it, unless another separator parts them too."""
+    it, unless another separator parts them too. One column of numbers with commas under its name is not parted."""
     best, best_share = NO_SEPARATOR, 0.0
+    name, *lines = [row[0] for row in rows_in(head[:PROBE_BYTES], NO_SEPARATOR, quote, escape) if row] or [""]
+    kinds = set(map(kind_of_cell, lines)) - {"empty"}
+    if kinds == {"number"} and kind_of_cell(name) == "text" and not set(name) & set(SEPARATORS):
+        return best
     for separator in SEPARATORS:
         widths = [len(row) for row in rows_in(head[:PROBE_BYTES], separator, quote, escape) if row]
         counts = Counter(width for width in widths if width > 1)
         if not counts:
             continue
         usual, alike = counts.most_common(1)[0]
-        share = alike / len(widths)
-        if share > best_share and 2 * alike > len(widths) - widths.index(usual):
+        share, begin = alike / len(widths), widths.index(usual)
+        is_split = 2 * alike > len(widths) - begin > 2 * widths[begin:].count(1) + (1 if begin else 0)
+        if share > best_share and is_split:
             best, best_share = separator, share
     return best
 

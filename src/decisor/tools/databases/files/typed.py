@@ -46,9 +46,10 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
     files = ", ".join(literal(str(without_mark(Path(path), target.scratch))) for path in part.paths)
     several = f", filename={literal(FILE)}" if len(part.paths) > 1 else ""
     columns = f"* REPLACE (parse_filename({quoted(FILE)}) AS {quoted(FILE)})" if several else "*"
-    # All rows tell the columns and their types: by a sample, a key or a text that comes late is lost.
+    # All rows tell the columns and their types: by a sample of 20,480 a key or a text that comes late is lost.
+    is_long = any(path.endswith(".gz") or Path(path).stat().st_size > 7 * 20_480 for path in part.paths)
     create = (f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT {columns} FROM read_json([{files}]{several}, "
-              f"maximum_object_size=16000000, maximum_depth={MOST_LEVELS}, sample_size=-1")  # fmt: skip
+              f"maximum_object_size=16000000, maximum_depth={MOST_LEVELS}{', sample_size=-1' * is_long}")  # fmt: skip
     lost = 0
     try:
         target.db.execute(f"{create})")
