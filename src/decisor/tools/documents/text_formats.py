@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from decisor.errors import Error
@@ -27,6 +28,7 @@ TABLE_RULE = re.compile(r"(?=.*\|)\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 NO_WORDS = re.compile(r"[^\W\d_a-zA-Z]{4}|[^\W\d_][¡-©«-¶¸¹»-¿][^\W\d_]")
 """What Windows-1252 makes of other encodings: four letters with accents in a row, or a sign within a word."""
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
+MOST_CHARS = 20_000_000
 DROPPED = ["script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head", "select"]
 LEVELS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = {
@@ -37,6 +39,30 @@ BLOCKS = {
 
 class Unreadable(Error):
     """A document that is named and skipped; says why."""
+
+
+def read_untrusted(parse: Callable[[], tuple[str, Iterable[Block]]], empty: str = "it holds no text") -> Content:
+    """Make a content of what a library finds: its title and blocks. ``empty``: what is said where there are none.
+
+    Raises:
+        Unreadable: it is encrypted, damaged, too large, or holds no text.
+    """
+    blocks, size = [], 0
+    try:
+        title, found = parse()
+        for block in found:
+            blocks.append(block)
+            size += len(block.text)
+            if size > MOST_CHARS:
+                raise Unreadable(f"it has more than {MOST_CHARS:,} characters: split it")
+    except (Unreadable, MemoryError):
+        raise
+    except Exception as error:  # a damaged file makes these libraries raise anything
+        state = "encrypted" if "crypt" in f"{type(error).__name__} {error}".lower() else "damaged"
+        raise Unreadable(f"it is {state} ({type(error).__name__})") from error
+    if not blocks:
+        raise Unreadable(empty)
+    return Content(title, tuple(blocks))
 
 
 def decode(data: bytes, charset: str = "") -> str:
