@@ -93,13 +93,13 @@ def test_vectors_that_were_paid_for_survive_a_build_that_fails(tmp_path: Path) -
     failing = Meanings(fails_after=512)
     with pytest.raises(LMError):
         build_index(many, tmp_path / "c", embedder=failing)
-    with (tmp_path / "c" / "embedded.part").open("ab") as part:
+    with (tmp_path / "c" / "embedded.db").open("ab") as part:
         part.write(b"torn")
     again = Meanings()
     build_index(many, tmp_path / "c", embedder=again)
     assert len(again.asked) == 600 - 512
     assert len(open_index(tmp_path / "c", "dense", again)) == 600
-    assert not (tmp_path / "c" / "embedded.part").exists()
+    assert not (tmp_path / "c" / "embedded.db").exists()
 
 
 def test_another_embedder_or_none_is_refused_in_a_sentence(tmp_path: Path) -> None:

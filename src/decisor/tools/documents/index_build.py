@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 WRITER_BYTES = 200_000_000
 THREADS = 2
 MOST_WAITING = 10_000
-VECTORS, EMBEDDED = "vectors.usearch", "embedded.part"
+VECTORS, EMBEDDED = "vectors.usearch", "embedded.db"
 
 
 def build_index(

@@ -21,7 +21,7 @@ from pathlib import Path
 from decisor.errors import SetupError
 
 FORMAT = 2
-OURS = ("lock", "embedded.part", "CURRENT.new")
+OURS = ("lock", "embedded.db", "embedded.db-journal", "CURRENT.new")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from decisor.extras import lacks
 from decisor.tools.databases.files.header import find_header
 from decisor.tools.databases.files.workbook import value
 from decisor.tools.documents.cutting import Block, Content, tidy
-from decisor.tools.documents.text_formats import Unreadable
+from decisor.tools.documents.text_formats import Unreadable, read_untrusted
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pptx.slide import Slide
 
 MOST_BYTES = 400_000_000
-MOST_PARTS, MOST_CHARS = 20_000, 20_000_000
+MOST_PARTS = 20_000
 MOST_ELEMENTS = 2_000_000
 """Of a document or of slides, which are held in memory whole: about 600 MB and 20 s of CPU."""
 HEAD = 2**16
@@ -45,7 +45,8 @@ def read_docx(data: bytes) -> Content:
         import docx
     except ImportError as error:
         raise lacks("Word files need python-docx", "office") from error
-    return read(data, lambda: word_content(docx.Document(io.BytesIO(data))))
+    check_archive(data)
+    return read_untrusted(lambda: word_content(docx.Document(io.BytesIO(data))))
 
 
 def read_pptx(data: bytes) -> Content:
@@ -54,32 +55,21 @@ def read_pptx(data: bytes) -> Content:
         import pptx
     except ImportError as error:
         raise lacks("PowerPoint files need python-pptx", "office") from error
-    return read(data, lambda: slides_content(pptx.Presentation(io.BytesIO(data))))
+    check_archive(data)
+    return read_untrusted(lambda: slides_content(pptx.Presentation(io.BytesIO(data))))
 
 
 def read_xlsx(data: bytes) -> Content:
     """Rows under "sheet 2" and the sheet's name, each cell with the name of its column. Raises as ``read_docx``."""
     from python_calamine import CalamineWorkbook
 
-    def content() -> Content:
+    def parse() -> tuple[str, Iterator[Block]]:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = enumerate(book.sheet_names, 1)
-        return Content("", within(block for number, name in sheets for block in sheet_blocks(book, number, name)))
+        return "", (block for number, name in sheets for block in sheet_blocks(book, number, name))
 
-    return read(data, content)
-
-
-def read(data: bytes, content: Callable[[], Content]) -> Content:
     check_archive(data)
-    try:
-        whole = content()
-    except (Unreadable, MemoryError):
-        raise
-    except Exception as error:  # a damaged file makes these libraries raise anything
-        raise Unreadable(f"it is damaged ({type(error).__name__})") from error
-    if not whole.blocks:
-        raise Unreadable("it holds no text")
-    return whole
+    return read_untrusted(parse)
 
 
 def check_archive(data: bytes) -> None:
@@ -115,13 +105,12 @@ def check_xml(head: bytes) -> None:
         raise Unreadable("its XML declares entities, which no office program writes")
 
 
-def word_content(document: Document) -> Content:
+def word_content(document: Document) -> tuple[str, list[Block]]:
     from docx.table import Table
 
     title = ""
     trail: list[tuple[int, str]] = []
     blocks: list[Block] = []
-    size = 0
     level_of_style: dict[str | None, int | None] = {}
     for item in document.iter_inner_content():
         names = tuple(name for _, name in trail)
@@ -140,10 +129,9 @@ def word_content(document: Document) -> Content:
                     trail = [(above, name) for above, name in trail if above < level] + [(level, text)]
                 continue
             texts = [text]
-        size = counted_size(size, texts)
         head = texts[0] if isinstance(item, Table) and len(texts) > 1 else ""
         blocks += [Block(text, names, head if at else "") for at, text in enumerate(texts) if text]
-    return Content(title or plain_title(document.core_properties.title, "Word Document"), tuple(blocks))
+    return title or plain_title(document.core_properties.title, "Word Document"), blocks
 
 
 def level_of(style: str | None) -> int | None:
@@ -167,7 +155,7 @@ def cells(texts: Iterable[str]) -> str:
     return " | ".join(one_line) if any(one_line) else ""
 
 
-def slides_content(presentation: Presentation) -> Content:
+def slides_content(presentation: Presentation) -> tuple[str, Iterator[Block]]:
     title = ""
     places: list[tuple[str, str, Slide]] = []
     for number, slide in enumerate(presentation.slides, 1):
@@ -176,7 +164,7 @@ def slides_content(presentation: Presentation) -> Content:
         title = title or name
         places.append((f"slide {number}", name, slide))
     whole_title = title or plain_title(presentation.core_properties.title, "PowerPoint Presentation")
-    return Content(whole_title, within(block for place in places for block in slide_blocks(*place)))
+    return whole_title, (block for place in places for block in slide_blocks(*place))
 
 
 def slide_blocks(place: str, name: str, slide: Slide) -> Iterator[Block]:
@@ -220,22 +208,6 @@ def sheet_blocks(book: Any, number: int, name: str) -> Iterator[Block]:
         pairs = [(top, str(plain)) for top, cell in zip(under, row, strict=False) if (plain := value(cell)) is not None]
         if text := "; ".join(f"{top}: {cell}" if top else cell for top, cell in pairs):
             yield Block(" ".join(tidy(text).split()), trail)
-
-
-def within(blocks: Iterable[Block]) -> tuple[Block, ...]:
-    """Raises Unreadable where there are too many characters."""
-    whole, size = [], 0
-    for block in blocks:
-        size = counted_size(size, [block.text])
-        whole.append(block)
-    return tuple(whole)
-
-
-def counted_size(size: int, texts: Iterable[str]) -> int:
-    size += sum(map(len, texts))
-    if size > MOST_CHARS:
-        raise Unreadable(f"it has more than {MOST_CHARS:,} characters: split it")
-    return size
 
 
 def plain_title(text: str | None, template: str) -> str:

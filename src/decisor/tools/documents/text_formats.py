@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from decisor.errors import Error
@@ -19,14 +20,11 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
 CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
-HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
-UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
-FENCE = re.compile(r" {0,3}(```+|~~~+)")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-TABLE_RULE = re.compile(r"(?=.*\|)\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 NO_WORDS = re.compile(r"[^\W\d_a-zA-Z]{4}|[^\W\d_][¡-©«-¶¸¹»-¿][^\W\d_]")
 """What Windows-1252 makes of other encodings: four letters with accents in a row, or a sign within a word."""
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
+MOST_CHARS = 20_000_000
 DROPPED = ["script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head", "select"]
 LEVELS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = {
@@ -37,6 +35,30 @@ BLOCKS = {
 
 class Unreadable(Error):
     """A document that is named and skipped; says why."""
+
+
+def read_untrusted(parse: Callable[[], tuple[str, Iterable[Block]]], empty: str = "it holds no text") -> Content:
+    """Make a content of what a library finds: its title and blocks. ``empty``: what is said where there are none.
+
+    Raises:
+        Unreadable: it is encrypted, damaged, too large, or holds no text.
+    """
+    blocks, size = [], 0
+    try:
+        title, found = parse()
+        for block in found:
+            blocks.append(block)
+            size += len(block.text)
+            if size > MOST_CHARS:
+                raise Unreadable(f"it has more than {MOST_CHARS:,} characters: split it")
+    except (Unreadable, MemoryError):
+        raise
+    except Exception as error:  # a damaged file makes these libraries raise anything
+        state = "encrypted" if "crypt" in f"{type(error).__name__} {error}".lower() else "damaged"
+        raise Unreadable(f"it is {state} ({type(error).__name__})") from error
+    if not blocks:
+        raise Unreadable(empty)
+    return Content(title, tuple(blocks))
 
 
 def decode(data: bytes, charset: str = "") -> str:
@@ -75,53 +97,34 @@ def read_markdown(data: bytes) -> Content:
     >>> read_markdown(b"# Guide\\n\\n## Install\\n\\nSee [here](x.md).").blocks
     (Block(text='See here.', trail=('Install',), head=''),)
     """
+    from markdown_it import MarkdownIt  # a need of typer too, so it is always there
+
+    text = COMMENT.sub("", re.sub(r"\A---\n.*?\n---\n", "", decode(data), count=1, flags=re.S))  # YAML at the top
+    lines = text.split("\n")
     blocks: list[Block] = []
     trail: list[tuple[int, str]] = []
-    lines: list[str] = []
-    title, fence = "", ""
-
-    def close() -> None:
-        names = tuple(name for _, name in trail)
-        rule = next(
-            (at for at, line in enumerate(lines) if at and "|" in lines[at - 1] and TABLE_RULE.fullmatch(line)), 0
-        )
-        rows = [LINK.sub(r"\1", line).strip() for line in lines[rule + 1 :]] if rule and not fence else []
-        text = LINK.sub(r"\1", "\n".join(lines[: len(lines) - len(rows)])).strip()
-        if text:
-            blocks.append(Block(text, names))
-        blocks.extend(Block(row, names, LINK.sub(r"\1", lines[rule - 1]).strip()) for row in rows)
-        lines.clear()
-
-    for line in COMMENT.sub("", _without_head(decode(data))).split("\n"):
-        mark = FENCE.match(line)
-        if fence or mark:
-            lines.append(line)
-            fence = "" if fence and mark and mark[1].startswith(fence) else fence or (mark[1] if mark else "")
+    title, head = "", ""
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.map is None or (token.level and token.type != "tr_open"):
             continue
-        heading, level = "", 0
-        if mark_line := HEADING.fullmatch(line):
-            heading, level = mark_line[2] or "", len(mark_line[1])
-        elif lines and len(lines) == 1 and (under := UNDERLINE.fullmatch(line)):
-            heading, level = lines.pop().strip(), 1 if under[1][0] == "=" else 2
-        if level:
-            close()
-            heading = LINK.sub(r"\1", heading).strip()
+        names = tuple(name for _, name in trail)
+        part = "\n".join(lines[slice(*token.map)]).strip("\n")
+        part = part if token.type == "fence" else LINK.sub(r"\1", part).strip()
+        if token.type == "heading_open" and following is not None:
+            level, heading = int(token.tag[1]), LINK.sub(r"\1", following.content).strip()
             if level == 1 and not title:
-                title = heading
-                trail = []
+                title, trail = heading, []
             else:
                 trail = [(above, name) for above, name in trail if above < level] + [(level, heading)]
-        elif line.strip():
-            lines.append(line)
-        else:
-            close()
-    close()
+        elif token.type == "table_open":
+            head = ""
+        elif token.type == "tr_open" and not head:
+            head = part
+            blocks.append(Block(part, names))
+        elif part:
+            blocks.append(Block(part, names, head if token.type == "tr_open" else ""))
     return Content(title, tuple(blocks))
-
-
-def _without_head(text: str) -> str:
-    """Without the YAML at the top."""
-    return re.sub(r"\A---\n.*?\n---\n", "", text, count=1, flags=re.S)
 
 
 def read_html(data: bytes) -> Content:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -138,48 +138,27 @@ def new_index(width: int) -> NeighbourIndex:
 
 
 class VectorMemory:
-    """Vectors by the stamp of their text, in a file that only grows: a line with the embedder's name, then for each
-    its stamp (16 bytes), its width (4) and its numbers (2 each). A torn end is cut off; another embedder's go."""
+    """Vectors by the stamp of their text, in a SQLite file: what a build that was killed leaves to the next one."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self.path = path
-        self.vectors: dict[bytes, NDArray[np.float16]] = {}
+        self.path, self.name = path, name
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.file = path.open("a+b")
-        head = name.encode() + b"\n"
-        self.file.seek(0)
-        data = self.file.read()
-        good = self._read(data, len(head)) if data.startswith(head) else 0
-        self.file.truncate(good)
-        if not good:
-            self.file.write(head)
-
-    def _read(self, data: bytes, at: int) -> int:
-        """Where the last whole one ends."""
-        import numpy as np
-
-        while at + 20 <= len(data):
-            width = int.from_bytes(data[at + 16 : at + 20], "little")
-            end = at + 20 + 2 * width
-            if end > len(data):
-                break
-            self.vectors[data[at : at + 16]] = np.frombuffer(data, np.float16, width, at + 20)
-            at = end
-        return at
+        self.file = sqlite3.connect(path, isolation_level=None)
+        self.file.execute("PRAGMA synchronous=OFF")
+        self.file.execute("CREATE TABLE IF NOT EXISTS vectors (name, stamp, vector, PRIMARY KEY (name, stamp))")
 
     def embed(self, embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float16]:
-        """Shape (len(texts), width); those that are remembered are not embedded again."""
+        """Return vectors of shape (len(texts), width); those that are remembered are not embedded again."""
         import numpy as np
 
         stamps = [stamp_of(text) for text in texts]
-        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in self.vectors}:
-            self.add(list(new), np.asarray(embedder.embed(list(new.values())), np.float16))
-        return np.stack([self.vectors[stamp] for stamp in stamps])
-
-    def add(self, stamps: Sequence[bytes], vectors: NDArray[np.float16]) -> None:
-        data = io.BytesIO()
-        for stamp, vector in zip(stamps, vectors, strict=True):
-            self.vectors[stamp] = vector
-            data.write(stamp + len(vector).to_bytes(4, "little") + vector.tobytes())
-        self.file.write(data.getvalue())
-        self.file.flush()
+        query = "SELECT vector FROM vectors WHERE name = ? AND stamp = ?"
+        known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (self.name, stamp)).fetchone())}
+        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in known}:
+            vectors = np.asarray(embedder.embed(list(new.values())), np.float16)
+            rows = [(self.name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
+            self.file.execute("BEGIN")
+            self.file.executemany("INSERT INTO vectors VALUES (?, ?, ?)", rows)
+            self.file.execute("COMMIT")
+            known |= {stamp: vector for _, stamp, vector in rows}
+        return np.stack([np.frombuffer(known[stamp], np.float16) for stamp in stamps])
