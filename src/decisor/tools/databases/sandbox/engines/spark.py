@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.alchemy import refuse_policy
 from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, Dialect
 from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.tools.databases.sandbox.engines.alchemy import FILES
@@ -22,7 +23,6 @@ from decisor.tools.databases.sandbox.names import COMMON, words
 from decisor.tools.databases.sandbox.spark_catalog import SparkTable, column_rows, definition_rows, read_tables
 from decisor.tools.databases.sandbox.values import table
 from decisor.tools.databases.sandbox.warehouse import SECONDS, Warehouse
-from decisor.tools.databases.sandbox.warehouse_engine import refuse_policy
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
