@@ -153,7 +153,7 @@ ENDERS = (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
 STARTING = {
     "child_process.py": {"subprocess.run", "subprocess.Popen"},
     "tools/databases/sandbox/child.py": {"loop.subprocess_exec"},
-    "tools/functions/mcp_pipe.py": {"asyncio.create_subprocess_exec"},
+    "tools/functions/mcp_transport.py": {"asyncio.create_subprocess_exec"},
 }
 """Who starts a process. Ray starts its own, in ray_executor.py."""
 OPENING = {"cli/serve.py": {"webbrowser.open"}}

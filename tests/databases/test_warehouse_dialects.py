@@ -146,6 +146,15 @@ async def test_clickhouse_in_the_worker_process(clickhouse: str) -> None:
     await tool.close()
 
 
+async def test_a_denied_table_of_clickhouse_hides_its_view(clickhouse: str) -> None:
+    tool = await SqlTool.open(clickhouse, deny_tables=["shop.plant"])
+    assert "plant" not in tool.describe() and "cheap" not in tool.describe()
+    for query in ("SELECT city FROM shop.plant", "SELECT city FROM shop.cheap", "SELECT city FROM plant"):
+        with pytest.raises(ToolError, match="Refused"):
+            await tool.call(query)
+    await tool.close()
+
+
 async def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
     with pytest.raises(SetupError, match="snowflake needs a package that brings its dialect of SQLAlchemy"):
         await Worker(*parse_url("sqlalchemy+snowflake://project/shop")).start()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from decisor.evaluation.store.bloom_filter import BloomFilter
 from decisor.evaluation.store.open import open_store
 from decisor.evaluation.store.protocol import Task
 from decisor.evaluation.store.writer import Writer
@@ -24,15 +22,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield str(tmp_path / "run.db")
     else:
         yield from schema()
-
-
-def test_a_key_that_was_added_is_always_in_and_few_others_are() -> None:
-    seen = BloomFilter()
-    for number in range(100_000):
-        seen.add(f"{number:032x}")
-    assert all(f"{number:032x}" in seen for number in range(100_000))
-    assert sum(f"{number:032x}" in seen for number in range(100_000, 200_000)) < 100
-    assert sys.getsizeof(seen.bits) < 1_100_000
 
 
 async def test_replies_of_earlier_runs_and_of_other_processes_are_found(place: str) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import StoreError
 from decisor.evaluation.store.sql import KEY, TABLES, Cell, SqlStore, StoredRow
-from decisor.evaluation.store.watchdog import Watchdog
+from decisor.evaluation.store.watchdog import connect, shut_down
 from decisor.extras import needs
 from decisor.secrets import Secret, redact, secrets_in
 
@@ -33,11 +33,8 @@ class PostgresDatabase:
     skip = "FOR UPDATE SKIP LOCKED"
     in_order = False
 
-    def __init__(
-        self, name: str, connection: psycopg.Connection[StoredRow], lock: int, watchdog: Watchdog, seconds: float
-    ) -> None:
+    def __init__(self, name: str, connection: psycopg.Connection[StoredRow], lock: int) -> None:
         self.name, self.connection, self.lock = name, connection, lock
-        self.watchdog, self.seconds = watchdog, seconds
 
     def field(self, column: str, *names: str) -> str:
         """PostgreSQL takes no JSON that holds the character 0, which a model may write; it is left out here."""
@@ -45,28 +42,21 @@ class PostgresDatabase:
         return f"({without}::json #>> '{{{','.join(names)}}}')"
 
     def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]:
-        with clear(self.name), self.watchdog.limit(self.seconds):
+        with clear(self.name):
             return self.connection.execute(marked(query), values).fetchall()
 
     def stream(self, query: str) -> Iterator[StoredRow]:
-        with (
-            clear(self.name),
-            self.watchdog.limit(self.seconds),
-            self.connection.transaction(),
-            self.connection.cursor("each") as cursor,
-        ):
+        with clear(self.name), self.connection.transaction(), self.connection.cursor("each") as cursor:
             cursor.execute(marked(query))
-            for row in cursor:
-                with self.watchdog.pause():
-                    yield row
+            yield from cursor
 
     def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None:
-        with clear(self.name), self.watchdog.limit(self.seconds), self.connection.cursor() as cursor:
+        with clear(self.name), self.connection.cursor() as cursor:
             cursor.executemany(marked(query), list(values))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with clear(self.name), self.watchdog.limit(self.seconds), self.connection.transaction():
+        with clear(self.name), self.connection.transaction():
             yield
 
     def take(self, number: int) -> bool:
@@ -81,11 +71,10 @@ class PostgresDatabase:
     def close(self) -> None:
         with suppress(StoreError):
             self.rows("SELECT pg_advisory_unlock_all()")  # the server notices a closed connection a little later
-        self.watchdog.close()
         self.connection.close()
 
     def interrupt(self) -> None:
-        self.watchdog.interrupt()
+        shut_down(self.connection)
 
 
 def open_postgres(url: str, create: bool = True, seconds: float = ANSWER_SECONDS) -> SqlStore:
@@ -96,7 +85,7 @@ def open_postgres(url: str, create: bool = True, seconds: float = ANSWER_SECONDS
         SetupError: it cannot be opened, or there is no store.
     """
     with needs("psycopg", "postgres"):
-        import psycopg
+        import psycopg  # noqa: F401
 
     scheme, place, path, query, _ = urlsplit(url)
     options = dict(parse_qsl(query))
@@ -107,14 +96,10 @@ def open_postgres(url: str, create: bool = True, seconds: float = ANSWER_SECONDS
     options = {"connect_timeout": str(CONNECT_SECONDS), "keepalives_idle": "30", **options}
     with clear(name, secrets_in(url)):
         address = urlunsplit((scheme, place, path, urlencode(options), ""))
-        connection = psycopg.connect(address, autocommit=True, prepare_threshold=2, client_encoding="UTF8")
-        watchdog = Watchdog(connection.fileno)
+        connection = connect(address, seconds)
         try:
-            with watchdog.limit(min(seconds, CONNECT_SECONDS)):
-                lock = prepare(name, connection, schema, create)
-            return SqlStore(PostgresDatabase(name, connection, lock, watchdog, seconds))
+            return SqlStore(PostgresDatabase(name, connection, prepare(name, connection, schema, create)))
         except BaseException:
-            watchdog.close()
             connection.close()
             raise
 

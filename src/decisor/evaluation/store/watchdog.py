@@ -1,57 +1,44 @@
-"""Ends waits for a server that gives no sign of life: a thread that waits in a socket hears of nothing else."""
+"""A connection to PostgreSQL that ends if the server is silent: a thread that waits in a socket hears nothing else."""
 
 from __future__ import annotations
 
 import os
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-LOOK_SECONDS = 0.5
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
 
 
-class Watchdog:
-    """``fileno``: of the connection. Where a wait takes longer than it may, the connection is shut down under it, so
-    that the driver raises its own error at once."""
+def connect(address: str, seconds: float) -> psycopg.Connection[tuple[Any, ...]]:
+    """Connect to a server that is given up after ``seconds`` without an answer."""
+    import psycopg
 
-    def __init__(self, fileno: Callable[[], int]) -> None:
-        self.fileno = fileno
-        self.deadlines: list[float] = []
-        self.closed = threading.Event()
-        threading.Thread(target=self._watch, name="store watchdog", daemon=True).start()
+    class WatchedConnection(psycopg.Connection[tuple[Any, ...]]):
+        def wait(self, gen: Generator[Any, Any, T], *arguments: Any, **options: Any) -> T:
+            return super().wait(self.watch(gen), *arguments, **options)
 
-    @contextmanager
-    def limit(self, seconds: float) -> Iterator[None]:
-        """What is inside may wait for so long. Limits nest: the innermost counts, and each begins anew after it."""
-        self.deadlines.append(time.monotonic() + seconds)
-        try:
-            yield
-        finally:
-            self.deadlines.pop()
-            if self.deadlines:
-                self.deadlines[-1] = time.monotonic() + seconds
+        def watch(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+            deadline, event = time.monotonic() + seconds, None
+            while True:
+                try:
+                    wanted = gen.send(event)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                event = yield wanted  # psycopg resumes it every 0.1 s, with 0 if nothing came
+                if not event and time.monotonic() > deadline:
+                    shut_down(self)
 
-    @contextmanager
-    def pause(self) -> Iterator[None]:
-        """What is inside does not wait for the server."""
-        self.deadlines.append(float("inf"))
-        try:
-            yield
-        finally:
-            self.deadlines.pop()
+    return WatchedConnection.connect(address, autocommit=True, prepare_threshold=2, client_encoding="UTF8")
 
-    def interrupt(self) -> None:
-        """Shut the connection down now; safe from any thread."""
-        with suppress(Exception), socket.socket(fileno=os.dup(self.fileno())) as copy:
-            copy.shutdown(socket.SHUT_RDWR)
 
-    def close(self) -> None:
-        self.closed.set()
-
-    def _watch(self) -> None:
-        while not self.closed.wait(LOOK_SECONDS):
-            deadlines = self.deadlines[-1:]
-            if deadlines and time.monotonic() > deadlines[0]:
-                self.interrupt()
+def shut_down(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    """End a wait for the server, from any thread: the driver raises its own error at once."""
+    with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as copy:
+        copy.shutdown(socket.SHUT_RDWR)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from decisor.evaluation.store.bloom_filter import BloomFilter
 from decisor.evaluation.store.protocol import Claim, Store, StoreError
 from decisor.types import Completion
 
@@ -40,7 +39,7 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.keys = BloomFilter()
+        self.hashes = set[int]()  # of the keys: 60 MB for a million
         self.latest: int | None = None
         self.jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self.loop = asyncio.get_running_loop()
@@ -70,17 +69,16 @@ class Writer:
     def _learn(self, news: tuple[int, list[str]] | None) -> None:
         if news is not None:
             self.latest = max(news[0], self.latest or 0)
-            for key in news[1]:
-                self.keys.add(key)
+            self.hashes.update(map(hash, news[1]))
 
     async def reply(self, key: str) -> Completion | None:
         """As of the last look or claim, and what was kept here since."""
-        if self.latest is not None and key not in self.keys:
+        if self.latest is not None and hash(key) not in self.hashes:
             return None
         return await self.do(lambda store: store.reply(key))
 
     async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
-        self.keys.add(key)
+        self.hashes.add(hash(key))
         return await self.do(lambda store: store.keep_reply(key, reply, usable))
 
     async def close(self) -> None:

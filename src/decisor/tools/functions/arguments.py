@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from decisor.errors import ParseError, ToolError
 from decisor.outside import json_line, one_line
 from decisor.replies.lenient_json import read_one
-from decisor.tools.functions.json_schema import Misfit, Schema, fit, mapping, texts
-from decisor.tools.functions.schema_words import SchemaWords
+from decisor.tools.functions.json_schema import Misfit, Schema, SchemaWords, fit, mapping, texts
 from decisor.types import Value
 
 MOST_LINES, LONGEST_EXAMPLE, LONGEST_COMPLAINT = 100, 2000, 1000

@@ -1,9 +1,12 @@
-"""Fitting a value to a JSON schema, forgivingly: a text of a number is taken for a number where one is needed.
+"""Fit a value to a JSON schema, forgivingly, and describe the schema in a few words with an example.
+
+A text of a number is taken for a number where one is needed.
 
 The part of JSON schema that is looked at: type (also a list of them), enum, const, properties, required,
 additionalProperties, items, prefixItems, minItems, maxItems, minimum, maximum, anyOf, oneOf, allOf, nullable, and
 ``$ref`` within the same document (``root``). A schema may come from a stranger: a keyword of a wrong type counts as
-absent, nothing is fetched, and a schema that turns in circles is given up after so many steps.
+absent, nothing is fetched, and a schema that turns in circles is given up after so many steps; of one
+that is described so many parts are looked at, however often they name each other.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from decisor.types import Value
 
 Schema: TypeAlias = Mapping[str, Value]
 DEEPEST, MOST_STEPS, LISTED = 30, 20_000, 20
+DEEPEST_WORDS, MOST_PARTS = 3, 300
+EXAMPLES: dict[str, Value] = {"integer": 1, "number": 1.5, "boolean": True, "null": None}
 KINDS = {"integer": "whole number", "string": "text", "boolean": "true or false", "null": "null"}
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 BESIDE_REF = ("description", "example", "default")
@@ -221,3 +226,75 @@ def listing(values: Sequence[Value]) -> str:
 
 def literal(value: Value) -> str:
     return one_line(json.dumps(value, ensure_ascii=False, default=str), 80)
+
+
+@dataclass
+class SchemaWords:
+    """``root``: what references point into. ``parts``: how many more are looked at."""
+
+    root: Schema
+    parts: int = MOST_PARTS
+
+    def look(self, schema: Value) -> Schema:
+        """What it is; anything where its reference leads nowhere."""
+        self.parts -= 1
+        try:
+            return deref(schema, self.root) if self.parts >= 0 else {}
+        except Misfit:
+            return {}
+
+    def describe(self, value: Value, depth: int = 0) -> str:
+        """
+        >>> SchemaWords({}).describe({"type": "array", "items": {"enum": ["a", "b"]}})
+        'list of one of "a", "b"'
+        """
+        schema = self.look(value)
+        if options := sequence(schema.get("enum")):
+            return f"one of {listing(options)}"
+        choices = [one for key in ("anyOf", "oneOf", "allOf") for one in sequence(schema.get(key))][:LISTED]
+        if choices and depth < DEEPEST_WORDS:
+            return " or ".join(dict.fromkeys(self.describe(one, depth + 1) for one in choices))
+        kinds = kinds_of(schema)
+        if "array" in kinds:
+            return self.describe_list(schema, depth)
+        if "object" in kinds and mapping(schema.get("properties")) and depth < DEEPEST_WORDS:
+            return self.describe_object(schema, depth)
+        low, high = schema.get("minimum"), schema.get("maximum")
+        bounds = f" from {one_line(str(low), 30)}" if low is not None else ""
+        bounds += f" to {one_line(str(high), 30)}" if high is not None else ""
+        form = f", {one_line(str(schema['format']), 30)}" if kinds == ("string",) and schema.get("format") else ""
+        return " or ".join(one_line(KINDS.get(kind, kind), 30) for kind in kinds[:LISTED]) + bounds + form or "anything"
+
+    def describe_list(self, schema: Schema, depth: int) -> str:
+        if depth >= DEEPEST_WORDS:
+            return "list"
+        items = [*sequence(schema.get("prefixItems"))[:LISTED]] or [schema.get("items")]
+        return "list of " + " or ".join(dict.fromkeys(self.describe(one, depth + 1) for one in items))
+
+    def describe_object(self, schema: Schema, depth: int) -> str:
+        required, properties = texts(schema.get("required")), mapping(schema.get("properties"))
+        inner = [
+            f"{one_line(name, 80)}{'' if name in required else '?'}: {self.describe(properties[name], depth + 1)}"
+            for name in list(properties)[:LISTED]
+        ]
+        return "{" + ", ".join(inner) + (", ..." if len(properties) > LISTED else "") + "}"
+
+    def example(self, value: Value, depth: int = 0) -> Value:
+        schema = self.look(value)
+        for key in ("example", "default", "const"):
+            if key in schema:
+                return schema[key]
+        if options := sequence(schema.get("enum")):
+            return options[0]
+        for key in ("anyOf", "oneOf", "allOf"):
+            if (choices := sequence(schema.get(key))) and depth < DEEPEST_WORDS:
+                return self.example(choices[0], depth + 1)
+        kind = (*kinds_of(schema), "")[0]
+        if kind == "array":
+            items = [*sequence(schema.get("prefixItems"))[:LISTED]] or [schema.get("items")]
+            return [self.example(one, depth + 1) for one in items] if depth < DEEPEST_WORDS else []
+        if kind == "object":
+            properties = mapping(schema.get("properties")) if depth < DEEPEST_WORDS else {}
+            required = [name for name in texts(schema.get("required")) if name in properties]
+            return {name: self.example(properties[name], depth + 1) for name in required[:LISTED]}
+        return EXAMPLES.get(kind, "...")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult
 
-    from decisor.tools.functions.mcp_pipe import Meter
+    from decisor.tools.functions.mcp_transport import Meter
 
 SPEC = re.compile(r"mcp:(?P<place>.+?)(?:#(?P<names>[\w.,/-]+))?", re.S)
 CUT = Cut()
@@ -56,7 +56,7 @@ class McpServer:
 
     @cached_property
     def meter(self) -> Meter:
-        from decisor.tools.functions.mcp_pipe import Meter
+        from decisor.tools.functions.mcp_transport import Meter
 
         return Meter()
 
@@ -99,14 +99,11 @@ class McpServer:
             ready.exception() if not ready.cancelled() else None
 
     def transport(self) -> Any:
-        if self.place.startswith(("http://", "https://")):
-            from decisor.tools.functions.mcp_web import web
-
-            key = next((one.reveal() for one in self.keys.values()), "")
-            return web(self.place, key, self.meter, self.seconds)
-        from decisor.tools.functions.mcp_pipe import pipe, start_of
+        from decisor.tools.functions.mcp_transport import pipe, start_of, web
 
         variables = {name: one.reveal() for name, one in self.keys.items()}
+        if self.place.startswith(("http://", "https://")):
+            return web(self.place, next(iter(variables.values()), ""), self.meter, self.seconds)
         return pipe(start_of(shlex.split(self.place), variables), self.meter)
 
     async def tools(self, names: Sequence[str] = ()) -> list[McpTool]:

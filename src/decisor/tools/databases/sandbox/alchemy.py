@@ -1,4 +1,4 @@
-"""A database through SQLAlchemy: the guard before it, one connection, its rows as they come.
+"""Open a database through SQLAlchemy: the guard before it, one connection, its rows as they come.
 
 What keeps it to reading and to its seconds beside the guard is the warehouse's own (``Warehouse``); where that is
 nothing, the rights of the account and the worker process, which is killed.
@@ -12,17 +12,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost
+from decisor.errors import SetupError, ToolError
+from decisor.extras import needs, pip_install
+from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.dialect import Dialect
+from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.inspecting import inspected
 from decisor.tools.databases.sandbox.values import table
-from decisor.tools.databases.sandbox.warehouse import Warehouse
+from decisor.tools.databases.sandbox.warehouse import SECONDS, Warehouse
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import sqlalchemy
 
+PREFIX = "sqlalchemy+"
 ROWS_AT_ONCE = 64
 AS_IT_STANDS = {"stream_results": True, "max_row_buffer": ROWS_AT_ONCE, "no_parameters": True}
 """Rows come as they are read, and no colon or percent sign means anything."""
@@ -151,3 +155,68 @@ def plain(error: Exception) -> str:
     numbered = len(own.args) > 1 and isinstance(own.args[0], int)
     text = getattr(own, "message", "") or (own.args[-1] if numbered else own)
     return " ".join(str(text).split()) or type(own).__name__
+
+
+def warehouse_engine(name: str, title: str, schemes: Sequence[str], dialect: Dialect, warehouse: Warehouse) -> Engine:
+    """``schemes``: what SQLAlchemy knows its dialects by."""
+
+    def open_url(url: str, caps: Caps) -> Alchemy:
+        return connect(title, url.removeprefix(PREFIX), caps, dialect, warehouse)
+
+    probe = "SELECT 1 FROM dual" if dialect.name == "oracle" else "SELECT 1"
+    return Engine(
+        name=name, title=title, schemes=tuple(schemes), form="sql", connect=open_url, server=True, probe=probe,
+        dialect=dialect, extra="warehouse", warehouse=warehouse, seconds=SECONDS,
+    )  # fmt: skip
+
+
+def connect(title: str, url: str, caps: Caps, dialect: Dialect, warehouse: Warehouse) -> Alchemy:
+    """Raises SetupError where a package is missing, the server does not answer, or a policy cannot be kept to."""
+    with needs("SQLAlchemy", "warehouse"):
+        import sqlalchemy
+    from sqlalchemy import event
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+    refuse_policy(title, caps, dialect)
+    try:
+        pool = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise SetupError(f"{title} needs {missing(error, warehouse)}") from error
+    except (ArgumentError, ValueError) as error:
+        raise SetupError(f"{title} cannot read its URL: {plain(error)}") from error
+    try:
+        database = Alchemy(title, warehouse, Guard(dialect), pool, pool.connect())
+        event.listen(pool, "before_cursor_execute", lambda _, cursor, *rest: setattr(database, "cursor", cursor))
+        database.open(caps)
+
+        def rows(query: str) -> Iterator[Sequence[object]]:
+            catalog = inspected(query, database.db)
+            yield from catalog[1] if catalog else database.db.exec_driver_sql(query, execution_options=AS_IT_STANDS)
+
+        access = read_access(dialect, caps, rows, allowed(Guard(dialect).query))
+        database.db.rollback()
+    except SetupError:
+        raise
+    except Exception as error:  # drivers have classes of their own
+        raise SetupError(f"{title} cannot be reached: {plain(error)}") from error
+    database.guard = Guard(dialect, access)
+    return database
+
+
+def missing(error: Exception, warehouse: Warehouse) -> str:
+    """
+    >>> missing(ModuleNotFoundError("No module named 'x'", name="x"), Warehouse())
+    'the package x: install it.'
+    """
+    if warehouse.package:
+        return f"a package of its own: {pip_install(*warehouse.package.split())}"
+    if isinstance(error, ModuleNotFoundError):
+        return f"the package {error.name}: install it."
+    return "a package that brings its dialect of SQLAlchemy: install it."
+
+
+def refuse_policy(title: str, caps: Caps, dialect: Dialect) -> None:
+    """Raises SetupError where rows or masks are named that this dialect does not keep to."""
+    what = "masks" if caps.policy.mask and not dialect.token else "rows"
+    if caps.policy and (what == "masks" or (caps.policy.rows and not dialect.fence)):
+        raise SetupError(f"Readers' {what} are not kept to on {title}: let the account read a view with only those.")

@@ -31,6 +31,8 @@ def engine(name: str) -> Engine:
     file, _, member = name.partition(":")
     if file not in NAMES:
         raise SetupError(f"There is no engine {name!r}; there is {', '.join(NAMES)}.")
+    if file in ("trino", "clickhouse"):
+        return engine(f"alchemy:{file}")
     value: Engine = import_module(f"{__name__}.{file}").ENGINE
     return value.member(member) if member and value.member else value
 

@@ -1,4 +1,8 @@
-"""Any database that SQLAlchemy has a dialect for and sqlglot can parse: ``sqlalchemy+DIALECT(+DRIVER)://...``."""
+"""Any database that SQLAlchemy has a dialect for and sqlglot can parse: ``sqlalchemy+DIALECT(+DRIVER)://...``.
+
+``WAREHOUSES`` holds the limits of sessions and accounts by dialect. Trino and ClickHouse, which have URLs of their own,
+have allow lists, catalog queries and what keeps rows and masks beside it: ``TRINO``, ``CLICKHOUSE`` and ``OWN``.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ from functools import cache, partial
 from typing import Literal
 
 from decisor.errors import SetupError
-from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, Dialect
+from decisor.tools.databases.sandbox.alchemy import PREFIX, connect, warehouse_engine
+from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, Dialect, Queries
 from decisor.tools.databases.sandbox.engine import Engine
 from decisor.tools.databases.sandbox.inspecting import INSPECTED, SYSTEM
 from decisor.tools.databases.sandbox.names import COMMON, words
 from decisor.tools.databases.sandbox.warehouse import Warehouse
-from decisor.tools.databases.sandbox.warehouse_engine import PREFIX, connect, warehouse_engine
 
 PARSERS = {
     "postgresql": "postgres", "cockroachdb": "postgres", "mariadb": "mysql", "mssql": "tsql", "awsathena": "athena",
@@ -19,7 +23,7 @@ PARSERS = {
     "ibm_db_sa": "postgres", "vertica": "postgres", "singlestoredb": "singlestore", "teradatasql": "teradata",
 }  # fmt: skip
 """What sqlglot calls a dialect of SQLAlchemy, where that is another name."""
-KNOWN = {
+WAREHOUSES = {
     "postgresql": Warehouse(
         begins=("SET TRANSACTION READ ONLY", "SET LOCAL statement_timeout = {ms}"),
         reads_only="SET TRANSACTION READ ONLY", ends="statement_timeout", cancels=True, tried="PostgreSQL",
@@ -33,7 +37,7 @@ KNOWN = {
         opens=("SET enable_external_access = false", "SET lock_configuration = true"), tried="DuckDB",
     ),
 }  # fmt: skip
-KNOWN["mariadb"] = KNOWN["mysql"]
+WAREHOUSES["mariadb"] = WAREHOUSES["mysql"]
 FOLDS: dict[str, Literal["lower", "upper"]] = {"postgres": "lower", "oracle": "upper", "snowflake": "upper"}
 PATHS = words("parquet csv json orc text avro delta binaryfile iceberg jdbc dfs cp s3 file")
 FILES: dict[str, frozenset[str]] = dict.fromkeys(PATHS, frozenset())
@@ -44,6 +48,112 @@ PLANS = {
     "postgresql": "EXPLAIN (FORMAT JSON)", "duckdb": "EXPLAIN (FORMAT JSON)", "mysql": "EXPLAIN FORMAT=TRADITIONAL",
     "mariadb": "EXPLAIN FORMAT=TRADITIONAL",
 }  # fmt: skip
+
+TRINO = Dialect(
+    name="trino",
+    queries=Queries(
+        columns="""SELECT concat(CASE WHEN c.table_schema = current_schema THEN '' ELSE concat(c.table_schema, '.') END,
+            c.table_name) AS relation, CASE WHEN t.table_type LIKE '%VIEW%' THEN 1 ELSE 0 END AS is_view, c.column_name,
+            c.data_type, CASE WHEN c.is_nullable = 'YES' THEN 1 ELSE 0 END AS nullable,
+            CASE WHEN c.table_schema = current_schema THEN '' ELSE c.table_schema END AS its_schema, '' AS its_comment
+            FROM information_schema.columns AS c JOIN information_schema.tables AS t
+            ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+            WHERE lower(c.table_schema) <> 'information_schema'
+            ORDER BY CASE WHEN t.table_type LIKE '%VIEW%' THEN 1 ELSE 0 END,
+            CASE WHEN c.table_schema = current_schema THEN 0 ELSE 1 END,
+            c.table_schema, c.table_name, c.ordinal_position""",
+        keys="SELECT '' AS a, '' AS b, '' AS c, '' AS d WHERE 1 = 0",
+        definitions="""SELECT t.table_name,
+            CASE WHEN t.table_type LIKE '%VIEW%' THEN v.view_definition ELSE '' END AS its_text,
+            CASE WHEN t.table_type LIKE '%VIEW%' THEN 'view' ELSE 'table' END AS kind,
+            t.table_schema, CASE WHEN t.table_schema = current_schema THEN 1 ELSE 0 END AS alone
+            FROM information_schema.tables AS t LEFT JOIN information_schema.views AS v
+            ON v.table_schema = t.table_schema AND v.table_name = t.table_name
+            WHERE lower(t.table_schema) <> 'information_schema'""",
+    ),
+    plan="EXPLAIN (TYPE IO, FORMAT JSON)",
+    schemas=True,
+    functions=COMMON
+    | words(
+        """all_match any_match approx_distinct approx_most_frequent approx_percentile arbitrary array_agg array_distinct
+    array_intersect array_join array_max array_min array_position array_sort array_union bit_count bitwise_and
+    bitwise_or bool_and bool_or cardinality cbrt ceil checksum codepoint contains contains_sequence corr count_if
+    covar_pop covar_samp cosine_similarity current_timezone date_add date_diff date_format date_parse date_trunc
+    day_of_month day_of_week day_of_year element_at entropy every filter flatten format_datetime format_number
+    from_base from_iso8601_date from_iso8601_timestamp from_unixtime geometric_mean grouping hamming_distance
+    histogram human_readable_seconds index infinity is_finite is_infinite is_nan json_array_contains
+    json_array_get json_extract json_extract_scalar json_format json_parse json_size kurtosis last_day_of_month
+    levenshtein_distance listagg localtime localtimestamp luhn_check map_agg map_concat map_entries map_filter
+    map_from_entries map_keys map_union map_values max_by min_by month multimap_agg nan none_match normalize now
+    numeric_histogram parse_datetime parse_duration quarter reduce reduce_agg regexp_extract regexp_extract_all
+    regexp_position regexp_replace regexp_split regr_intercept regr_slope repeat reverse sequence shuffle skewness
+    slice soundex split split_part split_to_map starts_with strpos timezone_hour timezone_minute to_base to_char
+    to_iso8601 to_milliseconds to_unixtime transform translate try typeof unnest url_decode url_encode
+    url_extract_host url_extract_parameter url_extract_path url_extract_query week week_of_year width_bucket
+    wilson_interval_lower wilson_interval_upper with_timezone word_stem year_of_week yow zip zip_with"""
+    ),
+    closed=words("system jmx"),
+    function_schemas=words("-"),
+    checks_views=True,
+    names_by_text=False,
+    other_catalogs=True,
+    token="'masked_' || substr(lower(to_hex(sha256(to_utf8('{key}' || CAST({value} AS VARCHAR))))), 1, 16)",
+    fence="LIMIT 9223372036854775807",
+    misspelt=(("table", "Table"), ("column", "Column")),
+)
+OURS = "database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema')"
+NAMED = "if({0}database = currentDatabase(), '', concat({0}database, '.'))"
+# A table of such an engine reads another one, or a file or a server.
+OPAQUE = "engine IN ('Merge', 'Distributed', 'Buffer', 'Dictionary')"
+OUTSIDE = """engine IN ('File', 'URL', 'S3', 'MySQL', 'PostgreSQL', 'ODBC', 'JDBC', 'HDFS', 'MongoDB', 'Executable',
+    'ExecutablePool')"""
+CLICKHOUSE = Dialect(
+    name="clickhouse",
+    queries=Queries(
+        columns=f"""SELECT concat({NAMED.format("c.")}, c.table), t.engine LIKE '%View', c.name, c.type,
+            c.type LIKE 'Nullable%', if(c.database = currentDatabase(), '', c.database), c.comment
+            FROM system.columns AS c JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
+            WHERE c.{OURS}
+            ORDER BY t.engine LIKE '%View', c.database <> currentDatabase(), c.database, c.table, c.position""",
+        keys="SELECT '', '', '', '' WHERE 1 = 0",  # its primary key sorts, and is not unique
+        tables=f"SELECT concat({NAMED.format('')}, name), comment, total_rows FROM system.tables WHERE {OURS}",
+        definitions=f"""SELECT name, multiIf(engine LIKE '%View', as_select, {OPAQUE}, NULL,
+            {OUTSIDE}, create_table_query, ''),
+            if(engine LIKE '%View' OR {OUTSIDE}, 'view', 'table'), database, database = currentDatabase()
+            FROM system.tables WHERE {OURS}""",
+    ),
+    plan="EXPLAIN ESTIMATE",
+    schemas=True,
+    functions=COMMON
+    | words(
+        """adddays addhours addmonths addweeks addyears age any anylast argmax argmin arrayconcat arraycount
+    arraydistinct arrayelement arrayexists arrayfilter arrayjoin arraymap arraymax arraymin arraysort arraysum
+    avgweighted bitand bitor bitxor ceiling corr count countequal countif countsubstrings covarpop covarsamp
+    datediff date_diff dateadd datename datesub datetrunc date_trunc empty endswith extract extractall
+    formatdatetime fromunixtimestamp greatcircledistance greatest grouparray groupuniqarray has hasall hasany if
+    indexof isfinite isinfinite isnan isnotnull isnull jsonextract jsonextractbool jsonextractfloat jsonextractint
+    jsonextractraw jsonextractstring jsonhas jsonlength least length lengthutf8 like locate lower lowerutf8 match
+    max2 median medianexact min2 multiif notempty now now64 plus minus multiply divide intdiv modulo position
+    positioncaseinsensitive quantile quantileexact quantiles quantiletdigest replaceall replaceone
+    replaceregexpall replaceregexpone reverse round roundbankers rounddown simplelinearregression skewpop skewsamp
+    splitbychar splitbystring startswith stddevpop stddevsamp stringjaccardindex subtractdays subtracthours
+    subtractmonths subtractweeks subtractyears sumif summap sumwithoverflow timediff timeslot todate todate32
+    todatetime todatetime64 todayofmonth todayofweek todayofyear todecimal32 todecimal64 tofloat32 tofloat64
+    tofloat64ornull tohour toint16 toint32 toint64 toint64ornull toint8 toisoweek toisoyear tolastdayofmonth
+    tominute tomonday tomonth toquarter torelativedaynum tosecond tostartofday tostartofhour tostartofinterval
+    tostartofminute tostartofmonth tostartofquarter tostartofweek tostartofyear tostring totypename touint16
+    touint32 touint64 touint8 tounixtimestamp toweek toyear toyearweek toyyyymm toyyyymmdd trimboth trimleft
+    trimright tupleelement uniq uniqcombined uniqexact uniqhll12 upperutf8 varpop varsamp yesterday today nullif
+    coalesce ifnull assumenotnull tonullable numbers sha256 avgif minif maxif"""
+    ),
+    catalogs={},
+    closed=words("system information_schema"),
+    function_schemas=words("-"),
+    checks_views=True,
+    token="concat('masked_', substring(lower(hex(SHA256(concat('{key}', toString({value}))))), 1, 16))",
+    fence="LIMIT 9223372036854775807",
+    misspelt=(("table", "Unknown table expression identifier"), ("column", "Unknown expression identifier")),
+)
 
 
 def dialect_of(name: str, plan: str = "") -> Dialect:
@@ -70,18 +180,58 @@ def dialect_of(name: str, plan: str = "") -> Dialect:
     )
 
 
+OWN = {
+    "trino": warehouse_engine(
+        "trino",
+        "Trino",
+        ("trino",),
+        TRINO,
+        Warehouse(
+            package="trino[sqlalchemy]",
+            begins=("SET SESSION query_max_run_time = '{seconds}s'",),
+            ends="query_max_run_time",
+            cancels=True,
+            role=(
+                "-- in the rules of the coordinator's file-based access control:",
+                '{"catalogs": [{"user": "decisor", "catalog": "CATALOG", "allow": "read-only"}]}',
+            ),
+            tried="Trino 435",
+        ),
+    ),
+    "clickhouse": warehouse_engine(
+        "clickhouse",
+        "ClickHouse",
+        ("clickhousedb", "clickhouse", "chdb"),
+        CLICKHOUSE,
+        Warehouse(
+            package="clickhouse-connect[sqlalchemy]",
+            role=(
+                "CREATE USER decisor IDENTIFIED BY '...'",
+                "    SETTINGS readonly = 2, max_execution_time = 60, cancel_http_readonly_queries_on_client_close = 1;",
+                "GRANT SELECT ON shop.* TO decisor; GRANT SELECT ON system.tables TO decisor;",
+                "GRANT SELECT ON system.columns TO decisor;",
+            ),
+            tried="ClickHouse 26.9 in the worker process (chDB); a server over HTTP never",
+        ),
+    ),
+}
+"""Those with a URL of their own."""
+
+
 @cache
 def member(name: str) -> Engine:
     """The engine for a dialect, as SQLAlchemy calls it. Raises SetupError where sqlglot cannot parse it."""
     from sqlglot.dialects import DIALECTS
 
+    if name in OWN:
+        return OWN[name]
     parser = PARSERS.get(name, name)
     if parser not in {one.lower() for one in DIALECTS}:
         raise SetupError(f"{PREFIX}{name}:// cannot be opened: nothing here parses its SQL, so nothing could guard it.")
     if parser == "sqlite":  # it takes a misspelt column for a text, which its own engine does not let it
         raise SetupError("A SQLite file is opened as sqlite:///PATH.")
     return warehouse_engine(
-        f"alchemy:{name}", name, (), dialect_of(parser, PLANS.get(name, "")), KNOWN.get(name, Warehouse())
+        f"alchemy:{name}", name, (), dialect_of(parser, PLANS.get(name, "")), WAREHOUSES.get(name, Warehouse())
     )
 
 

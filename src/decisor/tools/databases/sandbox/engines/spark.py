@@ -7,22 +7,21 @@ import contextlib
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.alchemy import refuse_policy
 from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, Dialect
 from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.tools.databases.sandbox.engines.alchemy import FILES
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.inspecting import INSPECTED
 from decisor.tools.databases.sandbox.names import COMMON, words
-from decisor.tools.databases.sandbox.spark_catalog import SparkTable, column_rows, definition_rows, read_tables
 from decisor.tools.databases.sandbox.values import table
 from decisor.tools.databases.sandbox.warehouse import SECONDS, Warehouse
-from decisor.tools.databases.sandbox.warehouse_engine import refuse_policy
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
@@ -32,26 +31,30 @@ URL = re.compile(r"(?:sc|spark)://(?P<host>[^/;]+)/?(?P<schema>[^;]*)(?P<options
 LOST = re.compile(
     r"UNAVAILABLE|INVALID_HANDLE|SESSION_(CHANGED|CLOSED|NOT_FOUND)|failed to connect|Socket closed", re.I
 )
-FUNCTIONS = COMMON | words(
-    """add_months aggregate any_value approx_percentile array array_contains array_distinct array_join array_max
-    array_min array_position array_size array_sort bool_and bool_or bround cardinality ceil collect_list
-    collect_set conv corr count_if covar_pop covar_samp crc32 date_add date_diff date_format date_from_unix_date
-    date_part date_sub date_trunc datediff dayofmonth dayofweek dayofyear element_at elt endswith exists explode
-    filter find_in_set flatten forall from_json from_unixtime get_json_object grouping grouping_id
-    histogram_numeric inline isnan isnotnull isnull json_object_keys kurtosis last_day levenshtein listagg
-    locate make_date make_timestamp map map_keys map_values max_by md5 min_by mode months_between next_day nvl
-    nvl2 percentile percentile_approx pmod posexplode quarter regexp_extract regexp_extract_all regexp_replace
-    regr_slope repeat reverse rint sequence sha1 sha2 size skewness slice sort_array soundex split split_part
-    stack startswith std stddev_pop string_agg struct substring_index timestampdiff to_json to_unix_timestamp
-    transform translate trunc try_add try_cast try_divide try_subtract try_to_number try_to_timestamp typeof
-    unix_date unix_timestamp var_pop var_samp weekday weekofyear width_bucket zip_with"""
-)
+Row = tuple[object, ...]
+COLUMN = re.compile(r"^ \|-- (?P<name>.+): (?P<type>.+?) \(nullable = (?P<nullable>true|false)\)$", re.M)
+KIND = re.compile(r"^Type: (\w+)$", re.M)
+VIEW = re.compile(r"^View Text: (.*?)^View Original Text: ", re.M | re.S)
 DIALECT = Dialect(
     name="spark",
     queries=INSPECTED,
     plan="EXPLAIN COST",
     schemas=True,
-    functions=FUNCTIONS | words("range"),
+    functions=COMMON
+    | words(
+        """add_months aggregate any_value approx_percentile array array_contains array_distinct array_join array_max
+        array_min array_position array_size array_sort bool_and bool_or bround cardinality ceil collect_list
+        collect_set conv corr count_if covar_pop covar_samp crc32 date_add date_diff date_format date_from_unix_date
+        date_part date_sub date_trunc datediff dayofmonth dayofweek dayofyear element_at elt endswith exists explode
+        filter find_in_set flatten forall from_json from_unixtime get_json_object grouping grouping_id
+        histogram_numeric inline isnan isnotnull isnull json_object_keys kurtosis last_day levenshtein listagg
+        locate make_date make_timestamp map map_keys map_values max_by md5 min_by mode months_between next_day nvl
+        nvl2 percentile percentile_approx pmod posexplode quarter range regexp_extract regexp_extract_all
+        regexp_replace regr_slope repeat reverse rint sequence sha1 sha2 size skewness slice sort_array soundex
+        split split_part stack startswith std stddev_pop string_agg struct substring_index timestampdiff to_json
+        to_unix_timestamp transform translate trunc try_add try_cast try_divide try_subtract try_to_number
+        try_to_timestamp typeof unix_date unix_timestamp var_pop var_samp weekday weekofyear width_bucket zip_with"""
+    ),
     catalogs={**INFORMATION_SCHEMA, **FILES},
     function_schemas=words("-"),
     checks_views=True,
@@ -60,6 +63,18 @@ DIALECT = Dialect(
     token="concat('masked_', left(sha2(concat('{key}', CAST({value} AS STRING)), 256), 16))",
     misspelt=(("table", "table or view"), ("column", "with name")),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTable:
+    """``schema``: '' for the default one. ``query``: of a view, None where it is not told. ``columns``: name, type,
+    nullable."""
+
+    name: str
+    schema: str
+    view: bool
+    query: str | None
+    columns: tuple[tuple[str, str, bool], ...]
 
 
 @dataclass(eq=False)
@@ -106,6 +121,44 @@ class Spark:
                 self.session.stop()
 
 
+def read_tables(session: SparkSession) -> list[SparkTable]:
+    """Read the tables of all databases, as text, one statement a database."""
+    here = session.catalog.currentDatabase()
+    others = [str(row[0]) for row in session.sql("SHOW DATABASES").collect() if str(row[0]) != here]
+    tables = []
+    for schema in (here, *others):
+        quoted = schema.replace("`", "``")
+        for _, name, temporary, text in session.sql(f"SHOW TABLE EXTENDED IN `{quoted}` LIKE '*'").collect():
+            tables.append(table_of(str(name), "" if temporary or schema == here else schema, str(text)))
+    return list(dict.fromkeys(tables))
+
+
+def table_of(name: str, schema: str, text: str) -> SparkTable:
+    """
+    >>> text = "Type: VIEW\\nView Text: SELECT a\\nView Original Text: x\\nSchema: root\\n"
+    >>> table_of("v", "", text + " |-- a: integer (nullable = true)\\n")
+    SparkTable(name='v', schema='', view=True, query='SELECT a', columns=(('a', 'integer', True),))
+    """
+    kind = KIND.search(text)
+    view = bool(kind and kind[1].endswith("VIEW"))
+    query = VIEW.search(text) if view else None
+    columns = tuple((one["name"], one["type"], one["nullable"] == "true") for one in COLUMN.finditer(text))
+    return SparkTable(name, schema, view, query[1].strip() if query else None, columns)
+
+
+def column_rows(tables: Sequence[SparkTable]) -> Iterator[Row]:
+    for relation in sorted(tables, key=lambda one: (one.view, one.schema != "", one.schema, one.name)):
+        name = f"{relation.schema}.{relation.name}" if relation.schema else relation.name
+        for column, kind, nullable in relation.columns:
+            yield name, relation.view, column, kind, nullable, relation.schema, ""
+
+
+def definition_rows(tables: Sequence[SparkTable]) -> Iterator[Row]:
+    for relation in tables:
+        kind = "view" if relation.view else "table"
+        yield relation.name, relation.query if relation.view else "", kind, relation.schema, not relation.schema
+
+
 def plain(error: Exception) -> str:
     """On one line, without the plan that Spark shows of a query that it cannot resolve; of gRPC its details."""
     details = re.search(r'details = "(.*?)"\n', str(error))
@@ -138,12 +191,7 @@ def connect(url: str, caps: Caps) -> Spark:
     refuse_policy("Spark", caps, DIALECT)
     try:
         session = open_session(url)
-
-        def say(statement: str) -> Iterable[Sequence[object]]:
-            rows: Iterable[Sequence[object]] = session.sql(statement).collect()
-            return rows
-
-        database = Spark(url, Guard(DIALECT), session, read_tables(say, session.catalog.currentDatabase()))
+        database = Spark(url, Guard(DIALECT), session, read_tables(session))
     except (SetupError, ModuleNotFoundError):
         raise
     except Exception as error:  # of Spark, gRPC and Arrow

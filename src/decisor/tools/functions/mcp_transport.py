@@ -1,7 +1,8 @@
-"""An MCP server as a process: lines of JSON on its standard input and output, with caps on what it may send.
+"""Transports to an MCP server, with caps on what it may send: a process that is started, or an address.
 
 Only a command that a person typed is started. It gets a few variables of the environment and those that are named for
-it, and is ended with all that it started.
+it, and is ended with all that it started. The SDK's own transport of a process holds a line of any length in memory,
+and leaves a call waiting whose answer cannot be read. No key goes to another server than the address.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
@@ -121,3 +124,48 @@ async def end(process: asyncio.subprocess.Process) -> None:
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), GRACE_SECONDS)
     await asyncio.sleep(0)
+
+
+class Metered(httpx2.AsyncByteStream):
+    """A body that ends with an error where it is more than a meter lets through."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, meter: Meter) -> None:
+        self.stream, self.meter = stream, meter
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self.stream:
+            if not self.meter.take(len(chunk)):
+                raise httpx2.ReadError("The server sends more than it may.")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()
+
+
+class MeteredTransport(httpx2.AsyncHTTPTransport):
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self.meter = meter
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx2.ReadError("The server sends a body that is packed, which was not asked for.")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        return httpx2.Response(
+            response.status_code, headers=response.headers, stream=Metered(response.stream, self.meter),
+            extensions=response.extensions,
+        )  # fmt: skip
+
+
+@asynccontextmanager
+async def web(url: str, key: str, meter: Meter, seconds: float) -> AsyncIterator[TransportStreams]:
+    """A transport of the SDK. ``key``: '' for none."""
+    headers = {"Accept-Encoding": "identity", **({"Authorization": f"Bearer {key}"} if key else {})}
+    async with (
+        httpx2.AsyncClient(
+            headers=headers, transport=MeteredTransport(meter), timeout=seconds, trust_env=False
+        ) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=meter.line) as streams,
+    ):
+        yield streams
