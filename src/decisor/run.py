@@ -115,14 +115,14 @@ class Run:
         messages = prompt
         insists: dict[str, int] = {}
         last = self.retries if tries is None else max(tries, 1) - 1
-        kept: list[T] = []  # A value that was objected to: it stands where no later reply can be read.
+        standing: list[T] = []  # A value that was objected to: it stands where no later reply can be read.
         for attempt in range(last + 1):
             way = self.way
             try:
                 reply = await self.complete(messages, self.sampling(form, drawn_anew(sampling, attempt)), final)
             except (BudgetExceeded, LMError):
-                if kept:
-                    return kept[0]
+                if standing:
+                    return standing[0]
                 raise
             self._note_way(way, form, reply)
             try:
@@ -132,16 +132,16 @@ class Run:
                 refuse_form_text(value, form)
                 if why := wrong_form(self.env, answer_of(value)):
                     raise ParseError(why, "wrong_form")
-                if kept or attempt == last or not (objections := form.objections(value)):
+                if standing or attempt == last or not (objections := form.objections(value)):
                     return value
-                kept.append(value)
+                standing.append(value)
                 raise ParseError(" ".join([*(one.text for one in objections), KEEP_OR_CORRECT]), "objection")
             except ParseError as complaint:
                 self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
                 insists[complaint.reason] = insists.get(complaint.reason, 0) + 1
                 if attempt == last or insists[complaint.reason] > MOST.get(complaint.reason, last):
-                    if kept:
-                        return kept[0]
+                    if standing:
+                        return standing[0]
                     raise
                 example = self.example(form, complaint.reason) if self.way == way else self.wording(form)
                 messages = ask_again(prompt, reply.text, complaint, example)

@@ -120,18 +120,18 @@ def quantities(text: str) -> list[Quantity]:
     text = text.translate(WIDE)
     for match in QUANTITY.finditer(text):
         size = SCALES.get((match["scale"] or match["letter"] or "").lower().rstrip("."), 1.0)
-        found = [
+        hits = [
             NumberMeaning(one.value * size, one.room * size) for one in readings(match["body"] + (match["wide"] or ""))
         ]
         if size > 1 and "," in match["body"]:
-            found = found[:1]  # 5,495 thousand: nobody writes three decimals before a word for a thousand.
+            hits = hits[:1]  # 5,495 thousand: nobody writes three decimals before a word for a thousand.
         words = " ".join((match["unit"] or match["before"] or "").lower().split())
         unit = "kWh" if words.startswith("kilo") and "watt" in words else UNIT_OF.get(words, "")
         if words.startswith(("per", "%")):
             unit = "%"
         start = match.start() + len(match.group()) - len(match.group().lstrip())
-        if found:
-            figures.append(Quantity(match.group().strip(), start, match.end(), tuple(found), unit))
+        if hits:
+            figures.append(Quantity(match.group().strip(), start, match.end(), tuple(hits), unit))
     for match in WORD.finditer(text):
         value = NUMBER_WORDS[match.group().lower()]
         meaning = (NumberMeaning(value, 0.0),)

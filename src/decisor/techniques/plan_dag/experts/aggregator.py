@@ -26,7 +26,7 @@ async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer])
     prompt = AGGREGATE.substitute(question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "",
                                   form=run.wording(FORM))  # fmt: skip
     with run.span("aggregator") as sub:
-        form = replace(FORM, objections=lambda said: objections_to(question, answers, *said))
+        form = replace(FORM, objections=lambda rank_text: objections_to(question, answers, *rank_text))
         return await sub.ask([Message("user", prompt)], form, final=True, tries=TRIES)
 
 

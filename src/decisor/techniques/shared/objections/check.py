@@ -59,8 +59,8 @@ def find_objections(
     'You wrote 5494 for Borealis; row o1.r1 says 5495 (returned).'
     """
     check = Check(claims, Ground(records), question, ranked, known)
-    found = dict.fromkeys(check.objections())
-    return tuple(found)[:MOST]
+    hits = dict.fromkeys(check.objections())
+    return tuple(hits)[:MOST]
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Check(FigureCheck):
         words = re.findall(r"[^\W\d_]{3,}", answer)
         if not words or len(words) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
             return
-        said = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
+        rank_text = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
         if any(name.lower() in answer.lower() for name in self.options):
             return
-        if not any(word.lower() in said for word in words) and not NOT_A_NAME.fullmatch(answer):
+        if not any(word.lower() in rank_text for word in words) and not NOT_A_NAME.fullmatch(answer):
             yield Objection("candidate", f"{answer} stands in no row that you were shown.")
 
     # Rows that are cited.
@@ -138,21 +138,21 @@ class Check(FigureCheck):
             rows = clause.name_ids | clause.cited_ids
             for figure in clause.figures:
                 if figure.digits > 2 or figure.unit:
-                    found = {(table_of(cell.id), cell.column) for cell in self.cells(figure, clause)
+                    hits = {(table_of(cell.id), cell.column) for cell in self.cells(figure, clause)
                              if cell.id in rows and self.ground.fits_unit(figure, cell)}  # fmt: skip
-                    counts.update(sorted(found))
+                    counts.update(sorted(hits))
         places = [place for place, _ in counts.most_common() if place[1] and self.is_ranked(*place)]
-        asked = [place for place in places if self.is_asked(place[1])]
+        wording = [place for place in places if self.is_asked(place[1])]
         if not places:
-            asked = [
+            wording = [
                 (table, column)
                 for table, column, _ in self.columns
                 if self.is_asked(column) and self.is_ranked(table, column)
             ]
-            return asked[0] if len(asked) == 1 else None
+            return wording[0] if len(wording) == 1 else None
         return (
-            asked[0]
-            if asked
+            wording[0]
+            if wording
             else places[0]
             if places and (len(places) == 1 or counts[places[0]] > counts[places[1]])
             else None
@@ -179,8 +179,8 @@ class Check(FigureCheck):
     def goal(self) -> str:
         """max or min, where the question asks for one extreme and restricts nothing; else ''."""
         text = self.question
-        found = {"max" if match["max"] else "min" for match in SUPERLATIVE.finditer(text)}
-        return found.pop() if len(found) == 1 and not RULED.search(text) else ""
+        hits = {"max" if match["max"] else "min" for match in SUPERLATIVE.finditer(text)}
+        return hits.pop() if len(hits) == 1 and not RULED.search(text) else ""
 
     def ranks(self, id: str, place: tuple[str, str]) -> tuple[range, range] | None:
         """From the largest and from the smallest, equal ones in any order; None where the row is not among them."""
@@ -194,10 +194,10 @@ class Check(FigureCheck):
 
     def place_of(self, id: str, figures: Sequence[Quantity]) -> tuple[str, str] | None:
         """The column that the figures beside a claim are from, else the deciding one."""
-        found = {
+        hits = {
             cell.column for one in figures if one.digits > 1 for cell in self.ground.cells_with(one) if cell.id == id
         }
-        if len(found) == 1 and self.is_ranked(table_of(id), place := found.pop()):
+        if len(hits) == 1 and self.is_ranked(table_of(id), place := hits.pop()):
             return table_of(id), place
         return self.deciding if self.deciding and self.deciding[0] == table_of(id) else None
 
@@ -223,35 +223,33 @@ class Check(FigureCheck):
             cited = [
                 self.mention(ids[0]) for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8
             ]
-            found = self.ranked_row(
-                [*cited, *reversed(before), *after, *(reversed(memory) if not clause.names else ())]
-            )
-            if not found:
+            hits = self.ranked_row([*cited, *reversed(before), *after, *(reversed(memory) if not clause.names else ())])
+            if not hits:
                 continue
             own = [one for one in clause.figures if abs(one.start - match.end()) < 60]
             if re.search(r"\b(?:its|their|his|her)\s+$", text[: match.start()], re.I):
                 continue
-            place = self.place_of(found[1], own)
+            place = self.place_of(hits[1], own)
             if place is None or not self.speaks_of(place, text[match.start() : match.end() + 40], own):
                 continue
-            ranks = self.ranks(found[1], place)
+            ranks = self.ranks(hits[1], place)
             rank = ranks and ranks[0 if match["max"] else 1]
             if rank and rank[0] > 1:
-                claim = f"You wrote that {found[0]} has the {match.group()} {place[1]}"
+                claim = f"You wrote that {hits[0]} has the {match.group()} {place[1]}"
                 yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {rank[0]}.")
         for match in RANK.finditer(text):
-            said = match["word"] or match["ahead"] or match["sign"]
-            number = ORDINALS.get(said.lower()) or int(re.sub(r"\D", "", said))
+            rank_text = match["word"] or match["ahead"] or match["sign"]
+            number = ORDINALS.get(rank_text.lower()) or int(re.sub(r"\D", "", rank_text))
             before = [one for one in clause.names if one.end <= match.end()]
             after = [one for one in clause.names if one.start >= match.end()]
             order = [*after, *reversed(before)] if match["ahead"] else [*reversed(before), *after]
-            found = self.ranked_row([*order, *(reversed(memory) if not clause.names else ())])
-            if not found or LIMITED.search(text[max(0, match.start() - 25) : match.end() + 25]):
+            hits = self.ranked_row([*order, *(reversed(memory) if not clause.names else ())])
+            if not hits or LIMITED.search(text[max(0, match.start() - 25) : match.end() + 25]):
                 continue
-            ranks = self.ranks(found[1], self.deciding)
+            ranks = self.ranks(hits[1], self.deciding)
             allowed = ranks and ({*ranks[0 if self.goal == "max" else 1]} if self.goal else {*ranks[0], *ranks[1]})
             if allowed and number not in allowed:
-                yield Objection("rank", f"You wrote {said} of {found[0]}; by {self.deciding[1]} it is number "
+                yield Objection("rank", f"You wrote {rank_text} of {hits[0]}; by {self.deciding[1]} it is number "
                                 f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
 
     def speaks_of(self, place: tuple[str, str], text: str, figures: Sequence[Quantity]) -> bool:
@@ -312,13 +310,13 @@ class Check(FigureCheck):
 
     def against_mean(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         before = [one for one in clause.names if one.end <= match.start()]
-        found = self.ranked_row([*reversed(before), *(reversed(memory) if not before else ())])
-        if found and self.deciding and MEAN.search(self.claims.because):
+        hits = self.ranked_row([*reversed(before), *(reversed(memory) if not before else ())])
+        if hits and self.deciding and MEAN.search(self.claims.because):
             numbers = self.ground.column(*self.deciding)
             mean = math.fsum(numbers.values()) / len(numbers)
-            if found[1] in numbers and (numbers[found[1]] > mean) != bool(match["up"]):
-                claim = f"You wrote that {found[0]} is {match.group()} the mean of {self.deciding[1]}"
-                yield Objection("direction", f"{claim}, {mean:,.10g}; row {found[1]} says {numbers[found[1]]:,.10g}.")
+            if hits[1] in numbers and (numbers[hits[1]] > mean) != bool(match["up"]):
+                claim = f"You wrote that {hits[0]} is {match.group()} the mean of {self.deciding[1]}"
+                yield Objection("direction", f"{claim}, {mean:,.10g}; row {hits[1]} says {numbers[hits[1]]:,.10g}.")
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
         """The unit in the head of a table."""
@@ -333,17 +331,17 @@ class Check(FigureCheck):
     def of_periods(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         if self.has_texts or not clause.periods:
             return
-        asked = list(periods(f"{self.question}\n{self.known}"))
+        wording = list(periods(f"{self.question}\n{self.known}"))
         rows = clause.name_ids | clause.cited_ids or frozenset(id for one in memory for id in one.ids)
-        held: list[set[str]] = []
+        row_sets: list[set[str]] = []
         for figure in clause.figures:
             cited = cited_for(figure, clause)
             ids = {cell.id for cell in self.ground.cells_with(figure)} & (rows or set(self.ground.records))
             if ids:
-                held.append({cited} if cited in ids else ids)
+                row_sets.append({cited} if cited in ids else ids)
         for at, one in enumerate(clause.periods):
-            holders = held[at] if len(held) == len(clause.periods) else set().union(*held)
-            if any(one.holds(other) for other in asked):
+            holders = row_sets[at] if len(row_sets) == len(clause.periods) else set().union(*row_sets)
+            if any(one.holds(other) for other in wording):
                 continue
             own = rows_before(clause.names, one.start) if one.day else frozenset()
             near = [id for id in sorted(own or holders or rows or self.ground.records) if id in self.ground.records]

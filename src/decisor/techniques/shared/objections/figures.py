@@ -164,25 +164,25 @@ class FigureCheck:
         self, figures: Sequence[Quantity], rows_of: Callable[[Quantity], frozenset[str] | None], clause: Clause,
         memory: Sequence[Mention],
     ) -> dict[Quantity, frozenset[str]]:  # fmt: skip
-        found: dict[Quantity, frozenset[str]] = {}
+        hits: dict[Quantity, frozenset[str]] = {}
         for figure in figures:
             rows = rows_of(figure) or frozenset()
             if not self.is_held(figure, rows, clause) and not self.is_explained(figure, clause, memory, rows):
-                found[figure] = rows
-        return found
+                hits[figure] = rows
+        return hits
 
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
         before = clause.masked[: figure.start]
-        found = self.ground.cells_with(figure)
+        hits = self.ground.cells_with(figure)
         if ABOUT.search(before):
             value = abs(figure.meanings[0].value)
             room = min(max(rounded_to(value) / 2, value / 100), value / 20)
-            return [*found, *self.ground.between(value - room, value + room)]
-        if not found and (bound := BOUND.search(before)):
+            return [*hits, *self.ground.between(value - room, value + room)]
+        if not hits and (bound := BOUND.search(before)):
             value = abs(figure.meanings[0].value)
             is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
             return list(self.ground.between(value, value * 1.5) if is_low else self.ground.between(value / 1.5, value))
-        return found
+        return hits
 
     def is_held(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> bool:
         """Whether a row of these, or the one row cited for the figure, holds it."""
@@ -283,8 +283,8 @@ class FigureCheck:
         noun = re.match(r"\s+([a-z]{3,})", after)
         if not noun or noun_columns(figure, clause, self.ground.heads):
             return False
-        asked = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
-        return stem(noun[1]) in ({stem(asked[1].lower())} if asked else set()) | {"row", "candidate", "record"}
+        wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
+        return stem(noun[1]) in ({stem(wording[1].lower())} if wording else set()) | {"row", "candidate", "record"}
 
     @cached_property
     def counts_by_mean(self) -> set[int]:
@@ -307,18 +307,18 @@ class FigureCheck:
 
     @cached_property
     def columns(self) -> list[tuple[str, str, list[float]]]:
-        found = []
+        hits = []
         for table, rows in self.ground.tables.items():
             for column in rows[0].fields:
                 if not is_key(column) and (numbers := list(self.ground.column(table, column).values())):
-                    found.append((table, column, numbers))
-        return found
+                    hits.append((table, column, numbers))
+        return hits
 
     def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
         """Whether a calculation in the text gives it, or starts from it where a cited row holds it."""
-        held = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
+        row_sets = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
         for one in written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", clause.text)):
-            if fits(figure, one.value) or (held and figure.text in one.operands):
+            if fits(figure, one.value) or (row_sets and figure.text in one.operands):
                 return True
         return False
 
@@ -372,8 +372,8 @@ class FigureCheck:
     def objection(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Objection | None:
         """What is said of a figure that nothing supports."""
         ground, cells = self.ground, self.cells(figure, clause)
-        named = next((one.name for one in reversed(clause.names) if one.ids & rows), "")
-        whom = f" for {named}" if named else ""
+        owner_name = next((one.name for one in reversed(clause.names) if one.ids & rows), "")
+        whom = f" for {owner_name}" if owner_name else ""
         own = [cell for cell in cells if cell.id in rows]
         if own and not any(ground.fits_unit(figure, cell) for cell in own):
             unit = unit_of_column(own[0].column)

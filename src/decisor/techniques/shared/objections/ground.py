@@ -85,9 +85,9 @@ class Ground:
                 if isinstance(value, str) and value:
                     self.ids_of_text.setdefault(value.strip().lower(), set()).add(row.id)
                     texts.setdefault(column, []).append(value)
-        named = [column for column, values in texts.items() if not rows[0].text and are_names(values)]
-        for column in named:
-            if column != named[0] and (is_key(column) or len(set(texts[column])) < len(rows)):
+        owner_name = [column for column, values in texts.items() if not rows[0].text and are_names(values)]
+        for column in owner_name:
+            if column != owner_name[0] and (is_key(column) or len(set(texts[column])) < len(rows)):
                 continue
             for row in rows:
                 if isinstance(value := row.fields.get(column), str) and value.strip():
@@ -107,19 +107,19 @@ class Ground:
     @cached_property
     def cells(self) -> list[Cell]:
         """Every number of a row, keys apart, smallest first."""
-        found = []
+        hits = []
         keys = {column for column in self.tables_words if is_key(column)}
         for record in self.records.values():
             for column, value in record.fields.items():
                 if value is None or column in keys:
                     continue
                 if type(value) in (int, float):
-                    found += [Cell(abs(float(value)), record.id, column)] if is_number(value) else []
+                    hits += [Cell(abs(float(value)), record.id, column)] if is_number(value) else []
                 elif not isinstance(value, bool):
-                    found += (Cell(abs(one), record.id, column) for one in numbers_within(value))
+                    hits += (Cell(abs(one), record.id, column) for one in numbers_within(value))
             if record.text:
-                found += (Cell(abs(one), record.id, "") for one in numbers_in(record.text))
-        return sorted(found, key=lambda cell: cell.value)
+                hits += (Cell(abs(one), record.id, "") for one in numbers_in(record.text))
+        return sorted(hits, key=lambda cell: cell.value)
 
     @cached_property
     def _sizes(self) -> list[float]:
@@ -133,17 +133,17 @@ class Ground:
 
     def cells_with(self, figure: Quantity, room: float = 1.0) -> list[Cell]:
         """The cells that a figure rounds, whatever their unit."""
-        found: dict[Cell, None] = {}
+        hits: dict[Cell, None] = {}
         for meaning in figure.meanings:
             value, near = abs(meaning.value), meaning.room * room * (1 + 1e-9) + 1e-9 * abs(meaning.value)
-            found |= dict.fromkeys(self.between(value - near, value + near))
+            hits |= dict.fromkeys(self.between(value - near, value + near))
             if figure.unit == "%" or (figure.is_word and value == 0.5):
                 parts = self.between((value - near) / 100, (value + near) / 100)
-                found |= dict.fromkeys(cell for cell in parts if not unit_of_column(cell.column) or cell.value <= 1)
+                hits |= dict.fromkeys(cell for cell in parts if not unit_of_column(cell.column) or cell.value <= 1)
             for unit, size in same_dimension(figure.unit):
                 there = self.between((value - near) * size, (value + near) * size)
-                found |= dict.fromkeys(cell for cell in there if unit_of_column(cell.column) == unit)
-        return list(found)
+                hits |= dict.fromkeys(cell for cell in there if unit_of_column(cell.column) == unit)
+        return list(hits)
 
     def fits_unit(self, figure: Quantity, cell: Cell) -> bool:
         """Whether the unit that is written may be that of the column."""
@@ -169,29 +169,29 @@ class Ground:
     def periods_of(self, id: str) -> list[Period]:
         """The dates, months and years that a row holds."""
         record = self.records[id]
-        found = list(periods(record.text))
+        hits = list(periods(record.text))
         for value in record.fields.values():
             if isinstance(value, str):
-                found += periods(value)
+                hits += periods(value)
             elif isinstance(value, int) and 1900 <= value < 2100:
-                found.append(Period(str(value), 0, 0, value))
-        return found
+                hits.append(Period(str(value), 0, 0, value))
+        return hits
 
     def mentions(self, text: str) -> list[Mention]:
         """The names of rows in a text, the longest first where they overlap."""
         low = text.lower()
         if len(low) != len(text):
             low = text
-        taken: list[Mention] = []
+        spans: list[Mention] = []
         names = sorted((name for name in self.names if name in low), key=len, reverse=True)
         for name, whole in [*((name, name) for name in names), *self._short_names(text)]:
             for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", low):
                 start, end = match.span()
-                if any(start < one.end and one.start < end for one in taken):
+                if any(start < one.end and one.start < end for one in spans):
                     continue
                 if len(name) > 2 or (text[start:end] == self.names[whole] and name not in ("a", "i")):
-                    taken.append(Mention(self.names[whole], start, end, frozenset(self.ids_of_text[whole])))
-        return sorted(taken, key=lambda one: one.start)
+                    spans.append(Mention(self.names[whole], start, end, frozenset(self.ids_of_text[whole])))
+        return sorted(spans, key=lambda one: one.start)
 
     def _short_names(self, text: str) -> list[tuple[str, str]]:
         """First and last words that belong to one name alone, where the text has them."""
