@@ -220,6 +220,8 @@ class Check(FigureCheck):
                 continue
             before = [one for one in clause.names if one.end <= match.start()]
             after = [one for one in clause.names if one.start >= match.end()]
+            if not self.is_said_of(match, before, after, clause):
+                continue
             cited = [
                 self.mention(ids[0]) for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8
             ]
@@ -251,6 +253,19 @@ class Check(FigureCheck):
             if allowed and number not in allowed:
                 yield Objection("rank", f"You wrote {rank_text} of {hits[0]}; by {self.deciding[1]} it is number "
                                 f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
+
+    def is_said_of(
+        self, match: re.Match[str], before: Sequence[Mention], after: Sequence[Mention], clause: Clause
+    ) -> bool:
+        """Whether it is plain that a superlative is said of the name before it: they stand close together, no other
+        name follows it at once, and it is about no period and points back to nothing."""
+        if any(one.start - match.end() < 25 for one in after):
+            return False
+        if before and not 0 <= match.start() - before[-1].end <= 45:
+            return False
+        between = clause.masked[before[-1].end if before else 0 : match.start()]
+        near = any(abs(one.start - match.start()) < 40 for one in clause.periods)
+        return not near and not re.search(r"\b(?:former|latter|this|that|it|ones?|two|both|which|so)\b", between, re.I)
 
     def speaks_of(self, place: tuple[str, str], text: str, figures: Sequence[Quantity]) -> bool:
         """Whether the words after a superlative are those of the column, or no other column's."""

@@ -119,10 +119,9 @@ class FigureCheck:
         tried = [self.misses(figures, rows_of, clause, memory) for rows_of in self.readings(clause, memory, figures)]
         best = min(tried, key=len)
         for figure, rows in best.items():
-            if objection := self.objection(figure, rows, clause):
+            objection = self.objection(figure, rows, clause)
+            if objection and (objection.kind == "unit" or not self.may_be_right(figure, clause, memory)):
                 yield objection
-        if not best:
-            return
 
     def readings(
         self, clause: Clause, memory: Sequence[Mention], figures: Sequence[Quantity]
@@ -352,6 +351,45 @@ class FigureCheck:
             if any(is_result(figure, a, b, words, is_amount) for a in own for b in [*own, *extra]):
                 return True
         return not wanted and any(self.from_one_row(figure, id, words) for id in ids if id in ground.records)
+
+    def may_be_right(self, figure: Quantity, clause: Clause, memory: Sequence[Mention]) -> bool:
+        """Whether any row that the answer names, or a plain calculation from them, gives the figure, whatever words
+        stand around it: then it is not sure of whom or what it speaks."""
+        ids = {id for one in (*clause.names, *memory) for id in one.ids} | set(self.claims.cited)
+        ids |= {id for other in self.reasons for id in other.name_ids}
+        sizes = {len(rows) for rows in self.ground.tables.values()}
+        value = figure.meanings[0].value
+        if not figure.unit and value in sizes | {one - 1 for one in sizes}:
+            return True
+        if not figure.unit and value == int(value) and value in self.counts_by_mean:
+            return True
+        is_in_order = "respectively" in clause.masked
+        if len(clause.names) > 1 and not is_in_order and not self.is_beside_name(figure, clause):
+            cells = self.cells(figure, clause)
+            if any(cell.id in clause.name_ids and self.ground.fits_unit(figure, cell) for cell in cells):
+                return True
+        states_percent = any(unit_of_column(column) == "%" for _, column, _ in self.columns)
+        for table, column, numbers in self.columns:
+            unit, by_id = unit_of_column(column), self.ground.column(table, column)
+            own = [by_id[id] for id in sorted(ids) if id in by_id][:8]
+            total = math.fsum(numbers)
+            if figure.unit == "%" and unit != "%" and not (states_percent and len(clause.names) < 2):
+                shares = [100 * one / total for one in own] if total else []
+                gaps = [100 * (a / b - 1) for a, b in permutations(own, 2) if b]
+                if fits_any(figure, [*shares, *gaps]):
+                    return True
+            elif figure.unit == unit or not (figure.unit and unit):
+                gaps = [a - b for a, b in permutations(own, 2) if a > b]
+                if fits_any(figure, [total, total / len(numbers), *gaps]) and figure.digits > 1:
+                    return True
+        return False
+
+    def is_beside_name(self, figure: Quantity, clause: Clause) -> bool:
+        """Whether the figure follows a name at once, and is not one of two that are set against each other."""
+        before = clause.masked[: figure.start]
+        if re.match(r"[\w/ ]{0,12}(?:against|vs|versus|to|and|[+x−-])[.\s]*\d", clause.masked[figure.end :]):
+            return False
+        return any(0 <= figure.start - one.end <= 25 for one in clause.names) and not re.search(r"\d[^X]*$", before)
 
     def from_one_row(self, figure: Quantity, id: str, words: Words) -> bool:
         """Whether two figures of a row give it: a rate, a product, a difference."""
