@@ -362,10 +362,10 @@ class TableStore:
         """Write the passages that wait."""
         vectors: list[tuple[str, ...]] = [()] * len(self.waiting)
         if self.embedder is not None and self.waiting:
-            found = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
-            if self.about.width not in (0, width := found.shape[1]):
+            rows = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
+            if self.about.width not in (0, width := rows.shape[1]):
                 raise SetupError(f"{self.embedder.name} gives {width} numbers a text, not {self.about.width}.")
-            self.about, vectors = replace(self.about, width=width), [(str(vector.tolist()),) for vector in found]
+            self.about, vectors = replace(self.about, width=width), [(str(vector.tolist()),) for vector in rows]
         passages = ((number, one.id, one.title, one.section, one.position, one.text) for number, one in self.waiting)
         columns = "number, id, title, section, position, text" + (", vector" if self.embedder else "")
         self.copy(f"$T ({columns})", ((*row, *vector) for row, vector in zip(passages, vectors, strict=True)))
@@ -382,8 +382,10 @@ class TableStore:
         self.run("DELETE FROM $T_documents WHERE key = ANY(%s)", self.forgotten + [key for key, *_ in self.noted])
         self.copy("$T_documents", self.noted)
         self.run("DELETE FROM $T WHERE number = ANY(%s)", self.gone)
-        taken = "WITH gone AS (DELETE FROM $T_words WHERE number = ANY(%s) RETURNING times) SELECT sum(times) FROM gone"
-        terms = self.terms - (self.run(taken, self.gone)[0][0] or 0)
+        take_out = (
+            "WITH gone AS (DELETE FROM $T_words WHERE number = ANY(%s) RETURNING times) SELECT sum(times) FROM gone"
+        )
+        terms = self.terms - (self.run(take_out, self.gone)[0][0] or 0)
         ((documents, passages),) = self.run("SELECT count(*), coalesce(sum(count), 0) FROM $T_documents")
         about = replace(self.about, passages=int(passages), documents=documents, next_number=next_number, terms=terms)
         if about.width and passages > EXACT:

@@ -45,8 +45,8 @@ def read_untrusted(parse: Callable[[], tuple[str, Iterable[Block]]], empty: str 
     """
     blocks, size = [], 0
     try:
-        title, found = parse()
-        for block in found:
+        title, pieces = parse()
+        for block in pieces:
             blocks.append(block)
             size += len(block.text)
             if size > MOST_CHARS:
