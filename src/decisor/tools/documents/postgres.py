@@ -209,7 +209,7 @@ async def open_table(
         SetupError: the server does not answer, there is no such index, or it holds no vectors of ``embedder``.
     """
     place = parse_place(place) if isinstance(place, str) else place
-    # Enough neighbours that are looked at (HNSW), and memory for the scores of a million.
+    # Enough neighbours that HNSW looks at, and memory for the scores of many passages.
     settings = f"options=-c%20hnsw.ef_search%3D{SEARCHING}%20-c%20work_mem%3D64MB"
     url = place.url.replace("options=", f"{settings}%20", 1)
     if url == place.url:
@@ -318,7 +318,10 @@ class TableStore:
             if before is None or before.embedder != embedder.name:
                 self.run("CREATE EXTENSION IF NOT EXISTS vector")
                 self.run("ALTER TABLE $T DROP COLUMN IF EXISTS vector, ADD COLUMN vector halfvec")
-        self.older = {str(key): row for key, *row in self.run("SELECT key, stamp, first, count FROM $T_documents")}
+        rows = self.run("SELECT key, stamp, first, count FROM $T_documents")
+        self.older: dict[str, tuple[bytes, int, int]] = {
+            key: (stamp, first, count) for key, stamp, first, count in rows
+        }
 
     def run(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         cursor = self.db.execute(self.place.sql(statement).encode(), parameters or None)
@@ -359,14 +362,15 @@ class TableStore:
         """Write the passages that wait."""
         vectors: list[tuple[str, ...]] = [()] * len(self.waiting)
         if self.embedder is not None and self.waiting:
-            found = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
-            if self.about.width not in (0, width := found.shape[1]):
+            rows = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
+            if self.about.width not in (0, width := rows.shape[1]):
                 raise SetupError(f"{self.embedder.name} gives {width} numbers a text, not {self.about.width}.")
-            self.about, vectors = replace(self.about, width=width), [(str(vector.tolist()),) for vector in found]
+            self.about, vectors = replace(self.about, width=width), [(str(vector.tolist()),) for vector in rows]
         passages = ((number, one.id, one.title, one.section, one.position, one.text) for number, one in self.waiting)
         columns = "number, id, title, section, position, text" + (", vector" if self.embedder else "")
         self.copy(f"$T ({columns})", ((*row, *vector) for row, vector in zip(passages, vectors, strict=True)))
-        self.copy("$T_words", sorted(self.entries, key=lambda entry: entry[3]))
+        self.entries.sort(key=lambda entry: entry[3])  # frequent terms of many passages then lie side by side
+        self.copy("$T_words", self.entries)
         self.waiting.clear()
         self.entries.clear()
 
@@ -378,8 +382,10 @@ class TableStore:
         self.run("DELETE FROM $T_documents WHERE key = ANY(%s)", self.forgotten + [key for key, *_ in self.noted])
         self.copy("$T_documents", self.noted)
         self.run("DELETE FROM $T WHERE number = ANY(%s)", self.gone)
-        taken = "WITH gone AS (DELETE FROM $T_words WHERE number = ANY(%s) RETURNING times) SELECT sum(times) FROM gone"
-        terms = self.terms - (self.run(taken, self.gone)[0][0] or 0)
+        take_out = (
+            "WITH gone AS (DELETE FROM $T_words WHERE number = ANY(%s) RETURNING times) SELECT sum(times) FROM gone"
+        )
+        terms = self.terms - (self.run(take_out, self.gone)[0][0] or 0)
         ((documents, passages),) = self.run("SELECT count(*), coalesce(sum(count), 0) FROM $T_documents")
         about = replace(self.about, passages=int(passages), documents=documents, next_number=next_number, terms=terms)
         if about.width and passages > EXACT:
@@ -387,7 +393,7 @@ class TableStore:
             self.run(f"SET LOCAL maintenance_work_mem = '{memory}MB'")
             near = f"((vector::halfvec({about.width})) halfvec_cosine_ops)"
             self.run(f'CREATE INDEX IF NOT EXISTS "{self.place.name}_near" ON $T USING hnsw {near}')
-        name, comment = SQL(self.place.sql("$T")), Literal(json.dumps(asdict(about)))  # type: ignore[arg-type]
+        name, comment = SQL(self.place.sql("$T")), Literal(json.dumps(asdict(about)))
         self.db.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, comment))
         return about
 
