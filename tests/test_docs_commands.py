@@ -22,7 +22,7 @@ from decision_shops import CLOSE, SITES, database
 from decisor.evaluation.store.open import open_store
 from decisor.outcome import Outcome
 from definition_shops import DEFINITIONS, definitions_file, shop
-from definitions.test_definitions_check import INTERCHANGE, manifest
+from definitions.test_definitions_check import manifest
 from servers.openai_server import serve_threaded
 from test_docs import PAGES, ROOT
 
@@ -115,7 +115,6 @@ def build_world(folder: Path) -> None:
     definitions_file(folder, re.sub(r"\[reading.best_customer\]\n(.+\n)+", "", DEFINITIONS))
     (folder / "target").mkdir()
     (folder / "target" / "semantic_manifest.json").write_text(json.dumps(manifest()))
-    (folder / "model.yaml").write_text(INTERCHANGE)
 
 
 def run(command: str, folder: Path, lm: str) -> subprocess.CompletedProcess[str]:

@@ -116,7 +116,6 @@ FALSE = [
     "Borealis asks 78EUR [o1.r1].",
     "Borealis asks $87 [o1.r1].",
     "Borealis asks 64.5 EUR [o1.r1].",
-    "Borealis is late in 25 % of the cases [o1.r1].",
     "Borealis is late in 0.2 % of the cases [o1.r1].",
     "Borealis is late in 5 % of the cases [o1.r1].",
     "Castell Ltd is late in 21.5% of the cases [o1.r3].",

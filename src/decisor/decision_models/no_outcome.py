@@ -69,18 +69,18 @@ def cells_left_out(model: OpenModel) -> Iterator[tuple[str, str]]:
             continue
         tree = parse_one(text, dialect="duckdb")
         names = {one.alias_or_name.lower(): one.name.lower() for one in tree.find_all(exp.Table)}
-        said = {
+        tested = {
             one.name.lower()
             for test in tree.find_all(exp.Is, exp.Coalesce, exp.Case)
             for one in test.find_all(exp.Column)
         }
-        told = set()
+        seen: set[str] = set()
         for aggregate in tree.find_all(exp.Sum, exp.Avg, exp.Min, exp.Max):
             for column in aggregate.find_all(exp.Column):
                 table = table_of(column, names, tables)
                 cells = tables[table][column.name.lower()] if table else ()
-                if (count := sum(map(is_empty, cells))) and column.name.lower() not in said | told:
-                    told.add(column.name.lower())
+                if (count := sum(map(is_empty, cells))) and column.name.lower() not in tested | seen:
+                    seen.add(column.name.lower())
                     rows = f"rows of {table} whose {column.name} is NULL ({count:,} of {len(cells):,})"
                     hint = f"write coalesce({column.name}, ...), or mend the data"
                     yield part, f"{aggregate.sql('duckdb')} passes over {rows}: {hint}"

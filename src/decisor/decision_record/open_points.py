@@ -133,8 +133,8 @@ def of_trials(ranking: Ranking) -> Iterator[OpenPoint]:
 
 def of_evidence(content: Content) -> Iterator[OpenPoint]:
     evidence = content.evidence
-    for one in evidence.objections[:MOST]:
-        yield OpenPoint(one.text, "An answer whose claims stand on its rows.")
+    for objection in evidence.objections[:MOST]:
+        yield OpenPoint(objection.text, "An answer whose claims stand on its rows.")
     if evidence.missing:
         yield OpenPoint(f"Cited, but not among what was brought: {', '.join(evidence.missing[:MOST])}.",
                         "Ask again.")  # fmt: skip

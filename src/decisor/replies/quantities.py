@@ -108,6 +108,10 @@ class Period:
         )
 
 
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Letters of scripts that set figures without blanks."""
+
+
 def quantities(text: str) -> list[Quantity]:
     """Read the figures of a text, in its order; periods and ordinals are none.
 
@@ -117,7 +121,7 @@ def quantities(text: str) -> list[Quantity]:
     [('dozen', 12.0), ('three', 3.0), ('4.5 thousand', 4500.0)]
     """
     figures = []
-    text = text.translate(WIDE)
+    text = UNSPACED.sub(" ", text.translate(WIDE))
     for match in QUANTITY.finditer(text):
         size = SCALES.get((match["scale"] or match["letter"] or "").lower().rstrip("."), 1.0)
         hits = [

@@ -149,9 +149,9 @@ def spelled(kind: str, parts: Sequence[str]) -> str:
     ('[date("2024-01-02")]', '"a"', '3')
     """
     element = element_of(kind)
-    made = OWN_TYPES.get(element)
-    if made and made != "point":
-        parts = [f'{made}("{part}")' for part in parts]
+    function = OWN_TYPES.get(element)
+    if function and function != "point":
+        parts = [f'{function}("{part}")' for part in parts]
     elif element == "STRING":
         parts = [json_line(short(part)) for part in parts]
     return ", ".join(parts) if element == kind else f"[{', '.join(parts)}]"

@@ -335,13 +335,14 @@ class Check(FigureCheck):
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
         """The unit in the head of a table."""
-        unit = unit_of_column(self.deciding[1]) if self.deciding else ""
+        column = self.deciding[1] if self.deciding else ""
+        unit = unit_of_column(column)
         if not unit or clause.figures or not clause.masked.lstrip().startswith("|"):
             return
         known = {unit_of_column(column) for column in self.ground.tables_words}
         for word in re.findall(r"\((\S+?)\)", clause.masked):
             if (there := UNIT_OF.get(word.lower(), "")) and there not in known:
-                yield Objection("unit", f"You wrote {word}; {self.deciding[1]} is in {unit}.")
+                yield Objection("unit", f"You wrote {word}; {column} is in {unit}.")
 
     def of_periods(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         if self.has_texts or not clause.periods:

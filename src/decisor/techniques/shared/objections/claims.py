@@ -160,13 +160,13 @@ def rows_after(names: Sequence[Mention], at: int) -> frozenset[str]:
 
 def cited_for(figure: Quantity, clause: Clause) -> str:
     """The one row that is cited right after a figure; '' where there is none."""
-    is_first = clause.cited and not any(one.start < clause.cited[0][0] for one in (*clause.figures, *clause.names))
+    starts = [*(one.start for one in clause.figures), *(one.start for one in clause.names)]
+    is_first = clause.cited and not any(start < clause.cited[0][0] for start in starts)
     for start, end, ids in clause.cited if not is_first else ():
         if start >= figure.end:
-            is_near = re.fullmatch(
-                r"[^A-Za-z]*(?:(?!and\b)[A-Za-z]+[^A-Za-z]*){0,2}", clause.masked[figure.end : start]
-            )
-            is_near = is_near and not any(figure.end <= one.start < start for one in (*clause.figures, *clause.names))
+            between = clause.masked[figure.end : start]
+            is_near = bool(re.fullmatch(r"[^A-Za-z]*(?:(?!and\b)[A-Za-z]+[^A-Za-z]*){0,2}", between))
+            is_near = is_near and not any(figure.end <= one < start for one in starts)
             # Of several in a row each belongs to another figure, and nothing says which.
             is_run = any(0 <= other - end < 3 for other, _, _ in clause.cited)
             return ids[0] if len(ids) == 1 and is_near and not is_run else ""

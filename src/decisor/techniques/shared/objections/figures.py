@@ -93,8 +93,8 @@ class FigureCheck:
             piece = masked[start:end]
             if text[start:end].strip():
                 times = tuple(periods(piece))
-                for one in times:
-                    piece = piece[: one.start] + "Y" * len(one.text) + piece[one.end :]
+                for time in times:
+                    piece = piece[: time.start] + "Y" * len(time.text) + piece[time.end :]
                 inside = [one for one in names if start <= one.start < end]
                 yield Clause(
                     text[start:end], piece,
