@@ -39,7 +39,7 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.hashes = set[int]()  # of the keys: 60 MB for a million
+        self.hashes = set[int]()  # of the keys: 76 MiB for a million
         self.latest: int | None = None
         self.jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self.loop = asyncio.get_running_loop()
