@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from decisor.replies.quantities import ORDINALS, UNIT_OF, Quantity, periods, quantities, unit_of_column, words_of_name
 from decisor.techniques.shared.departure import departure
@@ -23,6 +24,7 @@ from decisor.techniques.shared.objections.claims import (
     MOST,
     NOT_A_NAME,
     ORDINAL,
+    PLACE,
     RANK,
     RULED,
     SUPERLATIVE,
@@ -213,6 +215,7 @@ class Check(FigureCheck):
     def of_ranks(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         if self.has_texts or not self.deciding:
             return
+        yield from self.of_places(clause)
         text = clause.masked
         for match in SUPERLATIVE.finditer(text):
             around = text[max(0, match.start() - 45) : match.end() + 45]
@@ -254,6 +257,28 @@ class Check(FigureCheck):
                 yield Objection("rank", f"You wrote {rank_text} of {hits[0]}; by {self.deciding[1]} it is number "
                                 f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
 
+    def of_places(self, clause: Clause) -> Iterator[Objection]:
+        """Places that are said as such, of the names that they are given to."""
+        for match in PLACE.finditer(clause.masked):
+            given = re.match(r"\s*(?::|is|to|goes to|went to|-|–)\s*[*]*(?=X)", clause.masked[match.end() :])
+            after = [one for one in clause.names if given and one.start == match.end() + given.end()]
+            before = [one for one in clause.names if 0 <= match.start() - one.end <= 25 and not given][-1:]
+            row = self.ranked_row([*after, *before])
+            ranks = self.ranks(row[1], self.deciding) if row and self.deciding else None
+            if (
+                not row
+                or not ranks
+                or not self.deciding
+                or LIMITED.search(clause.masked[max(0, match.start() - 25) : match.end() + 25])
+            ):
+                continue
+            text = (match["after"] or match["before"]).lower()
+            number = ORDINALS.get(text) or int(re.sub(r"\D", "", text) or 0)
+            allowed = {*ranks[0 if self.goal == "max" else 1]} if self.goal else {*ranks[0], *ranks[1]}
+            if number and number not in allowed:
+                yield Objection("rank", f"You wrote {match.group()} of {row[0]}; by {self.deciding[1]} it is number "
+                                f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
+
     def is_said_of(
         self, match: re.Match[str], before: Sequence[Mention], after: Sequence[Mention], clause: Clause
     ) -> bool:
@@ -287,6 +312,7 @@ class Check(FigureCheck):
             change = pair[1].meanings[0].value - pair[0].meanings[0].value
             if change and (change > 0) != bool(trend[0]["up"]):
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
+        yield from self.of_two_figures(clause)
         if self.has_texts or not self.deciding:
             return
         for match in re.finditer(
@@ -322,6 +348,16 @@ class Check(FigureCheck):
                 claim = f"You wrote that {own[0]} is {match.group()} than {other[0]}"
                 says = f"{place[1]} says {numbers[own[1]]:,.10g} against {other[1]:,.10g}"
                 yield Objection("direction", f"{claim}; {says}.")
+
+    def of_two_figures(self, clause: Clause) -> Iterator[Objection]:
+        """Two figures that are set against each other in so many words: "36.6 h is larger than 44.5 h"."""
+        for one, other in pairwise(clause.figures):
+            match = MORE_THAN.search(clause.masked, one.end, other.start)
+            plain = r"\s*(?:is|was|are|were)\s+(?P<word>\w+)\s+than\s*[$€£]?\s*"
+            whole = re.fullmatch(plain, clause.masked[one.end : other.start])
+            change = one.meanings[0].value - other.meanings[0].value
+            if match and whole and one.unit == other.unit and change and (change > 0) != bool(match["up"]):
+                yield Objection("direction", f"You wrote that {one.text} is {match.group()} than {other.text}.")
 
     def against_mean(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         before = [one for one in clause.names if one.end <= match.start()]
@@ -385,7 +421,9 @@ class Check(FigureCheck):
 
     def of_order(self) -> Iterator[Objection]:
         """Whether the answer is first and the runner-up second, where the question asks for an extreme."""
-        place, runner = self.deciding, self.ground.mentions(self.claims.runner_up)[:1]
+        own = self.subject.ids if self.subject else frozenset()
+        place = self.deciding
+        runner = [one for one in self.ground.mentions(self.claims.runner_up) if not one.ids & own][:1]
         if (
             not place
             or not self.goal

@@ -37,6 +37,12 @@ RANK = re.compile(
     rf"(?=\s+(?:with|of|by|at|in|place|on|among)\b|\s*[,;.(\[]|$)"
     rf"|\b(?P<ahead>{ORDINAL})[ -](?:best|place|{MAX}|{MIN})\b|(?P<sign>#\d{{1,3}}|\bNo\. ?\d{{1,3}})\b", re.I,
 )  # fmt: skip
+PLACE_WORD = r"position|place|rank|platz|rang|lugar|puesto|posto"
+PLACE = re.compile(
+    rf"\b(?:{PLACE_WORD})\s+(?:no\. ?|#)?(?P<after>\d{{1,3}}|{ORDINAL})\b"
+    rf"|\b(?P<before>\d{{1,3}}(?:º|ª|°|\.|st|nd|rd|th|er|e)|{ORDINAL})\s+(?:{PLACE_WORD})\b", re.I,
+)  # fmt: skip
+"""A place in an order, said as such: it is of the name that it is given to, else of the name before it."""
 LIMITED = re.compile(
     r"\b(?:not|never|no(?!\.)|one of|those|that|which|who|eligible|allowed|remaining|other|others|besides|except"
     r"|exclud\w+|without|within|if|would|could|after|unlike|almost|nearly|open|closed)\b|n't\b", re.I,

@@ -357,11 +357,7 @@ class FigureCheck:
         stand around it: then it is not sure of whom or what it speaks."""
         ids = {id for one in (*clause.names, *memory) for id in one.ids} | set(self.claims.cited)
         ids |= {id for other in self.reasons for id in other.name_ids}
-        sizes = {len(rows) for rows in self.ground.tables.values()}
-        value = figure.meanings[0].value
-        if not figure.unit and value in sizes | {one - 1 for one in sizes}:
-            return True
-        if not figure.unit and value == int(value) and value in self.counts_by_mean:
+        if self.may_be_count(figure, clause):
             return True
         is_in_order = "respectively" in clause.masked
         if len(clause.names) > 1 and not is_in_order and not self.is_beside_name(figure, clause):
@@ -383,6 +379,22 @@ class FigureCheck:
                 if fits_any(figure, [total, total / len(numbers), *gaps]) and figure.digits > 1:
                     return True
         return False
+
+    def may_be_count(self, figure: Quantity, clause: Clause) -> bool:
+        """Whether it may count rows: all, all others, or those on one side of the mean."""
+        value, text = figure.meanings[0].value, clause.masked
+        is_cell = text.lstrip().startswith("|") or bool(noun_columns(figure, clause, self.ground.heads))
+        if figure.unit or is_cell or value != int(value):
+            return False
+        sizes = {len(rows) for rows in self.ground.tables.values()}
+        if value in sizes:
+            return True
+        if re.search(r"\b(?:of|among|all)(?: the)?\s*$", text[: figure.start], re.I):
+            return False
+        by_mean = (
+            self.counts_by_mean if re.search(r"\b(?:above|below|over|under|exceed|mean|average)", text, re.I) else set()
+        )
+        return value in {one - 1 for one in sizes} | by_mean
 
     def is_beside_name(self, figure: Quantity, clause: Clause) -> bool:
         """Whether the figure follows a name at once, and is not one of two that are set against each other."""
