@@ -6,7 +6,7 @@ True answers about rows of Northwind, Chinook and worlds of our own are written 
 with one thing changed: a figure, unit, scale, rank, row, candidate, period, direction, runner-up or count. A lie is
 false by its making: the place that it stands in knows the true value and its rounding. Bars: 98 % of the lies
 objected to, at most 2 % of the true answers. Four sets of phrasings: one to build the check with, one kept back, one
-written last, one written by somebody who had not seen the check or the other sets.
+written last, one written by somebody who had not seen the check.
 It wants the databases of ``decisions`` in $DECISOR_DATA (default ../shared/data).
 """
 

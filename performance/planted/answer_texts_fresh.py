@@ -1,4 +1,4 @@
-"""Sixteen ways in which different LLMs write answers, written without sight of the check or the other phrasings."""
+"""Sixteen ways in which different LLMs write answers, written by somebody who had not seen the check of answers."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ TEXTS = (
     Phrasing(
         "executive summary",
         "Executive summary: we recommend {a}, which at {sym}{a.v:2} has the {highest/lowest} {label} of the {n} "
-        "{nouns} reviewed [{a.id}].\nKey points:\n1. {b} is the closest alternative at {sym}{b.v:2} [{b.id}], a difference of "
-        "{sym}{gap:2}.\n2. {c} takes the {c.rank:word} place at {sym}{c.v:2} [{c.id}], a difference of {sym}{gapc:2}.\n"
-        "3. The average over all {nouns} is {sym}{mean:2}.",
+        "{nouns} reviewed [{a.id}].\nKey points:\n1. {b} is the closest alternative at {sym}{b.v:2} [{b.id}], a "
+        "difference of {sym}{gap:2}.\n2. {c} takes the {c.rank:word} place at {sym}{c.v:2} [{c.id}], a difference of "
+        "{sym}{gapc:2}.\n3. The average over all {nouns} is {sym}{mean:2}.",
         runner_up="{b} ({sym}{b.v:2})",
         needs=("symbol",),
     ),
@@ -111,15 +111,15 @@ TEXTS = (
     Phrasing(
         "result and course",
         "My pick is {a}: {a.v:2} {u} overall [{a.id}]. Its {label} {trend rose/fell} by {growth:1%}, from {first.v:2} "
-        "{u} in {first:words} [{first.id}] to {last.v:2} {u} in {last:words} [{last.id}]. I would still choose it over {b} "
-        "({b.v:2} {u}) [{b.id}].",
+        "{u} in {first:words} [{first.id}] to {last.v:2} {u} in {last:words} [{last.id}]. I would still choose it over "
+        "{b} ({b.v:2} {u}) [{b.id}].",
         runner_up="{b}",
         needs=("periods", "not percent"),
     ),
     Phrasing(
         "against the average",
-        "On average the {n} {nouns} come to {mean:2} {u}, and {over:w} of them lie above that. {a} is {above/below} the "
-        "average with {a.v:2} {u} [{a.id}]. {b} is next with {b.v:2} {u} [{b.id}], so the difference between the "
+        "On average the {n} {nouns} come to {mean:2} {u}, and {over:w} of them lie above that. {a} is {above/below} "
+        "the average with {a.v:2} {u} [{a.id}]. {b} is next with {b.v:2} {u} [{b.id}], so the difference between the "
         "two is {gap:2} {u}.",
         needs=("not percent",),
     ),
