@@ -324,8 +324,8 @@ class Check(FigureCheck):
                 continue
             after = [one for one in clause.names if one.start >= match.end()]
             before = [one for one in clause.names if one.end <= match.start()]
-            own = self.ranked_row([*reversed(before), *(reversed(memory) if not before else ())])
-            if not own:
+            own = self.ranked_row(list(reversed(before)))
+            if not own:  # "23 % more than Oslo": who is more stands elsewhere
                 continue
             place = self.place_of(own[1], clause.figures) or self.deciding
             if not self.speaks_of(place, text[match.end() : match.end() + 15], ()):

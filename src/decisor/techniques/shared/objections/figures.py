@@ -207,7 +207,8 @@ class FigureCheck:
             return True
         if re.match(r"(?:\s+\w+){0,2}\s+(?:lie|are|is|lies) (?:above|below)", clause.masked[figure.end :]):
             return True
-        if figure.is_word:
+        is_row_number = figure.digits < 4 and not figure.unit and not clause.masked[: figure.start].strip("| *#")
+        if figure.is_word or (is_row_number and clause.masked.lstrip().startswith("|")):
             return False
         if figure.digits > 1 or figure.unit:
             return True
