@@ -4,12 +4,18 @@ import random
 import re
 
 from decisor.techniques.shared.decision import Trajectory, parse_final
-from planted import answer_texts, answer_texts_fresh, answer_texts_kept, answer_texts_last
+from planted import answer_texts, answer_texts_fresh, answer_texts_kept, answer_texts_last, answer_texts_second
 from planted.answer_slots import KINDS, fits, spell, tell_lies, write, wrong_number
 from planted.answer_worlds import Case, numbered, own
 
 CASES = [case for made in own(5) if (case := numbered(made))][:40]
-PHRASINGS = (*answer_texts.TEXTS, *answer_texts_kept.TEXTS, *answer_texts_last.TEXTS, *answer_texts_fresh.TEXTS)
+PHRASINGS = (
+    *answer_texts.TEXTS,
+    *answer_texts_kept.TEXTS,
+    *answer_texts_last.TEXTS,
+    *answer_texts_fresh.TEXTS,
+    *answer_texts_second.TEXTS,
+)
 
 
 def some_case(phrasing_at: int) -> Case | None:

@@ -98,6 +98,9 @@ def fits(phrasing: Phrasing, case: Case) -> bool:
         "big": min(row.value for row in case.candidates[:3]) >= 1e6, "billion": value >= 1e9,
         "thousands": min(row.value for row in case.candidates[:3]) >= 2e4 and value < 5e6, "short": value < 2000,
         "not percent": case.unit.code != "%", "few": len(case.candidates) <= 20, "max": case.goal == "max",
+        "rates": case.noun not in ("offer", "tariff", "flat"),
+        "clear last": case.candidates[-2].value != case.candidates[-1].value,
+        "thousand": all(1e3 <= row.value < 1e6 for row in case.candidates[:3]),
         "hundreds": min(row.value for row in case.candidates[:3]) >= 100, "sums": case.column not in AVERAGES,
     }  # fmt: skip
     return all(conditions[need] for need in phrasing.needs)
@@ -285,6 +288,15 @@ class Facts:
             "mean": (sum(values) / len(values), figure),
             "both": (a.value + b.value, figure),
             "three": (sum(values[:3]), figure),
+            "twoshare": ((a.value + b.value) / sum(values) * 100, ("figure",)),
+            "remainder": (sum(values[3:]), figure),
+            "beyond": (len(rows) - 3, ("count",)),
+            "beaten": (len(rows) - 2, ("count",)),
+            "rest": (sum(values[1:]) / (len(rows) - 1), figure),
+            "restlead": (abs(a.value / (sum(values[1:]) / (len(rows) - 1)) - 1) * 100, ("figure",)),
+            "indexb": (b.value / a.value * 100, ("figure",)),
+            "indexc": (c.value / a.value * 100, ("figure",)),
+            "indexz": (z.value / a.value * 100, ("figure",)),
             "threeshare": (sum(values[:3]) / sum(values) * 100, ("figure",)),
             "tallies": (sum(row.tally for row in rows), ("count",)),
             "moretallies": (abs(a.tally - b.tally), ("count",)),
@@ -324,6 +336,8 @@ def spell(value: float, spelling: str) -> str:
     ('1,234,567.89', '1.234.567,9', '1.23 million', '1,235k')
     >>> spell(12, "w"), spell(12.34, "1%"), spell(4321, "~"), spell(12.34, "c1 %")
     ('twelve', '12.3%', '4,300', '12,3 %')
+    >>> spell(39.6, "near"), spell(39.2, "near"), spell(0.4, "near"), spell(31415, "range")
+    ('just under 40 %', 'just over 39 %', 'less than 1 %', 'between 31,000 and 32,000')
     """
     if spelling in ("w", "W"):
         text = NUMBER_WORDS[int(value)] if value == int(value) and 0 <= value <= 20 else f"{value:,.0f}"
@@ -332,6 +346,15 @@ def spell(value: float, spelling: str) -> str:
         return {1: "as much as", 2: "twice", 3: "three times"}.get(round(value), f"{spell(round(value), 'w')} times")
     if spelling == "~":
         return f"{float(f'{value:.2g}'):,.{0 if abs(value) >= 10 else 1}f}"
+    if spelling == "near":
+        whole = math.floor(value)
+        side = f"just over {whole}" if value - whole < 0.5 else f"just under {whole + 1}"
+        return f"{side if value >= 1 else 'less than 1'} %"
+    if spelling == "range":
+        step = step_of(value, spelling)
+        low = math.floor(round(value / step, 6)) * step
+        digits = 0 if step >= 1 else 1
+        return f"between {low:,.{digits}f} and {low + step:,.{digits}f}"
     form = SPELLING.fullmatch(spelling)
     assert form, spelling
     size, tail = SCALES[form["scale"]] if form["scale"] else (1.0, "")
@@ -342,9 +365,9 @@ def spell(value: float, spelling: str) -> str:
 
 def step_of(value: float, spelling: str) -> float:
     """The size of the last digit that is written."""
-    if spelling in ("w", "W", "times"):
+    if spelling in ("w", "W", "times", "near"):
         return 1.0
-    if spelling == "~":
+    if spelling in ("~", "range"):
         return 10.0 ** max(math.floor(math.log10(abs(value))) - 1, -1)
     form = SPELLING.fullmatch(spelling)
     assert form, spelling
