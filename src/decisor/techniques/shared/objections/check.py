@@ -339,7 +339,7 @@ class Check(FigureCheck):
                 rival = self.ranked_row(
                     [one for one in [*after, *reversed(memory), *before] if own[1] not in one.ids], place
                 )
-                is_plain = re.match(r"\s*(?:(?:\w+ ){0,2}than\b(?!\s*[\d$€£])|[.,\[]|$)", tail)
+                is_plain = re.match(r"\s*(?:\w+ ){0,2}than\b(?!\s*[\d$€£])", tail)
                 other = (rival[0], numbers[rival[1]]) if rival and is_plain and rival[1] in numbers else None
             if other is None or own[1] not in numbers:
                 continue

@@ -15,8 +15,12 @@ LEAST = 4
 """Letters of an answer that is looked for in rows: yes and no stand anywhere."""
 BREAK = re.compile(
     r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
-    r"|\n+|;\s+"
+    r"|\n+|;\s+(?![^()]*\))"
 )
+RANGE = re.compile(r"\b(?:between|from|zwischen|entre|von)\s*$", re.I)
+LOOSE = re.compile(r"\s*(?:[A-Za-z%€$]+\s+)?(?:or so|give or take|and change)\b|[ -]?ish\b|\+", re.I)
+OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
+"""Words after which a figure may be of those that are not named."""
 ABOUT = re.compile(
     r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I
 )

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import permutations
+from itertools import permutations, product
 
 from decisor.replies.figures import CITATION, citations, numbers_of_fields
 from decisor.replies.quantities import Quantity, periods, quantities, unit_of_column
@@ -18,8 +18,11 @@ from decisor.techniques.shared.objections.claims import (
     BOUND,
     BREAK,
     GAP,
+    LOOSE,
     MEAN,
+    OF_THE_REST,
     OTHERS,
+    RANGE,
     RATIO,
     TOTAL,
     Claims,
@@ -358,44 +361,65 @@ class FigureCheck:
         stand around it: then it is not sure of whom or what it speaks."""
         ids = {id for one in (*clause.names, *memory) for id in one.ids} | set(self.claims.cited)
         ids |= {id for other in self.reasons for id in other.name_ids}
-        if self.may_be_count(figure, clause):
+        if self.may_be_count(figure, clause) or self.is_loose(figure, clause):
             return True
-        is_in_order = "respectively" in clause.masked
-        if len(clause.names) > 1 and not is_in_order and not self.is_beside_name(figure, clause):
-            cells = self.cells(figure, clause)
-            if any(cell.id in clause.name_ids and self.ground.fits_unit(figure, cell) for cell in cells):
-                return True
+        cited, is_beside = cited_for(figure, clause), self.is_beside_name(figure, clause)
+        cells = self.cells(figure, clause)
+        if cited and not is_beside and any(one.id == cited and self.ground.fits_unit(figure, one) for one in cells):
+            return True
+        is_open = len(clause.names) > 1 and "respectively" not in clause.masked and not is_beside
+        if is_open and any(one.id in clause.name_ids and self.ground.fits_unit(figure, one) for one in cells):
+            return True
+        is_index = bool(re.search(r"\bind(?:ex|ic)|=\s*100\b", self.claims.because, re.I))
         states_percent = any(unit_of_column(column) == "%" for _, column, _ in self.columns)
         for table, column, numbers in self.columns:
             unit, by_id = unit_of_column(column), self.ground.column(table, column)
             own = [by_id[id] for id in sorted(ids) if id in by_id][:8]
-            total = math.fsum(numbers)
+            total, count = math.fsum(numbers), len(numbers)
+            others = own if count > 3 and OF_THE_REST.search(self.claims.because) else []
+            left = [total - math.fsum(others[:size]) for size in range(1, len(others) + 1)] + [
+                total - one for one in others
+            ]
+            means = [total / count, *((total - one) / (count - 1) for one in others)]
             if figure.unit == "%" and unit != "%" and not (states_percent and len(clause.names) < 2):
-                shares = [100 * one / total for one in own] if total else []
-                gaps = [100 * (a / b - 1) for a, b in permutations(own, 2) if b]
+                shares = [100 * one / total for one in [*own, *left]] if total else []
+                gaps = [100 * (a / b - 1) for a, b in [*permutations(own, 2), *product(own, means)] if b]
                 if fits_any(figure, [*shares, *gaps]):
                     return True
             elif figure.unit == unit or not (figure.unit and unit):
                 gaps = [a - b for a, b in permutations(own, 2) if a > b]
-                if fits_any(figure, [total, total / len(numbers), *gaps]) and figure.digits > 1:
+                if fits_any(figure, [total, *means, *left, *gaps]) and figure.digits > 1:
+                    return True
+                if is_index and not figure.unit and fits_any(figure, (100 * a / b for a, b in product(own, own) if b)):
                     return True
         return False
 
     def may_be_count(self, figure: Quantity, clause: Clause) -> bool:
         """Whether it may count rows: all, all others, or those on one side of the mean."""
         value, text = figure.meanings[0].value, clause.masked
-        is_cell = text.lstrip().startswith("|") or bool(noun_columns(figure, clause, self.ground.heads))
-        if figure.unit or is_cell or value != int(value):
-            return False
         sizes = {len(rows) for rows in self.ground.tables.values()}
-        if value in sizes:
+        if figure.unit or value != int(value):
+            return False
+        near = text[max(0, figure.start - 25) : figure.end + 25]
+        if value < max(sizes, default=0) and OF_THE_REST.search(near):
             return True
-        if re.search(r"\b(?:of|among|all)(?: the)?\s*$", text[: figure.start], re.I):
+        if text.lstrip().startswith("|") or noun_columns(figure, clause, self.ground.heads):
+            return False
+        of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(\d+)", text[figure.end :])
+        if value in sizes or (of_size and value < int(of_size[1]) and int(of_size[1]) in sizes):
+            return True
+        if re.search(r"\b(?:of|among)(?: the)?\s*$", text[: figure.start], re.I):
             return False
         by_mean = (
             self.counts_by_mean if re.search(r"\b(?:above|below|over|under|exceed|mean|average)", text, re.I) else set()
         )
         return value in {one - 1 for one in sizes} | by_mean
+
+    def is_loose(self, figure: Quantity, clause: Clause) -> bool:
+        """Whether it is one end of a range, or said to be no more than about right."""
+        before, after = clause.masked[: figure.start], clause.masked[figure.end :]
+        is_end = re.search(r"\b(?:between|from)\b[^.;]{0,30}\b(?:and|to)\s*$|\d\s*[–-]\s*$", before, re.I)
+        return bool(RANGE.search(before) or is_end or LOOSE.match(after))
 
     def is_beside_name(self, figure: Quantity, clause: Clause) -> bool:
         """Whether the figure follows a name at once, and is not one of two that are set against each other."""
