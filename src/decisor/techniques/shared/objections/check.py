@@ -260,9 +260,9 @@ class Check(FigureCheck):
     def of_places(self, clause: Clause) -> Iterator[Objection]:
         """Places that are said as such, of the names that they are given to."""
         for match in PLACE.finditer(clause.masked):
-            given = re.match(r"\s*(?::|is|to|goes to|went to|-|–)\s*[*]*(?=X)", clause.masked[match.end() :])
-            after = [one for one in clause.names if given and one.start == match.end() + given.end()]
-            before = [one for one in clause.names if 0 <= match.start() - one.end <= 25 and not given][-1:]
+            joint = re.match(r"\s*(?::|is|to|goes to|went to|-|–)\s*[*]*(?=X)", clause.masked[match.end() :])
+            after = [one for one in clause.names if joint and one.start == match.end() + joint.end()]
+            before = [one for one in clause.names if 0 <= match.start() - one.end <= 25 and not joint][-1:]
             row = self.ranked_row([*after, *before])
             ranks = self.ranks(row[1], self.deciding) if row and self.deciding else None
             if (
