@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from types import FrameType
 
 IMPORTING = "<frozen importlib._bootstrap>"
-PACKAGE = __file__.removesuffix("forks.py")
 WAIT_SECONDS = 60.0
 STEP_SECONDS = 0.001
 
 
 def register_wait() -> None:
-    """See to it that a fork begins while no other thread imports for us. A fork out of an import does not wait, and
-    none waits for the imports of others."""
+    """See to it that a fork begins while no other thread imports. A fork out of an import does not wait."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=wait_for_imports)
 
@@ -33,19 +31,16 @@ def wait_for_imports() -> None:
     while time.monotonic() < ends:
         frames = sys._current_frames()
         is_ours = is_importing(frames.pop(get_ident(), None))
-        if is_ours or not any(is_importing(frame, PACKAGE) for frame in frames.values()):
+        if is_ours or not any(map(is_importing, frames.values())):
             return
         del frames  # they hold on to what the threads work on
         time.sleep(STEP_SECONDS)
 
 
-def is_importing(frame: FrameType | None, package: str = "") -> bool:
-    """Whether a thread that has come to this frame is within an import that code of a folder began, or any code."""
-    is_import = False
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether a thread that has come to this frame is within an import."""
     while frame is not None:
-        file = frame.f_code.co_filename
-        is_import = is_import or file == IMPORTING
-        if is_import and file.startswith(package):
+        if frame.f_code.co_filename == IMPORTING:
             return True
         frame = frame.f_back
     return False

@@ -42,25 +42,3 @@ def test_a_fork_while_the_first_question_is_asked_hangs_no_child(tmp_path: Path)
         db.execute("CREATE TABLE t (x)")
     done = subprocess.run([sys.executable, "-c", FORKS], cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.stdout.strip() == str([0] * 5), done.stdout + done.stderr
-
-
-OTHERS = """
-import os, sys, threading, time
-import decisor
-
-threading.Thread(target=lambda: __import__("slow"), daemon=True).start()
-while "slow" not in sys.modules:
-    time.sleep(0.01)
-if not (child := os.fork()):
-    os._exit(0)
-print("imported" if hasattr(sys.modules["slow"], "done") else "under way", os.waitpid(child, 0)[1])
-os._exit(0)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_a_fork_waits_for_no_import_of_others(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text("import time\ntime.sleep(20)\ndone = True\n")
-    done = subprocess.run([sys.executable, "-c", OTHERS], cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert done.stdout.split() == ["under", "way", "0"], done.stdout + done.stderr
