@@ -4,7 +4,14 @@ import random
 import re
 
 from decisor.techniques.shared.decision import Trajectory, parse_final
-from planted import answer_texts, answer_texts_fresh, answer_texts_kept, answer_texts_last, answer_texts_second
+from planted import (
+    answer_texts,
+    answer_texts_fresh,
+    answer_texts_kept,
+    answer_texts_last,
+    answer_texts_second,
+    answer_texts_third,
+)
 from planted.answer_slots import KINDS, fits, spell, tell_lies, write, wrong_number
 from planted.answer_worlds import Case, numbered, own
 
@@ -15,6 +22,7 @@ PHRASINGS = (
     *answer_texts_last.TEXTS,
     *answer_texts_fresh.TEXTS,
     *answer_texts_second.TEXTS,
+    *answer_texts_third.TEXTS,
 )
 
 
