@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 IMPORTING = "<frozen importlib._bootstrap>"
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 5.0
 STEP_SECONDS = 0.001
 
 

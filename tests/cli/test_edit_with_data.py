@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +118,10 @@ def test_ones_own_tools_and_a_decision_model_are_named_again(
     options = [*data["sql"], *data[tool]]
     read = PLAN + RENTS.removeprefix("Re-plan: N\n")
     record([read, reply, "Re-plan: N\nFinal answer: oak\nBecause: [o1.r2]"], *options)
-    moves = iter([reply, "Re-plan: N\nFinal answer: elm\nBecause: [o2.r1]"])
+    moves = chain([reply], repeat("Re-plan: N\nFinal answer: elm\nBecause: [o2.r1]"))
     again = ["--edit", "1", "--action", "select name, rent from site where name <> 'oak'"]
     told, sent, code = edit(*again, *options, says=lambda prompt: next(moves), capsys=capsys)
-    assert code == 0 and len(sent) == 2
+    assert code == 0 and len(sent) == {"freight": 2, "whatif": 3}[tool], "a row of oak does not speak for elm"
     assert {"freight": "[o2.r1] | Ghent | 140", "whatif": "[o2.r1] | oak"}[tool] in sent[1]["messages"][-1]["content"]
     told, _, code = edit(*again, *data["sql"], says=lambda prompt: reply, capsys=capsys)
     assert code == 2

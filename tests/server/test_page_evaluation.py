@@ -10,7 +10,7 @@ from decisor.evaluation.store.protocol import Store
 from decisor.outcome import Outcome, State
 from decisor.server.serving import Serving
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, Plan, Trace
-from decisor.types import Decision, Evidence, Figure, Message, Observation, Record, Usage
+from decisor.types import Decision, Evidence, Message, Objection, Observation, Record, Usage
 from report.browser import FOUND
 from server.axe import missing
 from server.page import Page, window
@@ -40,7 +40,13 @@ def entries() -> list[Entry]:
     action = trace.add(ActionStart("sql", "SELECT name, price FROM site ORDER BY price"))
     trace.add(ActionResult(action, Observation((Record("o1.r1", {"name": "Lyon", "price": 1.5}),)), 912.3))
     trace.add(
-        Conclusion(Decision("Lyon", Evidence(("o1.r1",), (Figure("99", ""),)), reasons=("It costs 1.5, not 99.",)))
+        Conclusion(
+            Decision(
+                "Lyon",
+                Evidence(("o1.r1",), objections=(Objection("figure", "You wrote 99."),)),
+                reasons=("It costs 1.5, not 99.",),
+            )
+        )
     )
     return trace.entries
 
@@ -66,7 +72,7 @@ def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path
         page.until("document.querySelectorAll('.cases > li').length === 1")
         page.run("document.querySelector('.cases details').open = true")
         page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")
-        words = ("prices come first", "1 record", "15 min 12 s", "It costs 1.5, not 99.", "No record supports: 99")
+        words = ("prices come first", "1 record", "15 min 12 s", "It costs 1.5, not 99.", "You wrote 99.")
         for text in (*words, "Evidence: o1.r1"):
             page.see(text, ".cases .steps")
         page.picture("evaluation-case")

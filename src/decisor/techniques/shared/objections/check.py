@@ -120,7 +120,9 @@ class Check(FigureCheck):
                 continue
             before = clause.cited[at - 1][1] if at else 0
             after = clause.cited[at + 1][0] if at + 1 < len(clause.cited) else len(clause.text)
-            near = [one for one in clause.names if before <= one.start < after]
+            start = clause.cited[at][0]
+            is_ahead = not clause.masked[before:start].strip(" ,;([")  # "[o1.r1] shows Rock at 770"
+            near = [one for one in clause.names if before <= one.start < (after if is_ahead else start)]
             rivals = [one for one in near if any(table_of(other) == table_of(id) for other in one.ids)]
             if not rivals or any(id in one.ids for one in near) or any(id in one.ids for one in clause.names):
                 continue

@@ -400,6 +400,8 @@ class FigureCheck:
         sizes = {len(rows) for rows in self.ground.tables.values()}
         if figure.unit or value != int(value):
             return False
+        if value == len(clause.names) > 1:  # "the three genres are A, B and C"
+            return True
         near = text[max(0, figure.start - 25) : figure.end + 25]
         if value < max(sizes, default=0) and OF_THE_REST.search(near):
             return True
