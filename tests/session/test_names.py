@@ -30,12 +30,9 @@ def test_every_option_of_ask_is_told_in_its_docstring() -> None:
     assert not [name for name in get_type_hints(Options) if name not in text]
 
 
-def test_importing_the_package_imports_nothing_else_of_it_but_what_a_fork_waits_for() -> None:
+def test_importing_the_package_imports_nothing_else_of_it() -> None:
     code = "import sys, decisor; print([name for name in sys.modules if name.startswith('decisor.')])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "['decisor.forks']\n"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_type_checkers_see_what_is_lazy() -> None:
