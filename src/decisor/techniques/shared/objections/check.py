@@ -99,10 +99,10 @@ class Check(FigureCheck):
         words = re.findall(r"[^\W\d_]{3,}", answer)
         if not words or len(words) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
             return
-        rank_text = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
+        shown = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
         if any(name.lower() in answer.lower() for name in self.options):
             return
-        if not any(word.lower() in rank_text for word in words) and not NOT_A_NAME.fullmatch(answer):
+        if not any(word.lower() in shown for word in words) and not NOT_A_NAME.fullmatch(answer):
             yield Objection("candidate", f"{answer} stands in no row that you were shown.")
 
     # Rows that are cited.
@@ -150,7 +150,7 @@ class Check(FigureCheck):
         if not places:
             wording = [
                 (table, column)
-                for table, column, _ in self.columns
+                for table, column in ((one.table, one.name) for one in self.columns)
                 if self.is_asked(column) and self.is_ranked(table, column)
             ]
             return wording[0] if len(wording) == 1 else None
@@ -237,7 +237,7 @@ class Check(FigureCheck):
             if re.search(r"\b(?:its|their|his|her)\s+$", text[: match.start()], re.I):
                 continue
             place = self.place_of(hits[1], own)
-            if place is None or not self.speaks_of(place, text[match.start() : match.end() + 40], own):
+            if place is None or not self.speaks_of(place, text[match.start() : match.end() + 40]):
                 continue
             ranks = self.ranks(hits[1], place)
             rank = ranks and ranks[0 if match["max"] else 1]
@@ -253,11 +253,17 @@ class Check(FigureCheck):
             hits = self.ranked_row([*order, *(reversed(memory) if not clause.names else ())])
             if not hits or LIMITED.search(text[max(0, match.start() - 25) : match.end() + 25]):
                 continue
-            ranks = self.ranks(hits[1], self.deciding)
-            allowed = ranks and ({*ranks[0 if self.goal == "max" else 1]} if self.goal else {*ranks[0], *ranks[1]})
-            if allowed and number not in allowed:
-                yield Objection("rank", f"You wrote {rank_text} of {hits[0]}; by {self.deciding[1]} it is number "
-                                f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
+            yield from self.of_place(rank_text, number, hits)
+
+    def of_place(self, wording: str, number: int, row: tuple[str, str]) -> Iterator[Objection]:
+        """A place in the order of the deciding column that the answer gives to a name with its row; 0 is none."""
+        ranks = self.ranks(row[1], self.deciding) if self.deciding else None
+        if ranks is None or self.deciding is None:
+            return
+        allowed = {*ranks[0 if self.goal == "max" else 1]} if self.goal else {*ranks[0], *ranks[1]}
+        if number and number not in allowed:
+            yield Objection("rank", f"You wrote {wording} of {row[0]}; by {self.deciding[1]} it is number "
+                            f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
 
     def of_places(self, clause: Clause) -> Iterator[Objection]:
         """Places that are said as such, of the names that they are given to."""
@@ -266,20 +272,11 @@ class Check(FigureCheck):
             after = [one for one in clause.names if joint and one.start == match.end() + joint.end()]
             before = [one for one in clause.names if 0 <= match.start() - one.end <= 25 and not joint][-1:]
             row = self.ranked_row([*after, *before])
-            ranks = self.ranks(row[1], self.deciding) if row and self.deciding else None
-            if (
-                not row
-                or not ranks
-                or not self.deciding
-                or LIMITED.search(clause.masked[max(0, match.start() - 25) : match.end() + 25])
-            ):
+            if not row or LIMITED.search(clause.masked[max(0, match.start() - 25) : match.end() + 25]):
                 continue
             text = (match["after"] or match["before"]).lower()
             number = ORDINALS.get(text) or int(re.sub(r"\D", "", text) or 0)
-            allowed = {*ranks[0 if self.goal == "max" else 1]} if self.goal else {*ranks[0], *ranks[1]}
-            if number and number not in allowed:
-                yield Objection("rank", f"You wrote {match.group()} of {row[0]}; by {self.deciding[1]} it is number "
-                                f"{min(allowed)} of the rows of {self.deciding[0]}.")  # fmt: skip
+            yield from self.of_place(match.group(), number, row)
 
     def is_said_of(
         self, match: re.Match[str], before: Sequence[Mention], after: Sequence[Mention], clause: Clause
@@ -294,7 +291,7 @@ class Check(FigureCheck):
         near = any(abs(one.start - match.start()) < 40 for one in clause.periods)
         return not near and not re.search(r"\b(?:former|latter|this|that|it|ones?|two|both|which|so)\b", between, re.I)
 
-    def speaks_of(self, place: tuple[str, str], text: str, figures: Sequence[Quantity]) -> bool:
+    def speaks_of(self, place: tuple[str, str], text: str) -> bool:
         """Whether the words after a superlative are those of the column, or no other column's."""
         words = {stem(word) for word in re.findall(r"[a-z]+", text.lower())}
         rows = self.ground.tables[place[0]]
@@ -330,7 +327,7 @@ class Check(FigureCheck):
             if not own:  # "23 % more than Oslo": who is more stands elsewhere
                 continue
             place = self.place_of(own[1], clause.figures) or self.deciding
-            if not self.speaks_of(place, text[match.end() : match.end() + 15], ()):
+            if not self.speaks_of(place, text[match.end() : match.end() + 15]):
                 continue
             numbers = self.ground.column(*place)
             tail = text[match.end() :]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from decisor.replies.quantities import ORDINALS, Period, Quantity, unit_of_column, words_of_name
+from decisor.replies.written_calculations import Calculation, written_calculations
 from decisor.techniques.shared.objections.ground import Mention, is_key
 from decisor.types import Record
 
@@ -94,6 +96,11 @@ class Clause:
     @property
     def cited_ids(self) -> frozenset[str]:
         return frozenset(id for _, _, ids in self.cited for id in ids)
+
+    @cached_property
+    def calculations(self) -> list[Calculation]:
+        """Calculations that it writes out, such as 66 + 56 = 122."""
+        return list(written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", self.text)))
 
     @property
     def name_ids(self) -> frozenset[str]:
@@ -206,23 +213,9 @@ def content_words(text: str, start: int, end: int) -> set[str]:
     return {stem(word.lower()) for word in around} - SMALL_WORDS
 
 
-SMALL_WORDS = {
-    "the",
-    "and",
-    "with",
-    "has",
-    "have",
-    "for",
-    "are",
-    "was",
-    "which",
-    "that",
-    "than",
-    "from",
-    "all",
-    "most",
-    "least",
-}
+SMALL_WORDS = frozenset(
+    ["the", "and", "with", "has", "have", "for", "are", "was", "which", "that", "than", "from", "all", "most", "least"]
+)
 
 
 def stem(word: str) -> str:

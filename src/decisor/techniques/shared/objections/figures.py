@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
 from decisor.replies.figures import CITATION, citations, numbers_of_fields
 from decisor.replies.quantities import Quantity, periods, quantities, unit_of_column
-from decisor.replies.written_calculations import written_calculations
 from decisor.techniques.shared.objections.claims import (
     ABOUT,
     BOUND,
@@ -43,6 +42,23 @@ from decisor.techniques.shared.objections.claims import (
 )
 from decisor.techniques.shared.objections.ground import Cell, Ground, Mention, is_key, table_of
 from decisor.types import Objection, ObjectionKind, Observation, Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """The numbers of one column, no key, with what is worked out from all of them."""
+
+    table: str
+    name: str
+    unit: str
+    by_id: Mapping[str, float]
+    numbers: tuple[float, ...]
+    total: float
+    largest: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return self.total / len(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -292,9 +308,9 @@ class FigureCheck:
     @cached_property
     def counts_by_mean(self) -> set[int]:
         counts = set()
-        for _, _, numbers in self.columns:
-            mean = math.fsum(numbers) / len(numbers)
-            counts |= {sum(one > mean for one in numbers), sum(one < mean for one in numbers)}
+        for column in self.columns:
+            above = sum(one > column.mean for one in column.numbers)
+            counts |= {above, sum(one < column.mean for one in column.numbers)}
         return counts
 
     @cached_property
@@ -309,21 +325,21 @@ class FigureCheck:
         }
 
     @cached_property
-    def columns(self) -> list[tuple[str, str, list[float]]]:
+    def columns(self) -> list[NumberColumn]:
         hits = []
         for table, rows in self.ground.tables.items():
-            for column in rows[0].fields:
-                if not is_key(column) and (numbers := list(self.ground.column(table, column).values())):
-                    hits.append((table, column, numbers))
+            for name in rows[0].fields:
+                by_id = {} if is_key(name) else self.ground.column(table, name)
+                if numbers := tuple(by_id.values()):
+                    largest = tuple(sorted(numbers, reverse=True)[:5])
+                    unit = unit_of_column(name)
+                    hits.append(NumberColumn(table, name, unit, by_id, numbers, math.fsum(numbers), largest))
         return hits
 
     def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
         """Whether a calculation in the text gives it, or starts from it where a cited row holds it."""
         row_sets = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
-        for one in written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", clause.text)):
-            if fits(figure, one.value) or (row_sets and figure.text in one.operands):
-                return True
-        return False
+        return any(fits(figure, one.value) or (row_sets and figure.text in one.operands) for one in clause.calculations)
 
     def is_computed(self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]) -> bool:
         """Whether a whole column, one column of two named candidates, or two figures of one row give it."""
@@ -335,23 +351,21 @@ class FigureCheck:
         words = Words(
             bool(GAP.search(text)), bool(RATIO.search(text)), bool(TOTAL.search(text)), bool(MEAN.search(text))
         )
-        for table, column, numbers in self.columns:
-            if wanted and column not in wanted:
+        for column in self.columns:
+            if wanted and column.name not in wanted:
                 continue
-            unit, by_id = unit_of_column(column), ground.column(table, column)
+            unit, by_id, total, mean, best = column.unit, column.by_id, column.total, column.mean, column.largest
             is_amount = figure.unit == unit or not (figure.unit and unit)
             own = [by_id[id] for id in sorted(ids) if id in by_id][:12]
-            total, mean = math.fsum(numbers), math.fsum(numbers) / len(numbers)
-            best = sorted(numbers, reverse=True)[:5]
             sums = [total, *(math.fsum(some[:n]) for some in (own, best) for n in range(2, len(some) + 1))]
-            if is_amount and len(numbers) > 1:
+            if is_amount and len(column.numbers) > 1:
                 means = [mean, *([math.fsum(own) / len(own)] if own else [])]
                 if fits_any(figure, [*(sums if words.total else []), *(means if words.mean else [])]):
                     return True
             is_part = figure.unit == "%" and total and unit != "%"
             if is_part and fits_any(figure, (100 * one / total for one in [*own, *sums])):
                 return True
-            extra = [best[0], min(numbers), mean] if OTHERS.search(text) or words.mean else []
+            extra = [best[0], min(column.numbers), mean] if OTHERS.search(text) or words.mean else []
             if any(is_result(figure, a, b, words, is_amount) for a in own for b in [*own, *extra]):
                 return True
         return not wanted and any(self.from_one_row(figure, id, words) for id in ids if id in ground.records)
@@ -359,8 +373,6 @@ class FigureCheck:
     def may_be_right(self, figure: Quantity, clause: Clause, memory: Sequence[Mention]) -> bool:
         """Whether any row that the answer names, or a plain calculation from them, gives the figure, whatever words
         stand around it: then it is not sure of whom or what it speaks."""
-        ids = {id for one in (*clause.names, *memory) for id in one.ids} | set(self.claims.cited)
-        ids |= {id for other in self.reasons for id in other.name_ids}
         if self.may_be_count(figure, clause) or self.is_loose(figure, clause):
             return True
         cited, is_beside = cited_for(figure, clause), self.is_beside_name(figure, clause)
@@ -370,17 +382,18 @@ class FigureCheck:
         is_open = len(clause.names) > 1 and "respectively" not in clause.masked and not is_beside
         if is_open and any(one.id in clause.name_ids and self.ground.fits_unit(figure, one) for one in cells):
             return True
+        ids = {id for one in (*clause.names, *memory) for id in one.ids} | set(self.claims.cited)
+        ids |= {id for other in self.reasons for id in other.name_ids}
         is_index = bool(re.search(r"\bind(?:ex|ic)|=\s*100\b", self.claims.because, re.I))
-        states_percent = any(unit_of_column(column) == "%" for _, column, _ in self.columns)
-        for table, column, numbers in self.columns:
-            unit, by_id = unit_of_column(column), self.ground.column(table, column)
+        states_percent = any(column.unit == "%" for column in self.columns)
+        for column in self.columns:
+            unit, by_id, total, count = column.unit, column.by_id, column.total, len(column.numbers)
             own = [by_id[id] for id in sorted(ids) if id in by_id][:8]
-            total, count = math.fsum(numbers), len(numbers)
             others = own if count > 3 and OF_THE_REST.search(self.claims.because) else []
             left = [total - math.fsum(others[:size]) for size in range(1, len(others) + 1)] + [
                 total - one for one in others
             ]
-            means = [total / count, *((total - one) / (count - 1) for one in others)]
+            means = [column.mean, *((total - one) / (count - 1) for one in others)]
             if figure.unit == "%" and unit != "%" and not (states_percent and len(clause.names) < 2):
                 shares = [100 * one / total for one in [*own, *left]] if total else []
                 gaps = [100 * (a / b - 1) for a, b in [*permutations(own, 2), *product(own, means)] if b]

@@ -16,20 +16,9 @@ from decisor.types import Record, Value
 IDS = {"id", "ids", "key", "code", "uuid", "guid", "phone", "fax", "zip", "postal"}
 """A column whose name ends so holds keys: never quoted as an amount, never calculated with."""
 PARTS = {"share", "ratio", "fraction", "proportion", "probability", "quotient", "index", "factor"}
-AMOUNTS = {
-    "price",
-    "cost",
-    "costs",
-    "revenue",
-    "sales",
-    "turnover",
-    "profit",
-    "rent",
-    "salary",
-    "wage",
-    "fee",
-    "budget",
-}
+AMOUNTS = frozenset(
+    ["price", "cost", "costs", "revenue", "sales", "turnover", "profit", "rent", "salary", "wage", "fee", "budget"]
+)
 COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
 MOST_LETTERS = 60
 DIGIT = re.compile(r"\d")
