@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import ipaddress
 import os
 import shutil
 import sys
 import tempfile
+from asyncio.selector_events import BaseSelectorEventLoop
 from pathlib import Path
 
 import pytest
@@ -34,8 +36,27 @@ def pytest_configure() -> None:
     os.environ.setdefault(PERSON, str(Path.home()))
     os.environ.update({name: f"{own}/{name.split('_')[1].lower()}" for name in FOLDERS}, HOME=own)
     sys.addaudithook(stay_here)
+    BaseSelectorEventLoop.close = close_accepted  # type: ignore[assignment, method-assign]
     settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any_speed")
+
+
+CLOSE = BaseSelectorEventLoop.close
+
+
+def close_accepted(loop: BaseSelectorEventLoop) -> None:
+    """Abort the connections that servers of a test accepted and still hold, then close the loop.
+
+    A server cannot know when its peer is gone: a reply that nobody reads keeps its socket open. Left to the garbage
+    collector, that socket is a ResourceWarning, and the failure of whatever test happens to run by then.
+    """
+    transports = getattr(loop, "_transports", {})
+    accepted = [transport for transport in transports.values() if getattr(transport, "_server", None)]
+    if accepted and not loop.is_closed():
+        for transport in accepted:
+            transport.abort()
+        loop.run_until_complete(asyncio.sleep(0))
+    CLOSE(loop)
 
 
 def stay_here(event: str, arguments: tuple[object, ...]) -> None:
