@@ -99,10 +99,10 @@ class Check(FigureCheck):
         words = re.findall(r"[^\W\d_]{3,}", answer)
         if not words or len(words) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
             return
-        shown = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
+        shown_text = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
         if any(name.lower() in answer.lower() for name in self.options):
             return
-        if not any(word.lower() in shown for word in words) and not NOT_A_NAME.fullmatch(answer):
+        if not any(word.lower() in shown_text for word in words) and not NOT_A_NAME.fullmatch(answer):
             yield Objection("candidate", f"{answer} stands in no row that you were shown.")
 
     # Rows that are cited.
