@@ -122,11 +122,11 @@ def test_processes_on_one_store_in_postgresql_finish_each_case_once_though_two_a
 def test_on_a_full_disk_a_run_stops_with_what_to_do_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     whole = Counting()
     with serve_threaded(whole) as url:
-        table = run_here(url, tmp_path / "whole.db", many=8)
+        table = run_here(url, tmp_path / "whole.db", many=24)
         path, calls = tmp_path / "run.db", whole.calls
-        assert ended(child(url, path, largest=110_000, more={"many": 8})) == 7
+        assert ended(child(url, path, largest=110_000, more={"many": 24})) == 7
         assert "is the disk full? Make room and run the same command again" in path.with_suffix(".error").read_text()
-        assert run_here(url, path, many=8) == table
+        assert run_here(url, path, many=24) == table
         assert booked(path) == calls and whole.calls <= 2 * calls + 2
 
 
