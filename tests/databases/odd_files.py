@@ -99,6 +99,13 @@ NUMBERS = [
     numbers("apostrophe_groups", ["1'234", "950"], [1234, 950], "its apostrophes part thousands"),
     numbers("curly_apostrophe_groups", ["1’234.50", "950.00"], [1234.5, 950]),
     numbers("spaces_around", [" 12", "7 "], [12, 7]),
+    numbers("phones", ["+49301234567", "+4940123456"], ["+49301234567", "+4940123456"], "telephone number", "a key"),
+    numbers(
+        "phones_late", [*(["5"] * 3000), "+49301234567"], [*(["5"] * 3000), "+49301234567"], "telephone number", "a key"
+    ),
+    numbers("phones_spaced", ["+49 30 1234567", "+44 123 456"], ["+49 30 1234567", "+44 123 456"]),
+    numbers("phones_grouped", ["+49 123 456", "+44 123 456"], ["+49 123 456", "+44 123 456"], "telephone number"),
+    numbers("large_changes", ["+1500000", "-2500000"], [1500000, -2500000]),
     numbers("codes", ["007", "012"], ["007", "012"]),
     numbers("codes_late", ["123", "007"], ["123", "007"]),
     numbers("zip_codes", ["01234", "99999"], ["01234", "99999"]),
@@ -267,6 +274,12 @@ SHAPES = [
     OddFile("trailing_spaces", "name,v\na ,1 \nb, 2\n", {"name": ["a ", "b"], "v": [1, 2]}),
     OddFile("empty_column", "name,v,w\na,,1\nb,,2\n", {"name": ["a", "b"], "v": [None, None], "w": [1, 2]}),
 ]  # fmt: skip
+PHONES = [
+    OddFile("phones_by_name", "name,Tel.\na,30 123 456\nb,40 987 654\n",
+            {"name": ["a", "b"], "Tel.": ["30 123 456", "40 987 654"]}, "by its name it holds telephone numbers"),
+    OddFile("hotels_spaced", "name,Hotel\na,30 123 456\nb,40 987 654\n",
+            {"name": ["a", "b"], "Hotel": [30123456, 40987654]}, "its spaces part thousands"),
+]  # fmt: skip
 ONE_COLUMN = [
     OddFile("one_column_decimals", "v\n9,54\nn/a\n1,76\n", {"v": [9.54, None, 1.76]}, "decimal comma", "one column"),
     OddFile("one_column_thousands", "v\n1,234\n-950\n", {"v": [1234, -950]}, "comma parts thousands", "one column"),
@@ -319,4 +332,4 @@ JSON_FILES = [
     OddFile("json_late_text", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": "x"}\n',
             {"v": [*map(str, range(25_000)), "x"]}, "'x' is no number", ending="jsonl"),
 ]  # fmt: skip
-ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *ONE_COLUMN, *TOTALS, *LONG_NUMBERS, *JSON_FILES)
+ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *PHONES, *ONE_COLUMN, *TOTALS, *LONG_NUMBERS, *JSON_FILES)

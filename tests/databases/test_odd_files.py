@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 import sqlite3
@@ -64,6 +65,57 @@ def test_texts_of_a_sheet_are_read_as_those_of_a_csv_file(odd: OddFile, tmp_path
     book.save(tmp_path / "t.xlsx")
     columns, notes = columns_of(f"{tmp_path / 't.xlsx'}{odd.habits}", tmp_path)
     assert columns == odd.columns, notes
+
+
+FORMATTED: list[tuple[str, list[float | str], str, list[object], str]] = [
+    ("0.0%", [0.125, 0.07, 0.29], '12.5%,7.0%,29.0%', [12.5, 7, 29], "in %"),
+    ("[$€-407] #,##0.00", [1250, 2.5], '"€ 1,250.00",€ 2.50', [1250, 2.5], "in €"),
+    ('_-* #,##0.00\\ "€"_-;-* #,##0.00\\ "€"_-', [-1250, 2.5], '"-1,250.00 €",2.50 €', [-1250, 2.5], "in €"),
+    ("[$CHF] #,##0", [1250, 2], '"CHF 1,250",CHF 2', [1250, 2], "in CHF"),
+    ("#,##0.00;(#,##0.00)", [-450, 2.5], "(450.00),2.50", [-450, 2.5], ""),
+    ("00000", [1067, 10115], "01067,10115", ["01067", "10115"], ""),
+    ('0 "kg"', [12, 3], "", [12, 3], ""),
+    ("0%", [0.5, "n/a"], "50%,n/a", [50, None], "in %; 'n/a' is no value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "cells", "shown", "right", "note"), FORMATTED, ids=[row[0] for row in FORMATTED])
+def test_a_cell_is_read_as_its_format_shows_it(
+    code: str, cells: list[float | str], shown: str, right: list[object], note: str, tmp_path: Path
+) -> None:
+    """And as the text that a spreadsheet writes of it into a CSV file."""
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in ([], ["x", "name", "v"], *(["x", f"r{at}", cell] for at, cell in enumerate(cells))):
+        book.active.append(row)
+    for at in range(len(cells)):
+        book.active.cell(at + 3, 3).number_format = code
+    book.save(tmp_path / "t.xlsx")
+    columns, notes = columns_of(str(tmp_path / "t.xlsx"), tmp_path)
+    assert columns["v"] == right and note in " ".join(notes), notes
+    if shown:
+        texts = next(csv.reader([shown]))
+        lines = "".join(f'r{at},"{text}"\n' for at, text in enumerate(texts))
+        (tmp_path / "csv").mkdir()
+        (tmp_path / "csv" / "t.csv").write_text(f"name,v\n{lines}")
+        (tmp_path / "store.duckdb").unlink()
+        assert columns_of(str(tmp_path / "csv" / "t.csv"), tmp_path)[0]["v"] == right
+
+
+@pytest.mark.parametrize(("codes", "right", "note"), [
+    (["0%", "General"], ["50%", "3"], "1 value of 2 are in %"),
+    (["[$$-409]#,##0", "[$€-407]#,##0"], ["0.5$", "3€"], "its amounts are in $ and €"),
+])  # fmt: skip
+def test_cells_of_two_units_stay_text(codes: list[str], right: list[str], note: str, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in (["name", "v"], ["a", 0.5], ["b", 3]):
+        book.active.append(row)
+    for at, code in enumerate(codes):
+        book.active.cell(at + 2, 2).number_format = code
+    book.save(tmp_path / "t.xlsx")
+    columns, notes = columns_of(str(tmp_path / "t.xlsx"), tmp_path)
+    assert columns["v"] == right and note in " ".join(notes)
 
 
 def test_formulas_that_no_spreadsheet_has_computed_are_told(tmp_path: Path) -> None:

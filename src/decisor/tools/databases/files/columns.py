@@ -315,8 +315,8 @@ class TextColumns:
         """Say which errors of a spreadsheet stand among texts."""
         errors = ", ".join(map(sql_text, (*ERRORS, "#n/a")))
         rows = self.db.execute(
-            f"SELECT {quoted(column)}, count(*) FROM {quoted(self.table)} WHERE {quoted(column)}[1] = '#' AND "
-            f"lower({quoted(column)}) IN ({errors}) "
+            f"SELECT {quoted(column)}, count(*) FROM {quoted(self.table)} WHERE {quoted(column)} BETWEEN '#' AND '$' "
+            f"AND lower({quoted(column)}) IN ({errors}) "  # the range is held against the least and greatest alone
             "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 4"
         ).fetchall()
         for word, count in rows:

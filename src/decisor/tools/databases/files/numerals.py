@@ -104,7 +104,7 @@ def sql_value(tidy: str, decimal: str) -> str:
     amount = f"TRY_CAST(replace({digits}, ',', '.') AS DOUBLE)"
     spelled = f"CASE WHEN regexp_matches({bare}, '^[(-]|-$') THEN -{amount} ELSE {amount} END"
     exact = f"WHEN regexp_full_match({bare}, {sql_text(PLAIN)}) THEN TRY_CAST({bare} AS DOUBLE) " * (decimal == ".")
-    return f"CASE WHEN {tidy}[1] = {sql_text(CELL)} THEN TRY_CAST({tidy}[2:] AS DOUBLE) {exact}ELSE {spelled} END"
+    return f"CASE WHEN {tidy}[1] = {sql_text(CELL)} THEN TRY_CAST({bare}[2:] AS DOUBLE) {exact}ELSE {spelled} END"
 
 
 @dataclass(frozen=True, slots=True)
