@@ -148,7 +148,9 @@ class TextColumns:
             texts = self.sample(column)
             if not texts:
                 continue
-            kind = None if self.habits.has_types else plain_type(texts)
+            kind = plain_type(texts)
+            if self.habits.has_types and kind is not None and kind.type not in ("DATE", "TIMESTAMP", "TIME"):
+                kind = None
             if kind is not None and (note := self.as_plain(column, kind, column in why)) is not None:
                 yield from note
             elif 2 * sum(map(reads_as_number, texts)) >= len(texts):
