@@ -125,7 +125,7 @@ NUMBERS = [
         "hashes",
         ["4E801", "12"],
         ["4E801", "12"],
-        "beyond what a computer's numbers hold",
+        "'4E801' is no number",
         "a hash is no infinite number",
     ),
     numbers("one_word", ["1", "2", "about twelve"], ["1", "2", "about twelve"], "'about twelve' is no number"),

@@ -274,7 +274,7 @@ class TextColumns:
     def is_of_one_offset(self, column: str) -> bool:
         """Whether all are ISO times with one offset from UTC."""
         tidy = sql_tidy(quoted(column))
-        pattern = f"{DAY}[ T]{TIME_OF_DAY}{OFFSET}"
+        pattern = f"{DAY}[ T]{TIME_OF_DAY} ?{OFFSET}"
         if self.has_text(column, f"NOT regexp_full_match({tidy}, '{pattern}')"):
             return False
         query = f"SELECT count(DISTINCT regexp_extract({tidy}, '{OFFSET}$')) FROM {quoted(self.table)} " \
@@ -288,7 +288,7 @@ class TextColumns:
         )
         row = self.db.execute(query).fetchone()
         missing = self.note_missing(column)
-        self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, '{OFFSET}$', '') AS TIMESTAMP)")
+        self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, ' ?{OFFSET}$', '') AS TIMESTAMP)")
         note = f"local time, {row[0] if row else ''} from UTC"
         self.comment(column, note)
         yield f"{self.table}.{column} is a date and time: {note}{missing}."

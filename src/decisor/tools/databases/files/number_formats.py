@@ -59,8 +59,8 @@ def read_units(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 def unit_of(code: str) -> str:
     """Return the currency or percent sign of a number format, or its zeros; '' for none.
 
-    >>> [unit_of(code) for code in ("0.0%", '#,##0.00 "€"', "[$CHF-807] #,##0", '_-"$"* #,##0_-;', "00000", '0 "kg"')]
-    ['%', '€', 'CHF', '$', '00000', '']
+    >>> [unit_of(code) for code in ("0.0%", '#,##0.00 "€"', "[$CHF-807] #,##0", '_-"$"* #,##0_-;', "00000", '0"%"')]
+    ['%', '€', 'CHF', '$', '00000', ' %']
     """
     first = re.sub(r"\[\$([^\]-]*)[^\]]*\]", r'"\1"', code.partition(";")[0])
     first = re.sub(r"\[[^\]]*\]|[_*].", "", first)
@@ -68,7 +68,9 @@ def unit_of(code: str) -> str:
         return first
     words = "".join(re.findall(r'"([^"]*)"', first)) + re.sub(r'"[^"]*"|[#0?.,/\\ +()-]|[eE][+-]', "", first)
     word = words.replace("\u00a0", " ").strip()
-    return word if word == "%" or re.fullmatch(CURRENCY, word) else ""
+    if word == "%":  # in quotes or after a backslash it is a mere text, and stands beside the value itself
+        return " %" if re.search(r'"[^"]*%|\\%', first) else word
+    return word if re.fullmatch(CURRENCY, word) else ""
 
 
 def with_unit(cell: object, unit: str) -> object:

@@ -18,7 +18,7 @@ from decisor.quoting import quoted
 if TYPE_CHECKING:
     import duckdb
 
-MISSING = ("", "-", "--", "?", "n/a", "na", "#n/a", "nan", "null", "none", "nil", "k.a.", "unknown")
+MISSING = ("", "-", "--", "?", "n/a", "na", "#n/a", "nan", "null", "none", "nil", "k.a.", "unknown", "\\n")
 """What people write for no value, in lower case, beside numbers and dates."""
 ERRORS = ("#div/0!", "#ref!", "#value!", "#name?", "#num!", "#null!", "#spill!", "#calc!", "#getting_data", "#error!")
 """What a spreadsheet writes for a value that it could not compute, in lower case; #N/A is in ``MISSING``."""
@@ -27,13 +27,13 @@ CELL = "\x02"
 """Begins a number that was a number in its sheet, beside texts: it is read as Python writes it."""
 SYMBOLS = "[$€£¥₹₽₩₺₪₴₫₱฿¢]"
 CODES = (
-    "EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|AED|SAR|ILS|THB"
+    "EURO?|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|AED|SAR|ILS|THB"
     "|IDR|MYR|PHP|VND|RON|BGN|UAH|kr\\.?|zł|Kč|Ft|Rs\\.?|Fr\\."
 )
 CURRENCY = f"(?:(?:US|AU|CA|NZ|HK|R|A|C|S)?{SYMBOLS}|(?i:{CODES}))"
 WHOLE = r"(?:0|[1-9][0-9]*)"
-PLAIN = r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
-"""A number as programs write it, with a decimal point. 007 is a code."""
+PLAIN = rf"[+-]?(?:{WHOLE}(?:[eE][+-][0-9]{{1,3}})?|(?:{WHOLE}\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?)"
+"""A number as programs write it, with a decimal point. 007 and 12E4 are codes: programs write 1.2e5 or 12e+4."""
 
 
 def body_of(group: str, decimal: str) -> str:
