@@ -93,13 +93,15 @@ def test_a_cell_is_read_as_its_format_shows_it(
     """And as the text that a spreadsheet writes of it into a CSV file."""
     book = openpyxl.Workbook()
     assert book.active is not None
-    for row in ([], ["x", "name", "v"], *(["x", f"r{at}", cell] for at, cell in enumerate(cells))):
+    for row in ([], ["x", "name", "v", "w"], *(["x", f"r{at}", cell, 1.5] for at, cell in enumerate(cells))):
         book.active.append(row)
     for at in range(len(cells)):
         book.active.cell(at + 3, 3).number_format = code
+    book.active.cell(1, 3).number_format = code  # an empty cell above the table
     book.save(tmp_path / "t.xlsx")
     columns, notes = columns_of(str(tmp_path / "t.xlsx"), tmp_path)
     assert columns["v"] == right and note in " ".join(notes), notes
+    assert columns["w"] == [1.5] * len(cells)
     if shown:
         texts = next(csv.reader([shown]))
         lines = "".join(f'r{at},"{text}"\n' for at, text in enumerate(texts))

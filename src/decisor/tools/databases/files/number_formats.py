@@ -19,20 +19,12 @@ MOST_BYTES = 2**24
 """Of the parts that describe a workbook."""
 PERCENTS = {"9": "0%", "10": "0.00%"}
 """Formats that have a number and need not be written out; those of currencies depend on the country of Excel."""
-ATTRIBUTE = re.compile(r"""([\w:]+)\s*=\s*["']([^"']*)["']""")
+ATTRIBUTE = re.compile(r"""([\w:]{1,40})=["']([^"']*)["']""")
 
 
 def attributes_of(xml: str, tag: str) -> Iterator[dict[str, str]]:
-    for words in re.findall(rf"<(?:\w+:)?{tag}\s([^>]*)>", xml):
+    for words in re.findall(rf"<(?:\w{{1,40}}:)?{tag}\s([^>]{{0,4000}})>", xml):
         yield {name: html.unescape(text) for name, text in ATTRIBUTE.findall(words)}
-
-
-def sheet_parts(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Return the part of the archive that holds each sheet, by the name of the sheet."""
-    links = {link["Id"]: link["Target"] for link in attributes_of(text_of(archive, "xl/_rels/workbook.xml.rels"),
-                                                                 "Relationship")}  # fmt: skip
-    sheets = attributes_of(text_of(archive, "xl/workbook.xml"), "sheet")
-    return {sheet["name"]: f"xl/{links[sheet['r:id']]}".replace("xl//xl/", "xl/") for sheet in sheets}
 
 
 def text_of(archive: zipfile.ZipFile, part: str) -> str:
@@ -41,17 +33,20 @@ def text_of(archive: zipfile.ZipFile, part: str) -> str:
 
 
 def read_units(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the part of each sheet by its name, and the unit of each style that has one by its number."""
+    """Return the part of the archive by the name of its sheet, and the unit by the number of a style that has one."""
     if not zipfile.is_zipfile(path):
         return {}, {}
     with zipfile.ZipFile(path) as archive:
         try:
-            styles, parts = text_of(archive, "xl/styles.xml"), sheet_parts(archive)
+            links = attributes_of(text_of(archive, "xl/_rels/workbook.xml.rels"), "Relationship")
+            places = {link["Id"]: link["Target"].removeprefix("/xl/") for link in links}
+            sheets = attributes_of(text_of(archive, "xl/workbook.xml"), "sheet")
+            parts = {sheet["name"]: f"xl/{places[sheet['r:id']]}" for sheet in sheets}
+            styles = text_of(archive, "xl/styles.xml")
+            codes = PERCENTS | {code["numFmtId"]: code["formatCode"] for code in attributes_of(styles, "numFmt")}
         except KeyError:  # OpenDocument, .xlsb
             return {}, {}
-    codes = PERCENTS | {code["numFmtId"]: code["formatCode"] for code in attributes_of(styles, "numFmt")}
-    cells = re.search(r"<(?:\w+:)?cellXfs[\s>].*?</(?:\w+:)?cellXfs>", styles, re.DOTALL)
-    formats = attributes_of(cells[0] if cells else "", "xf")
+    formats = attributes_of(styles.partition("cellXfs")[2].partition("cellXfs")[0], "xf")
     units = {str(at): unit_of(codes.get(style.get("numFmtId", ""), "")) for at, style in enumerate(formats)}
     return parts, {style: unit for style, unit in units.items() if unit}
 

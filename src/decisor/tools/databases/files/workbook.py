@@ -166,7 +166,7 @@ def cells_of(sheet: CalamineSheet, units: Iterable[tuple[int, int, str]]) -> tup
     rows: list[list[object]] = [list(row) for row in sheet.to_python(skip_empty_area=True)]
     top, left = sheet.start or (0, 0)
     for row_number, column, unit in units:
-        if row_number - top < len(rows) and column - left < len(rows[0]):
+        if 0 <= row_number - top < len(rows) and 0 <= column - left < len(rows[0]):
             rows[row_number - top][column - left] = with_unit(rows[row_number - top][column - left], unit)
     merged = [((r - top, c - left), (s - top, d - left)) for (r, c), (s, d) in sheet.merged_cell_ranges or ()]
     for (first, column), (last, final) in merged:
