@@ -165,8 +165,9 @@ def keep_exact(target: Target, name: str, source: str) -> Iterator[str]:
     """Give columns of numbers beside texts, and of numbers too long for a DOUBLE, the values that the file spells."""
     db, table = target.db, quoted(name)
     types = {column: kind for column, kind in target.columns(name) if column != FILE}
-    large = {column: "JSON" for column, kind in types.items() if "DOUBLE" in kind
-             and holds(db, name, f"regexp_matches(CAST({quoted(column)} AS VARCHAR), '[0-9]{{16}}|e[+]')")}  # fmt: skip
+    is_long = "regexp_matches(CAST({} AS VARCHAR), '(^|[^.0-9])[0-9]{{16}}|e[+]')"
+    large = {column: "JSON" for column, kind in types.items()
+             if "DOUBLE" in kind and holds(db, name, is_long.format(quoted(column)))}  # fmt: skip
     if large:
         create_texts(target, name, source, {**types, **large})
     for column in texts_of(db, name, "JSON"):
