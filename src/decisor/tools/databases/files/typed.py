@@ -137,7 +137,7 @@ def texts_for(kind: str, types: str = "DATE|TIMESTAMP|TIME|UUID") -> str:
     >>> texts_for('STRUCT(DATE DATE, "a, DATE" TIME[])')
     'STRUCT(DATE VARCHAR, "a, DATE" VARCHAR[])'
     """
-    return re.sub(rf"""("(?:[^"]|"")*")|\b(?:{types})(?=[],)[]|$)""", lambda found: found[1] or "VARCHAR", kind)
+    return re.sub(rf"""("(?:[^"]|"")*")|\b(?:{types})(?=[],)[]|$)""", lambda match: match[1] or "VARCHAR", kind)
 
 
 def keep_dates(target: Target, name: str, types: Mapping[str, str]) -> None:
