@@ -99,6 +99,13 @@ NUMBERS = [
     numbers("apostrophe_groups", ["1'234", "950"], [1234, 950], "its apostrophes part thousands"),
     numbers("curly_apostrophe_groups", ["1’234.50", "950.00"], [1234.5, 950]),
     numbers("spaces_around", [" 12", "7 "], [12, 7]),
+    numbers("phones", ["+49301234567", "+4940123456"], ["+49301234567", "+4940123456"], "telephone number", "a key"),
+    numbers(
+        "phones_late", [*(["5"] * 3000), "+49301234567"], [*(["5"] * 3000), "+49301234567"], "telephone number", "a key"
+    ),
+    numbers("phones_spaced", ["+49 30 1234567", "+44 123 456"], ["+49 30 1234567", "+44 123 456"]),
+    numbers("phones_grouped", ["+49 123 456", "+44 123 456"], ["+49 123 456", "+44 123 456"], "telephone number"),
+    numbers("large_changes", ["+1500000", "-2500000"], [1500000, -2500000]),
     numbers("codes", ["007", "012"], ["007", "012"]),
     numbers("codes_late", ["123", "007"], ["123", "007"]),
     numbers("zip_codes", ["01234", "99999"], ["01234", "99999"]),
@@ -118,7 +125,7 @@ NUMBERS = [
         "hashes",
         ["4E801", "12"],
         ["4E801", "12"],
-        "beyond what a computer's numbers hold",
+        "'4E801' is no number",
         "a hash is no infinite number",
     ),
     numbers("one_word", ["1", "2", "about twelve"], ["1", "2", "about twelve"], "'about twelve' is no number"),
@@ -267,6 +274,12 @@ SHAPES = [
     OddFile("trailing_spaces", "name,v\na ,1 \nb, 2\n", {"name": ["a ", "b"], "v": [1, 2]}),
     OddFile("empty_column", "name,v,w\na,,1\nb,,2\n", {"name": ["a", "b"], "v": [None, None], "w": [1, 2]}),
 ]  # fmt: skip
+PHONES = [
+    OddFile("phones_by_name", "name,Tel.\na,30 123 456\nb,40 987 654\n",
+            {"name": ["a", "b"], "Tel.": ["30 123 456", "40 987 654"]}, "by its name it holds telephone numbers"),
+    OddFile("hotels_spaced", "name,Hotel\na,30 123 456\nb,40 987 654\n",
+            {"name": ["a", "b"], "Hotel": [30123456, 40987654]}, "its spaces part thousands"),
+]  # fmt: skip
 ONE_COLUMN = [
     OddFile("one_column_decimals", "v\n9,54\nn/a\n1,76\n", {"v": [9.54, None, 1.76]}, "decimal comma", "one column"),
     OddFile("one_column_thousands", "v\n1,234\n-950\n", {"v": [1234, -950]}, "comma parts thousands", "one column"),
@@ -305,7 +318,33 @@ LONG_NUMBERS = [
     numbers("long_round", ["9007199254740992", "5.5"], [9007199254740992, 5.5]),
     numbers("long_amounts", ["$9,007,199,254,740,993", "$5.50"], ["$9,007,199,254,740,993", "$5.50"], BEYOND),
 ]
+IDENTIFIER = "550E8400-E29B-41D4-A716-446655440000"
 JSON_FILES = [
+    OddFile("json_long_within", '[{"v": {"id": 18446744073709551617, "s": "007"}}, {"v": {"id": 2.5, "s": "1"}}]',
+            {"v": [{"id": "18446744073709551617", "s": "007"}, {"id": "2.5", "s": "1"}]}, BEYOND, ending="json"),
+    OddFile("json_long_in_lists", '[{"v": [9007199254740993, 2.5]}]', {"v": [["9007199254740993", "2.5"]]}, BEYOND,
+            ending="json"),
+    OddFile("json_decimals_within", '[{"v": {"id": 1.5, "s": "9007199254740993"}}]',
+            {"v": [{"id": 1.5, "s": "9007199254740993"}]}, ending="json"),
+    OddFile("json_large_within", '[{"v": {"x": 1.5e20}}]', {"v": [{"x": 1.5e20}]}, ending="json"),
+    OddFile("json_identifiers", f'[{{"v": "{IDENTIFIER}", "w": {{"u": "{IDENTIFIER}"}}}}]',
+            {"v": [IDENTIFIER], "w": [{"u": IDENTIFIER}]}, ending="json"),
+    OddFile("json_no_dates", '[{"v": "1-2-3", "w": {"d": "24-01-31"}}]', {"v": ["1-2-3"], "w": [{"d": "24-01-31"}]},
+            ending="json"),
+    OddFile("json_dates", '[{"v": "2024-01-31", "w": {"d": "2024-01-31"}}]',
+            {"v": [D(2024, 1, 31)], "w": [{"d": D(2024, 1, 31)}]}, ending="json"),
+    OddFile("json_offset", '[{"v": "2024-01-31T10:30:00+02:00"}]', {"v": [datetime(2024, 1, 31, 10, 30)]},
+            "local time, +02:00 from UTC", ending="json"),
+    OddFile("json_rows", '{"rows": [{"v": 18446744073709551617}, {"v": 2}]}', {"v": [18446744073709551617, 2]},
+            "its rows are the objects in 'rows'.", ending="json"),
+    OddFile("json_rows_in_response", '{"response": {"n": 2, "items": [{"v": 1}, {"v": 2}]}, "ok": true}',
+            {"v": [1, 2]}, "its rows are the objects in 'response.items'; left out: ok, n.", ending="json"),
+    OddFile("json_two_lists", '{"a": [{"v": 1}], "b": [{"w": 1}]}', {"a": [[{"v": 1}]], "b": [[{"w": 1}]]},
+            "If its rows are in 'a' or 'b'", ending="json"),
+    OddFile("json_columns", '{"a": {"0": 1}, "b": {"0": 2}}', {"a": [{"0": 1}], "b": [{"0": 2}]},
+            "the file is one object, and is one row", ending="json"),
+    OddFile("json_one_line", '{"id": 1, "lines": [{"v": 1}]}', {"id": [1], "lines": [[{"v": 1}]]}, ending="jsonl"),
+    OddFile("json_keys_alike", '[{"A": 1, "a": 2}]', {"A": [1], "a_1": [2]}, ending="json"),
     OddFile("json_long", '[{"v": 18446744073709551617}, {"v": 2}]', {"v": [18446744073709551617, 2]}, ending="json"),
     OddFile("json_long_beside_decimals", '[{"v": 18446744073709551617}, {"v": 2.5}]',
             {"v": ["18446744073709551617", "2.5"]}, BEYOND, ending="json"),
@@ -319,4 +358,4 @@ JSON_FILES = [
     OddFile("json_late_text", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": "x"}\n',
             {"v": [*map(str, range(25_000)), "x"]}, "'x' is no number", ending="jsonl"),
 ]  # fmt: skip
-ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *ONE_COLUMN, *TOTALS, *LONG_NUMBERS, *JSON_FILES)
+ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *PHONES, *ONE_COLUMN, *TOTALS, *LONG_NUMBERS, *JSON_FILES)

@@ -24,6 +24,7 @@ from decisor.tools.databases.files.numerals import (
     note_numbers,
     reads_as_number,
     sql_bare,
+    sql_distinct,
     sql_text,
     sql_tidy,
     sql_value,
@@ -71,10 +72,11 @@ class PlainType:
 
 
 DAY, TIME_OF_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?"
-WHOLE = PlainType("BIGINT", "[+-]?(?:0|[1-9][0-9]{0,17})")
-LARGE_WHOLE = PlainType("HUGEINT", "[+-]?(?:0|[1-9][0-9]{0,36})")
+WHOLE = PlainType("BIGINT", "[+-]?(?:0|[1-9][0-9]{0,5})|-?[1-9][0-9]{6,17}")
+LARGE_WHOLE = PlainType("HUGEINT", "-?(?:0|[1-9][0-9]{0,36})")
 LONG = "[+-]?[0-9]{16,}"
 """A whole number that a DOUBLE may not hold to its last digit."""
+PHONE_NAME = re.compile(r"(?i)(?:phone|fon|fax|\btel)[._ ]*(?:no|nr|num|number|nummer)?[._ ]*$")
 CUT = "a whole number in it has more digits than fit beside decimals"
 DECIMAL = PlainType("DOUBLE", PLAIN, f"""CASE WHEN abs(TRY_CAST({{x}} AS DOUBLE)) >= {EXACT} AND
     regexp_full_match({{x}}, '{LONG.replace("{", "{{").replace("}", "}}")}') THEN NULL
@@ -146,7 +148,9 @@ class TextColumns:
             texts = self.sample(column)
             if not texts:
                 continue
-            kind = None if self.habits.has_types else plain_type(texts)
+            kind = plain_type(texts)
+            if self.habits.has_types and kind is not None and kind.type not in ("DATE", "TIMESTAMP", "TIME"):
+                kind = None
             if kind is not None and (note := self.as_plain(column, kind, column in why)) is not None:
                 yield from note
             elif 2 * sum(map(reads_as_number, texts)) >= len(texts):
@@ -160,7 +164,7 @@ class TextColumns:
             others = frozenset(order for name, order in orders.items() if name != column) & {"day", "month"}
             yield from self.as_dates(column, dates, dates.order(others, self.habits.dates))
         yield from self.type_numbers()
-        for column in texts_of(self.db, self.table):
+        for column in () if self.habits.is_delimited else texts_of(self.db, self.table):
             name = quoted(column)
             if holds(self.db, self.table, f"{name}[1] = {sql_text(CELL)}"):
                 self.db.execute(f"UPDATE {quoted(self.table)} SET {name} = {name}[2:] WHERE {name}[1] = '{CELL}'")
@@ -169,10 +173,15 @@ class TextColumns:
         query = f"SELECT {quoted(column)} FROM {quoted(self.table)} WHERE NOT {sql_missing(column)} LIMIT {SAMPLE}"
         return [str(text).strip(SPACES) for (text,) in self.db.execute(query).fetchall()]
 
+    def has_text(self, column: str, condition: str) -> bool:
+        """Return whether a text that is no word for no value meets a condition."""
+        texts = f"{sql_distinct(self.table, column)} WHERE NOT {sql_missing(column)}"
+        return self.db.execute(f"SELECT 1 FROM {texts} AND ({condition}) LIMIT 1").fetchone() is not None
+
     def as_plain(self, column: str, kind: PlainType, is_noted: bool) -> list[str] | None:
         """Its notes; None where a value is not of this type."""
         tidy = sql_tidy(quoted(column))
-        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND NOT ({kind.sql_fits(tidy)})"):
+        if self.has_text(column, f"NOT ({kind.sql_fits(tidy)})"):
             return None
         missing = self.note_missing(column)
         self.change(column, kind.type, kind.sql_value(tidy))
@@ -196,8 +205,7 @@ class TextColumns:
 
     def as_number(self, column: str, numerals: Numerals, decimal: str) -> Iterator[str]:
         tidy = sql_tidy(quoted(column))
-        is_other = f"NOT {sql_missing(column)} AND NOT regexp_full_match({tidy}, {sql_text(PLAIN)})"
-        if self.habits.has_types and not holds(self.db, self.table, is_other):
+        if self.habits.has_types and not self.has_text(column, f"NOT regexp_full_match({tidy}, {sql_text(PLAIN)})"):
             return
         if reason := self.why_no_number(column, numerals, decimal):
             is_open = not (decimal or numerals.strange or (numerals.point and numerals.comma))
@@ -207,7 +215,7 @@ class TextColumns:
         bare, value = sql_bare(tidy), sql_value(tidy, decimal)
         broken = (f"contains({bare}, '{decimal}') OR regexp_matches({bare}, '[eE]') OR abs({value}) >= {EXACT} OR "
                   f"({tidy}[1] = '{CELL}' AND contains({tidy}, '.'))")  # fmt: skip
-        is_whole = not holds(self.db, self.table, f"NOT {sql_missing(column)} AND ({broken})")
+        is_whole = not self.has_text(column, broken)
         missing = self.note_missing(column)
         notes = list(note_numbers(numerals, decimal))
         self.change(
@@ -225,17 +233,18 @@ class TextColumns:
     def why_no_number(self, column: str, numerals: Numerals, decimal: str) -> str:
         if reason := why_text(numerals, decimal):
             return reason
+        if numerals.spaced and PHONE_NAME.search(column):
+            return "by its name it holds telephone numbers"
         if misfits := {".": numerals.comma, ",": numerals.point}[decimal]:
             return f"{counted(misfits, 'number')} in it is written otherwise"
         value = sql_value(sql_tidy(quoted(column)), decimal)
-        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND {value} IS NULL"):
+        if self.has_text(column, f"{value} IS NULL"):
             return "a number in it cannot be read"
         tidy = sql_tidy(quoted(column))
         digits = f"regexp_replace({sql_bare(tidy)}, '[ .,'']', '', 'g')"
         is_long = f"{tidy}[1] <> '{CELL}' AND abs({value}) >= {EXACT} AND regexp_full_match({digits}, '{LONG}')"
         exact = f"coalesce(abs(TRY_CAST({digits} AS HUGEINT)) = TRY_CAST(abs({value}) AS HUGEINT), false)"
-        is_cut = holds(self.db, self.table, f"NOT {sql_missing(column)} AND {is_long} AND NOT {exact}")
-        return CUT if is_cut else ""
+        return CUT if self.has_text(column, f"{is_long} AND NOT {exact}") else ""
 
     def as_dates(self, column: str, dates: WrittenDates, order: str) -> Iterator[str]:
         tidy = sql_tidy(quoted(column))
@@ -248,7 +257,7 @@ class TextColumns:
             yield f"{self.table}.{column} is text: {dates.why_text()}{advice}."
             return
         value = sql_date(quoted(column), order, is_day=not dates.clocks, has_short_years=bool(dates.short_years))
-        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND {value} IS NULL"):
+        if self.has_text(column, f"{value} IS NULL"):
             row = self.db.execute(
                 f"SELECT {tidy} FROM {quoted(self.table)} WHERE NOT {sql_missing(column)} AND {value} IS NULL LIMIT 1"
             ).fetchone()
@@ -265,8 +274,8 @@ class TextColumns:
     def is_of_one_offset(self, column: str) -> bool:
         """Whether all are ISO times with one offset from UTC."""
         tidy = sql_tidy(quoted(column))
-        pattern = f"{DAY}[ T]{TIME_OF_DAY}{OFFSET}"
-        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND NOT regexp_full_match({tidy}, '{pattern}')"):
+        pattern = f"{DAY}[ T]{TIME_OF_DAY} ?{OFFSET}"
+        if self.has_text(column, f"NOT regexp_full_match({tidy}, '{pattern}')"):
             return False
         query = f"SELECT count(DISTINCT regexp_extract({tidy}, '{OFFSET}$')) FROM {quoted(self.table)} " \
                 f"WHERE NOT {sql_missing(column)}"  # fmt: skip
@@ -279,7 +288,7 @@ class TextColumns:
         )
         row = self.db.execute(query).fetchone()
         missing = self.note_missing(column)
-        self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, '{OFFSET}$', '') AS TIMESTAMP)")
+        self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, ' ?{OFFSET}$', '') AS TIMESTAMP)")
         note = f"local time, {row[0] if row else ''} from UTC"
         self.comment(column, note)
         yield f"{self.table}.{column} is a date and time: {note}{missing}."
@@ -308,7 +317,8 @@ class TextColumns:
         """Say which errors of a spreadsheet stand among texts."""
         errors = ", ".join(map(sql_text, (*ERRORS, "#n/a")))
         rows = self.db.execute(
-            f"SELECT {quoted(column)}, count(*) FROM {quoted(self.table)} WHERE lower({quoted(column)}) IN ({errors}) "
+            f"SELECT {quoted(column)}, count(*) FROM {quoted(self.table)} WHERE {quoted(column)} BETWEEN '#' AND '$' "
+            f"AND lower({quoted(column)}) IN ({errors}) "  # the range is held against the least and greatest alone
             "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 4"
         ).fetchall()
         for word, count in rows:

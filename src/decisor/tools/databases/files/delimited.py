@@ -232,11 +232,14 @@ def encoding_of(path: Path) -> tuple[str, bool]:
         decoder = codecs.getincrementaldecoder("utf-8")()
         last = b""
         while head:
-            returns, feeds = returns + head.count(b"\r"), feeds + head.count(b"\n")
-            both += head.count(b"\r\n") + (last == b"\r" and head[:1] == b"\n")
+            feeds += head.count(b"\n")
+            if b"\r" in head or last == b"\r":
+                returns += head.count(b"\r")
+                both += head.count(b"\r\n") + (last == b"\r" and head[:1] == b"\n")
             last = head[-1:]
             try:
-                decoder.decode(head)
+                if not head.isascii() or decoder.getstate()[0]:
+                    decoder.decode(head)
             except UnicodeDecodeError:
                 return "cp1252", True
             head = file.read(CHUNK)

@@ -21,6 +21,8 @@ TOO_LARGE = "it takes more memory than a reader of files may have: split the fil
 def reason_of(error: Exception) -> str:
     """Return the first sentence of a complaint: what follows is advice for who sets up a database."""
     first = " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
+    if "maximum_object_size" in first:
+        return "an object in it has more than 16 MB: if that is a list of rows, save the list as a file of its own"
     is_memory = any(sign in first for sign in ("Out of Memory", "bad_alloc", "Is a directory", "Cannot allocate"))
     return TOO_LARGE if is_memory else first[:300]
 

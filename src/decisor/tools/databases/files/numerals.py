@@ -18,7 +18,7 @@ from decisor.quoting import quoted
 if TYPE_CHECKING:
     import duckdb
 
-MISSING = ("", "-", "--", "?", "n/a", "na", "#n/a", "nan", "null", "none", "nil", "k.a.", "unknown")
+MISSING = ("", "-", "--", "?", "n/a", "na", "#n/a", "nan", "null", "none", "nil", "k.a.", "unknown", "\\n")
 """What people write for no value, in lower case, beside numbers and dates."""
 ERRORS = ("#div/0!", "#ref!", "#value!", "#name?", "#num!", "#null!", "#spill!", "#calc!", "#getting_data", "#error!")
 """What a spreadsheet writes for a value that it could not compute, in lower case; #N/A is in ``MISSING``."""
@@ -27,13 +27,13 @@ CELL = "\x02"
 """Begins a number that was a number in its sheet, beside texts: it is read as Python writes it."""
 SYMBOLS = "[$€£¥₹₽₩₺₪₴₫₱฿¢]"
 CODES = (
-    "EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|AED|SAR|ILS|THB"
+    "EURO?|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|AED|SAR|ILS|THB"
     "|IDR|MYR|PHP|VND|RON|BGN|UAH|kr\\.?|zł|Kč|Ft|Rs\\.?|Fr\\."
 )
 CURRENCY = f"(?:(?:US|AU|CA|NZ|HK|R|A|C|S)?{SYMBOLS}|(?i:{CODES}))"
 WHOLE = r"(?:0|[1-9][0-9]*)"
-PLAIN = r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
-"""A number as programs write it, with a decimal point. 007 is a code."""
+PLAIN = rf"[+-]?(?:{WHOLE}(?:[eE][+-][0-9]{{1,3}})?|(?:{WHOLE}\.[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?)"
+"""A number as programs write it, with a decimal point. 007 and 12E4 are codes: programs write 1.2e5 or 12e+4."""
 
 
 def body_of(group: str, decimal: str) -> str:
@@ -80,6 +80,11 @@ def sql_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def sql_distinct(table: str, column: str) -> str:
+    """Return SQL for the texts of a column, each once, with its rows ``n``: patterns cost more than groups."""
+    return f"(SELECT {quoted(column)}, count(*) AS n FROM {quoted(table)} GROUP BY 1)"
+
+
 def sql_tidy(column: str) -> str:
     """Return SQL for a text without spaces around it, and with one kind of space, apostrophe and minus."""
     return f"translate(trim({column}, {sql_text(SPACES)}), {sql_text(FROM)}, {sql_text(TO)})"
@@ -99,7 +104,7 @@ def sql_value(tidy: str, decimal: str) -> str:
     amount = f"TRY_CAST(replace({digits}, ',', '.') AS DOUBLE)"
     spelled = f"CASE WHEN regexp_matches({bare}, '^[(-]|-$') THEN -{amount} ELSE {amount} END"
     exact = f"WHEN regexp_full_match({bare}, {sql_text(PLAIN)}) THEN TRY_CAST({bare} AS DOUBLE) " * (decimal == ".")
-    return f"CASE WHEN {tidy}[1] = {sql_text(CELL)} THEN TRY_CAST({tidy}[2:] AS DOUBLE) {exact}ELSE {spelled} END"
+    return f"CASE WHEN {tidy}[1] = {sql_text(CELL)} THEN TRY_CAST({bare}[2:] AS DOUBLE) {exact}ELSE {spelled} END"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,9 @@ class Numerals:
     tagged: int
     """Texts with a currency or a percent sign."""
     infinite: int
+    phones: int
+    """Texts of a plus sign and seven digits or more, as +49301234567."""
+    negative: int
     units: tuple[str, ...] = field(default=())
     sample: str = ""
     """A text that could be read in two ways."""
@@ -180,24 +188,26 @@ def count_numerals(db: duckdb.DuckDBPyConnection, table: str, column: str) -> Nu
         "long": LONG,
     }.items()}  # fmt: skip
     row = db.execute(f"""
-        WITH texts AS (SELECT {sql_tidy(quoted(column))} AS x FROM {quoted(table)} WHERE {quoted(column)} IS NOT NULL
+        WITH texts AS (SELECT {sql_tidy(quoted(column))} AS x, n FROM {sql_distinct(table, column)}
+            WHERE {quoted(column)} IS NOT NULL
             AND lower(trim({quoted(column)}, {sql_text(SPACES)})) NOT IN ({missing})),
-        bare AS (SELECT x, {sql_bare("x")} AS y, x[1] = {sql_text(CELL)} AS is_cell, {unit} AS unit FROM texts),
+        bare AS (SELECT x, n, {sql_bare("x")} AS y, x[1] = {sql_text(CELL)} AS is_cell, {unit} AS unit FROM texts),
         facts AS (SELECT *, is_cell OR {fits["point"]} AS point, is_cell OR {fits["comma"]} AS comma FROM bare)
-        SELECT count(*), count(*) FILTER (NOT point AND NOT comma), min(x) FILTER (NOT point AND NOT comma),
-            count(*) FILTER (point AND NOT comma), count(*) FILTER (comma AND NOT point),
-            count(*) FILTER ({fits["certain"]}), count(*) FILTER (NOT is_cell AND {fits["either_comma"]}),
-            count(*) FILTER (NOT is_cell AND {fits["either_point"]}), count(*) FILTER (NOT is_cell AND {fits["long"]}),
-            count(*) FILTER (y[1] = '('), count(*) FILTER (unit IN ('%', '‰')), count(*) FILTER (unit <> ''),
-            count(*) FILTER (NOT isfinite(coalesce(TRY_CAST(y AS DOUBLE), 0))),
+        SELECT sum(n), sum(n) FILTER (NOT point AND NOT comma), min(x) FILTER (NOT point AND NOT comma),
+            sum(n) FILTER (point AND NOT comma), sum(n) FILTER (comma AND NOT point),
+            sum(n) FILTER ({fits["certain"]}), sum(n) FILTER (NOT is_cell AND {fits["either_comma"]}),
+            sum(n) FILTER (NOT is_cell AND {fits["either_point"]}), sum(n) FILTER (NOT is_cell AND {fits["long"]}),
+            sum(n) FILTER (y[1] = '('), sum(n) FILTER (unit IN ('%', '‰')), sum(n) FILTER (unit <> ''),
+            sum(n) FILTER (NOT isfinite(coalesce(TRY_CAST(y AS DOUBLE), 0))),
+            sum(n) FILTER (regexp_full_match(x, '[+][1-9]( ?[0-9]){{6,14}}')), sum(n) FILTER (x[1] = '-'),
             list_sort(list(DISTINCT unit) FILTER (unit <> ''))[:4],
             min(x) FILTER ({fits["either_comma"]} OR {fits["either_point"]}),
             min(x) FILTER (regexp_matches(y, '[0-9][ ''][0-9]')) FROM facts
     """).fetchone()
     assert row is not None
-    counts: tuple[Any, ...] = tuple(int(number or 0) for number in row[3:13])
-    words: tuple[Any, ...] = (tuple(row[13] or ()), str(row[14] or ""), str(row[15] or ""))
-    return Numerals(*(row[0], row[1], str(row[2] or ""), *counts, *words))
+    counts: tuple[Any, ...] = tuple(int(number or 0) for number in row[3:15])
+    words: tuple[Any, ...] = (tuple(row[15] or ()), str(row[16] or ""), str(row[17] or ""))
+    return Numerals(*(int(row[0] or 0), int(row[1] or 0), str(row[2] or ""), *counts, *words))
 
 
 def why_text(numerals: Numerals, decimal: str) -> str:
@@ -211,6 +221,8 @@ def why_text(numerals: Numerals, decimal: str) -> str:
         return f"{counted(numerals.percent, 'value')} of {numerals.texts:,} are in {units}, the others are not"
     if numerals.bracketed == numerals.texts:
         return "all of its numbers stand in brackets, which may be negative or mere brackets"
+    if numerals.phones and not numerals.negative:
+        return "a plus sign before seven digits or more is that of a telephone number"
     if numerals.infinite:
         return "it has a number beyond what a computer's numbers hold"
     if not decimal and numerals.point and numerals.comma:

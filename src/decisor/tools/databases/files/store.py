@@ -26,7 +26,7 @@ from decisor.secrets import redact
 from decisor.tools.databases.files.limits import TOO_LARGE
 from decisor.tools.databases.files.places import Files, Part, files_of
 
-VERSION = 3
+VERSION = 4
 MOST_BYTES = 20 * 2**30
 """Of all stores together; those that were not used for longest go first."""
 CHUNK = 2**20

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import json
+import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -22,6 +24,8 @@ from decisor.tools.databases.files.tables import Target, literal
 
 FILE = "\x01file"
 """The name of the column of files while objects are read: no key of theirs."""
+MOST_WHOLE = 2**25
+"""Bytes of a file of JSON that is read at once, to see whether its rows are within an object."""
 
 
 def read_parquet(target: Target, part: Part) -> Iterator[str]:
@@ -43,20 +47,20 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
     import duckdb
 
     name = target.name(part.name)
-    files = ", ".join(literal(str(without_mark(Path(path), target.scratch))) for path in part.paths)
+    copies = [rows_of_object(without_mark(Path(path), target.scratch), target.scratch) for path in part.paths]
+    files = ", ".join(literal(str(path)) for path, _ in copies)
     several = f", filename={literal(FILE)}" if len(part.paths) > 1 else ""
-    columns = f"* REPLACE (parse_filename({quoted(FILE)}) AS {quoted(FILE)})" if several else "*"
     # All rows tell the columns and their types: by a sample of 20,480 a key or a text that comes late is lost.
     is_long = any(path.endswith(".gz") or Path(path).stat().st_size > 7 * 20_480 for path in part.paths)
-    create = (f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT {columns} FROM read_json([{files}]{several}, "
-              f"maximum_object_size=16000000, maximum_depth={MOST_LEVELS}{', sample_size=-1' * is_long}")  # fmt: skip
+    source = f"read_json([{files}]{several}, maximum_object_size=16000000, maximum_depth={MOST_LEVELS}"
+    source += ", sample_size=-1" * is_long
     lost = 0
     try:
-        target.db.execute(f"{create})")
+        types = create_texts(target, name, source)
     except duckdb.Error as error:
-        create += ", format='newline_delimited', ignore_errors=true"
+        source += ", format='newline_delimited', ignore_errors=true"
         try:
-            target.db.execute(f"{create})")
+            types = create_texts(target, name, source)
         except duckdb.Error:
             raise SetupError(f"{part.paths[0]} cannot be read as JSON: {reason_of(error)}") from error
         keys = [column for column, _ in target.columns(name) if column != FILE]
@@ -65,12 +69,84 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
     if not target.columns(name) or (lost and not target.count(name)):
         raise SetupError(f"{part.paths[0]} holds no objects: JSON is read as an array of objects, or one on each line.")
     yield f"{name}: {counted(target.count(name), 'row')} from {names_of(part.paths)}."
-    yield from keep_exact(target, name, create)
+    yield from (f"{name}: {note}" for note in dict.fromkeys(note for _, note in copies) if note)
+    yield from keep_exact(target, name, source)
+    keep_dates(target, name, types)
     if several:
         label = unique([*(column for column, _ in target.columns(name) if column != FILE), "file"])[-1]
         target.db.execute(f"ALTER TABLE {quoted(name)} RENAME {quoted(FILE)} TO {quoted(label)}")
     if lost > 0:
         yield f"{name}: {counted(lost, 'line')} left out, because not readable."
+
+
+def rows_of_object(path: Path, folder: Path) -> tuple[Path, str]:
+    """Return a copy of the rows alone, if the file is one object with one list of objects, {"data": [{...}, ...]}.
+
+    And a note, if the file is one object."""
+    if not path.name.lower().endswith((".json", ".json.gz")):  # an object on each line, be it one line
+        return path, ""
+    with opened(path) as file:
+        start = file.read(1)
+        spelled = start + file.read(MOST_WHOLE) if start in (b"{", b" ", b"\n", b"\r", b"\t") else b""
+    try:
+        member = json.loads(spelled) if len(spelled) <= MOST_WHOLE else None
+    except (ValueError, RecursionError):  # an object on each line
+        return path, ""
+    place: list[str] = []
+    rest: list[str] = []
+    while isinstance(member, dict):
+        inner = {key: value for key, value in member.items() if value and isinstance(value, dict | list)}
+        tables = [key for key, value in inner.items()
+                  if isinstance(value, list) and all(isinstance(row, dict) for row in value)]  # fmt: skip
+        if len(tables) != 1 and (tables or len(inner) != 1 or isinstance(next(iter(inner.values())), list)):
+            advice = f"If its rows are in {' or '.join(map(repr, inner))}, save that as a file of its own."
+            return path, f"the file is one object, and is one row. {advice}" if inner else ""
+        key = (tables or list(inner))[0]
+        rest += [name for name in member if name != key]
+        place.append(key)
+        member = member[key]
+    if not place:
+        return path, ""
+    copy = folder / f"rows{len(list(folder.iterdir()))}" / path.name.removesuffix(".gz")
+    copy.parent.mkdir()
+    copy.write_text(json.dumps(member))
+    left_out = f"; left out: {', '.join(rest)}" if rest else ""
+    return copy, f"its rows are the objects in {'.'.join(place)!r}{left_out}."
+
+
+def create_texts(target: Target, name: str, source: str, types: dict[str, str] | None = None) -> dict[str, str]:
+    """Make a table in which dates are texts still, for DuckDB takes 1-2-3 for one; return the types that it guesses.
+    ``types``: those to read instead."""
+    guessed = types or {str(row[0]): str(row[1]) for row in target.db.execute(f"DESCRIBE FROM {source})").fetchall()}
+    guessed.pop(FILE, None)
+    columns = ", ".join(f"{literal(column)}: {literal(texts_for(kind))}" for column, kind in guessed.items())
+    label = f" REPLACE (parse_filename({quoted(FILE)}) AS {quoted(FILE)})" if "filename=" in source else ""
+    create = f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT *{label} FROM {source}"
+    target.db.execute(f"{create}, columns={{{columns}}})")
+    # Beside a key "A", DuckDB calls a key "a" by the name a_1, under which it does not find it again.
+    keys = {column.lower() for column in guessed}
+    second = [column for column in guessed if re.sub(r"_[0-9]+$", "", column.lower()) in keys - {column.lower()}]
+    if any(not holds(target.db, name, f"{quoted(column)} IS NOT NULL") for column in second):
+        target.db.execute(f"{create})")
+        return {}
+    return guessed
+
+
+def texts_for(kind: str, types: str = "DATE|TIMESTAMP|TIME|UUID") -> str:
+    """
+    >>> texts_for('STRUCT(DATE DATE, "a, DATE" TIME[])')
+    'STRUCT(DATE VARCHAR, "a, DATE" VARCHAR[])'
+    """
+    return re.sub(rf"""("(?:[^"]|"")*")|\b(?:{types})(?=[],)[]|$)""", lambda match: match[1] or "VARCHAR", kind)
+
+
+def keep_dates(target: Target, name: str, types: Mapping[str, str]) -> None:
+    """Give dates and times within objects their types where each is spelled as DuckDB spells it."""
+    for column, kind in target.columns(name):
+        typed, label = types.get(column, ""), quoted(column)
+        if kind not in ("VARCHAR", typed) and kind == texts_for(typed) and not holds(
+                target.db, name, f"CAST(TRY_CAST({label} AS {typed}) AS {kind}) IS DISTINCT FROM {label}"):  # fmt: skip
+            target.db.execute(f"ALTER TABLE {quoted(name)} ALTER {label} TYPE {typed}")
 
 
 def without_mark(path: Path, folder: Path) -> Path:
@@ -85,18 +161,24 @@ def without_mark(path: Path, folder: Path) -> Path:
     return copy
 
 
-def keep_exact(target: Target, name: str, create: str) -> Iterator[str]:
+def keep_exact(target: Target, name: str, source: str) -> Iterator[str]:
     """Give columns of numbers beside texts, and of numbers too long for a DOUBLE, the values that the file spells."""
     db, table = target.db, quoted(name)
     types = {column: kind for column, kind in target.columns(name) if column != FILE}
+    is_long = "regexp_matches(CAST({} AS VARCHAR), '(^|[^.0-9])[0-9]{{16}}|e[+]')"
     large = {column: "JSON" for column, kind in types.items()
-             if kind == "DOUBLE" and holds(db, name, f"abs({quoted(column)}) >= {EXACT}")}  # fmt: skip
+             if "DOUBLE" in kind and holds(db, name, is_long.format(quoted(column)))}  # fmt: skip
     if large:
-        spelled = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in {**types, **large}.items())
-        db.execute(f"{create}, columns={{{spelled}}})")
+        create_texts(target, name, source, {**types, **large})
     for column in texts_of(db, name, "JSON"):
         text, kind_of_value = f"({quoted(column)} ->> '$')", f"json_type({quoted(column)})"
         if holds(db, name, f"{kind_of_value} IN ('OBJECT', 'ARRAY')"):
+            if column in large:
+                kind = types[column]
+                if holds(db, name, f"regexp_matches({text}, '[[:,]-?[0-9]{{16,}}[],}}]')"):
+                    kind = texts_for(kind, "DOUBLE")
+                    yield f"{name}.{column}: numbers in it are texts, because {CUT}."
+                db.execute(f"ALTER TABLE {table} ALTER {quoted(column)} TYPE {kind}")
             continue
         is_number = f"{kind_of_value} IN ('UBIGINT', 'BIGINT', 'DOUBLE')"
         kind, value = "VARCHAR", f"CASE WHEN {is_number} THEN '{CELL}' || {text} ELSE {text} END"

@@ -6,7 +6,7 @@ import datetime
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from decisor.plurals import counted
 from decisor.tools.databases.files.columns import Habits, TextColumns
 from decisor.tools.databases.files.header import Header, find_header, note_names, unique
 from decisor.tools.databases.files.limits import MOST_CELLS
+from decisor.tools.databases.files.number_formats import read_units, with_unit
 from decisor.tools.databases.files.numerals import CELL
 from decisor.tools.databases.files.places import Part, table_name
 from decisor.tools.databases.files.tables import Target
@@ -36,7 +37,9 @@ def read_workbook(target: Target, part: Part) -> Iterator[str]:
         try:
             check_extent(Path(path))
             book = CalamineWorkbook.from_path(path)
-            sheets = [(name, cells_of(book.get_sheet_by_name(name))) for name in book.sheet_names]
+            parts, units = read_units(Path(path))
+            sheets = [(name, cells_of(book.get_sheet_by_name(name), cells_in_units(Path(path), parts.get(name), units)))
+                      for name in book.sheet_names]  # fmt: skip
         except (CalamineError, OSError, ValueError, zipfile.BadZipFile) as error:
             raise SetupError(f"{path} cannot be read as a workbook: {error}") from error
         yield from note_cell_errors(Path(path))
@@ -87,13 +90,24 @@ NOT_COMPUTED = re.compile(rb"<f(?:\s[^>]{0,200})?>[^<]{1,8192}</f>\s*(?:<v\s*/>|
 """A formula without the value that a spreadsheet stores beside it, as programs write one."""
 
 
-def sheet_chunks(path: Path) -> Iterator[tuple[str, bytes]]:
+def cells_in_units(path: Path, part: str | None, units: dict[str, str]) -> Iterator[tuple[int, int, str]]:
+    """Row and column, from 0, of each cell of a sheet whose style has a unit, and that."""
+    if not part or not units:
+        return
+    styled = rb"""<c\s(?=[^>]{0,200}?\bs=["'](%s)["'])[^>]{0,200}?\br=["']([A-Z]{1,3})([0-9]{1,7})["']"""
+    pattern = re.compile(styled % "|".join(units).encode())
+    for _, chunk in sheet_chunks(path, part):
+        for style, letters, row in pattern.findall(chunk):
+            yield int(row) - 1, column_number(letters) - 1, units[style.decode()]
+
+
+def sheet_chunks(path: Path, wanted: str = "") -> Iterator[tuple[str, bytes]]:
     """The XML of each sheet of an .xlsx file, in pieces that overlap by less than a cell."""
     if not zipfile.is_zipfile(path):
         return
     with zipfile.ZipFile(path) as archive:
         for part in archive.namelist():
-            if not re.fullmatch(r"xl/worksheets/[^/]+\.xml", part):
+            if not re.fullmatch(r"xl/worksheets/[^/]+\.xml", part) or wanted not in ("", part):
                 continue
             with archive.open(part) as file:
                 rest = b""
@@ -146,11 +160,14 @@ def note_cell_errors(path: Path) -> Iterator[str]:
                "the file in a spreadsheet and save it.")  # fmt: skip
 
 
-def cells_of(sheet: CalamineSheet) -> tuple[list[list[object]], list[Range]]:
+def cells_of(sheet: CalamineSheet, units: Iterable[tuple[int, int, str]]) -> tuple[list[list[object]], list[Range]]:
     """Its cells, and those that are merged, which have one text: it stands in all of them, but for a title as wide as
     the sheet. (A number stays in one, so that no sum counts it twice.)"""
     rows: list[list[object]] = [list(row) for row in sheet.to_python(skip_empty_area=True)]
     top, left = sheet.start or (0, 0)
+    for row_number, column, unit in units:
+        if 0 <= row_number - top < len(rows) and 0 <= column - left < len(rows[0]):
+            rows[row_number - top][column - left] = with_unit(rows[row_number - top][column - left], unit)
     merged = [((r - top, c - left), (s - top, d - left)) for (r, c), (s, d) in sheet.merged_cell_ranges or ()]
     for (first, column), (last, final) in merged:
         text = rows[first][column] if 0 <= first < len(rows) and 0 <= column < len(rows[first]) else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decisor.quoting import quoted
-from decisor.tools.databases.files.numerals import ERRORS, MISSING, sql_text, sql_tidy
+from decisor.tools.databases.files.numerals import ERRORS, MISSING, sql_distinct, sql_text, sql_tidy
 
 if TYPE_CHECKING:
     import duckdb
@@ -21,7 +21,7 @@ FIGURES = "([0-9]{1,2})(?:/([0-9]{1,2})/|[.]([0-9]{1,2})[.]|-([0-9]{1,2})-)([0-9
 YEAR_FIRST = "[0-9]{4}(?:/[0-9]{1,2}/|[.][0-9]{1,2}[.])[0-9]{1,2}" + CLOCK
 MONTH = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 NAMED = f"[0-9]{{1,2}}[ -]{MONTH}[ ,-]+[0-9]{{4}}{CLOCK}|{MONTH} [0-9]{{1,2}},? [0-9]{{4}}{CLOCK}"
-ISO = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+ISO = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z| ?[+-][0-9]{2}:?[0-9]{2})?)?"
 ANY = re.compile(f"(?:{FIGURES})|(?:{YEAR_FIRST})|(?:{NAMED})|(?:{ISO})|[0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}})?")
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p")
 DAYS = {
@@ -109,19 +109,20 @@ def count_dates(db: duckdb.DuckDBPyConnection, table: str, column: str) -> Writt
     pattern = sql_text(FIGURES)
     middle = " || ".join(f"regexp_extract(x, {pattern}, {group})" for group in (2, 3, 4))
     row = db.execute(f"""
-        WITH texts AS (SELECT {sql_tidy(quoted(column))} AS x FROM {quoted(table)} WHERE {quoted(column)} IS NOT NULL
+        WITH texts AS (SELECT {sql_tidy(quoted(column))} AS x, n FROM {sql_distinct(table, column)}
+            WHERE {quoted(column)} IS NOT NULL
             AND lower(trim({quoted(column)})) NOT IN ({missing})),
-        parts AS (SELECT x, regexp_full_match(x, {pattern}) AS figures,
+        parts AS (SELECT x, n, regexp_full_match(x, {pattern}) AS figures,
             TRY_CAST(regexp_extract(x, {pattern}, 1) AS INT) AS first, TRY_CAST({middle} AS INT) AS second,
             regexp_extract(x, {pattern}, 5) AS year FROM texts)
-        SELECT count(*), count(*) FILTER (figures), count(*) FILTER (regexp_full_match(x, {sql_text(YEAR_FIRST)})),
-            count(*) FILTER (regexp_full_match(x, {sql_text(NAMED)})), count(*) FILTER (figures AND first > 12),
-            count(*) FILTER (figures AND second > 12), count(*) FILTER (figures AND len(year) = 2),
-            count(*) FILTER (figures AND len(year) = 2 AND TRY_CAST(year AS INT) > 31),
-            count(*) FILTER (figures AND regexp_matches(x, '^[0-9]+[.]')), count(*) FILTER (contains(x, ':')), min(x),
-            count(*) FILTER (figures AND (greatest(first, second) > 31 OR least(first, second) > 12
+        SELECT sum(n), sum(n) FILTER (figures), sum(n) FILTER (regexp_full_match(x, {sql_text(YEAR_FIRST)})),
+            sum(n) FILTER (regexp_full_match(x, {sql_text(NAMED)})), sum(n) FILTER (figures AND first > 12),
+            sum(n) FILTER (figures AND second > 12), sum(n) FILTER (figures AND len(year) = 2),
+            sum(n) FILTER (figures AND len(year) = 2 AND TRY_CAST(year AS INT) > 31),
+            sum(n) FILTER (figures AND regexp_matches(x, '^[0-9]+[.]')), sum(n) FILTER (contains(x, ':')), min(x),
+            sum(n) FILTER (figures AND (greatest(first, second) > 31 OR least(first, second) > 12
                 OR least(first, second) = 0)) FROM parts
     """).fetchone()
     assert row is not None
-    counts: tuple[Any, ...] = tuple(int(number) for number in row[:10])
-    return WrittenDates(*(*counts, str(row[10] or ""), int(row[11])))
+    counts: tuple[Any, ...] = tuple(int(number or 0) for number in row[:10])
+    return WrittenDates(*(*counts, str(row[10] or ""), int(row[11] or 0)))
