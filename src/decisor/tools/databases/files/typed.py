@@ -16,9 +16,9 @@ from decisor.tools.databases.files.columns import CUT, EXACT, LONG, holds, texts
 from decisor.tools.databases.files.delimited import names_of, opened
 from decisor.tools.databases.files.header import unique
 from decisor.tools.databases.files.limits import MOST_LEVELS, reason_of
-from decisor.tools.databases.files.numerals import CELL
+from decisor.tools.databases.files.numerals import CELL, sql_text
 from decisor.tools.databases.files.places import Part
-from decisor.tools.databases.files.tables import Target, literal
+from decisor.tools.databases.files.tables import Target
 
 FILE = "\x01file"
 """The name of the column of files while objects are read: no key of theirs."""
@@ -29,7 +29,7 @@ def read_parquet(target: Target, part: Part) -> Iterator[str]:
 
     name = target.name(part.name)
     several = ", union_by_name=true, filename='file'" if len(part.paths) > 1 else ""
-    files = ", ".join(map(literal, part.paths))
+    files = ", ".join(map(sql_text, part.paths))
     columns = "* REPLACE (parse_filename(file) AS file)" if len(part.paths) > 1 else "*"
     try:
         target.db.execute(f"CREATE TABLE {quoted(name)} AS SELECT {columns} FROM read_parquet([{files}]{several})")
@@ -43,8 +43,8 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
     import duckdb
 
     name = target.name(part.name)
-    files = ", ".join(literal(str(without_mark(Path(path), target.scratch))) for path in part.paths)
-    several = f", filename={literal(FILE)}" if len(part.paths) > 1 else ""
+    files = ", ".join(sql_text(str(without_mark(Path(path), target.scratch))) for path in part.paths)
+    several = f", filename={sql_text(FILE)}" if len(part.paths) > 1 else ""
     columns = f"* REPLACE (parse_filename({quoted(FILE)}) AS {quoted(FILE)})" if several else "*"
     # All rows tell the columns and their types: by a sample of 20,480 a key or a text that comes late is lost.
     is_long = any(path.endswith(".gz") or Path(path).stat().st_size > 7 * 20_480 for path in part.paths)
@@ -92,7 +92,7 @@ def keep_exact(target: Target, name: str, create: str) -> Iterator[str]:
     large = {column: "JSON" for column, kind in types.items()
              if kind == "DOUBLE" and holds(db, name, f"abs({quoted(column)}) >= {EXACT}")}  # fmt: skip
     if large:
-        spelled = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in {**types, **large}.items())
+        spelled = ", ".join(f"{sql_text(column)}: {sql_text(kind)}" for column, kind in {**types, **large}.items())
         db.execute(f"{create}, columns={{{spelled}}})")
     for column in texts_of(db, name, "JSON"):
         text, kind_of_value = f"({quoted(column)} ->> '$')", f"json_type({quoted(column)})"
@@ -155,7 +155,7 @@ def read_duckdb(target: Target, part: Part) -> Iterator[str]:
 
     for path in part.paths:
         try:
-            target.db.execute(f"ATTACH {literal(path)} AS other (READ_ONLY)")
+            target.db.execute(f"ATTACH {sql_text(path)} AS other (READ_ONLY)")
         except duckdb.Error as error:
             raise SetupError(f"{path} cannot be read as a DuckDB database: {reason_of(error)}") from error
         query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'other'"
