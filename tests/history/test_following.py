@@ -203,7 +203,7 @@ def test_an_action_that_failed_where_a_run_ended_is_done_again() -> None:
 
 def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_was_given_for(sites: Path) -> None:
     for policy in ("refuse", "allow"):
-        tools = library.ToolSpecs(row_values=policy)  # type: ignore[arg-type]
+        tools = library.ToolSpecs(row_values=policy)
         library.ask("Which site?", db=str(sites), tools=tools, lm=ScriptedLM([PLAN, ANSWER]), history=True)
     past = [PastNamed(History(), History().read(number)) for number in (1, 2)]
     again = [inputs_again(run, own).row_values for run in past for own in

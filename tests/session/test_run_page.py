@@ -119,5 +119,5 @@ def test_half_characters_of_an_lm_of_ones_own_end_no_page(sites: Path, tmp_path:
     lm = ScriptedLM([PLAN.format(tool="sql", query=QUERY) + " \ud83d", PLAN.format(tool="sql", query=QUERY), last])
     result = decisor.ask("Which site?", db=sites, lm=lm, trace=tmp_path / "run.jsonl")
     page = page_of(result, tmp_path / "run.html")
-    assert "elm \ufffd" in page and "\ufffd it costs 400" in page and result._repr_html_()
+    assert "elm \ufffd" in page and result._repr_html_()
     result.save_record(tmp_path / "record.json")
