@@ -85,5 +85,5 @@ def flat(text: str) -> str:
     >>> flat("<b> [x](javascript:1)\n| *y*")
     '\\<b> \\[x\\](javascript:1) \\| \\*y\\*'
     """
-    line = "".join(f"\\{letter}" if letter in "\\`*_[]<>|#&~" else letter for letter in " ".join(text.split()))
-    return re.sub(r"^(\d*)([-+=.)])(?=[-=]*( |$))", r"\1\\\2", line)  # a list, a line, a heading
+    line = "".join(f"\\{letter}" if letter in "\\`*_[]<|#&~" else letter for letter in " ".join(text.split()))
+    return re.sub(r"^(\d*)(>|[-+=.)](?=[-=]*( |$)))", r"\1\\\2", line)  # a quote, a list, a line, a heading
