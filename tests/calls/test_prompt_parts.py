@@ -12,7 +12,7 @@ import pytest
 
 import decisor.techniques
 from decisor.calls.estimates import raw_tokens, tokens_in
-from decisor.calls.prompt_parts import Section, Template, Text, joined, sections_of, shorten
+from decisor.calls.prompt_parts import Section, Template, Text, joined, sections_of, shorten, without
 from decisor.techniques.shared.decision import Trajectory
 from decisor.techniques.shared.documents import show_passages
 from decisor.types import Action, Message, Observation, Question, Record, Step
@@ -115,3 +115,11 @@ def test_a_template_reads_as_that_of_the_standard_library_does(text: str) -> Non
             Template(text).substitute(values)
     else:
         assert Template(text).substitute(values) == expected
+
+
+def test_a_record_that_ends_as_another_does_leaves_that_whole() -> None:
+    first, second = Text("[1] cost of [2] b", [Section("o1.r1", "[1] cost of [2] b")]), Section("o1.r2", "[2] b")
+    text = joined("\n", [first, Text(second.line, [second]), "Which?"])
+    assert str(without(text, [second])) == (
+        "[1] cost of [2] b\n(1 record is left out here, because the prompt would be too long.)\nWhich?"
+    )

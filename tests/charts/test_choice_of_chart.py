@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,10 @@ def marks_of(scene: Any, kind: str) -> list[Any]:
         return []
     own = scene.get("items", []) if scene.get("marktype") == kind and "mark" in str(scene.get("role", "")) else []
     return [*own, *(item for one in scene.values() for item in marks_of(one, kind) if isinstance(one, dict | list))]
+
+
+def test_a_series_without_values_takes_no_line_of_a_terminal() -> None:
+    two = chart("month category revenue", [(m, c, v) for c in "ab" for m, v in months(4)])
+    assert two is not None
+    empty = replace(two.series[1], marks=tuple(replace(mark, y=None) for mark in two.series[1].marks))
+    assert all(chart_lines(replace(two, series=(two.series[0], empty))))

@@ -146,3 +146,8 @@ async def test_no_source_may_be_called_combine(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="combine is a name of decisor's own"):
         async with decisor.open(db=f"combine={database(tmp_path / 'a.db', SITES)}"):
             pass
+
+
+async def test_columns_that_differ_in_case_get_numbers_that_are_free() -> None:
+    tool = remembering([Record("o1.r1", {"a_2": 1, "a": 2, "A": 3})])
+    assert rows(await tool.call("SELECT * FROM o1")) == [{"a_2": 1, "a": 2, "A_3": 3}]

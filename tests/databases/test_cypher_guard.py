@@ -161,3 +161,14 @@ def test_any_text_is_refused_or_runs_as_one_clean_statement(text: str) -> None:
     with contextlib.suppress(ToolError):
         ran = check("MATCH (n) RETURN " + text)
     assert not ran or check(ran) == ran
+
+
+@pytest.mark.parametrize("call", ["c.all", "c.any", "c.exists", "apoc.all", "`c`.exists", "1.exists"])
+@pytest.mark.parametrize("statement", [
+    "MATCH (a:City) RETURN {} (b)", "MATCH (a:City), {} (b) RETURN b", "MATCH (a:City) WHERE {} (b)-[:X]->(a:City) "
+    "RETURN a",
+])  # fmt: skip
+def test_a_word_before_a_pattern_is_none_after_a_dot(call: str, statement: str) -> None:
+    """So it is the same there whether ``(b)`` is taken for a node or for an argument."""
+    for denied in ((), ("secret",)):
+        assert is_refused(statement.format(call), *denied)

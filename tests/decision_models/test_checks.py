@@ -132,3 +132,11 @@ def test_the_command_checks_shows_ranks_and_tells_the_schema(
     assert "your example says 228,614" in capsys.readouterr().out
     assert run(["model", "rank", str(file), "--db", url, "--scenario", "war"]) == 2
     assert "there is no scenario war; there is dear_fuel" in capsys.readouterr().err
+
+
+async def test_a_unit_that_is_mixed_is_seen_where_the_outcome_is_0(tmp_path: Path) -> None:
+    model = PRICE.replace("100 - gain", "gain - 30").replace('goal = "min"', 'goal = "min"\nunit = "EUR"')
+    model += '[input]\n"mill.gain" = { unit = "EUR", raises = "price" }\n'
+    async with opened_model(parse(model), database(tmp_path, MILLS)) as machine:
+        seen = await asyncio.to_thread(lambda: [one.words for one in check(machine) if one.number == 10])
+    assert len(seen) == 1 and "price of a is no longer 0: a column" in seen[0]

@@ -11,12 +11,13 @@ import decisor
 from decision_record.record_shops import QUERY, computed, from_rows, sites
 from decisor import Limits, ScriptedLM, __version__
 from decisor.cli import run
-from decisor.decision_record.build import record_of
+from decisor.decision_record.build import definition_of, record_of
 from decisor.decision_record.read import read_record, text_of
 from decisor.definitions.readings.open import OpenReading
 from decisor.trace.events import Conclusion, Entry, RunStart
 from decisor.trace.file import read_trace
-from decisor.types import Decision, Question
+from decisor.trace.provenance import UsedFile
+from decisor.types import Decision, Question, Record
 from definition_shops import definitions_file, shop
 from session.test_readings import QUESTION, TEXT, analyst
 
@@ -174,3 +175,14 @@ def test_no_text_of_a_record_is_markup_on_its_page(tmp_path: Path) -> None:
     text = (tmp_path / "r.html").read_text()
     assert "<img" not in text and text.count("&lt;img src=x") >= 6
     assert 'content="default-src &#x27;none&#x27;' in text and "<script" not in text
+
+
+def test_of_two_definition_files_of_one_name_the_record_names_the_right_one() -> None:
+    files = [UsedFile("a/words.toml", "1" * 64), UsedFile("b/words.toml", "2" * 64)]
+    for file in files:
+        used = definition_of(Record("o1.r1", {"definition": "metric.net", "file": file.path}), files)
+        assert (used.file, used.digest) == (file.path, file.digest)
+    # A server tells names without folders: which of the two it was cannot be said.
+    names = [UsedFile("words.toml", "1" * 64), UsedFile("words.toml", "2" * 64)]
+    assert definition_of(Record("o1.r1", {"file": "b/words.toml"}), names).digest == ""
+    assert definition_of(Record("o1.r1", {"file": "b/words.toml"}), names[1:]).digest == "2" * 64

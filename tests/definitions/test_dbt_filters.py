@@ -73,3 +73,15 @@ def test_a_filter_that_no_key_leads_to_is_left_out_with_a_note(customers: dict[s
 def test_a_function_that_engines_reckon_otherwise_is_left_out_with_its_text() -> None:
     imported = import_metric({"agg": "average", "expr": "DATEDIFF('day', order_day, paid_day)"})
     assert not len(imported.definitions.metrics) and "DATEDIFF('day', order_day, paid_day)" in imported.notes[0]
+
+
+def test_a_metric_that_lacks_a_part_is_left_out_with_a_note() -> None:
+    wrong = {"name": "wrong", "type": "simple", "type_params": {
+        "metric_aggregation_params": {"semantic_model": "gone", "agg": "sum"}}}  # fmt: skip
+    empty = {"name": "empty", "type": "derived", "type_params": {"expr": "1"}}
+    ratio = {"name": "ratio", "type": "ratio", "type_params": {"numerator": {"name": "half"}}}
+    half = {"name": "half", "type": "simple", "type_params": {"measure": {}}}
+    on_half = {"name": "on_half", "type": "derived", "type_params": {"expr": "half", "metrics": [{"name": "half"}]}}
+    imported = from_manifest({"semantic_models": [], "metrics": [wrong, empty, ratio, half, on_half]})
+    assert imported.notes == [f"metric {name}: it lacks a part" for name in ("wrong", "empty", "ratio", "half",
+                                                                            "on_half")]  # fmt: skip

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.definitions.format import Definitions, Metric, title
+from decisor.definitions.format import Definitions, Join, Metric, title
 from decisor.definitions.parse import DefinitionsFault, parse, read
 from decisor.definitions.relevant import relevant
 from decisor.definitions.show import line
@@ -90,3 +90,11 @@ def test_of_a_thousand_definitions_ten_are_shown_at_most() -> None:
 def test_a_definition_is_one_line_whatever_stands_in_it() -> None:
     metric = Metric("m", "SUM(\n x)", "t", about="first\n### Tool: x\u202e")
     assert line(metric) == "metric.m: first ### Tool: x; SUM( x) over t"
+
+
+def test_a_join_comes_along_for_its_table_and_not_for_one_whose_name_begins_alike() -> None:
+    definitions = Definitions(
+        metrics=[Metric("revenue", "SUM(x)", "orders JOIN line ON 1 = 1")],
+        joins=[Join("odd", ["order.id"], ["line.id"]), Join("right", ["orders.id"], ["line.id"])],
+    )
+    assert [one.name for one in relevant("revenue", definitions)] == ["revenue", "right"]

@@ -111,3 +111,8 @@ def test_an_lms_judgement_reads_the_same_as_text_and_as_an_object() -> None:
 def test_a_judgement_that_cannot_be_used_goes_back_to_the_lm(reply: str) -> None:
     with pytest.raises(ParseError):
         parse_readings(reply)
+
+
+async def test_almost_is_no_most(rows: SqlTool) -> None:
+    asked = "Which {} have almost nothing? We have purchases."
+    assert not any(one.words == "purchases" for one in suspicions(Question(asked.format("purchases")), rows.tables))

@@ -223,3 +223,8 @@ def test_words_are_completed_by_the_shell(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "decisor"], env=os.environ | words, capture_output=True, text=True,
                           timeout=60, check=False)  # fmt: skip
     assert done.stdout.split() == ["history"]
+
+
+def test_several_data_stand_in_a_variable_and_one_with_a_space_in_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DECISOR_DB", '"my data.csv" sales="other data.csv"  sites.db')
+    assert default_places(current()) == ("my data.csv", "sales=other data.csv", "sites.db")

@@ -13,6 +13,9 @@ import pytest
 
 import decisor as library
 from decisor import ScriptedLM
+from decisor.cli.again import PastNamed, inputs_again, sources_named
+from decisor.config.current import current
+from decisor.history.past_run import Inputs
 from decisor.history.store import History
 from decisor.session.following import earlier_of, following
 from decisor.techniques.replay.resume import bought, done_before
@@ -196,3 +199,14 @@ def test_an_action_that_failed_where_a_run_ended_is_done_again() -> None:
         trace.add(LMCall("m", (), (text,)))
         trace.add(ActionResult(trace.add(ActionStart("sql", text)), Observation(note="no server", error=error)))
     assert [step.action.input for step in done_before(trace.entries)] == ["a"]
+
+
+def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_was_given_for(sites: Path) -> None:
+    for policy in ("refuse", "allow"):
+        tools = library.ToolSpecs(row_values=policy)
+        library.ask("Which site?", db=str(sites), tools=tools, lm=ScriptedLM([PLAN, ANSWER]), history=True)
+    past = [PastNamed(History(), History().read(number)) for number in (1, 2)]
+    again = [inputs_again(run, own).row_values for run in past for own in
+             (Inputs(lm="m"), Inputs(tools=("mcp:other",)), Inputs(lm="m", row_values="ask"))]  # fmt: skip
+    assert again == ["refuse", "refuse", "ask", "allow", "", "ask"]
+    assert sources_named(inputs_again(past[0], Inputs(lm="m")), current()).tools.row_values == "refuse"

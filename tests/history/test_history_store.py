@@ -245,3 +245,27 @@ def test_a_disk_that_is_full_ends_no_run(tmp_path: Path, at: str) -> None:
     assert "No space left on device" in keeping.fault
     if at == "middle":
         assert keeping.fault.startswith("the trace of run 1 is not whole") and history.read(1).answer == "elm"
+
+
+def test_a_trace_that_another_process_drops_meanwhile_has_no_bytes(tmp_path: Path) -> None:
+    history = History(tmp_path, cap=1)
+    keep(history, "one")
+    (tmp_path / "runs" / "9.jsonl").symlink_to("gone")  # as where it is dropped between its name and its size
+    assert keep(history, "two") == 2 and history.sizes()[9] == 0
+
+
+def test_a_trace_that_cannot_be_dropped_is_told(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    number = keep(history, "one")
+    history.trace_of(number).unlink()
+    (history.trace_of(number) / "x").mkdir(parents=True)
+    with pytest.raises(SetupError, match="Cannot use the history"):
+        history.delete([number])
+
+
+def test_a_mark_of_an_old_run_drops_neither_it_nor_the_latest(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    for text in ("one", "two", "three"):
+        keep(history, text)
+    History(tmp_path, cap=1).mark(1, Mark("right"))
+    assert [run.number for run in history.list()] == [3, 1]

@@ -170,3 +170,7 @@ def test_depth_is_the_longest_path_below_the_question() -> None:
     with pytest.raises(ValueError, match="circle"):
         depth({"a": ["b"], "b": ["a"]})
     assert depth_table([0, 1, 2, 2, 5]) == {"0": 20, "1": 20, "2": 40, "3": 0, ">=4": 20}
+
+
+def test_parallelqa_reads_thousands_where_the_answer_is_0() -> None:
+    assert not near("1,000 m", "0") and near("0 m", "0")

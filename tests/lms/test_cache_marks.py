@@ -135,3 +135,12 @@ def test_only_so_many_prompts_are_remembered() -> None:
     for at in range(200):
         marks.messages([{"role": "user", "content": f"{at}"}])
     assert len(marks.recent) == 64
+
+
+def test_a_turn_without_text_has_no_mark() -> None:
+    marks = CacheMarks()
+    turns = [{"role": "user", "content": RULES}, {"role": "assistant", "content": ""}]
+    for at in range(2):
+        sent = marks.messages([*turns, {"role": "user", "content": f"{at}"}])
+    assert [list(map(len, one["content"])) for one in sent[1:]] == [[], [1]]  # type: ignore[call-overload]
+    assert sent[0]["content"] == [{"type": "text", "text": RULES, "cache_control": {"type": "ephemeral"}}]

@@ -112,3 +112,12 @@ def test_a_recorded_run_is_the_same_page_and_json_lists_its_queries(sites: Path,
     assert (tmp_path / "trace.html").read_text("utf-8") == page
     [query] = result.as_object()["queries"]
     assert (query["tool"], query["input"], query["records"], query["error"]) == ("sql", QUERY, 2, None)
+
+
+def test_half_characters_of_an_lm_of_ones_own_end_no_page(sites: Path, tmp_path: Path) -> None:
+    last = "Final answer: elm \ud83d\nBecause: \ud83d it costs 400 [o1.r2]"
+    lm = ScriptedLM([PLAN.format(tool="sql", query=QUERY) + " \ud83d", PLAN.format(tool="sql", query=QUERY), last])
+    result = decisor.ask("Which site?", db=sites, lm=lm, trace=tmp_path / "run.jsonl")
+    page = page_of(result, tmp_path / "run.html")
+    assert "elm \ufffd" in page and result._repr_html_()
+    result.save_record(tmp_path / "record.json")

@@ -1,5 +1,6 @@
 """An old decision is computed again on changed data, without an LM."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -130,3 +131,9 @@ choice = "SELECT name FROM site"
 goal = "min"
 sql = "SELECT rent FROM site JOIN choice USING (name)"
 """
+
+
+def test_a_run_that_is_named_twice_stands_twice_in_the_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url, trace = computed(tmp_path)
+    assert run(["verify", str(trace), str(trace), "--db", url, "--model", str(tmp_path / "close.toml"), "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == [str(trace), f"{trace}_2"]

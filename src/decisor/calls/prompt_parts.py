@@ -160,14 +160,23 @@ def without(text: str, gone: Collection[Section]) -> str:
             continue
         notice = NOTICE.format(count="1 record is" if row - at == 1 else f"{row - at} records are")
         for number, section in enumerate(sections[at:row]):
-            plain = without_line(plain, section.line) if number else plain.replace(section.line, notice, 1)
+            plain = without_line(plain, section.line, "" if number else notice)
         at = row
     return Text(plain, left)
 
 
-def without_line(text: str, line: str) -> str:
+def without_line(text: str, line: str, notice: str = "") -> str:
     """
-    >>> without_line("a\\nb\\nc", "b"), without_line("a\\nb", "b")
-    ('a\\nc', 'a')
+    >>> without_line("a\\nb\\nc", "b"), without_line("a\\nb", "b"), without_line("ab\\nb\\nbc", "b", "-")
+    ('a\\nc', 'a', 'ab\\n-\\nbc')
     """
-    return text.replace(f"{line}\n", "", 1) if f"{line}\n" in text else text.replace(f"\n{line}", "", 1)
+    at = f"\n{text}\n".find(f"\n{line}\n")
+    at = text.find(line) if at < 0 else at  # within a line of a template
+    if at < 0:
+        return text
+    end = at + len(line)
+    if not notice and text[end : end + 1] == "\n":
+        end += 1
+    elif not notice and text[at - 1 : at] == "\n":
+        at -= 1
+    return text[:at] + notice + text[end:]

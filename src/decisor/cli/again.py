@@ -72,6 +72,8 @@ def inputs_again(past: PastNamed, own: Inputs) -> Inputs:
         raise SetupError(f"Run {past.number} was asked in {old.folder}, and {here[0]} is relative to it: go there, or "
                          "name the data again with --db.")  # fmt: skip
     chosen = replace(old, **{name: getattr(own, name) for name in texts})
+    if own.tools and old.row_values == "allow":  # which was said of other tools
+        chosen = replace(chosen, row_values=own.row_values)
     limits = merged(own.limits, old.limits)
     return replace(chosen, settings={**old.settings, **own.settings}, limits=limits)
 

@@ -51,13 +51,15 @@ def command(
     from decisor.config.current import current
     from decisor.encoding import json_value
     from decisor.history.past_run import Inputs
+    from decisor.tools.databases.sandbox.values import distinct
 
     own = Inputs(each(db), each(graph), each(docs), model=str(model or ""))
     seen = replace(own, rows=each(rows), mask=each(split_all(mask)))
     sources = sources_named(seen, current()) if own != Inputs() else None
     verdicts = asyncio.run(verdicts_of([one for place in runs for one in old_runs(place)], sources))
     if as_json:
-        print_json({name: json_value(one) for name, one in verdicts})
+        names = distinct(name for name, _ in verdicts)
+        print_json({name: json_value(one) for name, (_, one) in zip(names, verdicts, strict=True)})
     for name, one in [] if as_json else verdicts:
         show(name, one)
     states = [CODES[one.state] for _, one in verdicts]

@@ -7,6 +7,7 @@ are lower than the person's, and nothing else. No file runs code, and none holds
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,7 +123,7 @@ def is_lower(value: Scalar, setting: Setting | None) -> bool:
 def from_text(name: str, variable: str, text: str) -> Scalar:
     """Raises SetupError where a variable does not fit."""
     if name == "db":
-        return tuple(text.split())
+        return tuple(place.replace('"', "") for place in re.findall(r'(?:"[^"]*"|\S)+', text))
     if name == "history":
         if text.lower() not in TRUTH:
             raise SetupError(f"{variable} is yes or no, not {text!r}.")

@@ -103,7 +103,8 @@ def moment(at: float) -> str:
 def definition_of(record: Record, files: Sequence[UsedFile]) -> DefinitionUse:
     name, says, by, on, path = (str(record.fields.get(key) or "")
                                 for key in ("definition", "says", "by", "on", "file"))  # fmt: skip
-    file = next((one for one in files if Path(one.path).name == Path(path).name), UsedFile(path))
+    named = [one for one in files if one.path == path] or [one for one in files if one.path == Path(path).name]
+    file = named[0] if len(named) == 1 else UsedFile(path)
     return DefinitionUse(record.id, name, says, by, on, file.path, file.digest)
 
 

@@ -44,8 +44,8 @@ def from_manifest(content: object) -> Import:
     for name in manifest.metrics:
         try:
             metrics.append(manifest.metric(name))
-        except (LeftOut, KeyError, TypeError, AttributeError) as error:
-            notes.append(f"metric {name}: {error if isinstance(error, LeftOut) else 'it lacks a part'}")
+        except LeftOut as error:
+            notes.append(f"metric {name}: {error}")
     dimensions = [one for model in manifest.models for one in model.dimensions()]
     entities = [one for model in manifest.models for one in model.entities()]
     return Import(Definitions(metrics=named_once(metrics), dimensions=named_once(dimensions),
@@ -156,6 +156,8 @@ class Manifest:
                 self.read[name] = self.new_metric(name)
             except LeftOut as error:
                 self.read[name] = error
+            except (KeyError, TypeError, AttributeError, StopIteration):
+                self.read[name] = LeftOut("it lacks a part")
         metric = self.read[name]
         if isinstance(metric, LeftOut):
             raise metric

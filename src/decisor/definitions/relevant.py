@@ -53,7 +53,9 @@ def relevant(question: str, definitions: Definitions, most: int = MOST) -> list[
     for reading in [one for one in best if isinstance(one, Reading) and one.metric]:
         best += [one for one in definitions.metrics if one.name == reading.metric and one not in best]
     tables = " ".join(used_text(one) for one in best).lower()
-    joins = [one for one in definitions.joins if all(table_of(side[0]) in tables for side in (one.left, one.right))]
+    joins = [one for one in definitions.joins
+             if all(re.search(rf"(?<!\w){re.escape(table_of(side[0]))}(?!\w)", tables)
+                    for side in (one.left, one.right))]  # fmt: skip
     return [*best, *joins[:MOST_JOINS]]
 
 

@@ -98,13 +98,14 @@ class History:
 
     def forget(self, numbers: Numbers) -> None:
         """Their traces."""
-        for number in numbers:
-            self.trace_of(number).unlink(missing_ok=True)
+        with self.faults():
+            for number in numbers:
+                self.trace_of(number).unlink(missing_ok=True)
 
     def beyond_cap(self, database: sqlite3.Connection, numbers: Sequence[int]) -> Numbers:
         """The numbers of those that do not fit any more, now that these were written. All sizes are looked at when half
         of the room that was left may be full: other processes write too."""
-        self.room -= sum(path.stat().st_size for path in map(self.trace_of, numbers) if path.exists())
+        self.room -= sum(map(size_of, map(self.trace_of, numbers)))
         if self.room > 0:
             return []
         sizes = self.sizes()
@@ -199,18 +200,18 @@ class History:
     def run_of(self, number: int, text: str) -> PastRun:
         run, path = decoder(PastRun)(json.loads(text)), self.trace_of(number)
         state = "interrupted" if run.state == "running" and not is_locked(path) else run.state
-        return replace(run, number=number, bytes=path.stat().st_size if path.exists() else 0, state=state)
+        return replace(run, number=number, bytes=size_of(path), state=state)
 
     def sizes(self) -> Mapping[int, int]:
         """The bytes of each trace."""
         with os.scandir(self.folder / "runs") as files:
-            return {int(file.name[:-6]): file.stat().st_size for file in files if file.name[:-6].isdecimal()}
+            return {int(file.name[:-6]): size_of(file) for file in files if file.name[:-6].isdecimal()}
 
     @contextmanager
     def database(self) -> Iterator[sqlite3.Connection]:
         """One transaction."""
         path = self.folder / "history.db"
-        try:
+        with self.faults():
             make_folder(self.folder)
             make_folder(self.folder / "runs")
             create_private(path)
@@ -219,6 +220,12 @@ class History:
                 prepare(database)
                 yield database
                 database.execute("COMMIT")
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Raise SetupError for what goes wrong with the files of the history."""
+        try:
+            yield
         except OSError as error:
             advice = "Set XDG_DATA_HOME to a folder that can be written."
             raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}. {advice}") from error
@@ -227,7 +234,7 @@ class History:
         except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
             is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             advice = "Make room." if is_full else "Move it away to begin a new one."
-            raise SetupError(f"Cannot use the history {path}: {error}. {advice}") from error
+            raise SetupError(f"Cannot use the history {self.folder / 'history.db'}: {error}. {advice}") from error
 
 
 def prepare(database: sqlite3.Connection) -> None:
@@ -243,12 +250,20 @@ def prepare(database: sqlite3.Connection) -> None:
         database.execute(statement)
 
 
-def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, latest: int) -> list[int]:
-    """The numbers of those that do not fit any more, never the latest."""
+def size_of(file: Path | os.DirEntry[str]) -> int:
+    """Return the bytes of a trace; 0 if it is gone, as another process may drop it at any moment."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
+    """The numbers of those that do not fit any more, never the latest, nor the one just written."""
     size, dropped = sum(sizes.values()), []
-    rows = database.execute("SELECT number FROM run ORDER BY marked, number") if size > cap else ()
-    for (number,) in rows:
-        if size > cap and number != latest:
+    query = "SELECT number FROM run WHERE number NOT IN (?, (SELECT max(number) FROM run)) ORDER BY marked, number"
+    for (number,) in database.execute(query, [written]) if size > cap else ():
+        if size > cap:
             dropped.append(number)
             size -= sizes.get(number, 0)
     return dropped

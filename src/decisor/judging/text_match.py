@@ -157,4 +157,5 @@ def near(predicted: str, answer: str, margin: float = 0.1) -> bool:
     match = re.search(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?", predicted)
     if match is None:
         return False
-    return abs(float(match[0].replace(",", "")) - number) < margin * abs(number) if number else float(match[0]) == 0
+    value = float(match[0].replace(",", ""))
+    return abs(value - number) < margin * abs(number) if number else value == 0

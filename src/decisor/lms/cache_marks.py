@@ -91,6 +91,8 @@ def alike_until(before: Sequence[tuple[str, str]], turns: Sequence[tuple[str, st
             length = other.rfind("\n", 0, length) + 1
         if length:
             return same, length
+    while same and not turns[same - 1][1]:  # a turn without text has no block to mark
+        same -= 1
     return (same - 1, len(turns[same - 1][1])) if same else (0, 0)
 
 

@@ -88,6 +88,7 @@ async def case_story(place: str, id: str) -> str | None:
 async def case_events(place: str, streams: Streams, is_closing: Callable[[], bool]) -> AsyncIterator[str]:
     """Each case when it is finished; those that are finished already first."""
     sent: set[str] = set()
+    counted = -1
 
     def news(store: Store) -> Sequence[CaseReply]:
         return [case_of(one) for one in store.each_outcome() if id_of(one) not in sent]
@@ -99,8 +100,8 @@ async def case_events(place: str, streams: Streams, is_closing: Callable[[], boo
             cases = await in_store(place, news)
             took = time.monotonic() - began
             sent |= {one.id for one in cases}
-            if cases or not sent:
-                last = time.monotonic()
+            if len(sent) != counted:
+                last, counted = time.monotonic(), len(sent)
                 progress = event_text("progress", json.dumps({"finished": len(sent)}))
                 yield "".join(event_text("case", one.model_dump_json()) for one in cases) + progress
             elif time.monotonic() - last > ALIVE_SECONDS:

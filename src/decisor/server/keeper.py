@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from decisor.errors import SetupError
 from decisor.history.lock import lock
 from decisor.history.past_run import PastRun
 from decisor.history.recording import happens
@@ -104,18 +103,26 @@ class Keeper:
     def written(self, begun: Sequence[PastRun], live: Sequence[LiveRun], over: Sequence[LiveRun]) -> list[int]:
         """Numbers of the runs that begin. What goes wrong here ends no run."""
         numbers = [0] * len(begun)
-        try:
-            for one in live:
+        for one in live:
+            with self.survives():
                 self.pens[one.past.number].write(one)
+        with self.survives():
             self.finish([one for one in over if one.past.number])
-            if begun:
+        if begun:
+            with self.survives():
                 numbers = self.history.begin_all(begun)
                 self.fault = ""
                 for number in numbers:
                     self.open(number)
-        except (SetupError, OSError) as error:
-            self.fail(str(error))
         return numbers
+
+    @contextmanager
+    def survives(self) -> Iterator[None]:
+        """Note any error: the other runs wait for this thread."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(str(error) or type(error).__name__)
 
     def fail(self, why: str) -> None:
         if not self.fault:
@@ -144,9 +151,9 @@ class Keeper:
         for one in over:
             pen = self.pens.pop(one.past.number, None)
             if pen is not None:
-                pen.write(one)
-                pen.close()
-                whole |= set() if pen.trace.fault else {one.past.number}
+                with self.survives(), closing(pen):
+                    pen.write(one)
+                    whole |= set() if pen.trace.fault else {one.past.number}
         if worth:
             self.history.write_all([one.past for one in worth])
         for one in over:

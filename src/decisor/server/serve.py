@@ -50,9 +50,11 @@ def bound(host: str, port: int) -> socket.socket:
         (family, _, _, _, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
+        with contextlib.ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            stack.pop_all()
     except OSError as error:
         why = error.strerror or str(error)
         raise SetupError(f"Cannot listen on {host}, port {port}: {why}. Take another with --port.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -84,4 +85,5 @@ def flat(text: str) -> str:
     >>> flat("<b> [x](javascript:1)\n| *y*")
     '\\<b> \\[x\\](javascript:1) \\| \\*y\\*'
     """
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<|#" else letter for letter in " ".join(text.split()))
+    line = "".join(f"\\{letter}" if letter in "\\`*_[]<|#&~" else letter for letter in " ".join(text.split()))
+    return re.sub(r"^(\d*)(>|[-+=.)](?=[-=]*( |$)))", r"\1\\\2", line)  # a quote, a list, a line, a heading

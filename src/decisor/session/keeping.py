@@ -71,6 +71,7 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
         technique=technique if isinstance(technique, str) else name_of(technique),
         settings=settings_to_keep(options.get("settings", {}), left_out), lm=lm_to_keep(options.get("lm"), left_out),
         limits=options.get("limits", Limits()), folder=str(Path.cwd()), left_out=tuple(left_out),
+        row_values=sources.tools.row_values,
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def story(entries: Sequence[Entry], most: int = 60_000) -> str:
         text = json.dumps(story_item(entries, caps), ensure_ascii=False, default=str, separators=(",", ":"))
         if len(text) <= most:
             break
-    return text
+    return text.encode("utf-8", "replace").decode()  # an LLM of one's own may write half characters
 
 
 def story_item(entries: Sequence[Entry], caps: Caps) -> Item:

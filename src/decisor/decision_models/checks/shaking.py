@@ -118,9 +118,10 @@ def units(subject: Subject) -> Iterator[Finding]:
         if not np.allclose(scaled.values[:, at], UNIT * now, rtol=1e-6, equal_nan=True):
             place = int(np.nanargmax(np.abs(scaled.values[:, at] - UNIT * now)))
             names = ", ".join(one.name for one in of_unit)
+            grown = f"{scaled.values[place, at] / now[place]:.4g} times as large" if now[place] else "no longer 0"
             words = (f"with every input in {base(measure.unit)} ({names}) {UNIT:g} times as large, {measure.name} of "
-                     f"{subject.name(place)} is {scaled.values[place, at] / now[place]:.4g} times as large: a column "
-                     "or a constant in that unit is missing in [input], or two units are mixed")  # fmt: skip
+                     f"{subject.name(place)} is {grown}: a column or a constant in that unit is missing in [input], or "
+                     "two units are mixed")  # fmt: skip
             constants = any(isinstance(value, int | float) for value in model.parameters.values())
             yield Finding(10, model.line("measure", measure.name, "unit"), words, "doubt" if constants else "error")
 

@@ -64,7 +64,7 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
         yield OpenReading(vague[0], (f"{vague[0]} by the last year of the data", f"{vague[0]} in any other sense"),
                           [vague[0]])  # fmt: skip
         return
-    counts = subject.has(r"\bhow many|most|fewest|number of|does (each|every)|overloaded\b")
+    counts = subject.has(r"\b(how many|most|fewest|number of|does (each|every)|overloaded)\b")
     if not counts or subject.has(WHOLE) or subject.has(r"\bdid (we|they|you|he|she)\b"):
         return
     for table in [*tables, *children_of(tables, subject)]:

@@ -53,8 +53,8 @@ def lines(chart: Chart) -> Iterator[str]:
         drawn = "".join(
             " " if cell is None else EIGHTHS[1 + round(7 * (cell - low) / (high - low or 1.0))] for cell in cells
         )
-        ends = [number(mark.y) for mark in one.marks if mark.y is not None]
-        yield f"  {one_line(one.name, max(name, 1)):<{name}} {drawn} {ends[0]} to {ends[-1]}" if ends else ""
+        if ends := [number(mark.y) for mark in one.marks if mark.y is not None]:
+            yield f"  {one_line(one.name, max(name, 1)):<{name}} {drawn} {ends[0]} to {ends[-1]}"
     first, last = (min(chart.marks(), key=lambda each: each[1].x), max(chart.marks(), key=lambda each: each[1].x))
     across = f"{chart.x.title} {first[1].label} to {last[1].label}"
     yield f"  {'':<{name}} {across}; {chart.y.title} {number(min(values))} to {number(max(values))}"

@@ -14,6 +14,7 @@ from decisor.replies.cleaning import strip_fence
 from decisor.tools.databases.hints import advice
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
+from decisor.tools.databases.sandbox.values import distinct
 from decisor.types import Action, Observation, Record, Table, Tool, Value
 
 NAME = "combine"
@@ -129,21 +130,7 @@ def table_of(records: Sequence[Record], truncated: bool) -> Table:
     for record in records:
         beside: Mapping[str, Value] = {"text": record.text, "source": record.source}
         rows.append(tuple(record.fields.get(name) for name in names) + tuple(beside[name] for name in more))
-    return Table(distinct((*names, *more)), tuple(rows), truncated)
-
-
-def distinct(names: Sequence[str]) -> tuple[str, ...]:
-    """Names that differ in more than case, as the columns of a table must.
-
-    >>> distinct(("a", "A", "b"))
-    ('a', 'A_2', 'b')
-    """
-    seen: dict[str, int] = {}
-    unlike = []
-    for name in names:
-        count = seen[name.lower()] = seen.get(name.lower(), 0) + 1
-        unlike.append(name if count == 1 else f"{name}_{count}")
-    return tuple(unlike)
+    return Table(distinct((*names, *more), str.lower), tuple(rows), truncated)
 
 
 def columns_of(tables: Mapping[str, Table]) -> str:

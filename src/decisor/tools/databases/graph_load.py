@@ -22,7 +22,8 @@ from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.plurals import counted
 from decisor.secrets import without_password
-from decisor.tools.databases.graph_write import Edge, Node, Progress, labels_of, quoted, silent, write
+from decisor.tools.databases.graph_write import Edge, Node, Progress, labels_of, silent, write
+from decisor.tools.databases.sandbox.cypher_tokens import quoted
 from decisor.types import Value
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from decisor.errors import SetupError
+from decisor.tools.databases.sandbox.cypher_tokens import quoted
 from decisor.types import Value
 
 T = TypeVar("T")
@@ -81,11 +82,3 @@ def batches(items: Sequence[T]) -> Iterable[list[T]]:
     left = iter(items)
     while batch := list(itertools.islice(left, BATCH)):
         yield batch
-
-
-def quoted(name: str) -> str:
-    """
-    >>> quoted("Trade`node")
-    '`Trade``node`'
-    """
-    return "`" + name.replace("`", "``") + "`"

@@ -25,9 +25,9 @@ from decisor.tools.databases.files.columns import DECIMAL, Habits, PlainType, Te
 from decisor.tools.databases.files.dialects import HEAD_BYTES, Dialect, Sketch, sketch_of
 from decisor.tools.databases.files.header import note_names, unique
 from decisor.tools.databases.files.limits import reason_of
-from decisor.tools.databases.files.numerals import EITHER, PLAIN
+from decisor.tools.databases.files.numerals import EITHER, PLAIN, sql_text
 from decisor.tools.databases.files.places import Part, table_name, without_digits
-from decisor.tools.databases.files.tables import Target, literal
+from decisor.tools.databases.files.tables import Target
 
 CHUNK = 2**22
 EXAMPLES = 3
@@ -139,13 +139,13 @@ def source_of(files: Sequence[DelimitedFile]) -> str:
     by_dialect: dict[Dialect, list[str]] = {}
     for file in files:
         by_dialect.setdefault(file.sketch.dialect, []).append(file.readable)
-    several = f", filename={literal(file_column(files))}" if len(files) > 1 else ""
+    several = f", filename={sql_text(file_column(files))}" if len(files) > 1 else ""
     selects = []
     for dialect, paths in by_dialect.items():
-        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dialect.names)
+        columns = ", ".join(f"{sql_text(name)}: 'VARCHAR'" for name in dialect.names)
         selects.append(
-            f"SELECT * FROM read_csv([{', '.join(map(literal, paths))}], auto_detect=false, header=false, "
-            f"delim={literal(dialect.separator)}, quote={literal(dialect.quote)}, escape={literal(dialect.escape)}, "
+            f"SELECT * FROM read_csv([{', '.join(map(sql_text, paths))}], auto_detect=false, header=false, "
+            f"delim={sql_text(dialect.separator)}, quote={sql_text(dialect.quote)}, escape={sql_text(dialect.escape)}, "
             f"skip={dialect.skip}, store_rejects=true, rejects_limit=0, columns={{{columns}}}{several})"
         )
     return " UNION ALL BY NAME ".join(selects)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from decisor.tools.databases.files.numerals import MISSING, reads_as_number
 from decisor.tools.databases.files.written_dates import reads_as_date
+from decisor.tools.databases.sandbox.values import distinct
 
 HEAD_ROWS = 20
 BELOW_ROWS = 200
@@ -102,15 +103,8 @@ def unique(names: Sequence[str]) -> list[str]:
     >>> unique(["a", "", "A", "a"])
     ['a', 'column_2', 'A_2', 'a_3']
     """
-    result: list[str] = []
-    for number, name in enumerate(names, 1):
-        base = " ".join(str(name).split()) or f"column_{number}"
-        free, count = base, 1
-        while free.lower() in {earlier.lower() for earlier in result}:
-            count += 1
-            free = f"{base}_{count}"
-        result.append(free)
-    return result
+    tidy = (" ".join(str(name).split()) or f"column_{number}" for number, name in enumerate(names, 1))
+    return list(distinct(tidy, str.lower))
 
 
 def note_names(table: str, names: Sequence[tuple[str, str]], header: Header) -> Iterator[str]:

@@ -20,8 +20,9 @@ from decisor.errors import SetupError
 from decisor.tools.databases.files.columns import Habits, TextColumns, totals, without_nan
 from decisor.tools.databases.files.delimited import read_delimited
 from decisor.tools.databases.files.limits import ENGINE_MEMORY, ENGINE_THREADS, TOO_LARGE, limit_memory, reason_of
+from decisor.tools.databases.files.numerals import sql_text
 from decisor.tools.databases.files.places import Part, kind_of, table_name
-from decisor.tools.databases.files.tables import Target, literal
+from decisor.tools.databases.files.tables import Target
 from decisor.tools.databases.files.typed import read_duckdb, read_json, read_parquet, read_sqlite
 from decisor.tools.databases.files.workbook import read_workbook
 
@@ -120,9 +121,9 @@ def connect(target: Path, scratch: Path, paths: list[str]) -> duckdb.DuckDBPyCon
     db.execute("SET enable_progress_bar = false")  # after 2 s it would stand on standard output, beside the reply
     if sum(map(size_of, paths)) > LARGE:
         db.execute("SET preserve_insertion_order = false")
-    db.execute(f"SET allowed_directories = [{literal(str(scratch))}]")
+    db.execute(f"SET allowed_directories = [{sql_text(str(scratch))}]")
     logs = [f"{path}.wal" for path in paths if kind_of(path) == "duckdb"]
-    db.execute(f"SET allowed_paths = [{', '.join(map(literal, [*paths, *logs]))}]")
+    db.execute(f"SET allowed_paths = [{', '.join(map(sql_text, [*paths, *logs]))}]")
     db.execute("SET enable_external_access = false; SET python_enable_replacements = false")
     db.execute("SET lock_configuration = true")
     return db

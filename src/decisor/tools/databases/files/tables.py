@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.quoting import quoted
+from decisor.tools.databases.files.numerals import sql_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,14 +64,10 @@ class Target:
             writer = csv.writer(file)
             for row in rows:
                 writer.writerow([NULL if value is None else value for value in row])
-        columns = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
+        columns = ", ".join(f"{sql_text(column)}: {sql_text(kind)}" for column, kind in types.items())
         self.db.execute(
-            f"CREATE TABLE {quoted(name)} AS SELECT * FROM read_csv({literal(str(path))}, header=false, delim=',', "
-            f"quote='\"', escape='\"', nullstr={literal(NULL)}, columns={{{columns}}}, auto_detect=false, "
+            f"CREATE TABLE {quoted(name)} AS SELECT * FROM read_csv({sql_text(str(path))}, header=false, delim=',', "
+            f"quote='\"', escape='\"', nullstr={sql_text(NULL)}, columns={{{columns}}}, auto_detect=false, "
             "max_line_size=16000000, buffer_size=64000000)"
         )
         path.unlink()
-
-
-def literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

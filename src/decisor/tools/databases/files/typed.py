@@ -18,9 +18,9 @@ from decisor.tools.databases.files.columns import CUT, EXACT, LONG, holds, texts
 from decisor.tools.databases.files.delimited import names_of, opened
 from decisor.tools.databases.files.header import unique
 from decisor.tools.databases.files.limits import MOST_LEVELS, reason_of
-from decisor.tools.databases.files.numerals import CELL
+from decisor.tools.databases.files.numerals import CELL, sql_text
 from decisor.tools.databases.files.places import Part
-from decisor.tools.databases.files.tables import Target, literal
+from decisor.tools.databases.files.tables import Target
 
 FILE = "\x01file"
 """The name of the column of files while objects are read: no key of theirs."""
@@ -33,7 +33,7 @@ def read_parquet(target: Target, part: Part) -> Iterator[str]:
 
     name = target.name(part.name)
     several = ", union_by_name=true, filename='file'" if len(part.paths) > 1 else ""
-    files = ", ".join(map(literal, part.paths))
+    files = ", ".join(map(sql_text, part.paths))
     columns = "* REPLACE (parse_filename(file) AS file)" if len(part.paths) > 1 else "*"
     try:
         target.db.execute(f"CREATE TABLE {quoted(name)} AS SELECT {columns} FROM read_parquet([{files}]{several})")
@@ -48,8 +48,8 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
 
     name = target.name(part.name)
     copies = [rows_of_object(without_mark(Path(path), target.scratch), target.scratch) for path in part.paths]
-    files = ", ".join(literal(str(path)) for path, _ in copies)
-    several = f", filename={literal(FILE)}" if len(part.paths) > 1 else ""
+    files = ", ".join(sql_text(str(path)) for path, _ in copies)
+    several = f", filename={sql_text(FILE)}" if len(part.paths) > 1 else ""
     # All rows tell the columns and their types: by a sample of 20,480 a key or a text that comes late is lost.
     is_long = any(path.endswith(".gz") or Path(path).stat().st_size > 7 * 20_480 for path in part.paths)
     source = f"read_json([{files}]{several}, maximum_object_size=16000000, maximum_depth={MOST_LEVELS}"
@@ -119,7 +119,7 @@ def create_texts(target: Target, name: str, source: str, types: dict[str, str] |
     ``types``: those to read instead."""
     guessed = types or {str(row[0]): str(row[1]) for row in target.db.execute(f"DESCRIBE FROM {source})").fetchall()}
     guessed.pop(FILE, None)
-    columns = ", ".join(f"{literal(column)}: {literal(texts_for(kind))}" for column, kind in guessed.items())
+    columns = ", ".join(f"{sql_text(column)}: {sql_text(texts_for(kind))}" for column, kind in guessed.items())
     label = f" REPLACE (parse_filename({quoted(FILE)}) AS {quoted(FILE)})" if "filename=" in source else ""
     create = f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT *{label} FROM {source}"
     target.db.execute(f"{create}, columns={{{columns}}})")
@@ -237,7 +237,7 @@ def read_duckdb(target: Target, part: Part) -> Iterator[str]:
 
     for path in part.paths:
         try:
-            target.db.execute(f"ATTACH {literal(path)} AS other (READ_ONLY)")
+            target.db.execute(f"ATTACH {sql_text(path)} AS other (READ_ONLY)")
         except duckdb.Error as error:
             raise SetupError(f"{path} cannot be read as a DuckDB database: {reason_of(error)}") from error
         query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'other'"

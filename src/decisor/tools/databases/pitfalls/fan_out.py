@@ -247,7 +247,7 @@ async def unreached(
         for source in block.sources:
             if source in reached:
                 continue
-            known = known_columns(block, source, columns, reached, more)
+            known = known_columns(source, columns)
             if await stored.unique(source, known, block.before):
                 reached.append(source)
                 break
@@ -255,9 +255,7 @@ async def unreached(
             return [one for one in block.sources if one not in reached]
 
 
-def known_columns(
-    block: Block, source: FromItem, columns: set[FromColumn], reached: Sequence[FromItem], more: Sequence[Dependency]
-) -> set[str]:
+def known_columns(source: FromItem, columns: set[FromColumn]) -> set[str]:
     return {one.column for one in columns if one.source is source}
 
 
@@ -271,9 +269,9 @@ def wording(term: Term, roots: Sequence[FromItem], left: Sequence[FromItem], loo
             "Count each in a subquery of its own and join the counts, or use COUNT(DISTINCT ...) of a key."
         )
     base = " and ".join(dict.fromkeys(one.name for one in roots))
-    columns, reached = term.block.closure(fixed_by(term.block, term.call), roots)
+    columns, _ = term.block.closure(fixed_by(term.block, term.call), roots)
     first = left[0]
-    known = sorted(known_columns(term.block, first, columns, reached, ()))
+    known = sorted(known_columns(first, columns))
     per = f" with the same {', '.join(known)}" if known else ""
     return (
         f"{call} takes rows of {base} more than once: {first.name} may have several rows{per}, and each repeats "

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from decisor.tools.databases.pitfalls.block import Block, columns_of, conjuncts
+from decisor.tools.databases.pitfalls.block import Block, columns_of, conjuncts, is_within
 from decisor.tools.databases.pitfalls.catalog import Catalog
 from decisor.tools.databases.pitfalls.part import is_plain, part
 from decisor.tools.databases.pitfalls.source import FromColumn, FromItem, table_source
@@ -262,14 +262,7 @@ def in_from(inner: Expr, select: exp.Select) -> bool:
     if isinstance(around, exp.From | exp.With):
         return True
     on = around.args.get("on") if isinstance(around, exp.Join) else None
-    return isinstance(around, exp.Join) and not (on is not None and is_inside(inner, on))
-
-
-def is_inside(node: Expr, value: Expr) -> bool:
-    around: Expr | None = node
-    while around is not None and around is not value:
-        around = around.parent
-    return around is not None
+    return isinstance(around, exp.Join) and not (on is not None and is_within(inner, on))
 
 
 def pairs(block: Block, one: str, two: str, name: str) -> Iterator[tuple[FromColumn, FromColumn]]:

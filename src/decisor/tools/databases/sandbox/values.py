@@ -6,7 +6,7 @@ import datetime
 import math
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from decisor.errors import ToolError
@@ -151,23 +151,21 @@ def within_bytes(columns: Sequence[str], caps: Caps) -> int:
     return names
 
 
-def distinct(columns: Iterable[str]) -> tuple[str, ...]:
+def distinct(columns: Iterable[str], key: Callable[[str], str] = str) -> tuple[str, ...]:
     """
     >>> distinct(["id", "n", "id", "id"])
     ('id', 'n', 'id_2', 'id_3')
+    >>> distinct(["a_2", "a", "A"], str.lower)
+    ('a_2', 'a', 'A_3')
     """
-    return tuple(_numbered(columns))
-
-
-def _numbered(columns: Iterable[str]) -> Iterator[str]:
-    names: set[str] = set()
+    names: dict[str, str] = {}
     for column in columns:
         name, number = column, 1
-        while name in names:
+        while key(name) in names:
             number += 1
             name = f"{column}_{number}"
-        names.add(name)
-        yield name
+        names[key(name)] = name
+    return tuple(names.values())
 
 
 def bind(statement: str, parameters: Mapping[str, Value], style: str) -> str:

@@ -5,7 +5,7 @@ Queries meet the guard of a model's queries. What changes the copy is UPDATE, DE
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -134,7 +134,7 @@ def target_of(tree: exp.Expr) -> str:
     return named.name.lower()
 
 
-def fill(tree: exp.Expr, values: Mapping[str, Value], known: Collection[str] = ()) -> None:
+def fill(tree: exp.Expr, values: Mapping[str, Value]) -> None:
     """Parameters of these names become literals, in place."""
     from sqlglot import exp
 
