@@ -64,7 +64,7 @@ TEXTS = (
     Phrasing(
         "short billions",
         "{a} is the <strongest^best> {noun} by {label} at {sym}{a.v:bn2} [{a.id}]<, ahead of^. It beats> {b} at "
-        "{sym}{b.v:bn2} [{b.id}]<.^, {a.rank:th} and {b.rank:th} of {n}.>",
+        "{sym}{b.v:bn2} [{b.id}]<.^; they rank {a.rank:th} and {b.rank:th} of {n}.>",
         runner_up="{b} at {sym}{b.v:bn2}",
         needs=("symbol", "billion"),
     ),
