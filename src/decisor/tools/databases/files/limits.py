@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+
+from decisor.outside import one_line
+from decisor.secrets import redact
 
 MOST_MEMORY = 2**30
 """Bytes of memory of its own, of one process that reads files."""
@@ -15,14 +19,28 @@ MOST_LEVELS = 16
 """Of objects within objects of JSON; what lies deeper stays JSON."""
 
 
-TOO_LARGE = "it takes more memory than a reader of files may have: split the file, or save it as CSV or Parquet"
+TOO_LARGE = (f"it takes more memory than a reader of files may have ({MOST_MEMORY >> 20:,} MB): "
+             "split it, or save tables as CSV or Parquet")  # fmt: skip
+SIGNS_OF_MEMORY = (
+    "MemoryError", "memory allocation", "Out of Memory", "bad_alloc", "Is a directory", "Cannot allocate",
+)  # fmt: skip
+"""In what Python, its libraries and DuckDB say where they get no more."""
 
 
 def reason_of(error: Exception) -> str:
     """Return the first sentence of a complaint: what follows is advice for who sets up a database."""
     first = " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
-    is_memory = any(sign in first for sign in ("Out of Memory", "bad_alloc", "Is a directory", "Cannot allocate"))
-    return TOO_LARGE if is_memory else first[:300]
+    return TOO_LARGE if any(sign in first for sign in SIGNS_OF_MEMORY) else first[:300]
+
+
+def reason_of_end(returncode: int, complaint: str = "") -> str:
+    """Return why a reader ended without a reply."""
+    # Rust and C++ abort where they get no memory. What a reader of documents complains of is dropped.
+    if returncode == -signal.SIGABRT or any(sign in complaint for sign in SIGNS_OF_MEMORY):
+        return TOO_LARGE
+    if returncode < 0:
+        return f"its reader was ended by {signal.Signals(-returncode).name}: try again, or split it"
+    return redact(one_line(complaint.strip().splitlines()[-1], 300)) if complaint.strip() else TOO_LARGE
 
 
 def limit_memory(size_bytes: int = MOST_MEMORY) -> None:
