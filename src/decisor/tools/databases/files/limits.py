@@ -35,8 +35,8 @@ def reason_of(error: Exception) -> str:
 
 def reason_of_end(returncode: int, complaint: str = "") -> str:
     """Return why a reader ended without a reply."""
-    # Rust and C++ abort where they get no memory. What a reader of documents complains of is dropped.
-    if returncode == -signal.SIGABRT or any(sign in complaint for sign in SIGNS_OF_MEMORY):
+    # Rust and C++ abort where they get no memory, DuckDB has crashed too; a reader of documents complains to nobody.
+    if -returncode in (signal.SIGABRT, signal.SIGSEGV) or any(sign in complaint for sign in SIGNS_OF_MEMORY):
         return TOO_LARGE
     if returncode < 0:
         return f"its reader was ended by {signal.Signals(-returncode).name}: try again, or split it"
