@@ -184,7 +184,8 @@ def test_documents_beside_databases_are_members_without_tables(shops: list[str])
 
 
 @pytest.mark.parametrize("line", ['mask = ["a.customers.phone,c.customers.phone"]', 'rows = { "c.staff" = "1=1" }',
-                                  "reveal = true", 'mask = ["phone"]', 'mask = [","]', 'rows = { "" = "1=1" }'])  # fmt: skip
+                                  "reveal = true", 'mask = ["phone"]', 'mask = [","]',
+                                  'rows = { "" = "1=1" }'])  # fmt: skip
 async def test_a_file_of_users_that_keeps_nothing_back_opens_no_source(
     shops: list[str], tmp_path: Path, line: str
 ) -> None:

@@ -113,7 +113,7 @@ def check_policy(source: Source, policy: Policy) -> None:
     if source.form != "passages":
         if wrong := [name for name in policy.mask if len(name_parts(name)) < 2]:
             raise SetupError(
-                f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN, or with several sources SOURCE.TABLE.COLUMN."
+                f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN, with several sources SOURCE.TABLE.COLUMN."
             )
         return
     if policy.mask:
