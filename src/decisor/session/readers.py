@@ -112,9 +112,7 @@ def check_policy(source: Source, policy: Policy) -> None:
         raise SetupError(NOT_ON_GRAPHS)
     if source.form != "passages":
         if wrong := [name for name in policy.mask if len(name_parts(name)) < 2]:
-            raise SetupError(
-                f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN, with several sources SOURCE.TABLE.COLUMN."
-            )
+            raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN, or SOURCE.TABLE.COLUMN.")
         return
     if policy.mask:
         raise SetupError(f"{source.name} is documents, which have no columns to mask: leave {policy.mask[0]} out.")
