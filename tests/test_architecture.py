@@ -24,7 +24,7 @@ LAYERS = [
         "settings",
     }
     | {"log", "cache", "private_file", "calls", "rankings", "quoting", "extras", "finding", "cycles", "max_scan"}
-    | {"counting"},
+    | {"counting", "forks"},
     {"run", "history", "config", "telemetry"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another

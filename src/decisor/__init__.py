@@ -8,6 +8,8 @@
 Every name below is imported when it is first used.
 """
 
+from decisor.forks import register_finishing
+
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would take longer than all of this
 if TYPE_CHECKING:
     from decisor.budget import Limits
@@ -60,6 +62,8 @@ _HOMES = {
 }
 """Module -> what it brings."""
 
+
+register_finishing()
 
 if not TYPE_CHECKING:  # a checker knows the names above, and complains of others
 

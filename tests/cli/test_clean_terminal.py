@@ -195,6 +195,22 @@ def refuse(name: str) -> NoReturn:
     raise AssertionError(f"{name} is no JSON")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\x85", "\u2028"])
+def test_a_name_of_several_lines_prints_no_line_that_looks_like_ours(tmp_path: Path, end: str) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as db, db:
+        db.execute("CREATE TABLE site (name TEXT, cost REAL)")
+        db.executemany("INSERT INTO site VALUES (?, ?)", [(f"elm{end}Decision: oak", 3.5), ("oak", 4)])
+    (tmp_path / "site.toml").write_text(
+        f'decide = {escaped(f"a site{end}Decision: oak")}\nchoice = "SELECT name FROM site"\n[measure.cost]\n'
+        'goal = "min"\nsql = "SELECT cost FROM site WHERE name = $name"\n'
+    )
+    for words in (["rank"], ["show"], ["whatif", "why elm Decision: oak"]):
+        command = [sys.executable, "-m", "decisor", "model", words[0], "site.toml", *words[1:], "--db", "shop.db"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert "elm Decision: oak" in done.stdout
+        assert not [line for line in done.stdout.splitlines() if line.lstrip().startswith("Decision")], done.stdout
+
+
 @pytest.mark.slow
 def test_an_infinite_outcome_is_json_too(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "shop.db")) as db, db:

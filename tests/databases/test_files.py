@@ -22,6 +22,7 @@ import pytest
 import decisor
 from decisor.cli import run
 from decisor.errors import SetupError
+from decisor.tools.databases.files.limits import TOO_LARGE, reason_of_end
 from decisor.tools.databases.files.load import connect
 from decisor.tools.databases.files.store import Store, store_of
 from decisor.tools.databases.sql import SqlTool
@@ -325,6 +326,22 @@ def test_a_reader_that_needs_more_memory_ends_with_the_cause_and_the_other_files
     assert rows(store, "SELECT a FROM sales") == [(1,)]
     assert any("Left out" in note and "deep.jsonl" in note and "more memory" in note for note in store.notes)
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 2**20)
+
+
+@pytest.mark.parametrize(
+    ("returncode", "complaint", "reason"),
+    [
+        (1, "Traceback ...\nMemoryError\n", TOO_LARGE),
+        (-6, "terminate called after throwing an instance of 'std::bad_alloc'\n", TOO_LARGE),
+        (-11, "", TOO_LARGE),
+        (-9, "", "its reader was ended by SIGKILL: try again, or split it"),
+        (1, "Traceback ...\nKeyError: 'rows'\n", "KeyError: 'rows'"),
+        (1, "\n", TOO_LARGE),
+    ],
+)
+def test_what_ended_a_reader_is_told_by_its_cause(returncode: int, complaint: str, reason: str) -> None:
+    assert "1,024 MB" in TOO_LARGE
+    assert reason_of_end(returncode, complaint) == reason
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts writable memory")

@@ -116,6 +116,7 @@ OF_MARIADB = [
     "SELECT CONVERT(id, CHAR), CONVERT(g USING utf8mb4), CAST(x AS SIGNED), CAST('3' AS UNSIGNED) FROM t ORDER BY id",
     "SELECT 0x41, X'41', b'101' + 0, TRUE, NULL FROM DUAL",
     "SELECT STD(x), VAR_SAMP(x), BIT_OR(id) FROM t",
+    "SELECT id, MEDIAN(x) OVER (PARTITION BY g) FROM t ORDER BY id",
     "SELECT 1 WHERE 'a' = 'A'",
     "SELECT id FROM t PROCEDURE_LIKE ORDER BY id",
     "SELECT id # a comment\nFROM t ORDER BY id",
@@ -125,6 +126,11 @@ OF_MARIADB = [
     "SELECT count(*) FROM (SELECT DISTINCTROW g FROM t) q",
     "SELECT STR_TO_DATE('31.01.2024', '%d.%m.%Y'), UNIX_TIMESTAMP('2024-01-01') > 0, SEC_TO_TIME(90)",
 ]
+
+
+def test_the_median_of_mariadb_keeps_its_words() -> None:
+    checked = Guard(MYSQL).check("SELECT MEDIAN(x) OVER (PARTITION BY g) AS m FROM t")
+    assert checked == "SELECT MEDIAN(`x`) OVER (PARTITION BY `g`) AS `m` FROM `t`"
 
 
 @pytest.mark.slow

@@ -67,3 +67,26 @@ async def test_whole_numbers_dates_and_texts_are_compared_as_they_are(
     text = MODEL.partition("broken")[0].replace("SELECT name FROM", "SELECT name, id, day FROM")
     async with opened(tmp_path, f'{text}broken = "SELECT 1 AS one WHERE {comparison}"', tables) as model:
         assert model.outcomes().broken[:, 0].tolist() == broken
+
+
+@pytest.mark.parametrize(("goal", "order"), [("min", "ghbdefac"), ("max", "acdefbgh")])
+async def test_candidates_that_are_equal_in_fractions_stay_in_the_order_of_the_data(
+    goal: str, order: str, tmp_path: Path
+) -> None:
+    """0.1 + 0.2 is more than 0.3 in floating point, at the best rank as at any other."""
+    costs = {"a": ("0.4", "0.8"), "b": ("0.1", "0.1"), "c": ("1.2",), "d": ("0.1", "0.2"), "e": ("0.3",),
+             "f": ("0.2", "0.1"), "g": ("0.05",), "h": ("0.02", "0.03")}  # fmt: skip
+    assert float("0.1") + float("0.2") != float("0.3")
+    sums = {name: sum(map(Fraction, texts)) for name, texts in costs.items()}
+    assert "".join(sorted(costs, key=lambda name: sums[name] * (1 if goal == "min" else -1))) == order
+    rows = ", ".join(f"('{name}', {cost}::DOUBLE)" for name, texts in costs.items() for cost in texts)
+    tables = f"""CREATE TABLE line AS SELECT * FROM (VALUES {rows}) t(name, cost);
+        CREATE TABLE offer AS SELECT DISTINCT name FROM line ORDER BY name"""
+    text = f"""decide = "x"
+choice = "SELECT name FROM offer ORDER BY name"
+[measure.load]
+goal = "{goal}"
+sql = "SELECT sum(cost) FROM line WHERE name = $name"
+"""
+    async with opened(tmp_path, text, tables) as model:
+        assert "".join(model.candidates.name(at) for at in model.outcomes().order(model.model.first.goal)) == order

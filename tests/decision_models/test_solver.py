@@ -125,3 +125,23 @@ sql = "SELECT sum(value) FROM buy WHERE chosen"
         ranking = await asyncio.to_thread(lambda: rank_solved(model, trials=16))
     assert ranking.robustness is not None and 0 < ranking.robustness < 1 and len(ranking.winners) == 2
     assert len(ranking.ties) == 2 and ranking.options[0].name.endswith("+ 2 more")
+
+
+@pytest.mark.parametrize("bound", ['at_least = "SELECT most FROM cap"', 'at_most = "SELECT -most FROM cap"'])
+async def test_no_amount_is_enough_for_an_infinite_requirement(bound: str, tmp_path: Path) -> None:
+    text = f"""decide = "x"
+[variable.take]
+each = "SELECT name, weight FROM item"
+kind = "whole"
+[require.enough]
+sum = "weight * take"
+{bound}
+[measure.weight]
+goal = "min"
+sum = "weight * take"
+sql = "SELECT coalesce(sum(weight * amount), 0) FROM take"
+"""
+    tables = """CREATE TABLE item AS SELECT 'a' AS name, 2.0::DOUBLE AS weight;
+        CREATE TABLE cap AS SELECT 'inf'::DOUBLE AS most"""
+    async with opened(tmp_path, text, tables) as model:
+        assert solve(model).status == "infeasible"

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import sqlite3
+import sys
 import zlib
 from contextlib import closing
 from pathlib import Path
@@ -165,9 +166,20 @@ def test_what_takes_too_long_is_ended_and_the_next_file_is_read(tmp_path: Path) 
     slow.write_text("<div>" * 300_000)
     good.write_bytes(PAGE)
     parser = ParserProcess(seconds=2)
-    with pytest.raises(Unreadable, match="more than 2 seconds"):
+    with pytest.raises(Unreadable, match=r"^it takes more than 2 seconds$"):
         parser.read(".html", slow)
     assert parser.read(".html", good).title == "Trade news"
+    parser.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts writable memory")
+def test_a_document_that_takes_too_much_memory_is_told_with_the_cap(tmp_path: Path) -> None:
+    """A text of 1.1 GB, of holes."""
+    with (tmp_path / "large.txt").open("wb") as file:
+        file.truncate(1_100_000_000)
+    parser = ParserProcess()
+    with pytest.raises(Unreadable, match=r"memory than a reader of files may have \(1,024 MB\)"):
+        parser.read(".txt", tmp_path / "large.txt")
     parser.close()
 
 

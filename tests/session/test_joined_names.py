@@ -92,6 +92,13 @@ NOTHING: list[dict[str, Any]] = [
     {"rows": {"a.clients": "name = 'Bo'"}},
     {"rows": {"a.customers,c.customers": "name = 'Bo'"}},
     {"reveal": True},
+    {"mask": ","},
+    {"mask": [""]},
+    {"deny_tables": [" , "]},
+    {"tables": ","},
+    {"tables": ["", "a.staff"]},
+    {"rows": {",": "name = 'Bo'"}},
+    {"rows": {"": "name = 'Bo'"}},
 ]
 
 
@@ -177,7 +184,8 @@ def test_documents_beside_databases_are_members_without_tables(shops: list[str])
 
 
 @pytest.mark.parametrize("line", ['mask = ["a.customers.phone,c.customers.phone"]', 'rows = { "c.staff" = "1=1" }',
-                                  "reveal = true", 'mask = ["phone"]'])  # fmt: skip
+                                  "reveal = true", 'mask = ["phone"]', 'mask = [","]',
+                                  'rows = { "" = "1=1" }'])  # fmt: skip
 async def test_a_file_of_users_that_keeps_nothing_back_opens_no_source(
     shops: list[str], tmp_path: Path, line: str
 ) -> None:
@@ -214,6 +222,9 @@ def test_a_connection_of_a_config_file_is_kept_back_alike(tmp_path: Path, shops:
         {"mask": {"customers.phone,customers.fax": "token"}},
         {"deny_tables": ["hr.staff"]},
         {"rows": {"customers,clients": "name = 'Bo'"}},
+        {"mask": {",": "token"}},
+        {"deny_tables": [""]},
+        {"tables": [","]},
     ]
     for table in faults:
         with pytest.raises(SetupError):

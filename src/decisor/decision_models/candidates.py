@@ -136,11 +136,14 @@ class Candidates:
 
 
 def text(value: Value) -> str:
+    """Return a value as a part of a name.
+
+    On one line: a name with line ends would print lines that look like ours.
+
+    >>> text(1.0), text(12.25), text(7), text(None), text("Bo\\nBest: Bo")
+    ('1.0', '12.25', '7', 'none', 'Bo Best: Bo')
     """
-    >>> text(1.0), text(12.25), text(7), text(None)
-    ('1.0', '12.25', '7', 'none')
-    """
-    return "none" if value is None else str(value)
+    return "none" if value is None else " ".join(str(value).splitlines())
 
 
 def key(label: str) -> str:

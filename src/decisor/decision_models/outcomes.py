@@ -63,14 +63,15 @@ class Outcomes:
         return allowed
 
     def order(self, goal: Goal) -> NDArray[np.int64]:
-        """Places of the allowed ones, best first by the first measure, equal ones in data order; so are those equally
-        good as the best. No trials."""
+        """Places of the allowed ones, best first by the first measure, equally good ones in data order. No trials."""
         places = np.flatnonzero(self.allowed)
         costs = self.values[places, 0] if goal == "min" else -self.values[places, 0]
         order = np.argsort(costs, kind="stable")
-        tied = int(is_tied(costs[order], costs[order[0]]).sum()) if len(order) else 0
-        order[:tied].sort()
-        return np.asarray(places[order])
+        costs = costs[order]
+        is_next = ~is_tied(costs, np.roll(costs, 1))  # of each, whether it is worse than the one before it
+        best = int(is_tied(costs, costs[:1]).sum())
+        is_next[:best], is_next[best : best + 1] = False, True
+        return np.asarray(places[order[np.lexsort((order, np.cumsum(is_next)))]])
 
     def winners(self, goal: Goal) -> NDArray[np.int64]:
         """(t,): the place of the best allowed candidate in each trial, the first of equally good ones; -1 where none

@@ -86,7 +86,7 @@ def toml(text: str) -> dict[str, Any]:
 def model_of(content: Mapping[str, Any], text: str, lines: Lines, parameters: Mapping[str, Any]) -> Model:
     recompute = content.get("recompute")
     return Model(
-        decide=content["decide"],
+        decide=" ".join(content["decide"].splitlines()),
         measures=tuple(Measure(name, **one) for name, one in content["measure"].items()),
         choice=content.get("choice", ""),
         take=take_of(content.get("take", 1)),

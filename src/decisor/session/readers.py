@@ -78,7 +78,7 @@ def for_reader(
 
 def split_rows(rows: Mapping[str, str]) -> list[tuple[str, str]]:
     """Read conditions by table, of which a comma joins several."""
-    return [(name, condition) for names, condition in rows.items() for name in split_names(names)]
+    return [(name, condition) for names, condition in rows.items() for name in split_names([names])]
 
 
 def own_names(names: Sequence[str], source: Source, sources: Sources) -> list[str]:
@@ -112,7 +112,7 @@ def check_policy(source: Source, policy: Policy) -> None:
         raise SetupError(NOT_ON_GRAPHS)
     if source.form != "passages":
         if wrong := [name for name in policy.mask if len(name_parts(name)) < 2]:
-            raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN.")
+            raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN, or SOURCE.TABLE.COLUMN.")
         return
     if policy.mask:
         raise SetupError(f"{source.name} is documents, which have no columns to mask: leave {policy.mask[0]} out.")

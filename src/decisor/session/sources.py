@@ -141,7 +141,12 @@ def split_names(names: Names) -> tuple[str, ...]:
 
     >>> split_names("a.staff,b.staff"), split_names(["site", "a.staff, b.staff"])
     (('a.staff', 'b.staff'), ('site', 'a.staff', 'b.staff'))
+
+    Raises:
+        SetupError: a text names nothing, such as "," or a variable that is not set: it would close nothing.
     """
+    if empty := [text for text in ([names] if isinstance(names, str) and names else names) if not split_all([text])]:
+        raise SetupError(f"{empty[0]!r} names no table or column. Write TABLE or TABLE.COLUMN, or leave it out.")
     return tuple(split_all(names_in(names)))
 
 

@@ -10,6 +10,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import IO
 
 from decisor.child_process import talk
 from decisor.errors import SetupError
-from decisor.tools.databases.files.limits import limit_memory
+from decisor.tools.databases.files.limits import TOO_LARGE, limit_memory, reason_of_end
 from decisor.tools.documents.cutting import Block, Content
 from decisor.tools.documents.office import read_docx, read_pptx, read_xlsx
 from decisor.tools.documents.pdf import read_pdf
@@ -49,6 +50,7 @@ class ParserProcess:
         child = self.child = self.child if self.child and self.child.poll() is None else talk(__name__)
         assert child.stdin is not None and child.stdout is not None
         seconds = self.seconds * (2 if kind == ".pdf" else 1)
+        until = time.monotonic() + seconds
         timer = Timer(seconds, child.kill)
         timer.daemon = True  # an interrupt may come before it can be cancelled
         try:
@@ -64,7 +66,8 @@ class ParserProcess:
             self.close()
             if child.returncode == -signal.SIGTERM and tries > 1:
                 return self.read(kind, path, tries - 1)
-            raise Unreadable(f"reading it takes too much memory, or more than {seconds:g} seconds")
+            is_late = time.monotonic() >= until
+            raise Unreadable(f"it takes more than {seconds:g} seconds" if is_late else reason_of_end(child.returncode))
         reply = json.loads(line)
         if "setup" in reply:
             raise SetupError(reply["setup"])
@@ -96,7 +99,7 @@ def answer(kind: str, path: str) -> dict[str, object]:
     except Unreadable as error:
         return {"error": str(error)}
     except MemoryError:
-        return {"error": "reading it takes too much memory"}
+        return {"error": TOO_LARGE}
     except (OSError, ValueError, RecursionError) as error:
         return {"error": f"it cannot be read: {error}"}
     if content is None or not content.blocks:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+
+from decisor.outside import one_line
+from decisor.secrets import redact
 
 MOST_MEMORY = 2**30
 """Bytes of memory of its own, of one process that reads files."""
@@ -15,7 +19,12 @@ MOST_LEVELS = 16
 """Of objects within objects of JSON; what lies deeper stays JSON."""
 
 
-TOO_LARGE = "it takes more memory than a reader of files may have: split the file, or save it as CSV or Parquet"
+TOO_LARGE = (f"it takes more memory than a reader of files may have ({MOST_MEMORY >> 20:,} MB): "
+             "split it, or save tables as CSV or Parquet")  # fmt: skip
+SIGNS_OF_MEMORY = (
+    "MemoryError", "memory allocation", "Out of Memory", "bad_alloc", "Is a directory", "Cannot allocate",
+)  # fmt: skip
+"""In what Python, its libraries and DuckDB say where they get no more."""
 
 
 def reason_of(error: Exception) -> str:
@@ -23,8 +32,17 @@ def reason_of(error: Exception) -> str:
     first = " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
     if "maximum_object_size" in first:
         return "an object in it has more than 16 MB: if that is a list of rows, save the list as a file of its own"
-    is_memory = any(sign in first for sign in ("Out of Memory", "bad_alloc", "Is a directory", "Cannot allocate"))
-    return TOO_LARGE if is_memory else first[:300]
+    return TOO_LARGE if any(sign in first for sign in SIGNS_OF_MEMORY) else first[:300]
+
+
+def reason_of_end(returncode: int, complaint: str = "") -> str:
+    """Return why a reader ended without a reply."""
+    # Rust and C++ abort where they get no memory, DuckDB has crashed too; a reader of documents complains to nobody.
+    if -returncode in (signal.SIGABRT, signal.SIGSEGV) or any(sign in complaint for sign in SIGNS_OF_MEMORY):
+        return TOO_LARGE
+    if returncode < 0:
+        return f"its reader was ended by {signal.Signals(-returncode).name}: try again, or split it"
+    return redact(one_line(complaint.strip().splitlines()[-1], 300)) if complaint.strip() else TOO_LARGE
 
 
 def limit_memory(size_bytes: int = MOST_MEMORY) -> None:

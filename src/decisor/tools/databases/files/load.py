@@ -143,9 +143,7 @@ def main() -> None:
         reply: dict[str, object] = {"notes": load(Path(job["target"]), parts, job["decimal"], job["dates"])}
     except SetupError as error:
         reply = {"error": str(error)}
-    except MemoryError:
-        reply = {"end": TOO_LARGE}
-    except (duckdb.Error, OSError, ValueError) as error:
+    except (MemoryError, duckdb.Error, OSError, ValueError) as error:
         reason = reason_of(error)  # memory may end anywhere: then the files are read one by one
         reply = {"end": reason} if reason == TOO_LARGE else {"error": f"The files cannot be read: {reason}."}
     sys.stdout.write(json.dumps(reply) + "\n")

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import time
 import uuid
 from collections.abc import Sequence
@@ -20,10 +19,8 @@ from decisor import child_process
 from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.log import logger
-from decisor.outside import one_line
 from decisor.private_file import open_private
-from decisor.secrets import redact
-from decisor.tools.databases.files.limits import TOO_LARGE
+from decisor.tools.databases.files.limits import reason_of_end
 from decisor.tools.databases.files.places import Files, Part, files_of
 
 VERSION = 4
@@ -153,8 +150,10 @@ def read_parts(files: Files, parts: Sequence[Part], fresh: Path) -> dict[str, ob
            "parts": [[part.name, part.kind, part.paths] for part in parts]}  # fmt: skip
     ended = child_process.run("decisor.tools.databases.files.load", json.dumps(job).encode())
     lines = ended.stdout.splitlines()
-    reply: dict[str, object] = json.loads(lines[-1]) if lines else {"end": why_it_ended(ended)}
-    return reply
+    if lines:
+        reply: dict[str, object] = json.loads(lines[-1])
+        return reply
+    return {"end": reason_of_end(ended.returncode, ended.stderr.decode(errors="replace"))}
 
 
 def read_survivors(files: Files, fresh: Path) -> dict[str, object]:
@@ -185,15 +184,6 @@ def remove_store(fresh: Path) -> None:
             shutil.rmtree(rest, ignore_errors=True)
         else:
             rest.unlink(missing_ok=True)
-
-
-def why_it_ended(ended: subprocess.CompletedProcess[bytes]) -> str:
-    """Of a reader that gave no reply: a signal and a MemoryError are limits, anything else says itself what it is."""
-    lines = ended.stderr.decode(errors="replace").splitlines()
-    is_memory = any("MemoryError" in line or "memory allocation" in line or "bad_alloc" in line for line in lines)
-    if ended.returncode > 0 and lines and not is_memory:
-        return f"The files cannot be read: {redact(one_line(lines[-1], 300))}"
-    return f"The files cannot be read: {TOO_LARGE}."
 
 
 def prune(folder: Path, latest: Path) -> None:

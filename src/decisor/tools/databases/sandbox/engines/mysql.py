@@ -97,10 +97,20 @@ def in_own_words(tree: Expr) -> Expr:
     return tree
 
 
+def keep_median(tree: Expr) -> Expr:
+    """Keep MariaDB's MEDIAN(x) OVER (...), of which sqlglot would write a PERCENTILE_CONT that no server has."""
+    from sqlglot import exp
+
+    for node in list(tree.find_all(exp.Median)):
+        node.replace(exp.Anonymous(this="MEDIAN", expressions=[node.this]))
+    return tree
+
+
 def with_names_as_read(tree: Expr) -> Expr:
     """A server that keeps names in lower case makes a plain i of this letter, as Python does not."""
     from sqlglot import exp
 
+    keep_median(tree)
     for name in tree.find_all(exp.Identifier):
         name.set("this", name.name.replace("İ", "i"))
     return tree
@@ -142,6 +152,7 @@ DIALECT = Dialect(
     checks_views=True,
     quote="`",
     names_by_text=True,
+    prepare=keep_median,
     rewrite=in_own_words,
     token="CONCAT('masked_', LEFT(SHA2(CONCAT('{key}', CAST({value} AS CHAR)), 256), 16))",
     fence="LIMIT 18446744073709551615",

@@ -57,6 +57,8 @@ class Solution:
 def solve(matrix: Matrix, seconds: float, presolve: bool = True) -> Solution:
     """Where presolve says that nothing fits, or that all fits without end, the question is put again without it."""
     began = time.monotonic()
+    if np.inf in matrix.least or -np.inf in matrix.greatest:  # which HiGHS meets with an infinite amount
+        return Solution("infeasible", np.zeros(0), np.nan, np.nan, 0.0)
     solution = once(matrix, seconds, presolve)
     if presolve and solution.status not in ("optimal", NOT_WITHIN):
         left = max(1.0, seconds - (time.monotonic() - began))
