@@ -49,7 +49,7 @@ def find_objections(
     ranked: Observation | None = None,
     known: str = "",
 ) -> tuple[Objection, ...]:
-    """Check a final answer against the records that were shown.
+    """Check a final answer against the records that were shown_text.
 
     Args:
         ranked: the observation whose ranking the answer should follow.
@@ -99,11 +99,11 @@ class Check(FigureCheck):
         words = re.findall(r"[^\W\d_]{3,}", answer)
         if not words or len(words) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
             return
-        shown = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
+        shown_text = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
         if any(name.lower() in answer.lower() for name in self.options):
             return
-        if not any(word.lower() in shown for word in words) and not NOT_A_NAME.fullmatch(answer):
-            yield Objection("candidate", f"{answer} stands in no row that you were shown.")
+        if not any(word.lower() in shown_text for word in words) and not NOT_A_NAME.fullmatch(answer):
+            yield Objection("candidate", f"{answer} stands in no row that you were shown_text.")
 
     # Rows that are cited.
 
