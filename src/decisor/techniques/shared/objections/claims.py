@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from decisor.replies.quantities import ORDINALS, Period, Quantity, unit_of_column, words_of_name
+from decisor.replies.quantities import Period, Quantity, unit_of_column, words_of_name
 from decisor.replies.written_calculations import Calculation, written_calculations
 from decisor.techniques.shared.objections.ground import Mention, is_key
 from decisor.types import Record
@@ -33,41 +33,18 @@ LABELLED = re.compile(
     r"(?:(?:\b|_)(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
     r"|tier|phase|version|id|code|key)|#)\s*$", re.I,
 )  # fmt: skip
-MAX = r"highest|most|largest|biggest|greatest|maximum|longest|strongest"
-MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum|weakest"
-SUPERLATIVE = re.compile(rf"\b(?:(?P<max>{MAX})|(?P<min>{MIN}))\b", re.I)
-ORDINAL = rf"(?:{'|'.join(ORDINALS)}|\d{{1,3}}(?:st|nd|rd|th))"
-RANK = re.compile(
-    rf"\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands"
-    rf"|only|and|[A-Z]\w+)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
-    rf"(?=\s+(?:with|of|by|at|in|place|on|among)\b|\s*[,;.(\[]|$)"
-    rf"|\b(?P<ahead>{ORDINAL})[ -](?:best|place|{MAX}|{MIN})\b|(?P<sign>#\d{{1,3}}|\bNo\. ?\d{{1,3}})\b", re.I,
-)  # fmt: skip
-PLACE_WORD = r"position|place|rank|platz|rang|lugar|puesto|posto"
-PLACE = re.compile(
-    rf"\b(?:{PLACE_WORD})\s+(?:no\. ?|#)?(?P<after>\d{{1,3}}|{ORDINAL})\b"
-    rf"|\b(?P<before>\d{{1,3}}(?:º|ª|°|\.|st|nd|rd|th|er|e)|{ORDINAL})\s+(?:{PLACE_WORD})\b", re.I,
-)  # fmt: skip
-"""A place in an order, said as such: it is of the name that it is given to, else of the name before it."""
-LIMITED = re.compile(
-    r"\b(?:not|never|no(?!\.)|one of|those|that|which|who|eligible|allowed|remaining|other|others|besides|except"
-    r"|exclud\w+|without|within|if|would|could|after|unlike|almost|nearly|open|closed)\b|n't\b", re.I,
-)  # fmt: skip
+MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
+MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
+SUPERLATIVE = re.compile(
+    rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste\w*)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste\w*))\b", re.I
+)
 RULED = re.compile(
     r"\b(?:at least|at most|no more|less than|more than|under|over|above|below|only|without|excluding|except|must"
     r"|should|where|whose|while|unless|if|with|that|who|drop|not)\b", re.I,
 )  # fmt: skip
 UP = r"higher|more|greater|larger|bigger|above|longer|rose|risen|grew|grown|increased?|climbed|gained|up"
 DOWN = r"lower|less|fewer|smaller|below|shorter|cheaper|fell|fallen|dropped|decreased?|declined|shrank|down|sank"
-MORE_THAN = re.compile(
-    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer)|(?P<down>lower|less|fewer|smaller|shorter|cheaper))\b",
-    re.I,
-)  # fmt: skip
-TREND = re.compile(
-    r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increased|increases|climbed|gained)"
-    r"|(?P<down>fell|falls|fallen|dropped|drops|decreased|decreases|declined|shrank|sank))\b", re.I,
-)  # fmt: skip
-MEAN = re.compile(r"\b(?:average|mean|typical)\b", re.I)
+MEAN = re.compile(r"\b(?:averaged?|mean|typical)\b", re.I)
 TOTAL = re.compile(r"\b(?:total|sum|together|combined|altogether|overall|in all|all|adding|adds?|share|make)\b", re.I)
 GAP = re.compile(
     rf"\b(?:{UP}|{DOWN}|differ\w*|gap|lead\w*|ahead|behind|margin|than|by|saves?|saving|beats?|off|abstand|mehr|weniger|left|net"
@@ -92,6 +69,8 @@ class Clause:
     figures: tuple[Quantity, ...]
     periods: tuple[Period, ...]
     cited: tuple[tuple[int, int, tuple[str, ...]], ...]
+    heads: tuple[str, ...] = ()
+    """Of the columns of the table that it is a line of."""
 
     @property
     def cited_ids(self) -> frozenset[str]:

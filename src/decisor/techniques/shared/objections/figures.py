@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
-from decisor.replies.figures import CITATION, citations, numbers_of_fields
-from decisor.replies.quantities import Quantity, periods, quantities, unit_of_column
+from decisor.replies.figures import numbers_of_fields
+from decisor.replies.quantities import Quantity, unit_of_column
 from decisor.techniques.shared.objections.claims import (
-    ABOUT,
-    BOUND,
-    BREAK,
     GAP,
     LOOSE,
     MEAN,
@@ -24,112 +21,27 @@ from decisor.techniques.shared.objections.claims import (
     RANGE,
     RATIO,
     TOTAL,
-    Claims,
     Clause,
     Words,
     cited_for,
     content_words,
     fits,
     fits_any,
-    is_claim,
     is_result,
     is_scaled,
     noun_columns,
-    rounded_to,
     rows_after,
     rows_before,
     stem,
 )
-from decisor.techniques.shared.objections.ground import Cell, Ground, Mention, is_key, table_of
-from decisor.types import Objection, ObjectionKind, Observation, Ranking
-
-
-@dataclass(frozen=True, slots=True)
-class NumberColumn:
-    """The numbers of one column, no key, with what is worked out from all of them."""
-
-    table: str
-    name: str
-    unit: str
-    by_id: Mapping[str, float]
-    numbers: tuple[float, ...]
-    total: float
-    largest: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        return self.total / len(self.numbers)
+from decisor.techniques.shared.objections.ground import Cell, Mention, is_key, table_of
+from decisor.techniques.shared.objections.reading import Reading
+from decisor.types import Objection, ObjectionKind
 
 
 @dataclass(frozen=True)
-class FigureCheck:
-    """One answer and its ground."""
-
-    claims: Claims
-    ground: Ground
-    question: str
-    ranked: Observation | None = None
-    known: str = ""
-
-    @property
-    def ranking(self) -> Ranking | None:
-        return self.ranked.ranking if self.ranked else None
-
-    @property
-    def options(self) -> list[str]:
-        """Candidates of the ranking, from the best."""
-        return [one.name for one in self.ranking.options] if self.ranking else []
-
-    @cached_property
-    def reasons(self) -> list[Clause]:
-        return list(self.clauses(self.claims.because))
-
-    @cached_property
-    def runner_up(self) -> list[Clause]:
-        return list(self.clauses(self.claims.runner_up))
-
-    @cached_property
-    def elsewhere(self) -> list[Quantity]:
-        """Figures of the question and of what came with the records."""
-        return quantities(f"{self.question}\n{self.known}")
-
-    @cached_property
-    def subject(self) -> Mention | None:
-        """The rows of the answer."""
-        names = self.ground.mentions(self.claims.answer)
-        return names[0] if len(names) == 1 else None
-
-    def clauses(self, text: str) -> Iterator[Clause]:
-        names = self.ground.mentions(text)
-        cites = list(CITATION.finditer(text))
-        masked = text
-        for one in names:
-            masked = masked[: one.start] + "X" * (one.end - one.start) + masked[one.end :]
-        for match in cites:
-            masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
-        start = 0
-        for end, after in [*((match.start(), match.end()) for match in BREAK.finditer(masked)), (len(text), len(text))]:
-            piece = masked[start:end]
-            if text[start:end].strip():
-                times = tuple(periods(piece))
-                for time in times:
-                    piece = piece[: time.start] + "Y" * len(time.text) + piece[time.end :]
-                inside = [one for one in names if start <= one.start < end]
-                yield Clause(
-                    text[start:end], piece,
-                    tuple(Mention(one.name, one.start - start, one.end - start, one.ids) for one in inside),
-                    tuple(one for one in quantities(piece) if is_claim(one, piece)), times,
-                    tuple((match.start() - start, match.end() - start, citations(match.group(), self.ground.records))
-                          for match in cites if start <= match.start() < end),
-                )  # fmt: skip
-            start = after
-
-    @cached_property
-    def has_texts(self) -> bool:
-        """Whether passages were shown: what they say of whom is not read."""
-        return any(record.text for record in self.ground.records.values())
-
-    # Figures.
+class FigureCheck(Reading):
+    """The figures of one answer."""
 
     def of_figures(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         figures = [one for one in clause.figures if self.is_looked_at(one, clause)]
@@ -187,19 +99,6 @@ class FigureCheck:
             rows = rows_of(figure) or frozenset()
             if not self.is_held(figure, rows, clause) and not self.is_explained(figure, clause, memory, rows):
                 hits[figure] = rows
-        return hits
-
-    def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
-        before = clause.masked[: figure.start]
-        hits = self.ground.cells_with(figure)
-        if ABOUT.search(before):
-            value = abs(figure.meanings[0].value)
-            room = min(max(rounded_to(value) / 2, value / 100), value / 20)
-            return [*hits, *self.ground.between(value - room, value + room)]
-        if not hits and (bound := BOUND.search(before)):
-            value = abs(figure.meanings[0].value)
-            is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
-            return list(self.ground.between(value, value * 1.5) if is_low else self.ground.between(value / 1.5, value))
         return hits
 
     def is_held(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> bool:
@@ -323,18 +222,6 @@ class FigureCheck:
             for number in Counter(str(row.fields.get(column)) for row in rows).values()
             if number > 1
         }
-
-    @cached_property
-    def columns(self) -> list[NumberColumn]:
-        hits = []
-        for table, rows in self.ground.tables.items():
-            for name in rows[0].fields:
-                by_id = {} if is_key(name) else self.ground.column(table, name)
-                if numbers := tuple(by_id.values()):
-                    largest = tuple(sorted(numbers, reverse=True)[:5])
-                    unit = unit_of_column(name)
-                    hits.append(NumberColumn(table, name, unit, by_id, numbers, math.fsum(numbers), largest))
-        return hits
 
     def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
         """Whether a calculation in the text gives it, or starts from it where a cited row holds it."""

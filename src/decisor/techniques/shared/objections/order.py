@@ -1,0 +1,316 @@
+"""Claims of order: the highest, the second, more than another, above the mean, rose.
+
+A claim has subjects, a column and, where it compares, objects. It is read in every way that its clause leaves open, and
+objected to where all of them are false. Where its words name a column that was not shown, nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from decisor.replies.quantities import ORDINALS, Quantity, words_of_name
+from decisor.techniques.shared.objections.claims import MAX, MEAN, MIN, SUPERLATIVE, Clause, fits, stem
+from decisor.techniques.shared.objections.ground import Mention
+from decisor.techniques.shared.objections.reading import Place, Reading
+from decisor.types import Objection
+
+FOREIGN = (
+    "erste[nrs]? zweite[nrs]? dritte[nrs]? vierte[nrs]? fünfte[nrs]? sechste[nrs]? siebte[nrs]? achte[nrs]? neunte[nrs]?",
+    "premi[eè]re? deuxième troisième quatrième cinquième sixième septième huitième neuvième",
+    "primera? segund[ao] tercera? cuart[ao] quint[ao] sext[ao] séptim[ao] octav[ao] noven[ao]",
+)
+NTH = {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
+ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
+PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
+RANK = re.compile(
+    rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
+    rf"|\b{PLACE} (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)|(?P<bare>\b\d{{1,3}}[ºª])"
+    rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
+    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)\s+"
+    rf"(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among)\b|\s*[,;.(\[]|\s*$)", re.I,
+)  # fmt: skip
+LIMITED = re.compile(
+    r"\b(?:not|never|no(?!\.)|one of|those|who|eligible|allowed|other|others|besides|except|exclud\w+|without|within|if"
+    r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b", re.I,
+)  # fmt: skip
+COMPARATIVE = re.compile(
+    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais)"
+    r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos))\b", re.I,
+)  # fmt: skip
+TREND = re.compile(
+    r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained)"
+    r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank))\b", re.I,
+)  # fmt: skip
+GENERIC = {
+    stem(word)
+    for word in [
+        "value",
+        "figure",
+        "number",
+        "amount",
+        "total",
+        "overall",
+        "sum",
+        "result",
+        "level",
+        "one",
+        "score",
+        "entry",
+        "column",
+    ]
+}
+MEAN_OF_ALL = "the mean"
+SMALL = {"of", "in", "the", "its", "to", "by", "far", "a", "an"}
+END = {"all", "any", "at", "with", "and", "is", "was", "are", "were", "among", "which", "that", "for", "has", "have",
+       "had", "than", "from", "but", "so", "followed", "ahead", "here", "there", "while", "respectively", "it"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A place in an order as it is written, and the name that it may be said of."""
+
+    text: str
+    number: int
+    start: int
+    end: int
+    is_verb: bool
+    goal: str
+
+
+def noun_phrase(text: str) -> list[str]:
+    """The words after a superlative, as stems.
+
+    >>> noun_phrase(" number of orders of all shops"), noun_phrase(", 23 EUR")
+    (['number', 'order'], [])
+    """
+    stems = []
+    for match in re.finditer(r"([^\w]*)(\w+)", text):
+        word = match[2].lower()
+        if re.search(r"[^\s-]", match[1]) or word in END or not match[2].isalpha() or match[2].startswith(("XX", "YY")):
+            break
+        stems += [] if word in SMALL else [stem(word)]
+    return stems
+
+
+@dataclass(frozen=True)
+class OrderCheck(Reading):
+    """Claims of order in one answer."""
+
+    def of_order_words(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        yield from self.of_trend(clause)
+        if self.has_texts or not self.deciding:
+            return
+        yield from self.of_superlatives(clause, memory)
+        yield from self.of_ranks(clause, memory)
+        for match in COMPARATIVE.finditer(clause.masked):
+            yield from self.of_comparative(match, clause, memory)
+
+    def of_trend(self, clause: Clause) -> Iterator[Objection]:
+        text = clause.masked
+        pair = [figure for word in ("from", "to") for figure in clause.figures
+                if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)]  # fmt: skip
+        trend = list(TREND.finditer(text))
+        if len(pair) == 2 and len(trend) == 1 and not LIMITED.search(text[: trend[0].start()][-15:]):
+            change = pair[1].meanings[0].value - pair[0].meanings[0].value
+            if change and (change > 0) != bool(trend[0]["up"]):
+                yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
+
+    def column_of(self, phrase: Sequence[str], clause: Clause) -> Place | None:
+        """The column that a claim of order is about; None where its words are of no column and not of the question."""
+        asked = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
+        words = {place: {*map(stem, words_of_name(place[1]))} for place in self.ranked_columns}
+        named = [place for place, own in words.items() if own & {*phrase} - GENERIC]
+        if any(word not in asked | GENERIC and not any(word in own for own in words.values()) for word in phrase):
+            return None
+        if self.deciding in named or not named:
+            return self.deciding if named or not phrase or {*phrase} & (asked | GENERIC) else None
+        return named[0] if len(named) == 1 else None
+
+    # Superlatives.
+
+    def of_superlatives(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        text = clause.masked
+        for match in SUPERLATIVE.finditer(text):
+            before, after = text[: match.start()], text[match.end() :]
+            around = f"{before[-45:]}{match.group()}{after[:45]}"
+            if LIMITED.search(around) or re.search(
+                rf"(?:{ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I
+            ):
+                continue
+            if any(-1 < time.start - match.end() < 15 for time in clause.periods):
+                continue
+            place = self.column_of(noun_phrase(after), clause)
+            subjects = self.beside(match, clause) or self.recent(memory)
+            rows = [row for name in subjects if place and (row := self.row_of(name, place))]
+            ranks = [
+                (row, rank[0 if match["max"] else 1][0]) for row in rows if place and (rank := self.ranks(row, place))
+            ]
+            if place and ranks and all(rank > 1 for _, rank in ranks):
+                row, rank = ranks[0]
+                claim = f"You wrote that {self.name(row)} has the {match.group()} {place[1]}"
+                yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {rank}.")
+
+    def beside(self, match: re.Match[str], clause: Clause) -> list[Mention]:
+        """The names that a word may be said of: the one before it, the row cited before it, the one after it."""
+        if re.search(r"\b(?:former|latter|two|both|ones)\b", clause.masked, re.I):
+            return list(clause.names)
+        before = [name for name in clause.names if name.end <= match.start()][-1:]
+        cited = [self.mention(ids[0]) for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8]
+        return [*(cited or before), *[name for name in clause.names if name.start >= match.end()][:1]]
+
+    def recent(self, memory: Sequence[Mention]) -> list[Mention]:
+        """The names of which a clause without a name may speak."""
+        return [*reversed(memory), *([self.subject] if self.subject else [])]
+
+    # Places.
+
+    def of_ranks(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        tokens = [rank for match in RANK.finditer(clause.masked) if (rank := self.rank_of(match, clause))]
+        tokens += self.ranks_of_line(clause)
+        if not tokens:
+            return
+        if not clause.names:
+            readings = [[name for _ in tokens] for name in self.recent(memory)[:1]]
+        else:
+            first = [self.owner(token, clause, is_after=False) for token in tokens]
+            second = [self.owner(token, clause, is_after=True) for token in tokens]
+            is_plain = len({name.start for name in first}) == len(tokens) and all(
+                token.is_verb or (0 <= token.start - name.end < 45 and not self.is_linked(token, after, clause))
+                for token, name, after in zip(tokens, first, second, strict=True)
+            )
+            readings = [first] if is_plain else [first, second]
+        tried = [list(self.false_ranks(tokens, names)) for names in readings]
+        yield from min(tried, key=len, default=[])
+
+    def rank_of(self, match: re.Match[str], clause: Clause) -> Rank | None:
+        kind = next(kind for kind in ("sign", "after", "bare", "before", "word") if match[kind])
+        text = match[kind].lower()
+        start, end = match.start(kind), match.end()
+        if LIMITED.search(clause.masked[max(0, start - 25) : end + 25]):
+            return None
+        digits = re.sub(r"\D", "", text)
+        number = int(digits) if digits else next(at for word, at in NTH.items() if re.fullmatch(word, text))
+        goal = "max" if match["max"] else "min" if match["min"] else self.goal
+        return Rank(match.group(), number, start, end, kind == "word", goal)
+
+    def ranks_of_line(self, clause: Clause) -> Iterator[Rank]:
+        """The place that a line of a table gives its name."""
+        texts = clause.masked.split("|")
+        for at, head in enumerate(clause.heads):
+            if at < len(texts) and texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{PLACE}", head, re.I):
+                start = sum(map(len, texts[:at])) + at
+                yield Rank(texts[at], int(texts[at]), start, start + len(texts[at]), False, self.goal)
+
+    def is_linked(self, token: Rank, name: Mention, clause: Clause) -> bool:
+        """Whether nothing but a few words stand between a rank and the name after it."""
+        between = clause.masked[token.end : name.start]
+        return not token.is_verb and re.fullmatch(r"[\s*:(–-]*(?:[^\W\d]+\s+){0,3}[*]*", between) is not None
+
+    def owner(self, token: Rank, clause: Clause, is_after: bool) -> Mention:
+        before = [name for name in clause.names if name.end <= token.start]
+        after = [name for name in clause.names if name.start >= token.end]
+        is_joint = after and re.fullmatch(r"[\s*:(–-]*", clause.masked[token.end : after[0].start])
+        if is_joint and not token.is_verb and not (before and 0 <= token.start - before[-1].end < 4):
+            return after[0]
+        order = [*after, *reversed(before)] if is_after else [*reversed(before), *after]
+        return order[0]
+
+    def false_ranks(self, tokens: Sequence[Rank], names: Sequence[Mention]) -> Iterator[Objection]:
+        for token, name in zip(tokens, names, strict=True):
+            place = self.deciding
+            row = self.row_of(name, place) if place else None
+            ranks = self.ranks(row, place) if row and place else None
+            if not ranks or not place or not row:
+                continue
+            allowed = {*ranks[0 if token.goal == "max" else 1]} if token.goal else {*ranks[0], *ranks[1]}
+            if token.number not in allowed:
+                yield Objection("rank", f"You wrote {token.text.strip()} of {self.name(row)}; by {place[1]} it is number "
+                                f"{min(allowed)} of the rows of {place[0]}.")  # fmt: skip
+
+    # Comparisons.
+
+    def of_comparative(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        text, is_up = clause.masked, bool(match["up"])
+        before, tail = text[: match.start()], text[match.end() :]
+        if re.search(r"\b(?:no|not|never|rather|any|much|once|one|neither|nor|nothing|nobody)\s+$", before, re.I):
+            return
+        place = self.column_of(noun_phrase(tail), clause)
+        if place is None or re.match(r"\s+or\b", tail):
+            return
+        amount = next((figure for figure in reversed(clause.figures) if figure.end <= match.start()
+                       and re.fullmatch(r"[)*`\s]*", text[figure.end : match.start()])), None)  # fmt: skip
+        subjects = self.subjects(match, clause, memory, place, amount)
+        objects = self.objects(match, clause, memory, place)
+        pairs = [(own, rival) for own in subjects for rival in objects if own[1] != rival[1] and own[0] != rival[0]]
+        if amount:
+            near = [(own, rival) for own, rival in pairs if is_gap(amount, own[1], rival[1])]
+            pairs = near if near or not any(rival[0] == MEAN_OF_ALL for _, rival in pairs) else pairs
+        if pairs and not any((own[1] > rival[1]) == is_up for own, rival in pairs):
+            (name, value), (other, against) = pairs[0]
+            claim = f"You wrote that {name} is {match.group()} than {other}"
+            yield Objection("direction", f"{claim}; {place[1]} says {value:,.10g} against {against:,.10g}.")
+
+    def subjects(
+        self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, amount: Quantity | None
+    ) -> list[tuple[str, float]]:
+        """What may be said to be more or less, with its number: the figure before, else names before, else those known."""
+        text = clause.masked
+        figure = next((one for one in reversed(clause.figures) if one.end <= match.start()), None)
+        copula = r"[)*`\s]*(?:is|was|are|were)(?: (?:already|in turn|also|still|even|far|much))?\s*"
+        if figure and re.fullmatch(copula, text[figure.end : match.start()]):
+            return [(figure.text, abs(figure.meanings[0].value))]
+        before = [name for name in clause.names if name.end <= match.start()]
+        said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
+        after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
+        start = amount.start if amount else match.start()
+        if after or (before and re.fullmatch(r"[*'s]*(?:\s+[^\W\d]+){0,3}\s+[*]*", text[before[-1].end : start])):
+            return self.values(after or before[-1:], place)
+        if before:
+            return self.values([before[0], before[-1]], place)
+        if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
+            known = {row for name in [*clause.names, *self.recent(memory)] if (row := self.row_of(name, place))}
+            rest = [value for row, value in self.ground.column(*place).items() if row not in known]
+            return [("the rest", min(rest) if match["up"] else max(rest))] if rest else []
+        is_back = amount or re.match(r"\W*(?:it|its|this|that)\b", text, re.I)
+        return self.values(self.recent(memory), place) if is_back else []
+
+    def objects(
+        self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place
+    ) -> list[tuple[str, float]]:
+        """What it may be more or less than, with its number."""
+        numbers, tail = self.ground.column(*place), clause.masked[match.end() :]
+        mean = (MEAN_OF_ALL, sum(numbers.values()) / len(numbers))
+        if re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b", tail, re.I):
+            return [mean]
+        than = re.match(r"[\w\s-]{0,30}?\bthan\s+(?:that of|those of|what|the|for|at)?\s*[*`$€£]*", tail)
+        if not than and match.group().lower() in ("above", "below"):
+            than = re.match(r"\s+(?=X)", tail)
+        if than:
+            start = match.end() + than.end()
+            if re.match(r"(?:any|all|every|each)\b", clause.masked[start:]):
+                own = {row for name in clause.names if (row := self.row_of(name, place))}
+                rest = [value for row, value in numbers.items() if row not in own]
+                return [("all others", max(rest) if match["up"] else min(rest))] if rest else []
+            if figure := next((one for one in clause.figures if 0 <= one.start - start < 2), None):
+                return [(figure.text, abs(figure.meanings[0].value))]
+            return self.values([name for name in clause.names if 0 <= name.start - start < 25][:1], place)
+        known = self.values([*clause.names, *self.recent(memory)], place)
+        if match.group().lower() in ("above", "below"):
+            if not re.match(r"\s+(?:it|that|this)\b", tail):
+                return []
+            return [*known, *([mean] if MEAN.search(self.claims.because) else [])]
+        return known
+
+    def values(self, names: Iterable[Mention], place: Place) -> list[tuple[str, float]]:
+        numbers = self.ground.column(*place)
+        rows = [(name.name, row) for name in names if (row := self.row_of(name, place))]
+        return [(name, numbers[row]) for name, row in rows if row in numbers]
+
+
+def is_gap(figure: Quantity, own: float, rival: float) -> bool:
+    """Whether the figure is how far two numbers are apart."""
+    if figure.unit == "%":
+        return any(base and fits(figure, 100 * (own - rival) / base) for base in (own, rival))
+    return fits(figure, own - rival)
