@@ -61,7 +61,7 @@ class Check(FigureCheck, OrderCheck):
         memory: list[Mention] = [self.subject] if self.subject else []
         for clause in [*self.reasons, *self.runner_up]:
             if not self.has_texts:
-                yield from self.of_rows(clause)
+                yield from self.of_rows(clause, memory)
             yield from self.of_figures(clause, memory)
             yield from self.of_header(clause)
             yield from self.of_periods(clause, memory)
@@ -93,7 +93,7 @@ class Check(FigureCheck, OrderCheck):
 
     # Rows that are cited.
 
-    def of_rows(self, clause: Clause) -> Iterator[Objection]:
+    def of_rows(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         for at, (_, _, ids) in enumerate(clause.cited):
             ground, id = self.ground, next((id for id in ids if id not in clause.name_ids), ids[0])
             if id not in ground.name_of:
@@ -113,21 +113,22 @@ class Check(FigureCheck, OrderCheck):
             if not rivals or any(id in one.ids for one in near) or any(id in one.ids for one in clause.names):
                 continue
             figures = [one for one in clause.figures if before <= one.start < after]
-            if any(cell.id == id for one in figures if one.digits > 2 for cell in ground.cells_with(one)):
-                continue
+            is_held = any(cell.id == id for one in figures if one.digits > 2 for cell in ground.cells_with(one))
+            if is_held and any(id in one.ids for one in [*memory, *([self.subject] if self.subject else [])]):
+                continue  # "It beats Elm with 5,495 [o1.r1]"
             right = min((other for other in rivals[-1].ids if table_of(other) == table_of(id)), key=len)
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
     # Ranks, directions, periods.
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
-        """The unit in the head of a table."""
+        """A unit apart from its figure: in the head of a table, or behind the word unit."""
         column = self.deciding[1] if self.deciding else ""
         unit = unit_of_column(column)
-        if not unit or clause.figures or not clause.masked.lstrip().startswith("|"):
-            return
         known = {unit_of_column(column) for column in self.ground.tables_words}
-        for word in re.findall(r"\((\S+?)\)", clause.masked):
+        is_head = clause.is_line and not clause.figures
+        pattern = r"\((\S+?)\)" if is_head else r"\bunits?[\"'*]*\s*[:=][\s\"'*]*([^\s\"',;*]+)"
+        for word in re.findall(pattern, clause.masked) if unit else ():
             if (there := UNIT_OF.get(word.lower(), "")) and there not in known:
                 yield Objection("unit", f"You wrote {word}; {column} is in {unit}.")
 

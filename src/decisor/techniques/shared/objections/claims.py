@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from decisor.replies.quantities import Period, Quantity, unit_of_column, words_of_name
@@ -19,7 +19,8 @@ BREAK = re.compile(
     r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
     r"|\n+|;\s+(?![^()]*\))"
 )
-RANGE = re.compile(r"\b(?:between|from|zwischen|entre|von)\s*$", re.I)
+RANGE = re.compile(r"\b(?:between|zwischen|entre)\b(?:[^.;]{0,30}\b(?:and|und|et|y)\b)?\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
+"""What stands before an end of a range."""
 LOOSE = re.compile(r"\s*(?:[A-Za-z%€$]+\s+)?(?:or so|give or take|and change)\b|[ -]?ish\b|\+", re.I)
 OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
 """Words after which a figure may be of those that are not named."""
@@ -53,6 +54,8 @@ GAP = re.compile(
 RATIO = re.compile(
     r"\b(?:times|factor|twice|half|double|ratio|fold|per|each|every|an?|as (?:much|many))\b|×|\d\s?x\b", re.I
 )
+SEPARATOR = re.compile(r"[|\t]")
+"""What stands between the columns of a table."""
 OTHERS = re.compile(
     r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
     re.I,
@@ -71,6 +74,11 @@ class Clause:
     cited: tuple[tuple[int, int, tuple[str, ...]], ...]
     heads: tuple[str, ...] = ()
     """Of the columns of the table that it is a line of."""
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is a line of a table."""
+        return bool(self.heads)
 
     @property
     def cited_ids(self) -> frozenset[str]:
@@ -99,30 +107,16 @@ class Claims:
 NOT_A_NAME = re.compile(r"(?:yes|no|true|false|none|both|neither|all|table\b.*|the (?:first|second|last)\b.*)", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Whether a clause speaks of a difference, a ratio, a sum, a mean."""
-
-    gap: bool
-    ratio: bool
-    total: bool
-    mean: bool
-
-
-def is_result(figure: Quantity, a: float, b: float, words: Words, is_amount: bool) -> bool:
-    """Whether two numbers of a column give the figure."""
-    few = figure.digits < 3
-    if figure.unit == "%" and b:
-        return (words.gap and fits(figure, 100 * (a / b - 1))) or (
-            a < b and (words.total or words.ratio) and fits(figure, 100 * a / b)
-        )
-    if is_amount and (words.gap or not few) and not fits(figure, a) and fits(figure, a - b):
-        return True
-    if is_amount and words.total and a != b and fits(figure, a + b):
-        return True
-    if b and words.ratio and not figure.unit:
-        return fits(figure, a / b) or (figure.is_word and abs(a / b - figure.meanings[0].value) < 0.5)
-    return False
+def widen(figure: Quantity, text: str) -> Quantity:
+    """The figure with more room where it is said to be about right."""
+    if figure.is_word or not (ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])):
+        return figure
+    meanings = []
+    for one in figure.meanings:
+        value = abs(one.value)
+        room = min(max(rounded_to(value) / 2, value / 100), value / 20)
+        meanings.append(replace(one, room=max(one.room, room)))
+    return replace(figure, meanings=tuple(meanings))
 
 
 def fits_any(figure: Quantity, values: Iterable[float]) -> bool:
@@ -170,8 +164,12 @@ def cited_for(figure: Quantity, clause: Clause) -> str:
 
 
 def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> set[str]:
-    """The columns that the word after a figure names: "34 orders"."""
+    """The columns that the word after a figure names, or the head above it: "34 orders"."""
     match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", clause.masked[figure.end :])
+    match = match or re.search(r"([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$", clause.masked[: figure.start])
+    if clause.is_line:
+        at = len(SEPARATOR.findall(clause.masked[: figure.start]))
+        match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
     if not match or figure.unit:
         return set()
     noun = stem(match[1].lower())

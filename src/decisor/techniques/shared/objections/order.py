@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from decisor.replies.quantities import ORDINALS, Quantity, words_of_name
-from decisor.techniques.shared.objections.claims import MAX, MEAN, MIN, SUPERLATIVE, Clause, fits, stem
+from decisor.techniques.shared.objections.claims import MAX, MEAN, MIN, SEPARATOR, SUPERLATIVE, Clause, fits, stem
 from decisor.techniques.shared.objections.ground import Mention
 from decisor.techniques.shared.objections.reading import Place, Reading
 from decisor.types import Objection
@@ -21,7 +21,7 @@ FOREIGN = (
     "premi[eè]re? deuxième troisième quatrième cinquième sixième septième huitième neuvième",
     "primera? segund[ao] tercera? cuart[ao] quint[ao] sext[ao] séptim[ao] octav[ao] noven[ao]",
 )
-NTH = {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
+NTH = {"best": 1} | {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
 ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
 RANK = re.compile(
@@ -29,7 +29,7 @@ RANK = re.compile(
     rf"|\b{PLACE} (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)|(?P<bare>\b\d{{1,3}}[ºª])"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
     rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)\s+"
-    rf"(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among)\b|\s*[,;.(\[]|\s*$)", re.I,
+    rf"(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b|\s*[,;.(\[]|\s*$)", re.I,
 )  # fmt: skip
 LIMITED = re.compile(
     r"\b(?:not|never|no(?!\.)|one of|those|who|eligible|allowed|other|others|besides|except|exclud\w+|without|within|if"
@@ -197,7 +197,7 @@ class OrderCheck(Reading):
 
     def ranks_of_line(self, clause: Clause) -> Iterator[Rank]:
         """The place that a line of a table gives its name."""
-        texts = clause.masked.split("|")
+        texts = SEPARATOR.split(clause.masked)
         for at, head in enumerate(clause.heads):
             if at < len(texts) and texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{PLACE}", head, re.I):
                 start = sum(map(len, texts[:at])) + at

@@ -12,16 +12,17 @@ from functools import cached_property
 from decisor.replies.figures import CITATION, citations
 from decisor.replies.quantities import UNIT_OF, Quantity, periods, quantities, unit_of_column, words_of_name
 from decisor.techniques.shared.objections.claims import (
-    ABOUT,
     BOUND,
     BREAK,
     RULED,
+    SEPARATOR,
     SUPERLATIVE,
     Claims,
     Clause,
     is_claim,
     rounded_to,
     stem,
+    widen,
 )
 from decisor.techniques.shared.objections.ground import Cell, Ground, Mention, is_key, table_of
 from decisor.types import Observation, Ranking
@@ -106,27 +107,22 @@ class Reading:
                 times = tuple(periods(piece))
                 for time in times:
                     piece = piece[: time.start] + "Y" * len(time.text) + piece[time.end :]
-                is_line = piece.lstrip().startswith("|")
-                heads = () if not is_line else heads or tuple(head.strip() for head in piece.split("|"))
+                is_line = piece.lstrip().startswith("|") or piece.count("\t") > 1
+                heads = () if not is_line else heads or tuple(head.strip() for head in SEPARATOR.split(piece))
                 inside = [one for one in names if start <= one.start < end]
                 yield Clause(
                     text[start:end], piece,
                     tuple(Mention(one.name, one.start - start, one.end - start, one.ids) for one in inside),
-                    tuple(one for one in quantities(piece) if is_claim(one, piece)), times,
+                    tuple(widen(one, piece) for one in quantities(piece) if is_claim(one, piece)), times,
                     tuple((match.start() - start, match.end() - start, citations(match.group(), self.ground.records))
                           for match in cites if start <= match.start() < end), heads,
                 )  # fmt: skip
             start = after
 
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
-        before = clause.masked[: figure.start]
-        hits = self.ground.cells_with(figure)
-        if ABOUT.search(before):
-            value = abs(figure.meanings[0].value)
-            room = min(max(rounded_to(value) / 2, value / 100), value / 20)
-            return [*hits, *self.ground.between(value - room, value + room)]
-        if not hits and (bound := BOUND.search(before)):
-            value = abs(figure.meanings[0].value)
+        hits, value = self.ground.cells_with(figure), abs(figure.meanings[0].value)
+        bound = None if hits else BOUND.search(clause.masked[: figure.start])
+        if bound and (figure.unit or rounded_to(value) > 1):  # Nobody says over 42 of 44.
             is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
             return list(self.ground.between(value, value * 1.5) if is_low else self.ground.between(value / 1.5, value))
         return hits
