@@ -1,13 +1,13 @@
 """How many planted lies the check of answers objects to, and how many true answers.
 
-    python performance/planted_lies.py [--n 2000] [--seed 1] [--set development|kept|last|fresh|second|third]
-        [--show 5]
+    python performance/planted_lies.py [--n 2000] [--seed 1] [--set development|kept|last|fresh|second|third|
+        fourth|fifth] [--show 5]
 
 True answers about rows of Northwind, Chinook and worlds of our own are written in many ways; each is told once more
 with one thing changed: a figure, unit, scale, rank, row, candidate, period, direction, runner-up or count. A lie is
 false by its making: the place that it stands in knows the true value and its rounding. Bars: 98 % of the lies
-objected to, at most 2 % of the true answers. Six sets of phrasings: one to build the check with, one kept back, one
-written last, three written by somebody who had not seen the check.
+objected to, at most 2 % of the true answers. Eight sets of phrasings: one to build the check with, one kept back,
+one written last, five written by somebody who had not seen the check.
 It wants the databases of ``decisions`` in $DECISOR_DATA (default ../shared/data).
 """
 
@@ -30,6 +30,8 @@ from decisor.statistics.estimates import wilson
 from decisor.techniques.shared.decision import Trajectory, parse_final
 from planted import (
     answer_texts,
+    answer_texts_fifth,
+    answer_texts_fourth,
     answer_texts_fresh,
     answer_texts_kept,
     answer_texts_last,
@@ -47,6 +49,8 @@ SETS = {
     "fresh": answer_texts_fresh.TEXTS,
     "second": answer_texts_second.TEXTS,
     "third": answer_texts_third.TEXTS,
+    "fourth": answer_texts_fourth.TEXTS,
+    "fifth": answer_texts_fifth.TEXTS,
 }
 
 
