@@ -109,17 +109,23 @@ class Check(FigureCheck, OrderCheck):
             start = clause.cited[at][0]
             is_ahead = not clause.masked[before:start].strip(" ,;([")  # "[o1.r1] shows Rock at 770"
             near = [one for one in clause.names if before <= one.start < (after if is_ahead else start)]
-            rivals = [one for one in near if any(table_of(other) == table_of(id) for other in one.ids)]
-            if not rivals or any(id in one.ids for one in near) or any(id in one.ids for one in clause.names):
+            rivals = [name for name in near if self.is_beside(name, id)]
+            if not rivals or any(id in name.ids for name in [*near, *clause.names]):
                 continue
             figures = [one for one in clause.figures if before <= one.start < after]
             is_held = any(cell.id == id for one in figures if one.digits > 2 for cell in ground.cells_with(one))
-            if is_held and any(id in one.ids for one in [*memory, *([self.subject] if self.subject else [])]):
+            is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
+            if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
-            right = min((other for other in rivals[-1].ids if table_of(other) == table_of(id)), key=len)
+            right = min(
+                (other for other in rivals[-1].ids if table_of(other) == table_of(id)), key=len, default="others"
+            )
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
-    # Ranks, directions, periods.
+    def is_beside(self, name: Mention, id: str) -> bool:
+        """Whether the name might stand in the place of the one that this row has: a table holds both."""
+        owner_ids = self.ground.ids_of_text.get(self.ground.name_of[id].lower(), set())
+        return not {table_of(id) for id in name.ids}.isdisjoint(table_of(id) for id in owner_ids)
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
         """A unit apart from its figure: in the head of a table, or behind the word unit."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from decisor.replies.quantities import Period, Quantity, unit_of_column, words_of_name
+from decisor.replies.quantities import ORDINALS, Period, Quantity, unit_of_column, words_of_name
 from decisor.replies.written_calculations import Calculation, written_calculations
 from decisor.techniques.shared.objections.ground import Mention, is_key
 from decisor.types import Record
@@ -39,6 +39,13 @@ MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
 SUPERLATIVE = re.compile(
     rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste\w*)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste\w*))\b", re.I
 )
+FOREIGN = (
+    "erste[nrs]? zweite[nrs]? dritte[nrs]? vierte[nrs]? fünfte[nrs]? sechste[nrs]? siebte[nrs]? achte[nrs]? neunte[nrs]?",
+    "premi[eè]re? deuxième troisième quatrième cinquième sixième septième huitième neuvième",
+    "primera? segund[ao] tercera? cuart[ao] quint[ao] sext[ao] séptim[ao] octav[ao] noven[ao]",
+)
+NTH = {"best": 1} | {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
+ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 RULED = re.compile(
     r"\b(?:at least|at most|no more|less than|more than|under|over|above|below|only|without|excluding|except|must"
     r"|should|where|whose|while|unless|if|with|that|who|drop|not)\b", re.I,

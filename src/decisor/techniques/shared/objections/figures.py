@@ -20,6 +20,7 @@ from decisor.techniques.shared.objections.claims import (
     GAP,
     MEAN,
     OF_THE_REST,
+    ORDINAL,
     OTHERS,
     RANGE,
     RATIO,
@@ -40,7 +41,7 @@ from decisor.techniques.shared.objections.reading import NumberColumn, Reading
 from decisor.types import Objection, ObjectionKind
 
 WHOLE = re.compile(
-    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|entre|von den|sur les|de los|are)(?: the)?|\bthe)\s*$",
+    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|entre|von den|alle|sur les|de los|tous les|todos los|are)(?: the)?|\bthe)\s*$",
     re.I,
 )  # fmt: skip
 """Words before a number of candidates that are all of them."""
@@ -148,7 +149,9 @@ class FigureCheck(Reading):
         before = clause.masked[: figure.start]
         if re.match(r"[\w/ ]{0,12}(?:against|vs|versus|to|and|[+x−-])[.\s]*\d", clause.masked[figure.end :]):
             return False
-        return any(0 <= figure.start - name.end <= 25 for name in clause.names) and not re.search(r"\d[^X]*$", before)
+        names = [name for name in clause.names if 0 <= figure.start - name.end <= 25]
+        between = before[names[-1].end :] if names else ""
+        return bool(names) and not re.search(r"\d|[,;]\s+(?:and|und|et|y|e|while)\b|\s{6,}", between)
 
     def is_explained(self, figure: Quantity, clause: Clause) -> bool:
         """Whether the question, a count of rows, or a calculation from the rows gives the figure, or it ends a range."""
@@ -205,11 +208,13 @@ class FigureCheck(Reading):
         """The numbers that a count of candidates may be; None where it is not certain that it is one."""
         before, after = clause.masked[: figure.start], clause.masked[figure.end :]
         value, sizes = figure.meanings[0].value, self.sizes
-        noun = re.match(r"\s+(?:[a-z]+\s+)?([a-z]{3,})", after)
-        near = re.match(r"\s+([a-z]{3,})", after)
+        noun = re.match(r"\s+(?:[a-z]+\s+)?([^\W\d_]{3,})", after)
+        near = re.match(r"\s+([^\W\d_]{3,})", after)
         of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(?:them\b|\w+)", after)
-        is_counted = any(match and stem(match[1]) in self.nouns for match in (near, noun))
-        is_whole = re.search(r"(?:#\d+|No\. ?\d+|\d(?:st|nd|rd|th)|\blast) of(?: the)?\s*$", before)
+        is_counted = any(match and stem(match[1].lower()) in self.nouns for match in (near, noun))
+        is_whole = re.search(rf"(?:#\d+|No\. ?\d+|{ORDINAL}|\blast) of(?: the)?\s*$", before, re.I) or (
+            re.search(r"\b(?:of|among) all\s*$", before) and not re.match(r"\s+[^\W\d]", after)
+        )
         by_mean = re.match(
             r"(?: of them| of (?:the )?\w+)?(?: [a-z]+)?\s+(?:(?:lie|lies|are|is)\s+)?(above|below|exceeds?)\b", after
         )
@@ -225,7 +230,7 @@ class FigureCheck(Reading):
             return sizes
         if not is_counted or value == len(clause.names) > 1 or not before.strip(" *-|"):
             return None
-        if noun and stem(noun[1]) in ITEMS:
+        if noun and stem(noun[1].lower()) in ITEMS:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
         rest = {size - less for size in sizes for less in range(1, max(self.names_given, 1) + 1)}
         if OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
@@ -279,32 +284,34 @@ class FigureCheck(Reading):
         """Whether a whole column, or one column of rows that the answer names, gives it."""
         text, unit, total, count = clause.masked, column.unit, column.total, len(column.numbers)
         own = [column.by_id[id] for id in self.own_rows(clause) if id in column.by_id][:MOST_ROWS]
+        near = rows_before(clause.names, figure.start) if self.is_beside_name(figure, clause) else clause.name_ids
+        first = [column.by_id[id] for id in sorted(near) if id in column.by_id] or own
         sums = [math.fsum(some[:size]) for some in (own, column.largest) for size in range(2, len(some) + 1)]
         others = own if count > 3 and OF_THE_REST.search(self.claims.because) else []
         left = [total - one for one in [*others, *(math.fsum(others[:size]) for size in range(2, len(others) + 1))]]
         means = [column.mean, *((total - one) / (count - 1) for one in others)]
         noun = noun_columns(figure, clause, self.ground.heads)
-        if figure.unit == "%" and unit != "%":
-            if len(clause.names) < 2 and any(one.unit == "%" for one in self.columns):
-                return False
-            shares = [100 * one / total for one in [*own, *sums, *left]] if total else []
-            pairs = [(a, b) for a, b in [*permutations(own, 2), *product(own, means)] if b]
+        states_percent = any(one.unit == "%" for one in self.columns)
+        if figure.unit == "%" and (GAP.search(text) or not states_percent or (unit != "%" and len(clause.names) > 1)):
+            shares = [100 * one / total for one in [*first, *sums, *left]] if total else []
+            pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
             is_part = TOTAL.search(text) or RATIO.search(text)
             ratios = [100 * a / b for a, b in pairs if a < b and is_part]
-            return fits_any(figure, [*shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)])
+            if fits_any(figure, [*shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)]):
+                return True
         if figure.unit == unit or not (figure.unit and unit):
             is_few = figure.digits < 2 or bool(noun)
             hits = [*means, *([math.fsum(own) / len(own)] if own else [])] if MEAN.search(text) or not is_few else []
             hits += [total, *left] if TOTAL.search(text) or not is_few else []
             hits += sums if TOTAL.search(text) else []
-            gaps = [a - b for a, b in permutations([*own, *(means if MEAN.search(text) else [])], 2) if a > b]
-            hits += gaps if GAP.search(text) or not is_few else []
+            gaps = [a - b for a, b in product(first, [*own, *(means if MEAN.search(text) else [])])]
+            hits += gaps if GAP.search(text) or figure.is_signed or not is_few else []
             if fits_any(figure, hits):
                 return True
         if figure.unit or noun:
             return False
         extremes = [column.largest[0], min(column.numbers)] if OTHERS.search(text) else []
-        ratios = [a / b for a, b in product(own, [*own, *means, *extremes]) if b]
+        ratios = [a / b for a, b in [*product(first, [*own, *means, *extremes]), *product(own, first)] if b]
         if re.search(r"\bind(?:ex|ic)|=\s*100\b", self.claims.because, re.I) and fits_any(
             figure, [100 * one for one in ratios]
         ):

@@ -10,19 +10,23 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.replies.quantities import ORDINALS, Quantity, words_of_name
-from decisor.techniques.shared.objections.claims import MAX, MEAN, MIN, SEPARATOR, SUPERLATIVE, Clause, fits, stem
+from decisor.replies.quantities import Quantity, periods, words_of_name
+from decisor.techniques.shared.objections.claims import (
+    MAX,
+    MEAN,
+    MIN,
+    NTH,
+    ORDINAL,
+    SEPARATOR,
+    SUPERLATIVE,
+    Clause,
+    fits,
+    stem,
+)
 from decisor.techniques.shared.objections.ground import Mention
 from decisor.techniques.shared.objections.reading import Place, Reading
 from decisor.types import Objection
 
-FOREIGN = (
-    "erste[nrs]? zweite[nrs]? dritte[nrs]? vierte[nrs]? fünfte[nrs]? sechste[nrs]? siebte[nrs]? achte[nrs]? neunte[nrs]?",
-    "premi[eè]re? deuxième troisième quatrième cinquième sixième septième huitième neuvième",
-    "primera? segund[ao] tercera? cuart[ao] quint[ao] sext[ao] séptim[ao] octav[ao] noven[ao]",
-)
-NTH = {"best": 1} | {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
-ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
 RANK = re.compile(
     rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
@@ -43,28 +47,12 @@ TREND = re.compile(
     r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained)"
     r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank))\b", re.I,
 )  # fmt: skip
-GENERIC = {
-    stem(word)
-    for word in [
-        "value",
-        "figure",
-        "number",
-        "amount",
-        "total",
-        "overall",
-        "sum",
-        "result",
-        "level",
-        "one",
-        "score",
-        "entry",
-        "column",
-    ]
-}
+GENERIC = {"value", "figure", "number", "amount", "total", "overall", "sum", "result", "level", "one", "score", "entry",
+           "column", "average", "mean"}  # fmt: skip
 MEAN_OF_ALL = "the mean"
-SMALL = {"of", "in", "the", "its", "to", "by", "far", "a", "an"}
+SMALL = {"of", "the", "its", "to", "by", "far", "a", "an"}
 END = {"all", "any", "at", "with", "and", "is", "was", "are", "were", "among", "which", "that", "for", "has", "have",
-       "had", "than", "from", "but", "so", "followed", "ahead", "here", "there", "while", "respectively", "it"}  # fmt: skip
+       "had", "than", "from", "but", "so", "followed", "ahead", "here", "there", "in", "als", "que", "der", "von", "while", "respectively", "it"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +94,8 @@ class OrderCheck(Reading):
         yield from self.of_ranks(clause, memory)
         for match in COMPARATIVE.finditer(clause.masked):
             yield from self.of_comparative(match, clause, memory)
+        for figure in clause.figures:
+            yield from self.of_sign(figure, clause, memory)
 
     def of_trend(self, clause: Clause) -> Iterator[Objection]:
         text = clause.masked
@@ -139,18 +129,18 @@ class OrderCheck(Reading):
                 rf"(?:{ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I
             ):
                 continue
-            if any(-1 < time.start - match.end() < 15 for time in clause.periods):
+            near = [time for time in clause.periods if -1 < time.start - match.end() < 15]
+            if any(not any(own.holds(time) for own in periods(self.question)) for time in near):
                 continue
             place = self.column_of(noun_phrase(after), clause)
             subjects = self.beside(match, clause) or self.recent(memory)
             rows = [row for name in subjects if place and (row := self.row_of(name, place))]
-            ranks = [
-                (row, rank[0 if match["max"] else 1][0]) for row in rows if place and (rank := self.ranks(row, place))
-            ]
-            if place and ranks and all(rank > 1 for _, rank in ranks):
-                row, rank = ranks[0]
+            at = 0 if match["max"] else 1
+            ranks = [(row, ends[at][0]) for row in rows if place and (ends := self.ranks(row, place))]
+            if place and ranks and all(number > 1 for _, number in ranks):
+                row, number = ranks[0]
                 claim = f"You wrote that {self.name(row)} has the {match.group()} {place[1]}"
-                yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {rank}.")
+                yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {number}.")
 
     def beside(self, match: re.Match[str], clause: Clause) -> list[Mention]:
         """The names that a word may be said of: the one before it, the row cited before it, the one after it."""
@@ -172,7 +162,9 @@ class OrderCheck(Reading):
         if not tokens:
             return
         if not clause.names:
-            readings = [[name for _ in tokens] for name in self.recent(memory)[:1]]
+            readings = [[name for _ in tokens] for name in self.recent(memory)]
+            distinct = list({name.name: name for name in memory}.values())[-len(tokens) :]
+            readings += [distinct] if len(distinct) == len(tokens) else []
         else:
             first = [self.owner(token, clause, is_after=False) for token in tokens]
             second = [self.owner(token, clause, is_after=True) for token in tokens]
@@ -181,6 +173,7 @@ class OrderCheck(Reading):
                 for token, name, after in zip(tokens, first, second, strict=True)
             )
             readings = [first] if is_plain else [first, second]
+            readings += [list(clause.names)] if not is_plain and len(clause.names) == len(tokens) else []
         tried = [list(self.false_ranks(tokens, names)) for names in readings]
         yield from min(tried, key=len, default=[])
 
@@ -221,10 +214,10 @@ class OrderCheck(Reading):
         for token, name in zip(tokens, names, strict=True):
             place = self.deciding
             row = self.row_of(name, place) if place else None
-            ranks = self.ranks(row, place) if row and place else None
-            if not ranks or not place or not row:
+            ends = self.ranks(row, place) if row and place else None
+            if not ends or not place or not row:
                 continue
-            allowed = {*ranks[0 if token.goal == "max" else 1]} if token.goal else {*ranks[0], *ranks[1]}
+            allowed = {*ends[0 if token.goal == "max" else 1]} if token.goal else {*ends[0], *ends[1]}
             if token.number not in allowed:
                 yield Objection("rank", f"You wrote {token.text.strip()} of {self.name(row)}; by {place[1]} it is number "
                                 f"{min(allowed)} of the rows of {place[0]}.")  # fmt: skip
@@ -242,7 +235,8 @@ class OrderCheck(Reading):
         amount = next((figure for figure in reversed(clause.figures) if figure.end <= match.start()
                        and re.fullmatch(r"[)*`\s]*", text[figure.end : match.start()])), None)  # fmt: skip
         subjects = self.subjects(match, clause, memory, place, amount)
-        objects = self.objects(match, clause, memory, place)
+        is_figure = any(name == figure.text for name, _ in subjects for figure in clause.figures)
+        objects = self.objects(match, clause, memory, place, is_figure)
         pairs = [(own, rival) for own in subjects for rival in objects if own[1] != rival[1] and own[0] != rival[0]]
         if amount:
             near = [(own, rival) for own, rival in pairs if is_gap(amount, own[1], rival[1])]
@@ -252,23 +246,37 @@ class OrderCheck(Reading):
             claim = f"You wrote that {name} is {match.group()} than {other}"
             yield Objection("direction", f"{claim}; {place[1]} says {value:,.10g} against {against:,.10g}.")
 
+    def of_sign(self, figure: Quantity, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        """A difference with its sign: of the name before it to any other."""
+        before, place = [name for name in clause.names if name.end <= figure.start], self.deciding
+        if not figure.is_signed or not before or not place or self.ground.cells_with(figure):
+            return
+        own = self.values(before[-1:], place)
+        gaps = [value - other for _, value in own for _, other in self.values([*clause.names, *self.recent(memory)], place)
+                if is_gap(figure, value, other)]  # fmt: skip
+        if gaps and not any((gap > 0) == (figure.text[0] == "+") for gap in gaps):
+            yield Objection("direction", f"You wrote {figure.text} for {before[-1].name}, which has {own[0][1]:,.10g}.")
+
     def subjects(
         self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, amount: Quantity | None
     ) -> list[tuple[str, float]]:
         """What may be said to be more or less, with its number: the figure before, else names before, else those known."""
         text = clause.masked
-        figure = next((one for one in reversed(clause.figures) if one.end <= match.start()), None)
-        copula = r"[)*`\s]*(?:is|was|are|were)(?: (?:already|in turn|also|still|even|far|much))?\s*"
-        if figure and re.fullmatch(copula, text[figure.end : match.start()]):
+        start = amount.start if amount else match.start()
+        figure = next((one for one in reversed(clause.figures) if one.end <= start), None)
+        copula = (
+            r"[)*`\s,]*(?:which |that |this )?(?:is|was|are|were)(?: (?:already|in turn|also|still|even|far|much))?\s*"
+        )
+        if figure and re.fullmatch(copula, text[figure.end : start]):
             return [(figure.text, abs(figure.meanings[0].value))]
         before = [name for name in clause.names if name.end <= match.start()]
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
-        start = amount.start if amount else match.start()
         if after or (before and re.fullmatch(r"[*'s]*(?:\s+[^\W\d]+){0,3}\s+[*]*", text[before[-1].end : start])):
             return self.values(after or before[-1:], place)
         if before:
-            return self.values([before[0], before[-1]], place)
+            is_aside = re.match(r"\W*(?:although|while|whereas|though|unlike|compared)\b", text, re.I)
+            return self.values([*(() if is_aside else before[:1]), before[-1]], place)
         if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
             known = {row for name in [*clause.names, *self.recent(memory)] if (row := self.row_of(name, place))}
             rest = [value for row, value in self.ground.column(*place).items() if row not in known]
@@ -277,14 +285,16 @@ class OrderCheck(Reading):
         return self.values(self.recent(memory), place) if is_back else []
 
     def objects(
-        self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place
+        self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, is_figure: bool
     ) -> list[tuple[str, float]]:
         """What it may be more or less than, with its number."""
         numbers, tail = self.ground.column(*place), clause.masked[match.end() :]
         mean = (MEAN_OF_ALL, sum(numbers.values()) / len(numbers))
         if re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b", tail, re.I):
             return [mean]
-        than = re.match(r"[\w\s-]{0,30}?\bthan\s+(?:that of|those of|what|the|for|at)?\s*[*`$€£]*", tail)
+        than = re.match(
+            r"[\w\s-]{0,30}?\b(?:than|als|que)\s+(?:that of|those of|what|the|for|at|der von|die von)?\s*[*`$€£]*", tail
+        )
         if not than and match.group().lower() in ("above", "below"):
             than = re.match(r"\s+(?=X)", tail)
         if than:
@@ -294,7 +304,7 @@ class OrderCheck(Reading):
                 rest = [value for row, value in numbers.items() if row not in own]
                 return [("all others", max(rest) if match["up"] else min(rest))] if rest else []
             if figure := next((one for one in clause.figures if 0 <= one.start - start < 2), None):
-                return [(figure.text, abs(figure.meanings[0].value))]
+                return [(figure.text, abs(figure.meanings[0].value))] if is_figure else []
             return self.values([name for name in clause.names if 0 <= name.start - start < 25][:1], place)
         known = self.values([*clause.names, *self.recent(memory)], place)
         if match.group().lower() in ("above", "below"):
