@@ -110,9 +110,15 @@ class Check(FigureCheck, OrderCheck):
             is_ahead = not clause.masked[before:start].strip(" ,;([")  # "[o1.r1] shows Rock at 770"
             near = [one for one in clause.names if before <= one.start < (after if is_ahead else start)]
             rivals = [name for name in near if self.is_beside(name, id)]
-            if not rivals or any(id in name.ids for name in [*near, *clause.names]):
-                continue
             figures = [one for one in clause.figures if before <= one.start < after]
+            stated = [
+                {cell.id for cell in ground.cells_with(one)} for one in figures if one.start < start and one.digits > 2
+            ]
+            is_false = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•") and any(
+                rivals and id not in ids and ids & rivals[-1].ids for ids in stated
+            )
+            if not rivals or any(id in name.ids for name in near) or (clause.name_ids & {id} and not is_false):
+                continue
             is_held = any(cell.id == id for one in figures if one.digits > 2 for cell in ground.cells_with(one))
             is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
             if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):

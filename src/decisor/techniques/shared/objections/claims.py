@@ -121,7 +121,7 @@ def widen(figure: Quantity, text: str) -> Quantity:
     meanings = []
     for one in figure.meanings:
         value = abs(one.value)
-        room = min(max(rounded_to(value) / 2, value / 100), value / 20)
+        room = min(rounded_to(value) if value == int(value) else 2 * one.room, value / 20)
         meanings.append(replace(one, room=max(one.room, room)))
     return replace(figure, meanings=tuple(meanings))
 

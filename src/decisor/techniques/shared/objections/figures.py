@@ -46,24 +46,11 @@ WHOLE = re.compile(
 )  # fmt: skip
 """Words before a number of candidates that are all of them."""
 PART = re.compile(
-    r"\W*\b(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are)\b", re.I
+    r"\s+(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are)\b", re.I
 )
 """Words after it that make it some of them."""
-ITEMS = {
-    stem(word)
-    for word in [
-        "row",
-        "record",
-        "entry",
-        "candidate",
-        "alternative",
-        "option",
-        "registro",
-        "candidato",
-        "kandidaten",
-        "candidat",
-    ]
-}
+ITEMS = {"row", "record", "entr", "candidate", "alternative", "option", "registro", "candidato", "kandidaten", "candidat",
+         "einträge"}  # fmt: skip
 MOST_ROWS = 8
 """Rows of which every pair is calculated with."""
 
@@ -247,14 +234,14 @@ class FigureCheck(Reading):
 
     @cached_property
     def row_counts(self) -> set[int]:
-        """Rows, values of a column and rows that share one, with and without one of them."""
+        """Rows, values of a column and rows that share one; all candidates but one."""
         counts = {len(self.ground.records), len(self.ground.names)}
         for rows in self.ground.tables.values():
             counts.add(len(rows))
             for column in rows[0].fields:
                 groups = Counter(str(row.fields.get(column)) for row in rows)
                 counts |= {len(groups), *(number for number in groups.values() if number > 1)}
-        return counts | {count - 1 for count in counts}
+        return counts | {size - 1 for size in self.sizes}
 
     def may_count(self, figure: Quantity, clause: Clause) -> bool:
         """Whether a number without a unit may be one of rows: some of all, the rest, those that share a value."""
@@ -301,8 +288,9 @@ class FigureCheck(Reading):
                 return True
         if figure.unit == unit or not (figure.unit and unit):
             is_few = figure.digits < 2 or bool(noun)
-            hits = [*means, *([math.fsum(own) / len(own)] if own else [])] if MEAN.search(text) or not is_few else []
-            hits += [total, *left] if TOTAL.search(text) or not is_few else []
+            is_open = not is_few and not self.is_beside_name(figure, clause)
+            hits = [*means, *([math.fsum(own) / len(own)] if own else [])] if MEAN.search(text) or is_open else []
+            hits += [total, *left] if TOTAL.search(text) or is_open else []
             hits += sums if TOTAL.search(text) else []
             gaps = [a - b for a, b in product(first, [*own, *(means if MEAN.search(text) else [])])]
             hits += gaps if GAP.search(text) or figure.is_signed or not is_few else []

@@ -174,6 +174,8 @@ class OrderCheck(Reading):
             )
             readings = [first] if is_plain else [first, second]
             readings += [list(clause.names)] if not is_plain and len(clause.names) == len(tokens) else []
+        distinct_ones = [names for names in readings if len({name.start for name in names}) == len(tokens)]
+        readings = distinct_ones or readings
         tried = [list(self.false_ranks(tokens, names)) for names in readings]
         yield from min(tried, key=len, default=[])
 
@@ -199,7 +201,8 @@ class OrderCheck(Reading):
     def is_linked(self, token: Rank, name: Mention, clause: Clause) -> bool:
         """Whether nothing but a few words stand between a rank and the name after it."""
         between = clause.masked[token.end : name.start]
-        return not token.is_verb and re.fullmatch(r"[\s*:(–-]*(?:[^\W\d]+\s+){0,3}[*]*", between) is not None
+        is_ahead = not token.is_verb and name.start >= token.end
+        return is_ahead and re.fullmatch(r"[\s*:(–-]*(?:[^\W\d]+\s+){0,3}[*]*", between) is not None
 
     def owner(self, token: Rank, clause: Clause, is_after: bool) -> Mention:
         before = [name for name in clause.names if name.end <= token.start]
