@@ -177,9 +177,11 @@ class FigureCheck(Reading):
 
     @cached_property
     def sizes(self) -> set[int]:
-        """How many candidates there are, by table."""
-        names = ({self.ground.name_of.get(row.id) for row in rows} for rows in self.ground.tables.values())
-        return {len(some) for some in names if len(some) > 1}
+        """How many candidates there are, by table, and what a query counted."""
+        tables = self.ground.tables.values()
+        names = ({self.ground.name_of.get(row.id) for row in rows} for rows in tables)
+        counted = {int(cell.value) for cell in self.ground.cells if len(self.ground.tables[table_of(cell.id)]) < 3}
+        return {len(some) for some in names if len(some) > 1} | counted
 
     @cached_property
     def names_given(self) -> int:
@@ -287,7 +289,7 @@ class FigureCheck(Reading):
             if fits_any(figure, [*shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)]):
                 return True
         if figure.unit == unit or not (figure.unit and unit):
-            is_few = figure.digits < 2 or bool(noun)
+            is_few = bool(noun) or (figure.digits < 2 and figure.meanings[0].room >= 0.5)
             is_open = not is_few and not self.is_beside_name(figure, clause)
             hits = [*means, *([math.fsum(own) / len(own)] if own else [])] if MEAN.search(text) or is_open else []
             hits += [total, *left] if TOTAL.search(text) or is_open else []

@@ -35,6 +35,7 @@ RANK = re.compile(
     rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)\s+"
     rf"(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b|\s*[,;.(\[]|\s*$)", re.I,
 )  # fmt: skip
+MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
 LIMITED = re.compile(
     r"\b(?:not|never|no(?!\.)|one of|those|who|eligible|allowed|other|others|besides|except|exclud\w+|without|within|if"
     r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b", re.I,
@@ -99,9 +100,9 @@ class OrderCheck(Reading):
 
     def of_trend(self, clause: Clause) -> Iterator[Objection]:
         text = clause.masked
-        pair = [figure for word in ("from", "to") for figure in clause.figures
+        trend = list(TREND.finditer(text)) if len(clause.figures) > 1 else []
+        pair = [figure for word in ("from", "to") for figure in (clause.figures if trend else ())
                 if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)]  # fmt: skip
-        trend = list(TREND.finditer(text))
         if len(pair) == 2 and len(trend) == 1 and not LIMITED.search(text[: trend[0].start()][-15:]):
             change = pair[1].meanings[0].value - pair[0].meanings[0].value
             if change and (change > 0) != bool(trend[0]["up"]):
@@ -146,7 +147,7 @@ class OrderCheck(Reading):
         """The names that a word may be said of: the one before it, the row cited before it, the one after it."""
         if re.search(r"\b(?:former|latter|two|both|ones)\b", clause.masked, re.I):
             return list(clause.names)
-        before = [name for name in clause.names if name.end <= match.start()][-1:]
+        before = said_before(match.start(), clause)
         cited = [self.mention(ids[0]) for _, end, ids in clause.cited if len(ids) == 1 and 0 < match.start() - end < 8]
         return [*(cited or before), *[name for name in clause.names if name.start >= match.end()][:1]]
 
@@ -157,7 +158,8 @@ class OrderCheck(Reading):
     # Places.
 
     def of_ranks(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        tokens = [rank for match in RANK.finditer(clause.masked) if (rank := self.rank_of(match, clause))]
+        matches = RANK.finditer(clause.masked) if MAY_RANK.search(clause.masked) else ()
+        tokens = [rank for match in matches if (rank := self.rank_of(match, clause))]
         tokens += self.ranks_of_line(clause)
         if not tokens:
             return
@@ -173,6 +175,7 @@ class OrderCheck(Reading):
                 for token, name, after in zip(tokens, first, second, strict=True)
             )
             readings = [first] if is_plain else [first, second]
+            readings += [[name] for name in said_before(tokens[0].start, clause)] if len(tokens) == 1 and first[0].end <= tokens[0].start else []
             readings += [list(clause.names)] if not is_plain and len(clause.names) == len(tokens) else []
         distinct_ones = [names for names in readings if len({name.start for name in names}) == len(tokens)]
         readings = distinct_ones or readings
@@ -184,6 +187,8 @@ class OrderCheck(Reading):
         text = match[kind].lower()
         start, end = match.start(kind), match.end()
         if LIMITED.search(clause.masked[max(0, start - 25) : end + 25]):
+            return None
+        if text == "best" and re.match(r" (?:in|on|at|for)\b", clause.masked[end:]):
             return None
         digits = re.sub(r"\D", "", text)
         number = int(digits) if digits else next(at for word, at in NTH.items() if re.fullmatch(word, text))
@@ -272,14 +277,10 @@ class OrderCheck(Reading):
         )
         if figure and re.fullmatch(copula, text[figure.end : start]):
             return [(figure.text, abs(figure.meanings[0].value))]
-        before = [name for name in clause.names if name.end <= match.start()]
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])
         after = [name for name in clause.names if said_for and name.start == match.end() + said_for.end()]
-        if after or (before and re.fullmatch(r"[*'s]*(?:\s+[^\W\d]+){0,3}\s+[*]*", text[before[-1].end : start])):
-            return self.values(after or before[-1:], place)
-        if before:
-            is_aside = re.match(r"\W*(?:although|while|whereas|though|unlike|compared)\b", text, re.I)
-            return self.values([*(() if is_aside else before[:1]), before[-1]], place)
+        if after or (before := said_before(start, clause)):
+            return self.values(after or before, place)
         if re.search(r"\b(?:all|the|every)\s+(?:others?|rest|remaining)\b", text[:start], re.I):
             known = {row for name in [*clause.names, *self.recent(memory)] if (row := self.row_of(name, place))}
             rest = [value for row, value in self.ground.column(*place).items() if row not in known]
@@ -320,6 +321,17 @@ class OrderCheck(Reading):
         numbers = self.ground.column(*place)
         rows = [(name.name, row) for name in names if (row := self.row_of(name, place))]
         return [(name, numbers[row]) for name, row in rows if row in numbers]
+
+
+def said_before(at: int, clause: Clause) -> list[Mention]:
+    """The names before a word that it may be said of: the last, and the first where more than a verb stands between."""
+    before = [name for name in clause.names if name.end <= at]
+    if not before or re.match(r"\W*(?:although|while|whereas|though|compared)\b", clause.masked, re.I):
+        return before[-1:]
+    is_close = re.fullmatch(
+        r"[*'s]*(?:\s+(?!(?:and|but|so|y|et|und)\b)[^\W\d]+){0,5}\s+\W?", clause.masked[before[-1].end : at]
+    )
+    return before[-1:] if is_close else [before[-1], before[0]]
 
 
 def is_gap(figure: Quantity, own: float, rival: float) -> bool:
