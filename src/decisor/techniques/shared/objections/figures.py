@@ -62,24 +62,28 @@ class FigureCheck(Reading):
     """The figures of one answer."""
 
     def of_figures(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        figures, suspects = [], []
+        figures = []
         for figure in clause.figures:
             numbers = self.numbers_counted(figure, clause)
-            if numbers is not None:
-                is_known = figure.digits > 1 and fits_any(figure, (one.meanings[0].value for one in self.elsewhere))
-                if figure.meanings[0].value not in numbers and not is_known:
-                    text = f"You wrote {figure.text}; {sorted(numbers)[-1]} were shown."
-                    yield Objection("count", text)
-            elif self.is_looked_at(figure, clause):
-                figures.append(figure)
-                if not self.is_explained(figure, clause):
-                    suspects.append(figure)
-        if not suspects:
-            return
+            if numbers is None:
+                figures += [figure] if self.is_looked_at(figure, clause) else []
+                continue
+            is_known = figure.digits > 1 and fits_any(figure, (one.meanings[0].value for one in self.elsewhere))
+            if figure.meanings[0].value not in numbers and not is_known:
+                yield Objection("count", f"You wrote {figure.text}; {max(numbers)} were shown.")
+        explained: dict[Quantity, bool] = {}
         best: dict[Quantity, frozenset[str]] | None = None
-        for rows_of in self.readings(clause, memory, figures):
-            misses = {one: rows_of(one) for one in suspects if not self.is_held(one, rows_of(one), clause)}
+        for rows_of in self.readings(clause, memory, figures) if figures else ():
+            misses = {}
+            for figure in figures:
+                rows = rows_of(figure)
+                if not explained.get(figure) and not self.is_held(figure, rows, clause):
+                    if figure not in explained:  # Costs more than to look into rows.
+                        explained[figure] = self.is_explained(figure, clause)
+                    misses |= {} if explained[figure] else {figure: rows}
             best = misses if best is None or len(misses) < len(best) else best
+            if not best:
+                return
         yield from (self.objection(figure, rows, clause) for figure, rows in (best or {}).items())
 
     def readings(self, clause: Clause, memory: Sequence[Mention], figures: Sequence[Quantity]) -> Iterator[RowsOf]:

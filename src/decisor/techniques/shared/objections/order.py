@@ -175,7 +175,11 @@ class OrderCheck(Reading):
                 for token, name, after in zip(tokens, first, second, strict=True)
             )
             readings = [first] if is_plain else [first, second]
-            readings += [[name] for name in said_before(tokens[0].start, clause)] if len(tokens) == 1 and first[0].end <= tokens[0].start else []
+            readings += (
+                [[name] for name in said_before(tokens[0].start, clause)]
+                if len(tokens) == 1 and first[0].end <= tokens[0].start
+                else []
+            )
             readings += [list(clause.names)] if not is_plain and len(clause.names) == len(tokens) else []
         distinct_ones = [names for names in readings if len({name.start for name in names}) == len(tokens)]
         readings = distinct_ones or readings
