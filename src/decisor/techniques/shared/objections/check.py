@@ -12,16 +12,8 @@ from dataclasses import dataclass
 
 from decisor.replies.quantities import UNIT_OF, periods, quantities, unit_of_column
 from decisor.techniques.shared.departure import departure
-from decisor.techniques.shared.objections.claims import (
-    LEAST,
-    MOST,
-    NOT_A_NAME,
-    Claims,
-    Clause,
-    cited_for,
-    fits,
-    rows_before,
-)
+from decisor.techniques.shared.objections import words
+from decisor.techniques.shared.objections.claims import LEAST, MOST, Claims, Clause, cited_for, fits, rows_before
 from decisor.techniques.shared.objections.figures import FigureCheck
 from decisor.techniques.shared.objections.ground import Ground, Mention, table_of
 from decisor.techniques.shared.objections.order import OrderCheck
@@ -82,13 +74,13 @@ class Check(FigureCheck, OrderCheck):
         ):
             yield Objection("row", UNCITED.format(name=answer, id=places[0]))
             return
-        words = re.findall(r"[^\W\d_]{3,}", answer)
-        if not words or len(words) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
+        parts = re.findall(r"[^\W\d_]{3,}", answer)
+        if not parts or len(parts) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
             return
         shown_text = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
         if any(name.lower() in answer.lower() for name in self.options):
             return
-        if not any(word.lower() in shown_text for word in words) and not NOT_A_NAME.fullmatch(answer):
+        if not any(word.lower() in shown_text for word in parts) and not words.NOT_A_NAME.fullmatch(answer):
             yield Objection("candidate", f"{answer} stands in no row that you were shown.")
 
     # Rows that are cited.

@@ -7,66 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from decisor.replies.quantities import ORDINALS, Period, Quantity, unit_of_column, words_of_name
+from decisor.replies.quantities import Period, Quantity, unit_of_column, words_of_name
 from decisor.replies.written_calculations import Calculation, written_calculations
+from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.ground import Mention, is_key
 from decisor.types import Record
 
 MOST = 8
 LEAST = 4
 """Letters of an answer that is looked for in rows: yes and no stand anywhere."""
-BREAK = re.compile(
-    r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
-    r"|\n+|;\s+(?![^()]*\))"
-)
-RANGE = re.compile(r"\b(?:between|zwischen|entre)\b(?:[^.;]{0,30}\b(?:and|und|et|y)\b)?\s*[$€£]?$|\d\s*[–-]\s*$", re.I)
-"""What stands before an end of a range."""
-LOOSE = re.compile(r"\s*(?:[A-Za-z%€$]+\s+)?(?:or so|give or take|and change)\b|[ -]?ish\b|\+", re.I)
-OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
-"""Words after which a figure may be of those that are not named."""
-ABOUT = re.compile(
-    r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I
-)
-BOUND = re.compile(
-    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I
-)
-LABELLED = re.compile(
-    r"(?:(?:\b|_)(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
-    r"|tier|phase|version|id|code|key)|#)\s*$", re.I,
-)  # fmt: skip
-MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
-MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
-SUPERLATIVE = re.compile(
-    rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste\w*)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste\w*))\b", re.I
-)
-FOREIGN = (
-    "erste[nrs]? zweite[nrs]? dritte[nrs]? vierte[nrs]? fünfte[nrs]? sechste[nrs]? siebte[nrs]? achte[nrs]? neunte[nrs]?",
-    "premi[eè]re? deuxième troisième quatrième cinquième sixième septième huitième neuvième",
-    "primera? segund[ao] tercera? cuart[ao] quint[ao] sext[ao] séptim[ao] octav[ao] noven[ao]",
-)
-NTH = {"best": 1} | {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
-ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
-RULED = re.compile(
-    r"\b(?:at least|at most|no more|less than|more than|under|over|above|below|only|without|excluding|except|must"
-    r"|should|where|whose|while|unless|if|with|that|who|drop|not)\b", re.I,
-)  # fmt: skip
-UP = r"higher|more|greater|larger|bigger|above|longer|rose|risen|grew|grown|increased?|climbed|gained|up"
-DOWN = r"lower|less|fewer|smaller|below|shorter|cheaper|fell|fallen|dropped|decreased?|declined|shrank|down|sank"
-MEAN = re.compile(r"\b(?:averaged?|mean|typical)\b", re.I)
-TOTAL = re.compile(r"\b(?:total|sum|together|combined|altogether|overall|in all|all|adding|adds?|share|make)\b", re.I)
-GAP = re.compile(
-    rf"\b(?:{UP}|{DOWN}|differ\w*|gap|lead\w*|ahead|behind|margin|than|by|saves?|saving|beats?|off|abstand|mehr|weniger|left|net"
-    r"|change\w*|growth|rise|drop|fall|increase|decrease|from)\b", re.I,
-)  # fmt: skip
-RATIO = re.compile(
-    r"\b(?:times|factor|twice|half|double|ratio|fold|per|each|every|an?|as (?:much|many))\b|×|\d\s?x\b", re.I
-)
-SEPARATOR = re.compile(r"[|\t]")
-"""What stands between the columns of a table."""
-OTHERS = re.compile(
-    r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
-    re.I,
-)
 
 
 @dataclass(frozen=True)
@@ -111,12 +60,9 @@ class Claims:
     cited: tuple[str, ...] = ()
 
 
-NOT_A_NAME = re.compile(r"(?:yes|no|true|false|none|both|neither|all|table\b.*|the (?:first|second|last)\b.*)", re.I)
-
-
 def widen(figure: Quantity, text: str) -> Quantity:
     """The figure with more room where it is said to be about right."""
-    if figure.is_word or not (ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])):
+    if figure.is_word or not (words.ABOUT.search(text[: figure.start]) or words.LOOSE.match(text[figure.end :])):
         return figure
     meanings = []
     for one in figure.meanings:
@@ -133,7 +79,9 @@ def fits_any(figure: Quantity, values: Iterable[float]) -> bool:
 def is_claim(figure: Quantity, text: str) -> bool:
     """Whether a figure is more than the number of a list item, a rank or a label."""
     before, after = text[: figure.start], text[figure.end :]
-    if figure.digits < 3 and (LABELLED.search(before) or (not before.strip(" -*(|") and re.match(r"[.)]\s", after))):
+    if figure.digits < 3 and (
+        words.LABELLED.search(before) or (not before.strip(" -*(|") and re.match(r"[.)]\s", after))
+    ):
         return False
     value = figure.meanings[0].value
     if figure.text.lower() in ("zero", "one", "half") or value == 0 or (value == 100 and figure.unit == "%"):
@@ -175,7 +123,7 @@ def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> se
     match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", clause.masked[figure.end :])
     match = match or re.search(r"([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$", clause.masked[: figure.start])
     if clause.is_line:
-        at = len(SEPARATOR.findall(clause.masked[: figure.start]))
+        at = len(words.SEPARATOR.findall(clause.masked[: figure.start]))
         match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
     if not match or figure.unit:
         return set()
@@ -194,12 +142,7 @@ def content_words(text: str, start: int, end: int) -> set[str]:
         re.findall(r"[A-Za-z]{3,}", text[max(0, start - 25) : start])[-3:]
         + re.findall(r"[A-Za-z]{3,}", text[end : end + 25])[:2]
     )
-    return {stem(word.lower()) for word in around} - SMALL_WORDS
-
-
-SMALL_WORDS = frozenset(
-    ["the", "and", "with", "has", "have", "for", "are", "was", "which", "that", "than", "from", "all", "most", "least"]
-)
+    return {stem(word.lower()) for word in around} - words.SMALL_WORDS
 
 
 def stem(word: str) -> str:

@@ -16,15 +16,8 @@ from itertools import permutations, product
 
 from decisor.replies.figures import numbers_of_fields
 from decisor.replies.quantities import Quantity, quantities, unit_of_column
+from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import (
-    GAP,
-    MEAN,
-    OF_THE_REST,
-    ORDINAL,
-    OTHERS,
-    RANGE,
-    RATIO,
-    TOTAL,
     Clause,
     cited_for,
     content_words,
@@ -40,17 +33,6 @@ from decisor.techniques.shared.objections.ground import Cell, Mention, is_key, t
 from decisor.techniques.shared.objections.reading import NumberColumn, Reading
 from decisor.types import Objection, ObjectionKind
 
-WHOLE = re.compile(
-    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|entre|von den|alle|sur les|de los|tous les|todos los|are)(?: the)?|\bthe)\s*$",
-    re.I,
-)  # fmt: skip
-"""Words before a number of candidates that are all of them."""
-PART = re.compile(
-    r"\s+(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are)\b", re.I
-)
-"""Words after it that make it some of them."""
-ITEMS = {"row", "record", "entr", "candidate", "alternative", "option", "registro", "candidato", "kandidaten", "candidat",
-         "einträge"}  # fmt: skip
 MOST_ROWS = 8
 """Rows of which every pair is calculated with."""
 
@@ -74,7 +56,7 @@ class FigureCheck(Reading):
         explained: dict[Quantity, bool] = {}
         best: dict[Quantity, frozenset[str]] | None = None
         for rows_of in self.readings(clause, memory, figures) if figures else ():
-            misses = {}
+            misses: dict[Quantity, frozenset[str]] = {}
             for figure in figures:
                 rows = rows_of(figure)
                 if not explained.get(figure) and not self.is_held(figure, rows, clause):
@@ -94,7 +76,7 @@ class FigureCheck(Reading):
         if not names:
             known = own.union(*(name.ids for name in memory))
             rows = clause.cited_ids or known or frozenset(self.claims.cited)
-            yield lambda figure: frozenset(self.ground.records) if OTHERS.search(clause.masked) else rows
+            yield lambda figure: frozenset(self.ground.records) if words.OTHERS.search(clause.masked) else rows
             return
         last = memory[-1].ids if memory else own
         yield lambda figure: rows_before(names, figure.start) or last or rows_after(names, figure.end)
@@ -149,7 +131,7 @@ class FigureCheck(Reading):
         before = clause.masked[: figure.start]
         wanted = noun_columns(figure, clause, self.ground.heads)
         return bool(
-            RANGE.search(before)
+            words.RANGE.search(before)
             or self.in_question(figure, clause)
             or (not wanted and self.may_count(figure, clause))
             or any(
@@ -195,7 +177,7 @@ class FigureCheck(Reading):
     def nouns(self) -> set[str]:
         """What the question calls the candidates."""
         wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
-        return ITEMS | ({stem(wording[1].lower())} if wording else set())
+        return words.ITEMS | ({stem(wording[1].lower())} if wording else set())
 
     def numbers_counted(self, figure: Quantity, clause: Clause) -> set[int] | None:
         """The numbers that a count of candidates may be; None where it is not certain that it is one."""
@@ -205,7 +187,7 @@ class FigureCheck(Reading):
         near = re.match(r"\s+([^\W\d_]{3,})", after)
         of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(?:them\b|\w+)", after)
         is_counted = any(match and stem(match[1].lower()) in self.nouns for match in (near, noun))
-        is_whole = re.search(rf"(?:#\d+|No\. ?\d+|{ORDINAL}|\blast) of(?: the)?\s*$", before, re.I) or (
+        is_whole = re.search(rf"(?:#\d+|No\. ?\d+|{words.ORDINAL}|\blast) of(?: the)?\s*$", before, re.I) or (
             re.search(r"\b(?:of|among) all\s*$", before) and not re.match(r"\s+[^\W\d]", after)
         )
         by_mean = re.match(
@@ -217,20 +199,20 @@ class FigureCheck(Reading):
             return None
         is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and quantities(before[-14:])
         side = by_mean or (of_size and re.search(r"\b(above|below)\b.*\bmean\b", before))
-        if side and not is_of and MEAN.search(self.claims.because) and (is_counted or of_size):
+        if side and not is_of and words.MEAN.search(self.claims.because) and (is_counted or of_size):
             return self.counts_by_mean(side[1] != "below")
         if is_whole:
             return sizes
         if not is_counted or value == len(clause.names) > 1 or not before.strip(" *-|"):
             return None
-        if noun and stem(noun[1].lower()) in ITEMS:
+        if noun and stem(noun[1].lower()) in words.ITEMS:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
         rest = {size - less for size in sizes for less in range(1, max(self.names_given, 1) + 1)}
-        if OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
+        if words.OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
             return rest
         if re.match(r"\s+(?:alternative|option)", after):
             return rest | sizes
-        is_all = WHOLE.search(before) and (is_of or not PART.match(after[noun.end() :] if noun else after))
+        is_all = words.WHOLE.search(before) and (is_of or not words.PART.match(after[noun.end() :] if noun else after))
         return sizes if is_all or value > max(sizes) else None
 
     def counts_by_mean(self, is_above: bool) -> set[int]:
@@ -256,7 +238,7 @@ class FigureCheck(Reading):
             return False
         before, after = clause.masked[: figure.start], clause.masked[figure.end :]
         of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(\d+)", after)
-        if value < max(self.sizes, default=0) and (of_size or OF_THE_REST.search(f"{before[-25:]}{after[:25]}")):
+        if value < max(self.sizes, default=0) and (of_size or words.OF_THE_REST.search(f"{before[-25:]}{after[:25]}")):
             return True
         return not clause.is_line and value in self.row_counts | self.counts_by_mean(True) | self.counts_by_mean(False)
 
@@ -280,44 +262,46 @@ class FigureCheck(Reading):
         near = rows_before(clause.names, figure.start) if self.is_beside_name(figure, clause) else clause.name_ids
         first = [column.by_id[id] for id in sorted(near) if id in column.by_id] or own
         sums = [math.fsum(some[:size]) for some in (own, column.largest) for size in range(2, len(some) + 1)]
-        others = own if count > 3 and OF_THE_REST.search(self.claims.because) else []
+        others = own if count > 3 and words.OF_THE_REST.search(self.claims.because) else []
         left = [total - one for one in [*others, *(math.fsum(others[:size]) for size in range(2, len(others) + 1))]]
         means = [column.mean, *((total - one) / (count - 1) for one in others)]
         noun = noun_columns(figure, clause, self.ground.heads)
         states_percent = any(one.unit == "%" for one in self.columns)
-        if figure.unit == "%" and (GAP.search(text) or not states_percent or (unit != "%" and len(clause.names) > 1)):
+        if figure.unit == "%" and (
+            words.GAP.search(text) or not states_percent or (unit != "%" and len(clause.names) > 1)
+        ):
             shares = [100 * one / total for one in [*first, *sums, *left]] if total else []
             pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
-            is_part = TOTAL.search(text) or RATIO.search(text)
+            is_part = words.TOTAL.search(text) or words.RATIO.search(text)
             ratios = [100 * a / b for a, b in pairs if a < b and is_part]
             if fits_any(figure, [*shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)]):
                 return True
         if figure.unit == unit or not (figure.unit and unit):
             is_few = bool(noun) or (figure.digits < 2 and figure.meanings[0].room >= 0.5)
             is_open = not is_few and not self.is_beside_name(figure, clause)
-            hits = [*means, *([math.fsum(own) / len(own)] if own else [])] if MEAN.search(text) or is_open else []
-            hits += [total, *left] if TOTAL.search(text) or is_open else []
-            hits += sums if TOTAL.search(text) else []
-            gaps = [a - b for a, b in product(first, [*own, *(means if MEAN.search(text) else [])])]
-            hits += gaps if GAP.search(text) or figure.is_signed or not is_few else []
+            hits = [*means, *([math.fsum(own) / len(own)] if own else [])] if words.MEAN.search(text) or is_open else []
+            hits += [total, *left] if words.TOTAL.search(text) or is_open else []
+            hits += sums if words.TOTAL.search(text) else []
+            gaps = [a - b for a, b in product(first, [*own, *(means if words.MEAN.search(text) else [])])]
+            hits += gaps if words.GAP.search(text) or figure.is_signed or not is_few else []
             if fits_any(figure, hits):
                 return True
         if figure.unit or noun:
             return False
-        extremes = [column.largest[0], min(column.numbers)] if OTHERS.search(text) else []
+        extremes = [column.largest[0], min(column.numbers)] if words.OTHERS.search(text) else []
         ratios = [a / b for a, b in [*product(first, [*own, *means, *extremes]), *product(own, first)] if b]
         if re.search(r"\bind(?:ex|ic)|=\s*100\b", self.claims.because, re.I) and fits_any(
             figure, [100 * one for one in ratios]
         ):
             return True
-        return bool(RATIO.search(text)) and any(
+        return bool(words.RATIO.search(text)) and any(
             fits(figure, one) or (figure.is_word and abs(one - figure.meanings[0].value) < 0.5) for one in ratios
         )
 
     def from_one_row(self, figure: Quantity, clause: Clause) -> bool:
         """Whether two figures of a row give it: a rate, a product, a difference."""
         text = clause.masked
-        is_ratio = bool(RATIO.search(text))
+        is_ratio = bool(words.RATIO.search(text))
         if figure.digits < 3 and (not is_ratio or figure.unit == "%"):
             return False
         size = 100 if figure.unit == "%" else 1
@@ -331,8 +315,8 @@ class FigureCheck(Reading):
                 if b and (is_ratio or size > 1) and fits(figure, a / b * size) and figure.unit in {"", "%"} | units:
                     return True
                 is_alike = figure.digits > 2 and len(units) == 1
-                if (is_alike and GAP.search(text) and fits(figure, a - b)) or (
-                    is_alike and TOTAL.search(text) and fits(figure, a + b)
+                if (is_alike and words.GAP.search(text) and fits(figure, a - b)) or (
+                    is_alike and words.TOTAL.search(text) and fits(figure, a + b)
                 ):
                     return True
                 if figure.digits > 2 and is_ratio and fits(figure, a * b):

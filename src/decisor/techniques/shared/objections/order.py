@@ -11,49 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from decisor.replies.quantities import Quantity, periods, words_of_name
-from decisor.techniques.shared.objections.claims import (
-    MAX,
-    MEAN,
-    MIN,
-    NTH,
-    ORDINAL,
-    SEPARATOR,
-    SUPERLATIVE,
-    Clause,
-    fits,
-    stem,
-)
+from decisor.techniques.shared.objections import words
+from decisor.techniques.shared.objections.claims import Clause, fits, stem
 from decisor.techniques.shared.objections.ground import Mention
 from decisor.techniques.shared.objections.reading import Place, Reading
 from decisor.types import Objection
 
-PLACE = r"(?:position|place|rank|platz|rang|stelle|lugar|puesto|posto|posición)"
-RANK = re.compile(
-    rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
-    rf"|\b{PLACE} (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)|(?P<bare>\b\d{{1,3}}[ºª])"
-    rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
-    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)\s+"
-    rf"(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b|\s*[,;.(\[]|\s*$)", re.I,
-)  # fmt: skip
-MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
-LIMITED = re.compile(
-    r"\b(?:not|never|no(?!\.)|one of|those|who|eligible|allowed|other|others|besides|except|exclud\w+|without|within|if"
-    r"|would|could|after|unlike|almost|nearly|open|closed|nothing|nobody|none|nor|neither)\b|n't\b", re.I,
-)  # fmt: skip
-COMPARATIVE = re.compile(
-    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer|above|mehr|höher|más|mais)"
-    r"|(?P<down>lower|less|fewer|smaller|shorter|cheaper|below|weniger|niedriger|menos))\b", re.I,
-)  # fmt: skip
-TREND = re.compile(
-    r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increase[ds]|climbed|gained)"
-    r"|(?P<down>fell|falls|fallen|drops|dropped|decrease[ds]|declined|shrank|sank))\b", re.I,
-)  # fmt: skip
-GENERIC = {"value", "figure", "number", "amount", "total", "overall", "sum", "result", "level", "one", "score", "entry",
-           "column", "average", "mean"}  # fmt: skip
 MEAN_OF_ALL = "the mean"
-SMALL = {"of", "the", "its", "to", "by", "far", "a", "an"}
-END = {"all", "any", "at", "with", "and", "is", "was", "are", "were", "among", "which", "that", "for", "has", "have",
-       "had", "than", "from", "but", "so", "followed", "ahead", "here", "there", "in", "als", "que", "der", "von", "while", "respectively", "it"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +41,14 @@ def noun_phrase(text: str) -> list[str]:
     stems = []
     for match in re.finditer(r"([^\w]*)(\w+)", text):
         word = match[2].lower()
-        if re.search(r"[^\s-]", match[1]) or word in END or not match[2].isalpha() or match[2].startswith(("XX", "YY")):
+        if (
+            re.search(r"[^\s-]", match[1])
+            or word in words.END
+            or not match[2].isalpha()
+            or match[2].startswith(("XX", "YY"))
+        ):
             break
-        stems += [] if word in SMALL else [stem(word)]
+        stems += [] if word in words.SMALL else [stem(word)]
     return stems
 
 
@@ -93,17 +62,17 @@ class OrderCheck(Reading):
             return
         yield from self.of_superlatives(clause, memory)
         yield from self.of_ranks(clause, memory)
-        for match in COMPARATIVE.finditer(clause.masked):
+        for match in words.COMPARATIVE.finditer(clause.masked):
             yield from self.of_comparative(match, clause, memory)
         for figure in clause.figures:
             yield from self.of_sign(figure, clause, memory)
 
     def of_trend(self, clause: Clause) -> Iterator[Objection]:
         text = clause.masked
-        trend = list(TREND.finditer(text)) if len(clause.figures) > 1 else []
+        trend = list(words.TREND.finditer(text)) if len(clause.figures) > 1 else []
         pair = [figure for word in ("from", "to") for figure in (clause.figures if trend else ())
                 if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)]  # fmt: skip
-        if len(pair) == 2 and len(trend) == 1 and not LIMITED.search(text[: trend[0].start()][-15:]):
+        if len(pair) == 2 and len(trend) == 1 and not words.LIMITED.search(text[: trend[0].start()][-15:]):
             change = pair[1].meanings[0].value - pair[0].meanings[0].value
             if change and (change > 0) != bool(trend[0]["up"]):
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
@@ -111,23 +80,25 @@ class OrderCheck(Reading):
     def column_of(self, phrase: Sequence[str], clause: Clause) -> Place | None:
         """The column that a claim of order is about; None where its words are of no column and not of the question."""
         asked = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
-        words = {place: {*map(stem, words_of_name(place[1]))} for place in self.ranked_columns}
-        named = [place for place, own in words.items() if own & {*phrase} - GENERIC]
-        if any(word not in asked | GENERIC and not any(word in own for own in words.values()) for word in phrase):
+        stems_of = {place: {*map(stem, words_of_name(place[1]))} for place in self.ranked_columns}
+        named = [place for place, own in stems_of.items() if own & {*phrase} - words.GENERIC]
+        if any(
+            word not in asked | words.GENERIC and not any(word in own for own in stems_of.values()) for word in phrase
+        ):
             return None
         if self.deciding in named or not named:
-            return self.deciding if named or not phrase or {*phrase} & (asked | GENERIC) else None
+            return self.deciding if named or not phrase or {*phrase} & (asked | words.GENERIC) else None
         return named[0] if len(named) == 1 else None
 
     # Superlatives.
 
     def of_superlatives(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         text = clause.masked
-        for match in SUPERLATIVE.finditer(text):
+        for match in words.SUPERLATIVE.finditer(text):
             before, after = text[: match.start()], text[match.end() :]
             around = f"{before[-45:]}{match.group()}{after[:45]}"
-            if LIMITED.search(around) or re.search(
-                rf"(?:{ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I
+            if words.LIMITED.search(around) or re.search(
+                rf"(?:{words.ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I
             ):
                 continue
             near = [time for time in clause.periods if -1 < time.start - match.end() < 15]
@@ -158,7 +129,7 @@ class OrderCheck(Reading):
     # Places.
 
     def of_ranks(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        matches = RANK.finditer(clause.masked) if MAY_RANK.search(clause.masked) else ()
+        matches = words.RANK.finditer(clause.masked) if words.MAY_RANK.search(clause.masked) else ()
         tokens = [rank for match in matches if (rank := self.rank_of(match, clause))]
         tokens += self.ranks_of_line(clause)
         if not tokens:
@@ -190,20 +161,20 @@ class OrderCheck(Reading):
         kind = next(kind for kind in ("sign", "after", "bare", "before", "word") if match[kind])
         text = match[kind].lower()
         start, end = match.start(kind), match.end()
-        if LIMITED.search(clause.masked[max(0, start - 25) : end + 25]):
+        if words.LIMITED.search(clause.masked[max(0, start - 25) : end + 25]):
             return None
         if text == "best" and re.match(r" (?:in|on|at|for)\b", clause.masked[end:]):
             return None
         digits = re.sub(r"\D", "", text)
-        number = int(digits) if digits else next(at for word, at in NTH.items() if re.fullmatch(word, text))
+        number = int(digits) if digits else next(at for word, at in words.NTH.items() if re.fullmatch(word, text))
         goal = "max" if match["max"] else "min" if match["min"] else self.goal
         return Rank(match.group(), number, start, end, kind == "word", goal)
 
     def ranks_of_line(self, clause: Clause) -> Iterator[Rank]:
         """The place that a line of a table gives its name."""
-        texts = SEPARATOR.split(clause.masked)
+        texts = words.SEPARATOR.split(clause.masked)
         for at, head in enumerate(clause.heads):
-            if at < len(texts) and texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{PLACE}", head, re.I):
+            if at < len(texts) and texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{words.PLACE}", head, re.I):
                 start = sum(map(len, texts[:at])) + at
                 yield Rank(texts[at], int(texts[at]), start, start + len(texts[at]), False, self.goal)
 
@@ -318,7 +289,7 @@ class OrderCheck(Reading):
         if match.group().lower() in ("above", "below"):
             if not re.match(r"\s+(?:it|that|this)\b", tail):
                 return []
-            return [*known, *([mean] if MEAN.search(self.claims.because) else [])]
+            return [*known, *([mean] if words.MEAN.search(self.claims.because) else [])]
         return known
 
     def values(self, names: Iterable[Mention], place: Place) -> list[tuple[str, float]]:

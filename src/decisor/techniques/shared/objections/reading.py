@@ -11,19 +11,8 @@ from functools import cached_property
 
 from decisor.replies.figures import CITATION, citations
 from decisor.replies.quantities import UNIT_OF, Quantity, periods, quantities, unit_of_column, words_of_name
-from decisor.techniques.shared.objections.claims import (
-    BOUND,
-    BREAK,
-    RULED,
-    SEPARATOR,
-    SUPERLATIVE,
-    Claims,
-    Clause,
-    is_claim,
-    rounded_to,
-    stem,
-    widen,
-)
+from decisor.techniques.shared.objections import words
+from decisor.techniques.shared.objections.claims import Claims, Clause, is_claim, rounded_to, stem, widen
 from decisor.techniques.shared.objections.ground import Cell, Ground, Mention, is_key, table_of
 from decisor.types import Observation, Ranking
 
@@ -101,14 +90,17 @@ class Reading:
             masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
         start = 0
         heads: tuple[str, ...] = ()
-        for end, after in [*((match.start(), match.end()) for match in BREAK.finditer(masked)), (len(text), len(text))]:
+        for end, after in [
+            *((match.start(), match.end()) for match in words.BREAK.finditer(masked)),
+            (len(text), len(text)),
+        ]:
             piece = masked[start:end]
             if text[start:end].strip():
                 times = tuple(periods(piece))
                 for time in times:
                     piece = piece[: time.start] + "Y" * len(time.text) + piece[time.end :]
                 is_line = piece.lstrip().startswith("|") or piece.count("\t") > 1
-                heads = () if not is_line else heads or tuple(head.strip() for head in SEPARATOR.split(piece))
+                heads = () if not is_line else heads or tuple(head.strip() for head in words.SEPARATOR.split(piece))
                 inside = [one for one in names if start <= one.start < end]
                 yield Clause(
                     text[start:end], piece,
@@ -121,7 +113,7 @@ class Reading:
 
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
         hits, value = self.ground.cells_with(figure), abs(figure.meanings[0].value)
-        bound = None if hits else BOUND.search(clause.masked[: figure.start])
+        bound = None if hits else words.BOUND.search(clause.masked[: figure.start])
         if bound and (figure.unit or rounded_to(value) > 1):  # Nobody says over 42 of 44.
             is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
             return list(self.ground.between(value, value * 1.5) if is_low else self.ground.between(value / 1.5, value))
@@ -172,15 +164,15 @@ class Reading:
 
     def is_asked(self, column: str) -> bool:
         """Whether the question names the column, or its unit."""
-        words = re.findall(r"[a-z]+", self.question.lower().replace("kilowatt hours", "kwh"))
-        units = {UNIT_OF[word] for word in words if len(word) > 1 and word in UNIT_OF}
-        return unit_of_column(column) in units or bool({*map(stem, words)} & {*map(stem, words_of_name(column))})
+        asked = re.findall(r"[a-z]+", self.question.lower().replace("kilowatt hours", "kwh"))
+        units = {UNIT_OF[word] for word in asked if len(word) > 1 and word in UNIT_OF}
+        return unit_of_column(column) in units or bool({*map(stem, asked)} & {*map(stem, words_of_name(column))})
 
     @cached_property
     def goal(self) -> str:
         """max or min, where the question asks for one extreme and restricts nothing; else ''."""
-        hits = {"max" if match["max"] else "min" for match in SUPERLATIVE.finditer(self.question)}
-        return hits.pop() if len(hits) == 1 and not RULED.search(self.question) else ""
+        hits = {"max" if match["max"] else "min" for match in words.SUPERLATIVE.finditer(self.question)}
+        return hits.pop() if len(hits) == 1 and not words.RULED.search(self.question) else ""
 
     def ranks(self, id: str, place: Place) -> tuple[range, range] | None:
         """From the largest and from the smallest, equal ones in any order; None where the row is not among them."""
