@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decisor.replies.quantities import UNIT_OF, periods, quantities, unit_of_column
 from decisor.techniques.shared.departure import departure
 from decisor.techniques.shared.objections import words
-from decisor.techniques.shared.objections.claims import LEAST, MOST, Claims, Clause, cited_for, fits, rows_before
+from decisor.techniques.shared.objections.claims import LEAST, MOST, Claims, Clause, cited_for, fits_any, rows_before
 from decisor.techniques.shared.objections.figures import FigureCheck
 from decisor.techniques.shared.objections.ground import Ground, Mention, table_of
 from decisor.techniques.shared.objections.order import OrderCheck
@@ -69,9 +69,8 @@ class Check(FigureCheck, OrderCheck):
         best = self.options[0].lower() if self.options else ""
         if best and best not in self.claims.because.lower() and (text := departure(answer, self.ranked)):
             yield Objection("ranking", text)
-        if len(answer) >= (LEAST if self.has_texts else 1) and (
-            places := uncited(answer, self.claims.cited, ground.records)
-        ):
+        is_sought = len(answer) >= (LEAST if self.has_texts else 1)
+        if is_sought and (places := uncited(answer, self.claims.cited, ground.records)):
             yield Objection("row", UNCITED.format(name=answer, id=places[0]))
             return
         parts = re.findall(r"[^\W\d_]{3,}", answer)
@@ -103,21 +102,17 @@ class Check(FigureCheck, OrderCheck):
             near = [one for one in clause.names if before <= one.start < (after if is_ahead else start)]
             rivals = [name for name in near if self.is_beside(name, id)]
             figures = [one for one in clause.figures if before <= one.start < after]
-            stated = [
-                {cell.id for cell in ground.cells_with(one)} for one in figures if one.start < start and one.digits > 2
-            ]
+            stated = [({cell.id for cell in ground.cells_with(one)}, one.start) for one in figures if one.digits > 2]
             is_false = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•") and any(
-                rivals and id not in ids and ids & rivals[-1].ids for ids in stated
+                at < start and rivals and id not in held_by and held_by & rivals[-1].ids for held_by, at in stated
             )
             if not rivals or any(id in name.ids for name in near) or (clause.name_ids & {id} and not is_false):
                 continue
-            is_held = any(cell.id == id for one in figures if one.digits > 2 for cell in ground.cells_with(one))
+            is_held = any(id in held_by for held_by, _ in stated)
             is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
             if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
-            right = min(
-                (other for other in rivals[-1].ids if table_of(other) == table_of(id)), key=len, default="others"
-            )
+            right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
     def is_beside(self, name: Mention, id: str) -> bool:
@@ -157,23 +152,15 @@ class Check(FigureCheck, OrderCheck):
             exact = [part for part in parts if (part.day if one.day else part.months)] if one.months else []
             if any(part.holds(one) or one.holds(part) for part in exact or parts):
                 continue
-            if not one.months and any(
-                fits(figure, cell.value)
-                for figure in quantities(one.text)
-                for id in near
-                for cell in self.ground.cells
-                if cell.id == id
-            ):
+            numbers = [cell.value for cell in self.ground.cells if cell.id in near] if not one.months else []
+            if any(fits_any(figure, numbers) for figure in quantities(one.text)):
                 continue
             is_bare = not one.months and not parts
             if is_bare and any(one.holds(part) for id in self.ground.records for part in self.ground.periods_of(id)):
                 continue
             says = next((part.text for id in near for part in self.ground.periods_of(id)), "")
-            yield Objection(
-                "period",
-                f"You wrote {one.text}; "
-                + (f"row {near[0]} says {says}." if says and near else "no row that you cite says so."),
-            )
+            says = f"row {near[0]} says {says}." if says and near else "no row that you cite says so."
+            yield Objection("period", f"You wrote {one.text}; {says}")
 
     def of_order(self) -> Iterator[Objection]:
         """Whether the answer is first and the runner-up second, where the question asks for an extreme."""
@@ -181,10 +168,10 @@ class Check(FigureCheck, OrderCheck):
         if (
             not place
             or not self.goal
-            or not self.is_asked(place[1])
-            or self.has_texts
             or not self.subject
+            or self.has_texts
             or self.ranking
+            or not self.is_asked(place[1])
         ):
             return
         at = 0 if self.goal == "max" else 1

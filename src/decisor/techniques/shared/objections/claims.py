@@ -138,10 +138,8 @@ def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> se
 
 
 def content_words(text: str, start: int, end: int) -> set[str]:
-    around = (
-        re.findall(r"[A-Za-z]{3,}", text[max(0, start - 25) : start])[-3:]
-        + re.findall(r"[A-Za-z]{3,}", text[end : end + 25])[:2]
-    )
+    before, after = text[max(0, start - 25) : start], text[end : end + 25]
+    around = [*re.findall(r"[A-Za-z]{3,}", before)[-3:], *re.findall(r"[A-Za-z]{3,}", after)[:2]]
     return {stem(word.lower()) for word in around} - words.SMALL_WORDS
 
 
@@ -150,9 +148,7 @@ def stem(word: str) -> str:
     >>> stem("countries"), stem("orders"), stem("boxes"), stem("cost")
     ('countr', 'order', 'box', 'cost')
     """
-    return (
-        re.sub(r"(?:ies|y)$", "", word) if re.search(r"(?:ies|y)$", word) else re.sub(r"(?:(?<=[sx])es|s)$", "", word)
-    )
+    return re.sub(r"(?:ies|y|(?<=[sx])es|s)$", "", word)
 
 
 def rounded_to(value: float) -> float:
@@ -169,9 +165,8 @@ def rounded_to(value: float) -> float:
 
 def fits(figure: Quantity, value: float) -> bool:
     """Whether the figure rounds the value, whatever the sign."""
-    return any(
-        abs(abs(value) - abs(one.value)) <= one.room * (1 + 1e-6) + 1e-9 * abs(one.value) for one in figure.meanings
-    )
+    size = abs(value)
+    return any(abs(size - abs(one.value)) <= one.room * (1 + 1e-6) + 1e-9 * abs(one.value) for one in figure.meanings)
 
 
 def is_scaled(figure: Quantity, value: float) -> bool:

@@ -93,9 +93,9 @@ class FigureCheck(Reading):
         if self.has_texts and any(not cell.column for cell in cells):
             return True
         rivals = {table_of(id) for id in clause.name_ids}
-        if cited and (cited in clause.name_ids or table_of(cited) not in rivals):
-            if any(cell.id == cited for cell in cells) or cited in clause.name_ids or not clause.names:
-                rows = frozenset([cited])
+        is_own = cited in clause.name_ids or not clause.names
+        if cited and (is_own or (table_of(cited) not in rivals and any(cell.id == cited for cell in cells))):
+            rows = frozenset([cited])
         if not self.is_beside_name(figure, clause):  # Whose it is is open.
             rows |= {cited} if cited else frozenset()
             if len(clause.names) > 1 and "respectively" not in clause.masked:
@@ -134,11 +134,7 @@ class FigureCheck(Reading):
             words.RANGE.search(before)
             or self.in_question(figure, clause)
             or (not wanted and self.may_count(figure, clause))
-            or any(
-                self.from_column(figure, column, clause)
-                for column in self.columns
-                if not wanted or column.name in wanted
-            )
+            or any(self.from_column(figure, one, clause) for one in self.columns if not wanted or one.name in wanted)
             or (not wanted and self.from_one_row(figure, clause))
             or self.is_written_out(figure, clause)
             or (self.ranking is not None and fits_any(figure, (one.outcome for one in self.ranking.options)))
@@ -168,10 +164,6 @@ class FigureCheck(Reading):
         names = ({self.ground.name_of.get(row.id) for row in rows} for rows in tables)
         counted = {int(cell.value) for cell in self.ground.cells if len(self.ground.tables[table_of(cell.id)]) < 3}
         return {len(some) for some in names if len(some) > 1} | counted
-
-    @cached_property
-    def names_given(self) -> int:
-        return len({name.name for clause in self.reasons for name in clause.names})
 
     @cached_property
     def nouns(self) -> set[str]:
@@ -207,7 +199,8 @@ class FigureCheck(Reading):
             return None
         if noun and stem(noun[1].lower()) in words.ITEMS:
             sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
-        rest = {size - less for size in sizes for less in range(1, max(self.names_given, 1) + 1)}
+        names = {name.name for clause in self.reasons for name in clause.names}
+        rest = {size - less for size in sizes for less in range(1, max(len(names), 1) + 1)}
         if words.OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
             return rest
         if re.match(r"\s+(?:alternative|option)", after):
@@ -267,9 +260,8 @@ class FigureCheck(Reading):
         means = [column.mean, *((total - one) / (count - 1) for one in others)]
         noun = noun_columns(figure, clause, self.ground.heads)
         states_percent = any(one.unit == "%" for one in self.columns)
-        if figure.unit == "%" and (
-            words.GAP.search(text) or not states_percent or (unit != "%" and len(clause.names) > 1)
-        ):
+        is_other = unit != "%" and len(clause.names) > 1
+        if figure.unit == "%" and (is_other or not states_percent or words.GAP.search(text)):
             shares = [100 * one / total for one in [*first, *sums, *left]] if total else []
             pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
             is_part = words.TOTAL.search(text) or words.RATIO.search(text)
@@ -300,27 +292,21 @@ class FigureCheck(Reading):
 
     def from_one_row(self, figure: Quantity, clause: Clause) -> bool:
         """Whether two figures of a row give it: a rate, a product, a difference."""
-        text = clause.masked
-        is_ratio = bool(words.RATIO.search(text))
-        if figure.digits < 3 and (not is_ratio or figure.unit == "%"):
+        is_ratio, is_percent = bool(words.RATIO.search(clause.masked)), figure.unit == "%"
+        is_gap, is_total = words.GAP.search(clause.masked), words.TOTAL.search(clause.masked)
+        if figure.digits < 3 and (not is_ratio or is_percent):
             return False
-        size = 100 if figure.unit == "%" else 1
-        for id in self.own_rows(clause)[:MOST_ROWS]:
-            if id not in self.ground.records:
+        rows = [self.ground.records[id] for id in self.own_rows(clause)[:MOST_ROWS] if id in self.ground.records]
+        for (one, a), (other, b) in (pair for row in rows for pair in permutations(numbers_of_fields(row), 2)):
+            if is_key(one) or is_key(other) or not math.isfinite(a * b) or fits_any(figure, (a, b)):
                 continue
-            for (one, a), (other, b) in permutations(numbers_of_fields(self.ground.records[id]), 2):
-                if is_key(one) or is_key(other) or not math.isfinite(a * b) or fits(figure, a) or fits(figure, b):
-                    continue
-                units = {unit_of_column(one), unit_of_column(other)}
-                if b and (is_ratio or size > 1) and fits(figure, a / b * size) and figure.unit in {"", "%"} | units:
-                    return True
-                is_alike = figure.digits > 2 and len(units) == 1
-                if (is_alike and words.GAP.search(text) and fits(figure, a - b)) or (
-                    is_alike and words.TOTAL.search(text) and fits(figure, a + b)
-                ):
-                    return True
-                if figure.digits > 2 and is_ratio and fits(figure, a * b):
-                    return True
+            units = {unit_of_column(one), unit_of_column(other)}
+            rates = [a / b * (100 if is_percent else 1)] if b and (is_ratio or is_percent) else []
+            if fits_any(figure, rates) and figure.unit in {"", "%"} | units:
+                return True
+            sums = [*([a - b] if is_gap else []), *([a + b] if is_total else [])] if len(units) == 1 else []
+            if figure.digits > 2 and fits_any(figure, [*sums, *([a * b] if is_ratio else [])]):
+                return True
         return False
 
     # What is said.

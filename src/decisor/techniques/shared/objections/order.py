@@ -41,12 +41,8 @@ def noun_phrase(text: str) -> list[str]:
     stems = []
     for match in re.finditer(r"([^\w]*)(\w+)", text):
         word = match[2].lower()
-        if (
-            re.search(r"[^\s-]", match[1])
-            or word in words.END
-            or not match[2].isalpha()
-            or match[2].startswith(("XX", "YY"))
-        ):
+        is_end = word in words.END or not word.isalpha() or match[2].startswith(("XX", "YY"))
+        if is_end or re.search(r"[^\s-]", match[1]):
             break
         stems += [] if word in words.SMALL else [stem(word)]
     return stems
@@ -82,9 +78,7 @@ class OrderCheck(Reading):
         asked = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
         stems_of = {place: {*map(stem, words_of_name(place[1]))} for place in self.ranked_columns}
         named = [place for place, own in stems_of.items() if own & {*phrase} - words.GENERIC]
-        if any(
-            word not in asked | words.GENERIC and not any(word in own for own in stems_of.values()) for word in phrase
-        ):
+        if not {*phrase} <= asked.union(words.GENERIC, *stems_of.values()):
             return None
         if self.deciding in named or not named:
             return self.deciding if named or not phrase or {*phrase} & (asked | words.GENERIC) else None
@@ -96,10 +90,8 @@ class OrderCheck(Reading):
         text = clause.masked
         for match in words.SUPERLATIVE.finditer(text):
             before, after = text[: match.start()], text[match.end() :]
-            around = f"{before[-45:]}{match.group()}{after[:45]}"
-            if words.LIMITED.search(around) or re.search(
-                rf"(?:{words.ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I
-            ):
+            is_limited = words.LIMITED.search(f"{before[-45:]}{match.group()}{after[:45]}")
+            if is_limited or re.search(rf"(?:{words.ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I):
                 continue
             near = [time for time in clause.periods if -1 < time.start - match.end() < 15]
             if any(not any(own.holds(time) for own in periods(self.question)) for time in near):
@@ -146,15 +138,11 @@ class OrderCheck(Reading):
                 for token, name, after in zip(tokens, first, second, strict=True)
             )
             readings = [first] if is_plain else [first, second]
-            readings += (
-                [[name] for name in said_before(tokens[0].start, clause)]
-                if len(tokens) == 1 and first[0].end <= tokens[0].start
-                else []
-            )
+            if len(tokens) == 1 and first[0].end <= tokens[0].start:
+                readings += [[name] for name in said_before(tokens[0].start, clause)]
             readings += [list(clause.names)] if not is_plain and len(clause.names) == len(tokens) else []
-        distinct_ones = [names for names in readings if len({name.start for name in names}) == len(tokens)]
-        readings = distinct_ones or readings
-        tried = [list(self.false_ranks(tokens, names)) for names in readings]
+        apart = [names for names in readings if len({name.start for name in names}) == len(tokens)]
+        tried = [list(self.false_ranks(tokens, names)) for names in apart or readings]
         yield from min(tried, key=len, default=[])
 
     def rank_of(self, match: re.Match[str], clause: Clause) -> Rank | None:
@@ -247,9 +235,7 @@ class OrderCheck(Reading):
         text = clause.masked
         start = amount.start if amount else match.start()
         figure = next((one for one in reversed(clause.figures) if one.end <= start), None)
-        copula = (
-            r"[)*`\s,]*(?:which |that |this )?(?:is|was|are|were)(?: (?:already|in turn|also|still|even|far|much))?\s*"
-        )
+        copula = r"[)*`\s,]*(?:which |that |this )?(?:is|was|are|were)(?: (?:already|in turn|also|still|far|much))?\s*"
         if figure and re.fullmatch(copula, text[figure.end : start]):
             return [(figure.text, abs(figure.meanings[0].value))]
         said_for = re.match(r"\s+(?:for|für|para)\s+[*]*", text[match.end() :])

@@ -90,10 +90,8 @@ class Reading:
             masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
         start = 0
         heads: tuple[str, ...] = ()
-        for end, after in [
-            *((match.start(), match.end()) for match in words.BREAK.finditer(masked)),
-            (len(text), len(text)),
-        ]:
+        breaks = [match.span() for match in words.BREAK.finditer(masked)]
+        for end, after in [*breaks, (len(text), len(text))]:
             piece = masked[start:end]
             if text[start:end].strip():
                 times = tuple(periods(piece))
