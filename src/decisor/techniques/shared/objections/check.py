@@ -147,6 +147,8 @@ class Check(FigureCheck, OrderCheck):
             if any(one.holds(other) for other in wording):
                 continue
             own = rows_before(clause.names, one.start) if one.day else frozenset()
+            if [rows_before(clause.names, time.start) for time in clause.periods].count(own) > 1:
+                own = clause.name_ids  # "Elm is later than Oak (3 May 2024 against 1 May 2024)"
             near = [id for id in sorted(own or holders or rows or self.ground.records) if id in self.ground.records]
             parts = [part for id in near for part in self.ground.periods_of(id)]
             exact = [part for part in parts if (part.day if one.day else part.months)] if one.months else []

@@ -95,7 +95,7 @@ class FigureCheck(Reading):
         rivals = {table_of(id) for id in clause.name_ids}
         is_own = cited in clause.name_ids or not clause.names
         if cited and (is_own or (table_of(cited) not in rivals and any(cell.id == cited for cell in cells))):
-            rows = frozenset([cited])
+            rows = frozenset([cited]) | (rows if self.is_beside_name(figure, clause) else frozenset())
         if not self.is_beside_name(figure, clause):  # Whose it is is open.
             rows |= {cited} if cited else frozenset()
             if len(clause.names) > 1 and "respectively" not in clause.masked:
@@ -127,7 +127,7 @@ class FigureCheck(Reading):
         return bool(names) and not re.search(r"\d|[,;]\s+(?:and|und|et|y|e|while)\b|\s{6,}", between)
 
     def is_explained(self, figure: Quantity, clause: Clause) -> bool:
-        """Whether the question, a count of rows, or a calculation from the rows gives the figure, or it ends a range."""
+        """Whether the question, a count of rows or a calculation from the rows gives the figure, or it ends a range."""
         before = clause.masked[: figure.start]
         wanted = noun_columns(figure, clause, self.ground.heads)
         return bool(
@@ -191,7 +191,8 @@ class FigureCheck(Reading):
             return None
         is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and quantities(before[-14:])
         side = by_mean or (of_size and re.search(r"\b(above|below)\b.*\bmean\b", before))
-        if side and not is_of and words.MEAN.search(self.claims.because) and (is_counted or of_size):
+        is_clear = words.MEAN.search(after) or ((is_counted or of_size) and words.MEAN.search(self.claims.because))
+        if side and not is_of and is_clear:
             return self.counts_by_mean(side[1] != "below")
         if is_whole:
             return sizes

@@ -190,8 +190,8 @@ class OrderCheck(Reading):
                 continue
             allowed = {*ends[0 if token.goal == "max" else 1]} if token.goal else {*ends[0], *ends[1]}
             if token.number not in allowed:
-                yield Objection("rank", f"You wrote {token.text.strip()} of {self.name(row)}; by {place[1]} it is number "
-                                f"{min(allowed)} of the rows of {place[0]}.")  # fmt: skip
+                says = f"by {place[1]} it is number {min(allowed)} of the rows of {place[0]}."
+                yield Objection("rank", f"You wrote {token.text.strip()} of {self.name(row)}; {says}")
 
     # Comparisons.
 
@@ -223,15 +223,15 @@ class OrderCheck(Reading):
         if not figure.is_signed or not before or not place or self.ground.cells_with(figure):
             return
         own = self.values(before[-1:], place)
-        gaps = [value - other for _, value in own for _, other in self.values([*clause.names, *self.recent(memory)], place)
-                if is_gap(figure, value, other)]  # fmt: skip
+        known = self.values([*clause.names, *self.recent(memory)], place)
+        gaps = [value - other for _, value in own for _, other in known if is_gap(figure, value, other)]
         if gaps and not any((gap > 0) == (figure.text[0] == "+") for gap in gaps):
             yield Objection("direction", f"You wrote {figure.text} for {before[-1].name}, which has {own[0][1]:,.10g}.")
 
     def subjects(
         self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, amount: Quantity | None
     ) -> list[tuple[str, float]]:
-        """What may be said to be more or less, with its number: the figure before, else names before, else those known."""
+        """What is said to be more or less, with its number: the figure before, else names before, else those known."""
         text = clause.masked
         start = amount.start if amount else match.start()
         figure = next((one for one in reversed(clause.figures) if one.end <= start), None)

@@ -31,7 +31,7 @@ SUPERLATIVE = re.compile(
     rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste\w*)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste\w*))\b", re.I
 )
 FOREIGN = (
-    "erste[nrs]? zweite[nrs]? dritte[nrs]? vierte[nrs]? fünfte[nrs]? sechste[nrs]? siebte[nrs]? achte[nrs]? neunte[nrs]?",
+    "erste[nrs]? zweite[nrs]? dritte[nrs]? vierte[nrs]? fünfte[nrs]? sechste[nrs]? siebte[nrs]? achte[nrs]?",
     "premi[eè]re? deuxième troisième quatrième cinquième sixième septième huitième neuvième",
     "primera? segund[ao] tercera? cuart[ao] quint[ao] sext[ao] séptim[ao] octav[ao] noven[ao]",
 )
@@ -67,8 +67,9 @@ RANK = re.compile(
     rf"(?P<sign>#\d{{1,3}}|\bN[ro]\. ?\d{{1,3}})\b"
     rf"|\b{PLACE} (?:no\. ?|#)?(?P<after>\d{{1,3}}\b(?!\.\d)|{ORDINAL}\b)|(?P<bare>\b\d{{1,3}}[ºª])"
     rf"|\b(?P<before>{ORDINAL}|\d{{1,3}}\.)[ -](?:{PLACE}|placed|ranked|best|(?P<max>{MAX})|(?P<min>{MIN}))\b"
-    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)\s+"
-    rf"(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b|\s*[,;.(\[]|\s*$)", re.I,
+    rf"|\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands|only|and|[A-Z]\w+)"
+    rf"\s+(?:the |only |in )?(?P<word>{ORDINAL})(?=\s+(?:with|of|by|at|in|on|among|choice|option)\b"
+    r"|\s*[,;.(\[]|\s*$)", re.I,
 )  # fmt: skip
 MAY_RANK = re.compile(rf"\b{ORDINAL}\b|#\d|\bN[ro]\.|\b{PLACE}\b|[ºª]", re.I)
 LIMITED = re.compile(
@@ -87,15 +88,16 @@ GENERIC = {"value", "figure", "number", "amount", "total", "overall", "sum", "re
            "column", "average", "mean"}  # fmt: skip
 SMALL = {"of", "the", "its", "to", "by", "far", "a", "an"}
 END = {"all", "any", "at", "with", "and", "is", "was", "are", "were", "among", "which", "that", "for", "has", "have",
-       "had", "than", "from", "but", "so", "followed", "ahead", "here", "there", "in", "als", "que", "der", "von", "while", "respectively", "it"}  # fmt: skip
+       "had", "than", "from", "but", "so", "followed", "ahead", "here", "there", "in", "als", "que", "der",
+       "von", "while", "respectively", "it"}  # fmt: skip
 WHOLE = re.compile(
-    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|entre|von den|alle|sur les|de los|tous les|todos los|are)(?: the)?|\bthe)\s*$",
-    re.I,
+    r"(?:\b(?:all|of|among|over|across|from|these|set of|compared|are|entre|von den|alle|(?:sur|tous) les"
+    r"|(?:de|todos) los)(?: the)?|\bthe)\s*$", re.I,
 )  # fmt: skip
 """Words before a number of candidates that are all of them."""
 PART = re.compile(
     r"\s+(?:with|in|that|which|whose|where|from|above|below|over|under|exceed\w*|do|does|have|lie|are)\b", re.I
 )
 """Words after it that make it some of them."""
-ITEMS = {"row", "record", "entr", "candidate", "alternative", "option", "registro", "candidato", "kandidaten", "candidat",
-         "einträge"}  # fmt: skip
+ITEMS = {"row", "record", "entr", "candidate", "alternative", "option", "registro", "candidato", "kandidaten",
+         "candidat", "einträge"}  # fmt: skip
