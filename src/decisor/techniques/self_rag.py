@@ -141,8 +141,8 @@ def prompt_of(question: Question, complaint: str = "") -> str:
     """In the form that the weights were trained on. The goal is the instruction, the question its input, with what was
     objected to behind it."""
     instructions = [part for part in (question.rules, question.goal) if part]
-    asked = f"{question.text}\n{complaint}".strip() if complaint else question.text
-    text = "\n".join(instructions) + f"\n\n## Input:\n\n{asked}" if instructions else asked
+    wording = f"{question.text}\n{complaint}".strip() if complaint else question.text
+    text = "\n".join(instructions) + f"\n\n## Input:\n\n{wording}" if instructions else wording
     return f"### Instruction:\n{strip_tokens(text, CONTROL)}\n\n### Response:\n"
 
 

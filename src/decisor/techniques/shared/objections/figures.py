@@ -265,8 +265,7 @@ class FigureCheck(Reading):
         if figure.unit == "%" and (is_other or not states_percent or words.GAP.search(text)):
             shares = [100 * one / total for one in [*first, *sums, *left]] if total else []
             pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
-            is_part = words.TOTAL.search(text) or words.RATIO.search(text)
-            ratios = [100 * a / b for a, b in pairs if a < b and is_part]
+            ratios = [100 * a / b for a, b in pairs if a < b and (words.TOTAL.search(text) or words.RATIO.search(text))]
             if fits_any(figure, [*shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)]):
                 return True
         if figure.unit == unit or not (figure.unit and unit):

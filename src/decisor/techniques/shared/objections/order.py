@@ -75,13 +75,13 @@ class OrderCheck(Reading):
 
     def column_of(self, phrase: Sequence[str], clause: Clause) -> Place | None:
         """The column that a claim of order is about; None where its words are of no column and not of the question."""
-        asked = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
+        question_words = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
         stems_of = {place: {*map(stem, words_of_name(place[1]))} for place in self.ranked_columns}
         named = [place for place, own in stems_of.items() if own & {*phrase} - words.GENERIC]
-        if not {*phrase} <= asked.union(words.GENERIC, *stems_of.values()):
+        if not {*phrase} <= question_words.union(words.GENERIC, *stems_of.values()):
             return None
         if self.deciding in named or not named:
-            return self.deciding if named or not phrase or {*phrase} & (asked | words.GENERIC) else None
+            return self.deciding if named or not phrase or {*phrase} & (question_words | words.GENERIC) else None
         return named[0] if len(named) == 1 else None
 
     # Superlatives.

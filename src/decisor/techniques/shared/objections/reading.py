@@ -155,16 +155,16 @@ class Reading:
                             if cell.id in rows and self.ground.fits_unit(figure, cell)}  # fmt: skip
                     counts.update(sorted(hits))
         places = [place for place, _ in counts.most_common() if place in self.ranked_columns]
-        asked = [place for place in places or self.ranked_columns if self.is_asked(place[1])]
-        if asked or not places:
-            return asked[0] if places or len(asked) == 1 else None
+        candidates = [place for place in places or self.ranked_columns if self.is_asked(place[1])]
+        if candidates or not places:
+            return candidates[0] if places or len(candidates) == 1 else None
         return places[0] if len(places) == 1 or counts[places[0]] > counts[places[1]] else None
 
     def is_asked(self, column: str) -> bool:
         """Whether the question names the column, or its unit."""
-        asked = re.findall(r"[a-z]+", self.question.lower().replace("kilowatt hours", "kwh"))
-        units = {UNIT_OF[word] for word in asked if len(word) > 1 and word in UNIT_OF}
-        return unit_of_column(column) in units or bool({*map(stem, asked)} & {*map(stem, words_of_name(column))})
+        wording = re.findall(r"[a-z]+", self.question.lower().replace("kilowatt hours", "kwh"))
+        units = {UNIT_OF[word] for word in wording if len(word) > 1 and word in UNIT_OF}
+        return unit_of_column(column) in units or bool({*map(stem, wording)} & {*map(stem, words_of_name(column))})
 
     @cached_property
     def goal(self) -> str:
