@@ -91,6 +91,27 @@ async def test_self_rag_retrieves_above_its_threshold(threshold: float, answer: 
     assert (len(run.trace.of(ActionStart)) == 1) == (answer == "Steventon")
 
 
+def corrects(body: dict[str, Any]) -> Sequence[Said]:
+    """Names what only another passage holds, until it is told so."""
+    return names("Steventon" if "Correct it" in body["prompt"] else "Emma", body)
+
+
+def insists(body: dict[str, Any]) -> Sequence[Said]:
+    return names("Emma", body)
+
+
+def names(answer: str, body: dict[str, Any]) -> Sequence[Said]:
+    relevant = 0.8 if "<paragraph>Jane Austen\n" in body["prompt"] else 0.3
+    return verdict(answer, relevant, 0.5, 0.4, {5: 0.5, 4: 0.5})
+
+
+@pytest.mark.parametrize(("write", "answer"), [(corrects, "Steventon"), (insists, "Emma")])
+async def test_self_rag_gets_what_does_not_stand_on_its_passage_back_once(write: Write, answer: str) -> None:
+    decision, run = await ask(SelfRAG(mode="always"), write)
+    assert decision.answer == answer and bool(decision.evidence.objections) == (answer == "Emma")
+    assert ["Emma stands in" in prompt for prompt in prompts(run)].count(True) == 1
+
+
 async def test_self_rag_may_always_or_never_retrieve() -> None:
     never, run = await ask(SelfRAG(mode="never"), trained)
     assert never.answer == "Bath" and prompts(run) == [prompt_of(BORN) + "[No Retrieval]"]

@@ -86,6 +86,10 @@ class Quantity:
         """The number of digits that count."""
         return len(re.sub(r"\D", "", self.text).lstrip("0"))
 
+    @property
+    def is_signed(self) -> bool:
+        return self.text[0] in "+-\u2212"
+
 
 @dataclass(frozen=True, slots=True)
 class Period:

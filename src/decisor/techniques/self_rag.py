@@ -11,6 +11,8 @@ for short answers, over an endpoint that serves the fine-tuned weights (selfrag/
                   + w_use * sum of u * P([Utility:i]), u = -1, -1/2, 0, 1/2, 1          each P among its own kind
     return the answer of the best score; closed: of the best sum of scores of the same answer
 
+An answer that does not stand on its passage is written once more, with what was objected to behind the question.
+
 As in the released script for short answers the likelihood of the answer is no part of its score. Unlike there, whether
 to retrieve compares probabilities, as the paper says, and not their logarithms.
 """
@@ -33,6 +35,7 @@ from decisor.techniques.shared.control_tokens import (
     check_weights,
     continue_text,
     first_of,
+    send_back,
     strip_tokens,
 )
 from decisor.techniques.shared.decision import Trajectory, tell
@@ -70,7 +73,7 @@ class SelfRAG:
                 trajectory = await find(question.text, self.k, trajectory, run)
 
                 async def answer(passage: Record) -> None:
-                    text = f"{prompt}[Retrieval]<paragraph>{passage_text(passage)}</paragraph>"
+                    text = with_passage(prompt, passage)
                     continuations.append((passage, await continue_text(text, run, WRITE, NEEDS)))
 
                 await each(answer, trajectory.steps[-1].observation.records)
@@ -95,10 +98,17 @@ class SelfRAG:
         scores = [self.score(continuation) for _, continuation in continuations]
         best = self.best([continuation for _, continuation in continuations], scores)
         passage, continuation = continuations[best]
-        decision = trajectory.decision(
-            plain(continuation.text), f"[{passage.id}]", "answered" if plain(continuation.text) else "no_answer"
-        )
-        return replace(decision, reasons=(f"Score {scores[best]:.3f}, the best of {counted(len(scores), 'passage')}.",))
+        why = f"Score {scores[best]:.3f}, the best of {counted(len(scores), 'passage')}."
+
+        def decision_of(text: str) -> Decision:
+            decision = trajectory.decision(text, f"[{passage.id}]", "answered" if text else "no_answer")
+            return replace(decision, reasons=(why,))
+
+        async def correct(complaint: str) -> Decision:
+            text = with_passage(prompt_of(trajectory.question, complaint), passage)
+            return decision_of(plain((await continue_text(text, run, WRITE, NEEDS, final=True)).text))
+
+        return await send_back(decision_of(plain(continuation.text)), run, correct)
 
     async def retrieves(self, prompt: str, run: Run) -> bool:
         if self.mode != "adaptive":
@@ -127,11 +137,17 @@ class SelfRAG:
         return max(range(len(continuations)), key=lambda at: (sums[names[at]], scores[at], -at))
 
 
-def prompt_of(question: Question) -> str:
-    """In the form that the weights were trained on. The goal is the instruction, the question its input."""
+def prompt_of(question: Question, complaint: str = "") -> str:
+    """In the form that the weights were trained on. The goal is the instruction, the question its input, with what was
+    objected to behind it."""
     instructions = [part for part in (question.rules, question.goal) if part]
-    text = "\n".join(instructions) + f"\n\n## Input:\n\n{question.text}" if instructions else question.text
+    wording = f"{question.text}\n{complaint}".strip() if complaint else question.text
+    text = "\n".join(instructions) + f"\n\n## Input:\n\n{wording}" if instructions else wording
     return f"### Instruction:\n{strip_tokens(text, CONTROL)}\n\n### Response:\n"
+
+
+def with_passage(prompt: str, passage: Record) -> str:
+    return f"{prompt}[Retrieval]<paragraph>{passage_text(passage)}</paragraph>"
 
 
 def passage_text(passage: Record) -> str:

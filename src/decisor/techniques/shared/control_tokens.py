@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from decisor.errors import LMError, SetupError
-from decisor.run import Run
-from decisor.types import Message, Sampling, Token
+from decisor.errors import BudgetExceeded, LMError, SetupError
+from decisor.run import KEEP_OR_CORRECT, Run
+from decisor.trace.events import UnreadableReply
+from decisor.types import Decision, Message, Sampling, Token
 
 LOGPROBS = 20  # as many as vLLM tells by default
 API = "behind the older completions API (POST /v1/completions, not chat) with log-probabilities"
@@ -46,6 +47,23 @@ async def continue_text(prompt: str, run: Run, sampling: Sampling, needs: str, f
     if reply.text and not reply.logprobs:
         raise SetupError(f"{needs}, {API}; {run.lm.name} gave no log-probabilities. {SERVE}")
     return Continuation(reply.text, reply.logprobs[0] if reply.logprobs else (), reply.finish)
+
+
+async def send_back(decision: Decision, run: Run, write: Callable[[str], Awaitable[Decision]]) -> Decision:
+    """Have an answer written once more where something is objected to; the second stands, with what is left of it.
+
+    Args:
+        write: the answer to the question with this text behind it.
+    """
+    if not decision.evidence.objections:
+        return decision
+    complaint = " ".join([*(objection.text for objection in decision.evidence.objections), KEEP_OR_CORRECT])
+    run.trace.add(UnreadableReply("objection", complaint), run.span_id)
+    try:
+        second = await write(f"Your answer was: {decision.answer}. {complaint}")
+    except (BudgetExceeded, LMError):
+        return decision
+    return second if second.answer else decision
 
 
 def check_weights(continuations: Iterable[Continuation], names: Sequence[str], run: Run, needs: str) -> None:

@@ -111,10 +111,8 @@ class Trajectory:
     def known(self) -> str:
         """What the model was told beside records, and the queries that it wrote."""
         earlier = self.question.earlier
-        texts = [
-            f"{step.action.input}\n{step.observation.note}"
-            for step in (*(earlier.steps if earlier else ()), *self.steps)
-        ]
+        steps = [*(earlier.steps if earlier else ()), *self.steps]
+        texts = [f"{step.action.input}\n{step.observation.note}\n{step.observation.total or ''}" for step in steps]
         return "\n".join([*(earlier.before if earlier else ()), *texts])
 
     def figures(self, shown_records: Mapping[str, Record], cited: Sequence[str]) -> Iterator[tuple[str, list[float]]]:

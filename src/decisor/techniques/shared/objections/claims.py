@@ -4,82 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from decisor.replies.quantities import ORDINALS, Period, Quantity, unit_of_column, words_of_name
+from decisor.replies.quantities import Period, Quantity, unit_of_column, words_of_name
 from decisor.replies.written_calculations import Calculation, written_calculations
+from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.ground import Mention, is_key
 from decisor.types import Record
 
 MOST = 8
 LEAST = 4
 """Letters of an answer that is looked for in rows: yes and no stand anywhere."""
-BREAK = re.compile(
-    r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
-    r"|\n+|;\s+(?![^()]*\))"
-)
-RANGE = re.compile(r"\b(?:between|from|zwischen|entre|von)\s*$", re.I)
-LOOSE = re.compile(r"\s*(?:[A-Za-z%€$]+\s+)?(?:or so|give or take|and change)\b|[ -]?ish\b|\+", re.I)
-OF_THE_REST = re.compile(r"\b(?:remaining|others?|rest|further|übrigen|anderen|autres|otros|restantes)\b", re.I)
-"""Words after which a figure may be of those that are not named."""
-ABOUT = re.compile(
-    r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I
-)
-BOUND = re.compile(
-    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I
-)
-LABELLED = re.compile(
-    r"(?:(?:\b|_)(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
-    r"|tier|phase|version|id|code|key)|#)\s*$", re.I,
-)  # fmt: skip
-MAX = r"highest|most|largest|biggest|greatest|maximum|longest|strongest"
-MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum|weakest"
-SUPERLATIVE = re.compile(rf"\b(?:(?P<max>{MAX})|(?P<min>{MIN}))\b", re.I)
-ORDINAL = rf"(?:{'|'.join(ORDINALS)}|\d{{1,3}}(?:st|nd|rd|th))"
-RANK = re.compile(
-    rf"\b(?:ranks?|ranked|comes?(?: in)?|came(?: in)?|is|was|are|placed?|finish(?:es|ed)|stands"
-    rf"|only|and|[A-Z]\w+)\s+(?:the |only |in )?(?P<word>{ORDINAL})"
-    rf"(?=\s+(?:with|of|by|at|in|place|on|among)\b|\s*[,;.(\[]|$)"
-    rf"|\b(?P<ahead>{ORDINAL})[ -](?:best|place|{MAX}|{MIN})\b|(?P<sign>#\d{{1,3}}|\bNo\. ?\d{{1,3}})\b", re.I,
-)  # fmt: skip
-PLACE_WORD = r"position|place|rank|platz|rang|lugar|puesto|posto"
-PLACE = re.compile(
-    rf"\b(?:{PLACE_WORD})\s+(?:no\. ?|#)?(?P<after>\d{{1,3}}|{ORDINAL})\b"
-    rf"|\b(?P<before>\d{{1,3}}(?:º|ª|°|\.|st|nd|rd|th|er|e)|{ORDINAL})\s+(?:{PLACE_WORD})\b", re.I,
-)  # fmt: skip
-"""A place in an order, said as such: it is of the name that it is given to, else of the name before it."""
-LIMITED = re.compile(
-    r"\b(?:not|never|no(?!\.)|one of|those|that|which|who|eligible|allowed|remaining|other|others|besides|except"
-    r"|exclud\w+|without|within|if|would|could|after|unlike|almost|nearly|open|closed)\b|n't\b", re.I,
-)  # fmt: skip
-RULED = re.compile(
-    r"\b(?:at least|at most|no more|less than|more than|under|over|above|below|only|without|excluding|except|must"
-    r"|should|where|whose|while|unless|if|with|that|who|drop|not)\b", re.I,
-)  # fmt: skip
-UP = r"higher|more|greater|larger|bigger|above|longer|rose|risen|grew|grown|increased?|climbed|gained|up"
-DOWN = r"lower|less|fewer|smaller|below|shorter|cheaper|fell|fallen|dropped|decreased?|declined|shrank|down|sank"
-MORE_THAN = re.compile(
-    r"\b(?:(?P<up>higher|more|greater|larger|bigger|longer)|(?P<down>lower|less|fewer|smaller|shorter|cheaper))\b",
-    re.I,
-)  # fmt: skip
-TREND = re.compile(
-    r"\b(?:(?P<up>rose|risen|rises|grew|grows|grown|increased|increases|climbed|gained)"
-    r"|(?P<down>fell|falls|fallen|dropped|drops|decreased|decreases|declined|shrank|sank))\b", re.I,
-)  # fmt: skip
-MEAN = re.compile(r"\b(?:average|mean|typical)\b", re.I)
-TOTAL = re.compile(r"\b(?:total|sum|together|combined|altogether|overall|in all|all|adding|adds?|share|make)\b", re.I)
-GAP = re.compile(
-    rf"\b(?:{UP}|{DOWN}|differ\w*|gap|lead\w*|ahead|behind|margin|than|by|saves?|saving|beats?|off|abstand|mehr|weniger|left|net"
-    r"|change\w*|growth|rise|drop|fall|increase|decrease|from)\b", re.I,
-)  # fmt: skip
-RATIO = re.compile(
-    r"\b(?:times|factor|twice|half|double|ratio|fold|per|each|every|an?|as (?:much|many))\b|×|\d\s?x\b", re.I
-)
-OTHERS = re.compile(
-    r"\b(?:next|others?|rest|follow\w*|second|runner|compared|against|than|versus|vs|while|whereas|remaining|any)\b",
-    re.I,
-)
 
 
 @dataclass(frozen=True)
@@ -92,6 +28,13 @@ class Clause:
     figures: tuple[Quantity, ...]
     periods: tuple[Period, ...]
     cited: tuple[tuple[int, int, tuple[str, ...]], ...]
+    heads: tuple[str, ...] = ()
+    """Of the columns of the table that it is a line of."""
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is a line of a table."""
+        return bool(self.heads)
 
     @property
     def cited_ids(self) -> frozenset[str]:
@@ -117,33 +60,16 @@ class Claims:
     cited: tuple[str, ...] = ()
 
 
-NOT_A_NAME = re.compile(r"(?:yes|no|true|false|none|both|neither|all|table\b.*|the (?:first|second|last)\b.*)", re.I)
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Whether a clause speaks of a difference, a ratio, a sum, a mean."""
-
-    gap: bool
-    ratio: bool
-    total: bool
-    mean: bool
-
-
-def is_result(figure: Quantity, a: float, b: float, words: Words, is_amount: bool) -> bool:
-    """Whether two numbers of a column give the figure."""
-    few = figure.digits < 3
-    if figure.unit == "%" and b:
-        return (words.gap and fits(figure, 100 * (a / b - 1))) or (
-            a < b and (words.total or words.ratio) and fits(figure, 100 * a / b)
-        )
-    if is_amount and (words.gap or not few) and not fits(figure, a) and fits(figure, a - b):
-        return True
-    if is_amount and words.total and a != b and fits(figure, a + b):
-        return True
-    if b and words.ratio and not figure.unit:
-        return fits(figure, a / b) or (figure.is_word and abs(a / b - figure.meanings[0].value) < 0.5)
-    return False
+def widen(figure: Quantity, text: str) -> Quantity:
+    """The figure with more room where it is said to be about right."""
+    if figure.is_word or not (words.ABOUT.search(text[: figure.start]) or words.LOOSE.match(text[figure.end :])):
+        return figure
+    meanings = []
+    for one in figure.meanings:
+        value = abs(one.value)
+        room = min(rounded_to(value) if value == int(value) else 2 * one.room, value / 20)
+        meanings.append(replace(one, room=max(one.room, room)))
+    return replace(figure, meanings=tuple(meanings))
 
 
 def fits_any(figure: Quantity, values: Iterable[float]) -> bool:
@@ -153,7 +79,9 @@ def fits_any(figure: Quantity, values: Iterable[float]) -> bool:
 def is_claim(figure: Quantity, text: str) -> bool:
     """Whether a figure is more than the number of a list item, a rank or a label."""
     before, after = text[: figure.start], text[figure.end :]
-    if figure.digits < 3 and (LABELLED.search(before) or (not before.strip(" -*(|") and re.match(r"[.)]\s", after))):
+    if figure.digits < 3 and (
+        words.LABELLED.search(before) or (not before.strip(" -*(|") and re.match(r"[.)]\s", after))
+    ):
         return False
     value = figure.meanings[0].value
     if figure.text.lower() in ("zero", "one", "half") or value == 0 or (value == 100 and figure.unit == "%"):
@@ -191,8 +119,12 @@ def cited_for(figure: Quantity, clause: Clause) -> str:
 
 
 def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> set[str]:
-    """The columns that the word after a figure names: "34 orders"."""
+    """The columns that the word after a figure names, or the head above it: "34 orders"."""
     match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", clause.masked[figure.end :])
+    match = match or re.search(r"([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$", clause.masked[: figure.start])
+    if clause.is_line:
+        at = len(words.SEPARATOR.findall(clause.masked[: figure.start]))
+        match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
     if not match or figure.unit:
         return set()
     noun = stem(match[1].lower())
@@ -206,16 +138,9 @@ def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> se
 
 
 def content_words(text: str, start: int, end: int) -> set[str]:
-    around = (
-        re.findall(r"[A-Za-z]{3,}", text[max(0, start - 25) : start])[-3:]
-        + re.findall(r"[A-Za-z]{3,}", text[end : end + 25])[:2]
-    )
-    return {stem(word.lower()) for word in around} - SMALL_WORDS
-
-
-SMALL_WORDS = frozenset(
-    ["the", "and", "with", "has", "have", "for", "are", "was", "which", "that", "than", "from", "all", "most", "least"]
-)
+    before, after = text[max(0, start - 25) : start], text[end : end + 25]
+    around = [*re.findall(r"[A-Za-z]{3,}", before)[-3:], *re.findall(r"[A-Za-z]{3,}", after)[:2]]
+    return {stem(word.lower()) for word in around} - words.SMALL_WORDS
 
 
 def stem(word: str) -> str:
@@ -223,9 +148,7 @@ def stem(word: str) -> str:
     >>> stem("countries"), stem("orders"), stem("boxes"), stem("cost")
     ('countr', 'order', 'box', 'cost')
     """
-    return (
-        re.sub(r"(?:ies|y)$", "", word) if re.search(r"(?:ies|y)$", word) else re.sub(r"(?:(?<=[sx])es|s)$", "", word)
-    )
+    return re.sub(r"(?:ies|y|(?<=[sx])es|s)$", "", word)
 
 
 def rounded_to(value: float) -> float:
@@ -242,9 +165,8 @@ def rounded_to(value: float) -> float:
 
 def fits(figure: Quantity, value: float) -> bool:
     """Whether the figure rounds the value, whatever the sign."""
-    return any(
-        abs(abs(value) - abs(one.value)) <= one.room * (1 + 1e-6) + 1e-9 * abs(one.value) for one in figure.meanings
-    )
+    size = abs(value)
+    return any(abs(size - abs(one.value)) <= one.room * (1 + 1e-6) + 1e-9 * abs(one.value) for one in figure.meanings)
 
 
 def is_scaled(figure: Quantity, value: float) -> bool:

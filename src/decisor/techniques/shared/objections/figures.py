@@ -1,495 +1,352 @@
-"""Figures of an answer against the rows that they speak of."""
+"""Figures of an answer against the rows that they speak of.
+
+A figure is read in every way that its clause leaves open: as a number of any row that it may speak of, or as worked out
+from the rows that the answer names. It is objected to where no way gives it.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
-from decisor.replies.figures import CITATION, citations, numbers_of_fields
-from decisor.replies.quantities import Quantity, periods, quantities, unit_of_column
+from decisor.replies.figures import numbers_of_fields
+from decisor.replies.quantities import Quantity, quantities, unit_of_column
+from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import (
-    ABOUT,
-    BOUND,
-    BREAK,
-    GAP,
-    LOOSE,
-    MEAN,
-    OF_THE_REST,
-    OTHERS,
-    RANGE,
-    RATIO,
-    TOTAL,
-    Claims,
     Clause,
-    Words,
     cited_for,
     content_words,
     fits,
     fits_any,
-    is_claim,
-    is_result,
     is_scaled,
     noun_columns,
-    rounded_to,
     rows_after,
     rows_before,
     stem,
 )
-from decisor.techniques.shared.objections.ground import Cell, Ground, Mention, is_key, table_of
-from decisor.types import Objection, ObjectionKind, Observation, Ranking
+from decisor.techniques.shared.objections.ground import Cell, Mention, is_key, table_of
+from decisor.techniques.shared.objections.reading import NumberColumn, Reading
+from decisor.types import Objection, ObjectionKind
 
+MOST_ROWS = 8
+"""Rows of which every pair is calculated with."""
+OF_SOMETHING = re.compile(r"\s*of\b")
+"""After a percentage: it is a part of what follows."""
+RATE_HEAD = re.compile(r"\|[^|\n]*\bper\b[^|\n]*\|")
 
-@dataclass(frozen=True, slots=True)
-class NumberColumn:
-    """The numbers of one column, no key, with what is worked out from all of them."""
-
-    table: str
-    name: str
-    unit: str
-    by_id: Mapping[str, float]
-    numbers: tuple[float, ...]
-    total: float
-    largest: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        return self.total / len(self.numbers)
+RowsOf = Callable[[Quantity], frozenset[str]]
 
 
 @dataclass(frozen=True)
-class FigureCheck:
-    """One answer and its ground."""
-
-    claims: Claims
-    ground: Ground
-    question: str
-    ranked: Observation | None = None
-    known: str = ""
-
-    @property
-    def ranking(self) -> Ranking | None:
-        return self.ranked.ranking if self.ranked else None
-
-    @property
-    def options(self) -> list[str]:
-        """Candidates of the ranking, from the best."""
-        return [one.name for one in self.ranking.options] if self.ranking else []
-
-    @cached_property
-    def reasons(self) -> list[Clause]:
-        return list(self.clauses(self.claims.because))
-
-    @cached_property
-    def runner_up(self) -> list[Clause]:
-        return list(self.clauses(self.claims.runner_up))
-
-    @cached_property
-    def elsewhere(self) -> list[Quantity]:
-        """Figures of the question and of what came with the records."""
-        return quantities(f"{self.question}\n{self.known}")
-
-    @cached_property
-    def subject(self) -> Mention | None:
-        """The rows of the answer."""
-        names = self.ground.mentions(self.claims.answer)
-        return names[0] if len(names) == 1 else None
-
-    def clauses(self, text: str) -> Iterator[Clause]:
-        names = self.ground.mentions(text)
-        cites = list(CITATION.finditer(text))
-        masked = text
-        for one in names:
-            masked = masked[: one.start] + "X" * (one.end - one.start) + masked[one.end :]
-        for match in cites:
-            masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
-        start = 0
-        for end, after in [*((match.start(), match.end()) for match in BREAK.finditer(masked)), (len(text), len(text))]:
-            piece = masked[start:end]
-            if text[start:end].strip():
-                times = tuple(periods(piece))
-                for time in times:
-                    piece = piece[: time.start] + "Y" * len(time.text) + piece[time.end :]
-                inside = [one for one in names if start <= one.start < end]
-                yield Clause(
-                    text[start:end], piece,
-                    tuple(Mention(one.name, one.start - start, one.end - start, one.ids) for one in inside),
-                    tuple(one for one in quantities(piece) if is_claim(one, piece)), times,
-                    tuple((match.start() - start, match.end() - start, citations(match.group(), self.ground.records))
-                          for match in cites if start <= match.start() < end),
-                )  # fmt: skip
-            start = after
-
-    @cached_property
-    def has_texts(self) -> bool:
-        """Whether passages were shown: what they say of whom is not read."""
-        return any(record.text for record in self.ground.records.values())
-
-    # Figures.
+class FigureCheck(Reading):
+    """The figures of one answer."""
 
     def of_figures(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        figures = [one for one in clause.figures if self.is_looked_at(one, clause)]
-        if not figures:
-            return
-        tried = [self.misses(figures, rows_of, clause, memory) for rows_of in self.readings(clause, memory, figures)]
-        best = min(tried, key=len)
-        for figure, rows in best.items():
-            objection = self.objection(figure, rows, clause)
-            if objection and (objection.kind == "unit" or not self.may_be_right(figure, clause, memory)):
-                yield objection
+        figures = []
+        for figure in clause.figures:
+            numbers = self.numbers_counted(figure, clause)
+            if numbers is None:
+                figures += [figure] if self.is_looked_at(figure, clause) else []
+                continue
+            is_known = figure.digits > 1 and fits_any(figure, (one.meanings[0].value for one in self.elsewhere))
+            if figure.meanings[0].value not in numbers and not is_known:
+                yield Objection("count", f"You wrote {figure.text}; {max(numbers)} were shown.")
+        explained: dict[Quantity, bool] = {}
+        best: dict[Quantity, frozenset[str]] | None = None
+        for rows_of in self.readings(clause, memory, figures) if figures else ():
+            misses: dict[Quantity, frozenset[str]] = {}
+            for figure in figures:
+                rows = rows_of(figure)
+                if not explained.get(figure) and not self.is_held(figure, rows, clause):
+                    if figure not in explained:  # Costs more than to look into rows.
+                        explained[figure] = self.is_explained(figure, clause)
+                    misses |= {} if explained[figure] else {figure: rows}
+            best = misses if best is None or len(misses) < len(best) else best
+            if not best:
+                return
+        yield from (self.objection(figure, rows, clause) for figure, rows in (best or {}).items())
 
-    def readings(
-        self, clause: Clause, memory: Sequence[Mention], figures: Sequence[Quantity]
-    ) -> Iterator[Callable[[Quantity], frozenset[str] | None]]:
+    def readings(self, clause: Clause, memory: Sequence[Mention], figures: Sequence[Quantity]) -> Iterator[RowsOf]:
         """The ways in which the figures of a clause may belong to its names: to the one before, the one after, each to
         its own in order."""
         names = clause.names
-        cited = clause.cited_ids
+        own = self.subject.ids if self.subject else frozenset[str]()
         if not names:
-            known = frozenset(id for one in memory for id in one.ids)
-            own = self.subject.ids if self.subject else frozenset()
-            rows = cited or (known | own) or frozenset(self.claims.cited)
-            if OTHERS.search(clause.masked):
-                rows = frozenset(self.ground.records)
-            yield lambda figure: rows
+            known = own.union(*(name.ids for name in memory))
+            rows = clause.cited_ids or known or frozenset(self.claims.cited)
+            yield lambda figure: frozenset(self.ground.records) if words.OTHERS.search(clause.masked) else rows
             return
-
-        own = self.subject.ids if self.subject else frozenset()
-        last = memory[-1].ids if memory else frozenset()
-
-        def before(figure: Quantity) -> frozenset[str]:
-            return rows_before(names, figure.start) or last | own or rows_after(names, figure.end)
-
-        def after(figure: Quantity) -> frozenset[str]:
-            return rows_after(names, figure.end) or rows_before(names, figure.start)
-
-        yield before
-        yield after
-        if len(names) == 1:
-            return
-        if len(figures) % len(names) == 0:
+        last = memory[-1].ids if memory else own
+        yield lambda figure: rows_before(names, figure.start) or last or rows_after(names, figure.end)
+        yield lambda figure: rows_after(names, figure.end) or rows_before(names, figure.start)
+        if len(names) > 1 and len(figures) % len(names) == 0:
             each = len(figures) // len(names)
-            by_figure = {figure: names[at // each].ids for at, figure in enumerate(figures)}
-            yield lambda figure: by_figure[figure]
-        if len(figures) == 1:
+            yield lambda figure: names[figures.index(figure) // each].ids
+        if len(names) > 1 and len(figures) == 1:
             yield lambda figure: names[0].ids
-
-    def misses(
-        self, figures: Sequence[Quantity], rows_of: Callable[[Quantity], frozenset[str] | None], clause: Clause,
-        memory: Sequence[Mention],
-    ) -> dict[Quantity, frozenset[str]]:  # fmt: skip
-        hits: dict[Quantity, frozenset[str]] = {}
-        for figure in figures:
-            rows = rows_of(figure) or frozenset()
-            if not self.is_held(figure, rows, clause) and not self.is_explained(figure, clause, memory, rows):
-                hits[figure] = rows
-        return hits
-
-    def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
-        before = clause.masked[: figure.start]
-        hits = self.ground.cells_with(figure)
-        if ABOUT.search(before):
-            value = abs(figure.meanings[0].value)
-            room = min(max(rounded_to(value) / 2, value / 100), value / 20)
-            return [*hits, *self.ground.between(value - room, value + room)]
-        if not hits and (bound := BOUND.search(before)):
-            value = abs(figure.meanings[0].value)
-            is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
-            return list(self.ground.between(value, value * 1.5) if is_low else self.ground.between(value / 1.5, value))
-        return hits
 
     def is_held(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> bool:
         """Whether a row of these, or the one row cited for the figure, holds it."""
-        cited = cited_for(figure, clause)
+        cited, cells = cited_for(figure, clause), self.cells(figure, clause)
+        if self.has_texts and any(not cell.column for cell in cells):
+            return True
         rivals = {table_of(id) for id in clause.name_ids}
-        if cited and (cited in clause.name_ids or table_of(cited) not in rivals or not clause.names):
-            cells = self.cells(figure, clause)
-            if any(cell.id == cited for cell in cells) or cited in clause.name_ids or not clause.names:
-                rows = frozenset([cited])
+        is_own = cited in clause.name_ids or not clause.names
+        if cited and (is_own or (table_of(cited) not in rivals and any(cell.id == cited for cell in cells))):
+            rows = frozenset([cited]) | (rows if self.is_beside_name(figure, clause) else frozenset())
+        if not self.is_beside_name(figure, clause):  # Whose it is is open.
+            rows |= {cited} if cited else frozenset()
+            if len(clause.names) > 1 and "respectively" not in clause.masked:
+                rows |= clause.name_ids
         wanted = noun_columns(figure, clause, self.ground.heads)
-        for cell in self.cells(figure, clause):
-            if self.has_texts and not cell.column:
-                return True
-            if self.counts_rows(figure, clause):
-                return False
-            if cell.id in rows and (not wanted or cell.column in wanted) and self.ground.fits_unit(figure, cell):
-                return True
-        return False
+        return any(
+            cell.id in rows and (not wanted or cell.column in wanted) and self.ground.fits_unit(figure, cell)
+            for cell in cells
+        )
 
     def is_looked_at(self, figure: Quantity, clause: Clause) -> bool:
         """Whether it is clear enough that a figure states something of a row."""
-        if noun_columns(figure, clause, self.ground.heads) or self.counts_rows(figure, clause):
-            return True
-        if re.match(r"(?:\s+\w+){0,2}\s+(?:lie|are|is|lies) (?:above|below)", clause.masked[figure.end :]):
+        if noun_columns(figure, clause, self.ground.heads):
             return True
         is_row_number = figure.digits < 4 and not figure.unit and not clause.masked[: figure.start].strip("| *#")
-        if figure.is_word or (is_row_number and clause.masked.lstrip().startswith("|")):
+        if figure.is_word or (is_row_number and clause.is_line):
             return False
         if figure.digits > 1 or figure.unit:
             return True
-        before = clause.masked[: figure.start].rstrip()
-        return clause.masked.lstrip().startswith("|") or (before.endswith("X (") or before.endswith("X:"))
-
-    def is_explained(self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]) -> bool:
-        """Whether the question, a count of rows, or a calculation from the rows gives the figure."""
-        if self.counts_rows(figure, clause):
-            return self.is_count(figure, clause)
-        return (
-            self.in_question(figure, clause)
-            or self.is_count(figure, clause)
-            or self.is_computed(figure, clause, memory, rows)
-            or self.is_written_out(figure, clause)
-            or (self.ranking is not None and any(fits(figure, one.outcome) for one in self.ranking.options))
-        )
-
-    def in_question(self, figure: Quantity, clause: Clause) -> bool:
-        source = f"{self.question}\n{self.known}"
-        around = content_words(clause.masked, figure.start, figure.end)
-        for one in self.elsewhere:
-            if not fits(figure, one.meanings[0].value):
-                continue
-            if figure.unit and figure.unit != one.unit:
-                continue
-            if figure.digits > 2 or (figure.unit and figure.unit == one.unit):
-                return True
-            if around & content_words(source, one.start, one.end):
-                return True
-        return False
-
-    @cached_property
-    def row_counts(self) -> set[int]:
-        counts = set()
-        for rows in self.ground.tables.values():
-            counts.add(len(rows))
-            for column in rows[0].fields:
-                counts.add(len({str(row.fields.get(column)) for row in rows}))
-        counts.add(len(self.ground.records))
-        counts.add(len(self.ground.names))
-        return counts
-
-    def is_count(self, figure: Quantity, clause: Clause) -> bool:
-        """Whether it counts rows: all, the others, those above or below the mean, those with one value."""
-        value = figure.meanings[0].value
-        if figure.unit or value != int(value) or clause.masked.lstrip().startswith("|"):
-            return False
-        if noun_columns(figure, clause, self.ground.heads):
-            return False
-        around = clause.masked[max(0, figure.start - 40) : figure.end + 60]
-        counts = set(self.row_counts)
-        if re.search(r"\bothers?\b", around, re.I):
-            counts |= {one - 1 for one in counts}
-        if re.match(r"(?:\s+\w+){0,4}\s+(?:above|below|over|under|exceed)", clause.masked[figure.end :], re.I):
-            return int(value) in self.counts_by_mean
-        if self.counts_rows(figure, clause):
-            sizes = {len(rows) for rows in self.ground.tables.values()}
-            sizes |= {one - 1 for one in sizes} if re.search(r"\bothers?\b", around, re.I) else set()
-            single = (cell for cell in self.cells(figure, clause) if len(self.ground.tables[table_of(cell.id)]) < 4)
-            return int(value) in sizes or "limit" in self.known.lower() or any(True for _ in single)
-        if int(value) in counts:
-            return True
-        is_all = re.search(r"\b(?:all|of|of the|compared|total of)(?: the)?\s*$", clause.masked[: figure.start], re.I)
-        return not is_all and figure.digits < 3 and int(value) in self.group_counts
-
-    def counts_rows(self, figure: Quantity, clause: Clause) -> bool:
-        """Whether it counts all rows, or all of what the question asks for."""
-        before, after = clause.masked[: figure.start], clause.masked[figure.end :]
-        if re.search(r"(?:#\d+|No\. ?\d+|\d(?:st|nd|rd|th)|\blast) of(?: the)?\s*$", before):
-            return True
-        noun = re.match(r"\s+([a-z]{3,})", after)
-        if not noun or noun_columns(figure, clause, self.ground.heads):
-            return False
-        wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
-        return stem(noun[1]) in ({stem(wording[1].lower())} if wording else set()) | {"row", "candidate", "record"}
-
-    @cached_property
-    def counts_by_mean(self) -> set[int]:
-        counts = set()
-        for column in self.columns:
-            above = sum(one > column.mean for one in column.numbers)
-            counts |= {above, sum(one < column.mean for one in column.numbers)}
-        return counts
-
-    @cached_property
-    def group_counts(self) -> set[int]:
-        """How many rows of a table share a text."""
-        return {
-            number
-            for rows in self.ground.tables.values()
-            for column in rows[0].fields
-            for number in Counter(str(row.fields.get(column)) for row in rows).values()
-            if number > 1
-        }
-
-    @cached_property
-    def columns(self) -> list[NumberColumn]:
-        hits = []
-        for table, rows in self.ground.tables.items():
-            for name in rows[0].fields:
-                by_id = {} if is_key(name) else self.ground.column(table, name)
-                if numbers := tuple(by_id.values()):
-                    largest = tuple(sorted(numbers, reverse=True)[:5])
-                    unit = unit_of_column(name)
-                    hits.append(NumberColumn(table, name, unit, by_id, numbers, math.fsum(numbers), largest))
-        return hits
-
-    def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
-        """Whether a calculation in the text gives it, or starts from it where a cited row holds it."""
-        row_sets = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
-        return any(fits(figure, one.value) or (row_sets and figure.text in one.operands) for one in clause.calculations)
-
-    def is_computed(self, figure: Quantity, clause: Clause, memory: Sequence[Mention], rows: frozenset[str]) -> bool:
-        """Whether a whole column, one column of two named candidates, or two figures of one row give it."""
-        text, ground = clause.masked, self.ground
-        names = [*clause.names, *([] if len(clause.names) > 1 else memory)]
-        ids = {id for one in names for id in one.ids} | rows | clause.cited_ids
-        ids |= self.subject.ids if self.subject else set()
-        wanted = noun_columns(figure, clause, ground.heads)
-        words = Words(
-            bool(GAP.search(text)), bool(RATIO.search(text)), bool(TOTAL.search(text)), bool(MEAN.search(text))
-        )
-        for column in self.columns:
-            if wanted and column.name not in wanted:
-                continue
-            unit, by_id, total, mean, best = column.unit, column.by_id, column.total, column.mean, column.largest
-            is_amount = figure.unit == unit or not (figure.unit and unit)
-            own = [by_id[id] for id in sorted(ids) if id in by_id][:12]
-            sums = [total, *(math.fsum(some[:n]) for some in (own, best) for n in range(2, len(some) + 1))]
-            if is_amount and len(column.numbers) > 1:
-                means = [mean, *([math.fsum(own) / len(own)] if own else [])]
-                if fits_any(figure, [*(sums if words.total else []), *(means if words.mean else [])]):
-                    return True
-            is_part = figure.unit == "%" and total and unit != "%"
-            if is_part and fits_any(figure, (100 * one / total for one in [*own, *sums])):
-                return True
-            extra = [best[0], min(column.numbers), mean] if OTHERS.search(text) or words.mean else []
-            if any(is_result(figure, a, b, words, is_amount) for a in own for b in [*own, *extra]):
-                return True
-        return not wanted and any(self.from_one_row(figure, id, words) for id in ids if id in ground.records)
-
-    def may_be_right(self, figure: Quantity, clause: Clause, memory: Sequence[Mention]) -> bool:
-        """Whether any row that the answer names, or a plain calculation from them, gives the figure, whatever words
-        stand around it: then it is not sure of whom or what it speaks."""
-        if self.may_be_count(figure, clause) or self.is_loose(figure, clause):
-            return True
-        cited, is_beside = cited_for(figure, clause), self.is_beside_name(figure, clause)
-        cells = self.cells(figure, clause)
-        if cited and not is_beside and any(one.id == cited and self.ground.fits_unit(figure, one) for one in cells):
-            return True
-        is_open = len(clause.names) > 1 and "respectively" not in clause.masked and not is_beside
-        if is_open and any(one.id in clause.name_ids and self.ground.fits_unit(figure, one) for one in cells):
-            return True
-        ids = {id for one in (*clause.names, *memory) for id in one.ids} | set(self.claims.cited)
-        ids |= {id for other in self.reasons for id in other.name_ids}
-        is_index = bool(re.search(r"\bind(?:ex|ic)|=\s*100\b", self.claims.because, re.I))
-        states_percent = any(column.unit == "%" for column in self.columns)
-        for column in self.columns:
-            unit, by_id, total, count = column.unit, column.by_id, column.total, len(column.numbers)
-            own = [by_id[id] for id in sorted(ids) if id in by_id][:8]
-            others = own if count > 3 and OF_THE_REST.search(self.claims.because) else []
-            left = [total - math.fsum(others[:size]) for size in range(1, len(others) + 1)] + [
-                total - one for one in others
-            ]
-            means = [column.mean, *((total - one) / (count - 1) for one in others)]
-            if figure.unit == "%" and unit != "%" and not (states_percent and len(clause.names) < 2):
-                shares = [100 * one / total for one in [*own, *left]] if total else []
-                gaps = [100 * (a / b - 1) for a, b in [*permutations(own, 2), *product(own, means)] if b]
-                if fits_any(figure, [*shares, *gaps]):
-                    return True
-            elif figure.unit == unit or not (figure.unit and unit):
-                gaps = [a - b for a, b in permutations(own, 2) if a > b]
-                if fits_any(figure, [total, *means, *left, *gaps]) and figure.digits > 1:
-                    return True
-                if is_index and not figure.unit and fits_any(figure, (100 * a / b for a, b in product(own, own) if b)):
-                    return True
-        return False
-
-    def may_be_count(self, figure: Quantity, clause: Clause) -> bool:
-        """Whether it may count rows: all, all others, or those on one side of the mean."""
-        value, text = figure.meanings[0].value, clause.masked
-        sizes = {len(rows) for rows in self.ground.tables.values()}
-        if figure.unit or value != int(value):
-            return False
-        if value == len(clause.names) > 1:  # "the three genres are A, B and C"
-            return True
-        near = text[max(0, figure.start - 25) : figure.end + 25]
-        if value < max(sizes, default=0) and OF_THE_REST.search(near):
-            return True
-        if text.lstrip().startswith("|") or noun_columns(figure, clause, self.ground.heads):
-            return False
-        of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(\d+)", text[figure.end :])
-        if value in sizes or (of_size and value < int(of_size[1]) and int(of_size[1]) in sizes):
-            return True
-        if re.search(r"\b(?:of|among)(?: the)?\s*$", text[: figure.start], re.I):
-            return False
-        by_mean = (
-            self.counts_by_mean if re.search(r"\b(?:above|below|over|under|exceed|mean|average)", text, re.I) else set()
-        )
-        return value in {one - 1 for one in sizes} | by_mean
-
-    def is_loose(self, figure: Quantity, clause: Clause) -> bool:
-        """Whether it is one end of a range, or said to be no more than about right."""
-        before, after = clause.masked[: figure.start], clause.masked[figure.end :]
-        is_end = re.search(r"\b(?:between|from)\b[^.;]{0,30}\b(?:and|to)\s*$|\d\s*[–-]\s*$", before, re.I)
-        return bool(RANGE.search(before) or is_end or LOOSE.match(after))
+        return clause.is_line or clause.masked[: figure.start].rstrip().endswith(("X (", "X:"))
 
     def is_beside_name(self, figure: Quantity, clause: Clause) -> bool:
         """Whether the figure follows a name at once, and is not one of two that are set against each other."""
         before = clause.masked[: figure.start]
         if re.match(r"[\w/ ]{0,12}(?:against|vs|versus|to|and|[+x−-])[.\s]*\d", clause.masked[figure.end :]):
             return False
-        return any(0 <= figure.start - one.end <= 25 for one in clause.names) and not re.search(r"\d[^X]*$", before)
+        names = [name for name in clause.names if 0 <= figure.start - name.end <= 25]
+        between = before[names[-1].end :] if names else ""
+        return bool(names) and not re.search(r"\d|[,;]\s+(?:and|und|et|y|e|while)\b|\s{6,}", between)
 
-    def from_one_row(self, figure: Quantity, id: str, words: Words) -> bool:
-        """Whether two figures of a row give it: a rate, a product, a difference."""
-        if figure.digits < 3 and (not words.ratio or figure.unit == "%"):
+    def is_explained(self, figure: Quantity, clause: Clause) -> bool:
+        """Whether the question, a count of rows or a calculation from the rows gives the figure, or it ends a range."""
+        before = clause.masked[: figure.start]
+        wanted = noun_columns(figure, clause, self.ground.heads)
+        return bool(
+            words.RANGE.search(before)
+            or self.in_question(figure, clause)
+            or (not wanted and self.may_count(figure, clause))
+            or any(self.from_column(figure, one, clause) for one in self.columns if not wanted or one.name in wanted)
+            or (not wanted and self.from_one_row(figure, clause))
+            or self.is_written_out(figure, clause)
+            or (self.ranking is not None and fits_any(figure, (one.outcome for one in self.ranking.options)))
+        )
+
+    def in_question(self, figure: Quantity, clause: Clause) -> bool:
+        source = f"{self.question}\n{self.known}"
+        around = content_words(clause.masked, figure.start, figure.end)
+        return any(
+            fits(figure, one.meanings[0].value)
+            and figure.unit in ("", one.unit)
+            and (figure.digits > 2 or figure.unit or around & content_words(source, one.start, one.end))
+            for one in self.elsewhere
+        )
+
+    def is_written_out(self, figure: Quantity, clause: Clause) -> bool:
+        """Whether a calculation in the text gives it, or starts from it where a cited row holds it."""
+        is_cited = any(cell.id in self.claims.cited for cell in self.ground.cells_with(figure))
+        return any(fits(figure, one.value) or (is_cited and figure.text in one.operands) for one in clause.calculations)
+
+    # Counts of candidates.
+
+    @cached_property
+    def sizes(self) -> set[int]:
+        """How many candidates there are, by table, and what a query counted."""
+        tables = self.ground.tables.values()
+        names = ({self.ground.name_of.get(row.id) for row in rows} for rows in tables)
+        counted = {int(cell.value) for cell in self.ground.cells if len(self.ground.tables[table_of(cell.id)]) < 3}
+        return {len(some) for some in names if len(some) > 1} | counted
+
+    @cached_property
+    def nouns(self) -> set[str]:
+        """What the question calls the candidates."""
+        wording = re.match(r"\s*(?:which|what|who)\s+(\w+)", self.question, re.I)
+        return words.ITEMS | ({stem(wording[1].lower())} if wording else set())
+
+    def numbers_counted(self, figure: Quantity, clause: Clause) -> set[int] | None:
+        """The numbers that a count of candidates may be; None where it is not certain that it is one."""
+        before, after = clause.masked[: figure.start], clause.masked[figure.end :]
+        value, sizes = figure.meanings[0].value, self.sizes
+        noun = re.match(r"\s+(?:[a-z]+\s+)?([^\W\d_]{3,})", after)
+        near = re.match(r"\s+([^\W\d_]{3,})", after)
+        of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(?:them\b|\w+)", after)
+        is_counted = any(match and stem(match[1].lower()) in self.nouns for match in (near, noun))
+        is_whole = re.search(rf"(?:#\d+|No\. ?\d+|{words.ORDINAL}|\blast) of(?: the)?\s*$", before, re.I) or (
+            re.search(r"\b(?:of|among) all\s*$", before) and not re.match(r"\s+[^\W\d]", after)
+        )
+        by_mean = re.match(
+            r"(?: of them| of (?:the )?\w+)?(?: [a-z]+)?\s+(?:(?:lie|lies|are|is)\s+)?(above|below|exceeds?)\b", after
+        )
+        if figure.unit or value != int(value) or not sizes or "limit" in self.known.lower():
+            return None
+        if noun_columns(figure, clause, self.ground.heads) or (clause.is_line and not is_counted):
+            return None
+        is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and quantities(before[-14:])
+        side = by_mean or (of_size and re.search(r"\b(above|below)\b.*\bmean\b", before))
+        is_clear = words.MEAN.search(after) or ((is_counted or of_size) and words.MEAN.search(self.claims.because))
+        if side and not is_of and is_clear:
+            return self.counts_by_mean(side[1] != "below")
+        if is_whole:
+            return sizes
+        if not is_counted or value == len(clause.names) > 1 or not before.strip(" *-|"):
+            return None
+        if noun and stem(noun[1].lower()) in words.ITEMS:
+            sizes = sizes | {len(rows) for rows in self.ground.tables.values()}
+        names = {name.name for clause in self.reasons for name in clause.names}
+        rest = {size - less for size in sizes for less in range(1, max(len(names), 1) + 1)}
+        if words.OF_THE_REST.search(f"{before[-25:]}{after[:25]}"):
+            return rest
+        if re.match(r"\s+(?:alternative|option)", after):
+            return rest | sizes
+        is_all = words.WHOLE.search(before) and (is_of or not words.PART.match(after[noun.end() :] if noun else after))
+        return sizes if is_all or value > max(sizes) else None
+
+    def counts_by_mean(self, is_above: bool) -> set[int]:
+        """How many of the deciding column lie on one side of its mean."""
+        columns = [column for column in self.columns if (column.table, column.name) == self.deciding] or self.columns
+        return {sum((number > column.mean) == is_above for number in column.numbers) for column in columns}
+
+    @cached_property
+    def row_counts(self) -> set[int]:
+        """Rows, values of a column and rows that share one; all candidates but one."""
+        counts = {len(self.ground.records), len(self.ground.names)}
+        for rows in self.ground.tables.values():
+            counts.add(len(rows))
+            for column in rows[0].fields:
+                groups = Counter(str(row.fields.get(column)) for row in rows)
+                counts |= {len(groups), *(number for number in groups.values() if number > 1)}
+        return counts | {size - 1 for size in self.sizes}
+
+    def may_count(self, figure: Quantity, clause: Clause) -> bool:
+        """Whether a number without a unit may be one of rows: some of all, the rest, those that share a value."""
+        value = figure.meanings[0].value
+        if figure.unit or value != int(value) or figure.digits > 3:
             return False
-        for (one, a), (other, b) in permutations(numbers_of_fields(self.ground.records[id]), 2):
-            if is_key(one) or is_key(other) or not math.isfinite(a * b) or fits(figure, a) or fits(figure, b):
+        before, after = clause.masked[: figure.start], clause.masked[figure.end :]
+        of_size = re.match(r"\s+(?:of|von|de|sur)(?: the)?\s+(\d+)", after)
+        if value < max(self.sizes, default=0) and (of_size or words.OF_THE_REST.search(f"{before[-25:]}{after[:25]}")):
+            return True
+        return not clause.is_line and value in self.row_counts | self.counts_by_mean(True) | self.counts_by_mean(False)
+
+    # Calculations.
+
+    @cached_property
+    def rows_given(self) -> list[str]:
+        """The rows of the answer, of its names and of its citations."""
+        ids = {id for clause in [*self.reasons, *self.runner_up] for id in clause.name_ids} | set(self.claims.cited)
+        return sorted(ids | (self.subject.ids if self.subject else set()))
+
+    def own_rows(self, clause: Clause) -> list[str]:
+        """The rows that a calculation of a clause may start from, its own first."""
+        first = sorted(clause.name_ids | clause.cited_ids)
+        return [*first, *(id for id in self.rows_given if id not in first)]
+
+    def from_column(self, figure: Quantity, column: NumberColumn, clause: Clause) -> bool:
+        """Whether a whole column, or one column of rows that the answer names, gives it."""
+        text, unit, total, count = clause.masked, column.unit, column.total, len(column.numbers)
+        own = [column.by_id[id] for id in self.own_rows(clause) if id in column.by_id][:MOST_ROWS]
+        near = rows_before(clause.names, figure.start) if self.is_beside_name(figure, clause) else clause.name_ids
+        first = [column.by_id[id] for id in sorted(near) if id in column.by_id] or own
+        sums = [math.fsum(some[:size]) for some in (own, column.largest) for size in range(2, len(some) + 1)]
+        others = own if count > 3 and words.OF_THE_REST.search(self.claims.because) else []
+        left = [total - one for one in [*others, *(math.fsum(others[:size]) for size in range(2, len(others) + 1))]]
+        means = [column.mean, *((total - one) / (count - 1) for one in others)]
+        noun = noun_columns(figure, clause, self.ground.heads)
+        states_percent = any(one.unit == "%" for one in self.columns)
+        is_other = unit != "%" and len(clause.names) > 1
+        if figure.unit == "%" and (is_other or not states_percent or words.GAP.search(text)):
+            shares = [100 * one / total for one in [*first, *sums, *left]] if total else []
+            pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
+            is_part = bool(
+                words.TOTAL.search(text) or words.RATIO.search(text) or OF_SOMETHING.match(text[figure.end :])
+            )
+            ratios = [100 * a / b for a, b in pairs if a < b and is_part]
+            if fits_any(figure, [*shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)]):
+                return True
+        if figure.unit == unit or not (figure.unit and unit):
+            is_few = bool(noun) or (figure.digits < 2 and figure.meanings[0].room >= 0.5)
+            is_open = not is_few and not self.is_beside_name(figure, clause)
+            hits = [*means, *([math.fsum(own) / len(own)] if own else [])] if words.MEAN.search(text) or is_open else []
+            hits += [total, *left] if words.TOTAL.search(text) or is_open else []
+            hits += sums if words.TOTAL.search(text) else []
+            gaps = [a - b for a, b in product(first, [*own, *(means if words.MEAN.search(text) else [])])]
+            hits += gaps if words.GAP.search(text) or figure.is_signed or not is_few else []
+            if fits_any(figure, hits):
+                return True
+        if figure.unit or noun:
+            return False
+        extremes = [column.largest[0], min(column.numbers)] if words.OTHERS.search(text) else []
+        ratios = [a / b for a, b in [*product(first, [*own, *means, *extremes]), *product(own, first)] if b]
+        if re.search(r"\bind(?:ex|ic)|=\s*100\b", self.claims.because, re.I) and fits_any(
+            figure, [100 * one for one in ratios]
+        ):
+            return True
+        return bool(words.RATIO.search(text)) and any(
+            fits(figure, one) or (figure.is_word and abs(one - figure.meanings[0].value) < 0.5) for one in ratios
+        )
+
+    @cached_property
+    def has_rate_heads(self) -> bool:
+        """Whether a table of the answer has a column whose head is a rate, such as "min per invoice"."""
+        return bool(RATE_HEAD.search(self.claims.because))
+
+    def from_one_row(self, figure: Quantity, clause: Clause) -> bool:
+        """Whether two figures of a row give it: a rate, a product, a difference."""
+        is_percent = figure.unit == "%"
+        is_ratio = bool(words.RATIO.search(clause.masked)) or (clause.is_line and self.has_rate_heads)
+        is_gap, is_total = words.GAP.search(clause.masked), words.TOTAL.search(clause.masked)
+        if figure.digits < 3 and (not is_ratio or is_percent):
+            return False
+        rows = [self.ground.records[id] for id in self.own_rows(clause)[:MOST_ROWS] if id in self.ground.records]
+        for (one, a), (other, b) in (pair for row in rows for pair in permutations(numbers_of_fields(row), 2)):
+            if is_key(one) or is_key(other) or not math.isfinite(a * b) or fits_any(figure, (a, b)):
                 continue
-            if b and (words.ratio or figure.unit == "%") and fits(figure, a / b * (100 if figure.unit == "%" else 1)):
+            units = {unit_of_column(one), unit_of_column(other)}
+            rates = [a / b * (100 if is_percent else 1)] if b and (is_ratio or is_percent) else []
+            if fits_any(figure, rates) and figure.unit in {"", "%"} | units:
                 return True
-            if figure.digits > 2 and words.ratio and fits(figure, a * b):
-                return True
-            is_alike = figure.digits > 2 and unit_of_column(one) == unit_of_column(other)
-            if is_alike and ((words.gap and fits(figure, a - b)) or (words.total and fits(figure, a + b))):
+            sums = [*([a - b] if is_gap else []), *([a + b] if is_total else [])] if len(units) == 1 else []
+            if figure.digits > 2 and fits_any(figure, [*sums, *([a * b] if is_ratio else [])]):
                 return True
         return False
 
-    def objection(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Objection | None:
+    # What is said.
+
+    def objection(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Objection:
         """What is said of a figure that nothing supports."""
         ground, cells = self.ground, self.cells(figure, clause)
         owner_name = next((one.name for one in reversed(clause.names) if one.ids & rows), "")
-        whom = f" for {owner_name}" if owner_name else ""
+        wrote = f"You wrote {figure.text}" + (f" for {owner_name}" if owner_name else "")
         own = [cell for cell in cells if cell.id in rows]
         if own and not any(ground.fits_unit(figure, cell) for cell in own):
             unit = unit_of_column(own[0].column)
-            says = (
-                f"{own[0].column} in row {own[0].id} is in {unit}"
-                if unit
-                else f"{own[0].column} in row {own[0].id} has no such unit"
-            )
-            return Objection("unit", f"You wrote {figure.text}{whom}; {says}.")
+            says = f"is in {unit}" if unit else "has no such unit"
+            return Objection("unit", f"{wrote}; {own[0].column} in row {own[0].id} {says}.")
         kind: ObjectionKind = "count" if figure.digits < 3 and not figure.unit else "figure"
         if near := self.nearest(figure, rows, clause):
             value = f"row {near.id} says {near.value:.15g}" + (f" ({near.column})" if near.column else "")
-            if is_scaled(figure, near.value):
-                kind = "scale"
-            return Objection(kind, f"You wrote {figure.text}{whom}; {value}.")
+            return Objection("scale" if is_scaled(figure, near.value) else kind, f"{wrote}; {value}.")
         if others := [cell for cell in cells if ground.fits_unit(figure, cell)]:
-            return Objection(kind, f"You wrote {figure.text}{whom}; it stands in {ground.label(others[0].id)} alone.")
-        return Objection(kind, f"You wrote {figure.text}{whom}; no row that you cite says so.")
+            return Objection(kind, f"{wrote}; it stands in {ground.label(others[0].id)} alone.")
+        return Objection(kind, f"{wrote}; no row that you cite says so.")
 
     def nearest(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Cell | None:
         """The number of these rows that was likely meant: of the column named beside it, or the nearest."""
         value = abs(figure.meanings[0].value)
         wanted = noun_columns(figure, clause, self.ground.heads)
-        cells = [cell for cell in self.ground.cells if cell.id in rows and cell.value and cell.column]
-        if wanted:
-            cells = [cell for cell in cells if cell.column in wanted]
+        cells = [cell for cell in self.ground.cells if cell.id in rows and cell.value and cell.column
+                 and (not wanted or cell.column in wanted)]  # fmt: skip
         if not cells or not value:
             return None
         scaled = [cell for cell in cells if is_scaled(figure, cell.value)]
