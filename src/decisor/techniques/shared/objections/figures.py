@@ -35,8 +35,7 @@ from decisor.types import Objection, ObjectionKind
 
 MOST_ROWS = 8
 """Rows of which every pair is calculated with."""
-OF_SOMETHING = re.compile(r"\s*of\b")
-"""After a percentage: it is a part of what follows."""
+PERCENT_OF = re.compile(r"(?:%|per ?cent|Prozent)\s+(?:of|von|de)\b", re.I)
 RATE_HEAD = re.compile(r"\|[^|\n]*\bper\b[^|\n]*\|")
 
 RowsOf = Callable[[Quantity], frozenset[str]]
@@ -269,7 +268,7 @@ class FigureCheck(Reading):
             shares = [100 * one / total for one in [*first, *sums, *left]] if total else []
             pairs = [(a, b) for a, b in [*product(first, [*own, *means]), *product(own, first)] if b]
             is_part = bool(
-                words.TOTAL.search(text) or words.RATIO.search(text) or OF_SOMETHING.match(text[figure.end :])
+                words.TOTAL.search(text) or words.RATIO.search(text) or PERCENT_OF.search(self.claims.because)
             )
             ratios = [100 * a / b for a, b in pairs if a < b and is_part]
             if fits_any(figure, [*shares, *ratios, *(100 * (a / b - 1) for a, b in pairs)]):
