@@ -29,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import decisor
-from decisor.cli import run
+from decisor.cli import run_command_line
 from head import words
 from servers.openai_server import serve_threaded
 from session.conftest import database, planner
@@ -117,16 +117,18 @@ def main() -> None:
 
         with serve_threaded(reply) as url:
             words = ["ask", QUESTION, "--db", str(sites), "--lm", f"toy@{url}"]
-            run(words)  # everything is imported
+            run_command_line(words)  # everything is imported
             threading.setprofile(walk.hear)
             sys.setprofile(walk.hear)
-            run(words)
+            run_command_line(words)
             sys.setprofile(None)
             threading.setprofile(None)
     start = walk.stays.index("cli/ask.py")
     stays = walk.stays[start:]
-    print(f"\n{len(stays)} stays, {len(walk.climbs)} climbs, {len(walk.names)} names "
-          f"({len({name for _, name in walk.names})} different)")  # fmt: skip
+    print(
+        f"\n{len(stays)} stays, {len(walk.climbs)} climbs, {len(walk.names)} names "
+        f"({len({name for _, name in walk.names})} different)"
+    )
     if "--list" in sys.argv:
         print("stays:", *stays, sep="\n  ")
         print("climbs:", *walk.climbs, sep="\n  ")

@@ -146,9 +146,22 @@ def test_nothing_evaluates_unpickles_or_shells_out() -> None:
     assert not wrong
 
 
-STARTERS = ("subprocess.", "multiprocessing.", "concurrent.futures.ProcessPool", "pty.", "os.system", "os.exec",
-            "os.spawn", "os.posix_spawn", "os.fork", "os.popen", "os.startfile", "asyncio.create_subprocess",
-            "webbrowser.", "ctypes.util.find_library")  # fmt: skip
+STARTERS = (
+    "subprocess.",
+    "multiprocessing.",
+    "concurrent.futures.ProcessPool",
+    "pty.",
+    "os.system",
+    "os.exec",
+    "os.spawn",
+    "os.posix_spawn",
+    "os.fork",
+    "os.popen",
+    "os.startfile",
+    "asyncio.create_subprocess",
+    "webbrowser.",
+    "ctypes.util.find_library",
+)
 ENDERS = (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
 STARTING = {
     "child_process.py": {"subprocess.run", "subprocess.Popen"},
@@ -192,7 +205,7 @@ def test_a_process_is_started_in_one_way_only() -> None:
             if ast.unparse(node.func) in OPENING.get(name, set()):
                 continue
             assert ast.unparse(node.func) in allowed, (
-                f"{path}, line {node.lineno}: start it through decisor.child_process"
+                f"{path}, line {node.lineno}: start it through decisor.system.processes"
             )
             given = {word.arg: ast.unparse(word.value) for word in node.keywords}
             assert (given["env"], given["cwd"]) == ("start.environment", "start.folder"), path
@@ -247,11 +260,18 @@ def test_no_technique_sees_a_score_or_a_gold_answer() -> None:
         "replies",
         "trace",
     }
-    scores = [f"{path.relative_to(SOURCE)} imports {name}" for path in blind for name in imports(path)
-              if room(name) in SCORING]  # fmt: skip
+    scores = [
+        f"{path.relative_to(SOURCE)} imports {name}"
+        for path in blind
+        for name in imports(path)
+        if room(name) in SCORING
+    ]
     gold = [str(path.relative_to(SOURCE)) for path in blind if path not in TRAINING and reads_gold(parse(path))]
-    trainers = [str(path.relative_to(SOURCE)) for path in files_of({*BLIND} - {"learned"})
-                if imports(path) & {"decisor.learned.training", "decisor.learned.examples"}]  # fmt: skip
+    trainers = [
+        str(path.relative_to(SOURCE))
+        for path in files_of({*BLIND} - {"learned"})
+        if imports(path) & {"decisor.lab.training", "decisor.lab.training"}
+    ]
     assert (scores, gold, trainers) == ([], [], [])
 
 

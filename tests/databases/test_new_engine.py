@@ -11,9 +11,9 @@ ENGINE = '''"""A second SQLite, under a scheme of its own, with a function fewer
 
 from dataclasses import replace
 
-from decisor.tools.databases.sandbox.engine import Caps, Database
-from decisor.tools.databases.sandbox.engines import sqlite
-from decisor.tools.databases.sandbox.guard import Guard
+from decisor.sandbox.engine import Caps, Database
+from decisor.sandbox.engines import sqlite
+from decisor.sandbox.sql_guard import Guard
 
 
 def connect(url: str, caps: Caps) -> Database:
@@ -30,7 +30,7 @@ ENGINE = replace(
 USE = """
 import asyncio, sys
 from decisor.errors import ToolError
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
 
 async def use():
     tool = await SqlTool.open(sys.argv[1], deny_tables=["secrets"])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from decisor.evaluation.store.open import open_store
+from decisor.lab.evaluation.postgres_store import open_store
 from evaluation.small import model, run_here, run_in_child
 from evaluation.test_store import schema
 from servers.openai_server import serve_threaded
@@ -150,9 +150,14 @@ def command(url: str, store: Path, *more: str, **options: Any) -> subprocess.Pop
     return subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True, **options)
 
 
-@pytest.mark.parametrize(("signals", "code"), [
-    ([signal.SIGINT], 130), ([signal.SIGTERM], 143), ([signal.SIGINT, signal.SIGINT], 130),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("signals", "code"),
+    [
+        ([signal.SIGINT], 130),
+        ([signal.SIGTERM], 143),
+        ([signal.SIGINT, signal.SIGINT], 130),
+    ],
+)
 @pytest.mark.slow
 def test_a_signal_ends_a_run_so_that_the_same_command_goes_on_to_the_same_table(
     signals: list[signal.Signals], code: int, tmp_path: Path

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from decisor.replies.quantities import Period, Quantity, unit_of_column, words_of_name
-from decisor.replies.written_calculations import Calculation, written_calculations
+from decisor.parsing.figures import WrittenCalculation, find_written_calculations
+from decisor.parsing.quantities import Period, Quantity, split_name, unit_of_column
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.ground import Mention, is_key
 from decisor.types import Record
@@ -41,9 +41,9 @@ class Clause:
         return frozenset(id for _, _, ids in self.cited for id in ids)
 
     @cached_property
-    def calculations(self) -> list[Calculation]:
+    def calculations(self) -> list[WrittenCalculation]:
         """Calculations that it writes out, such as 66 + 56 = 122."""
-        return list(written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", self.text)))
+        return list(find_written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", self.text)))
 
     @property
     def name_ids(self) -> frozenset[str]:
@@ -131,10 +131,15 @@ def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> se
     if noun in ("time", "than", "more", "less"):
         return set()
     return {
-        name for row in rows for name, value in row.fields.items()
-        if not is_key(name) and isinstance(value, int | float) and words_of_name(name)
-        and noun == stem(words_of_name(name)[0]) and (len(words_of_name(name)) == 1 or not unit_of_column(name))
-    }  # fmt: skip
+        name
+        for row in rows
+        for name, value in row.fields.items()
+        if not is_key(name)
+        and isinstance(value, int | float)
+        and split_name(name)
+        and noun == stem(split_name(name)[0])
+        and (len(split_name(name)) == 1 or not unit_of_column(name))
+    }
 
 
 def content_words(text: str, start: int, end: int) -> set[str]:

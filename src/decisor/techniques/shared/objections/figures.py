@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
-from decisor.replies.figures import numbers_of_fields
-from decisor.replies.quantities import Quantity, quantities, unit_of_column
+from decisor.parsing.figures import iterate_numeric_fields
+from decisor.parsing.quantities import Quantity, find_quantities, unit_of_column
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import (
     Clause,
@@ -191,7 +191,7 @@ class FigureCheck(Reading):
             return None
         if noun_columns(figure, clause, self.ground.heads) or (clause.is_line and not is_counted):
             return None
-        is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and quantities(before[-14:])
+        is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and find_quantities(before[-14:])
         side = by_mean or (of_size and re.search(r"\b(above|below)\b.*\bmean\b", before))
         is_clear = words.MEAN.search(after) or ((is_counted or of_size) and words.MEAN.search(self.claims.because))
         if side and not is_of and is_clear:
@@ -308,7 +308,7 @@ class FigureCheck(Reading):
         if figure.digits < 3 and (not is_ratio or is_percent):
             return False
         rows = [self.ground.records[id] for id in self.own_rows(clause)[:MOST_ROWS] if id in self.ground.records]
-        for (one, a), (other, b) in (pair for row in rows for pair in permutations(numbers_of_fields(row), 2)):
+        for (one, a), (other, b) in (pair for row in rows for pair in permutations(iterate_numeric_fields(row), 2)):
             if is_key(one) or is_key(other) or not math.isfinite(a * b) or fits_any(figure, (a, b)):
                 continue
             units = {unit_of_column(one), unit_of_column(other)}
@@ -344,8 +344,11 @@ class FigureCheck(Reading):
         """The number of these rows that was likely meant: of the column named beside it, or the nearest."""
         value = abs(figure.meanings[0].value)
         wanted = noun_columns(figure, clause, self.ground.heads)
-        cells = [cell for cell in self.ground.cells if cell.id in rows and cell.value and cell.column
-                 and (not wanted or cell.column in wanted)]  # fmt: skip
+        cells = [
+            cell
+            for cell in self.ground.cells
+            if cell.id in rows and cell.value and cell.column and (not wanted or cell.column in wanted)
+        ]
         if not cells or not value:
             return None
         scaled = [cell for cell in cells if is_scaled(figure, cell.value)]

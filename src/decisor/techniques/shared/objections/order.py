@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.replies.quantities import Quantity, periods, words_of_name
+from decisor.parsing.quantities import Quantity, iterate_periods, split_name
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import Clause, fits, stem
 from decisor.techniques.shared.objections.ground import Mention
@@ -66,8 +66,12 @@ class OrderCheck(Reading):
     def of_trend(self, clause: Clause) -> Iterator[Objection]:
         text = clause.masked
         trend = list(words.TREND.finditer(text)) if len(clause.figures) > 1 else []
-        pair = [figure for word in ("from", "to") for figure in (clause.figures if trend else ())
-                if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)]  # fmt: skip
+        pair = [
+            figure
+            for word in ("from", "to")
+            for figure in (clause.figures if trend else ())
+            if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)
+        ]
         if len(pair) == 2 and len(trend) == 1 and not words.LIMITED.search(text[: trend[0].start()][-15:]):
             change = pair[1].meanings[0].value - pair[0].meanings[0].value
             if change and (change > 0) != bool(trend[0]["up"]):
@@ -76,7 +80,7 @@ class OrderCheck(Reading):
     def column_of(self, phrase: Sequence[str], clause: Clause) -> Place | None:
         """The column that a claim of order is about; None where its words are of no column and not of the question."""
         question_words = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
-        stems_of = {place: {*map(stem, words_of_name(place[1]))} for place in self.ranked_columns}
+        stems_of = {place: {*map(stem, split_name(place[1]))} for place in self.ranked_columns}
         named = [place for place, own in stems_of.items() if own & {*phrase} - words.GENERIC]
         if not {*phrase} <= question_words.union(words.GENERIC, *stems_of.values()):
             return None
@@ -94,7 +98,7 @@ class OrderCheck(Reading):
             if is_limited or re.search(rf"(?:{words.ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I):
                 continue
             near = [time for time in clause.periods if -1 < time.start - match.end() < 15]
-            if any(not any(own.holds(time) for own in periods(self.question)) for time in near):
+            if any(not any(own.holds(time) for own in iterate_periods(self.question)) for time in near):
                 continue
             place = self.column_of(noun_phrase(after), clause)
             subjects = self.beside(match, clause) or self.recent(memory)
@@ -203,8 +207,14 @@ class OrderCheck(Reading):
         place = self.column_of(noun_phrase(tail), clause)
         if place is None or re.match(r"\s+or\b", tail):
             return
-        amount = next((figure for figure in reversed(clause.figures) if figure.end <= match.start()
-                       and re.fullmatch(r"[)*`\s]*", text[figure.end : match.start()])), None)  # fmt: skip
+        amount = next(
+            (
+                figure
+                for figure in reversed(clause.figures)
+                if figure.end <= match.start() and re.fullmatch(r"[)*`\s]*", text[figure.end : match.start()])
+            ),
+            None,
+        )
         subjects = self.subjects(match, clause, memory, place, amount)
         is_figure = any(name == figure.text for name, _ in subjects for figure in clause.figures)
         objects = self.objects(match, clause, memory, place, is_figure)
