@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decisor.session.result import Result
     from decisor.session.user_tools import ToolSpecs
     from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
-    from decisor.version import __version__
+    from decisor.version import __version__ as __version__
 
 __all__ = [
     "BudgetExceeded",
@@ -47,15 +47,14 @@ __all__ = [
     "open",
 ]
 _HOMES = {
-    "budget": ("Limits",),
     "errors": ("BudgetExceeded", "Error", "LMError", "SetupError", "ToolError"),
-    "lms.scripted": ("ScriptedLM",),
-    "lms.spec": ("LMSpec",),
-    "run": ("Run",),
-    "session.data": ("Data",),
-    "session.front": ("ask", "open"),
+    "llms.scripted": ("ScriptedLM",),
+    "llms.providers": ("LMSpec",),
+    "runtime.budget": ("Limits",),
+    "runtime.run": ("Run",),
+    "session.data": ("Data", "ask", "open"),
     "session.result": ("Result",),
-    "session.tools": ("ToolSpecs",),
+    "session.user_tools": ("ToolSpecs",),
     "version": ("__version__",),
     "types": ("Decision", "Evidence", "Observation", "Question", "Ranking", "Record", "Usage"),
 }

@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
     import typer
 
-# name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
+# name -> (module:function, or module:app with commands of its own; summary in the list of commands)
 COMMANDS = {
-    "demo": ("decisor.cli.demo", "See what it does, on a made-up shop, without a model."),
-    "ask": ("decisor.cli.ask", "Answer a decision question from your data."),
-    "history": ("decisor.cli.history", "Runs that were kept: list, search, mark, delete them."),
-    "show": ("decisor.cli.history", "Show a run that was kept again."),
-    "resume": ("decisor.cli.history", "Go on from a run that did not end."),
-    "trace": ("decisor.cli.history", "Show a trace file as a story, or go on from a step of it."),
-    "record": ("decisor.cli.record", "The record of a decision: as a page, or its schema."),
-    "approve": ("decisor.cli.record", "Approve a decision as a person, or take that back."),
-    "verify": ("decisor.cli.record", "Compute old decisions again: do they still hold?"),
-    "doctor": ("decisor.cli.doctor", "Say what is here (LMs, drivers), and test it."),
-    "config": ("decisor.cli.config", "Say which settings and connections hold here."),
-    "index": ("decisor.cli.sources", "Index documents, so that questions can be asked of them."),
-    "graph": ("decisor.cli.sources", "Load a graph from files or from a relational database."),
-    "model": ("decisor.cli.model", "Decision models: draft, check, show, rank, what if."),
-    "definitions": ("decisor.cli.definitions", "What words mean in your data: check, draft, propose."),
-    "serve": ("decisor.cli.serve", "Serve a page to ask from, and an API."),
-    "mcp": ("decisor.cli.serve", "Serve these tools to a coding agent or chat client (MCP)."),
-    "techniques": ("decisor.cli.config", "List the techniques and their settings."),
-    "prompts": ("decisor.cli.config", "Print the prompts of a technique, to change them."),
-    "eval": ("decisor.lab.cli.evaluate", "Run techniques on benchmarks; what stops goes on later."),
-    "report": ("decisor.lab.cli.report", "Report an evaluation: tables, comparisons, one page."),
-    "bench": ("decisor.lab.cli.bench", "Benchmarks: list them; run, make and load questions of Decision QA."),
-    "train": ("decisor.lab.cli.evaluate", "Train what techniques learn from data."),
+    "demo": ("decisor.cli.demo:command", "See what it does, on a made-up shop, without a model."),
+    "ask": ("decisor.cli.ask:command", "Answer a decision question from your data."),
+    "history": ("decisor.cli.history:app", "Runs that were kept: list, search, mark, delete them."),
+    "show": ("decisor.cli.history:show_command", "Show a run that was kept again."),
+    "resume": ("decisor.cli.history:resume_command", "Go on from a run that did not end."),
+    "trace": ("decisor.cli.history:trace_command", "Show a trace file as a story, or go on from a step of it."),
+    "record": ("decisor.cli.record:record_command", "The record of a decision: as a page, or its schema."),
+    "approve": ("decisor.cli.record:approve_command", "Approve a decision as a person, or take that back."),
+    "verify": ("decisor.cli.record:verify_command", "Compute old decisions again: do they still hold?"),
+    "doctor": ("decisor.cli.doctor:command", "Say what is here (LMs, drivers), and test it."),
+    "config": ("decisor.cli.config:app", "Say which settings and connections hold here."),
+    "index": ("decisor.cli.sources:index_command", "Index documents, so that questions can be asked of them."),
+    "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),
+    "model": ("decisor.cli.model:app", "Decision models: draft, check, show, rank, what if."),
+    "definitions": ("decisor.cli.definitions:app", "What words mean in your data: check, draft, propose."),
+    "serve": ("decisor.cli.serve:serve_command", "Serve a page to ask from, and an API."),
+    "mcp": ("decisor.cli.serve:mcp_command", "Serve these tools to a coding agent or chat client (MCP)."),
+    "techniques": ("decisor.cli.config:techniques_command", "List the techniques and their settings."),
+    "prompts": ("decisor.cli.config:prompts_command", "Print the prompts of a technique, to change them."),
+    "eval": ("decisor.lab.cli.evaluate:eval_command", "Run techniques on benchmarks; what stops goes on later."),
+    "report": ("decisor.lab.cli.report:command", "Report an evaluation: tables, comparisons, one page."),
+    "bench": ("decisor.lab.cli.bench:app", "Benchmarks: list them; run, make and load questions of Decision QA."),
+    "train": ("decisor.lab.cli.evaluate:app", "Train what techniques learn from data."),
 }
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -230,16 +230,16 @@ def build_app(words: Sequence[str]) -> typer.Typer:
             raise typer.Exit
 
     command = next((word for word in words if not word.startswith("-")), "")
-    for name, (module, summary) in COMMANDS.items():
+    for name, (place, summary) in COMMANDS.items():
         if name != command:
             app.command(name, help=summary)(_placeholder_command)
             continue
-        room = importlib.import_module(module)
-        if hasattr(room, "app"):
-            app.add_typer(room.app, name=name, help=summary)
+        module, _, attribute = place.partition(":")
+        found_command: Callable[..., object] | typer.Typer = getattr(importlib.import_module(module), attribute)
+        if isinstance(found_command, typer.Typer):
+            app.add_typer(found_command, name=name, help=summary)
         else:
-            function: Callable[..., object] = room.command
-            app.command(name)(function)
+            app.command(name)(found_command)
     return app
 
 

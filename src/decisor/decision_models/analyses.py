@@ -332,8 +332,8 @@ def study_of(model: OpenModel, base: BaseOutcomes, title: str, **parts: object) 
         tuple(one.goal for one in measures),
         ranking.options[0].name if ranking.options else "",
         ranking.lead,
-        **parts,
-    )  # type: ignore[arg-type]
+        **parts,  # type: ignore[arg-type]
+    )
 
 
 def none_of(value: float) -> float | None:

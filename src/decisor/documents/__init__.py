@@ -3,4 +3,12 @@
 from decisor.documents.index import DocumentIndex, IndexChanges, build_index, build_memory_index, open_index
 from decisor.documents.passage import Passage, read_passages
 
-__all__ = ["Changes", "Index", "Passage", "build_index", "index_of", "open_index", "read_passages"]
+__all__ = [
+    "DocumentIndex",
+    "IndexChanges",
+    "Passage",
+    "build_index",
+    "build_memory_index",
+    "open_index",
+    "read_passages",
+]

@@ -37,6 +37,25 @@ BENCHES: dict[str, str] = {
     "parallelqa": "decisor.lab.qa.datasets:ParallelQABench",
     "own": "decisor.lab.own_questions:OwnBench",
 }
+"""Name of a benchmark, and its class as module:Class."""
+SUMMARIES: dict[str, str] = {
+    "dqa": "Decision QA: which candidate an answer names, whether it is the released one, and what went wrong.",
+    "game24": "Game of 24: right if the answer is made of exactly the four numbers and is exactly 24.",
+    "webshop": "WebShop: the reward of the product that a technique bought, found and chosen apart.",
+    "toolbench": "ToolBench: pass rate as ToolEval counts it, by a judging LLM, and what went wrong with calls.",
+    "hotpotqa": "HotpotQA: two-hop questions over Wikipedia. Right is an exact match, normalised. distractor: only "
+    "questions of the distractor setting.",
+    "twowiki": "2WikiMultiHopQA: two to four hops over Wikipedia. Right is an exact match, with aliases if released.",
+    "musique": "MuSiQue: two to four hops that cannot be cut short. Right is an exact match with any alias.",
+    "strategyqa": "StrategyQA: yes-no questions whose steps are not stated. Right is the first yes or no.",
+    "arc": "ARC-Challenge: science questions with choices. Right is the choice, named by letter or by text.",
+    "popqa": "PopQA: one fact about a thing, often a rare one. Right is an answer that contains an accepted one. "
+    "longtail: only rarely read subjects, as Self-RAG and Plan-RAG report.",
+    "parallelqa": "ParallelQA: figures of several things, compared. Right is a number within 10 %, else an exact match.",
+    "own": "Questions of your own over your own data: what `decisor history export` writes of marked runs, or JSON "
+    "lines with question and answer (or wrong).",
+}
+"""Description of each benchmark in lists."""
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
 
 VERBS = ("cases", "environment", "score", "close")

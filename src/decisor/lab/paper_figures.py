@@ -260,3 +260,5 @@ WEBSHOP_FIGURES: tuple[PublishedFigure, ...] = (
         "people: 82.1 59.6\nrule: 45.6 9.6\nimitation and reinforcement: 62.4 28.7",
     ),
 )
+
+FIGURES = DQA_FIGURES + QA_FIGURES + GAME24_FIGURES + TOOLBENCH_FIGURES + WEBSHOP_FIGURES

@@ -11,11 +11,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 
-from decisor.lab.benchmark import BENCHES, Outcome
+from decisor.lab.benchmark import Outcome
 
 RADAGENT = "RaD-Agent (arXiv 2308.12519), tables 1-2, GPT-3.5-turbo-0613, 100 calls a case"
+TABLE_MAKERS = {
+    "dqa": "decisor.lab.dqa.analysis:make_dqa_paper_tables",
+    "toolbench": "decisor.lab.toolbench.bench:make_toolbench_paper_tables",
+    **dict.fromkeys(
+        ("hotpotqa", "twowiki", "musique", "strategyqa", "arc", "popqa", "parallelqa"),
+        "decisor.lab.qa.score:make_qa_paper_tables",
+    ),
+}
+"""The function that makes the paper tables of a benchmark, imported when it is called."""
 NAMES = {"2wiki": "twowiki", "2wikimultihopqa": "twowiki", "arc_challenge": "arc", "hotpot": "hotpotqa"}
 
 
@@ -79,12 +87,10 @@ def normalize_benchmark_name(benchmark: str) -> str:
 
 
 def figures_of_room(name: str) -> tuple[PublishedFigure, ...]:
-    """Return all figures in the package of a benchmark, none if nothing was published or it is unknown."""
-    module = f"{BENCHES[name].rpartition('.')[0]}.paper_figures" if name in BENCHES else ""
-    if not module or find_spec(module) is None:
-        return ()
-    table: tuple[PublishedFigure, ...] = import_module(module).FIGURES
-    return table
+    """Return all published figures of a benchmark."""
+    from decisor.lab.paper_figures import FIGURES
+
+    return tuple(figure for figure in FIGURES if figure.benchmark == name)
 
 
 Sides = Mapping[str, Sequence[Outcome]]
@@ -118,10 +124,10 @@ def tables_for(benchmark: str, sides: Sides) -> tuple[PaperTable, ...]:
     Empty if it has no tables, or none for which our outcomes have data.
     """
     name = normalize_benchmark_name(benchmark)
-    module = f"{BENCHES[name].rpartition('.')[0]}.paper_tables" if name in BENCHES else ""
-    if not module or find_spec(module) is None:
+    if name not in TABLE_MAKERS:
         return ()
-    make: Callable[[str, Sides], Sequence[PaperTable]] = import_module(module).tables
+    module, _, function = TABLE_MAKERS[name].partition(":")
+    make: Callable[[str, Sides], Sequence[PaperTable]] = getattr(import_module(module), function)
     return tuple(table for table in make(benchmark, sides) if any(not line.published for line in table.lines))
 
 

@@ -31,16 +31,11 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LMError, OutageError, SetupError, ToolError
-from decisor.lab import evaluation_pages as evaluations
-from decisor.server import routes as asking
-from decisor.server import routes as deciding
-from decisor.server import routes as drawing
-from decisor.server import routes as reading
-from decisor.server import routes as recording
+from decisor.lab.evaluation_pages import router as evaluations_router
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply
-from decisor.server.routes import AppState, HereNow
+from decisor.server.routes import AppState, HereNow, ask_router, models_router, record_router, runs_router
 from decisor.server.runs import NotThere, Runs
 from decisor.server.security import ANYBODY, BACKLOG, Refusal, RequestGuard, cookie_of, hosts_of, make_connection_class
 from decisor.server.settings import Full, ServerSettings
@@ -108,22 +103,22 @@ def content_type_of(name: str) -> str:
     return f"{kind}; charset=utf-8" if kind.startswith(("text/", "application/json")) else kind
 
 
-router = APIRouter(include_in_schema=False)
+page_router = APIRouter(include_in_schema=False)
 
 
-@router.get("/", response_class=HTMLResponse)
-@router.get("/runs/{id}", response_class=HTMLResponse)
-@router.get("/runs/{id}/record", response_class=HTMLResponse)
-@router.get("/history", response_class=HTMLResponse)
-@router.get("/compare", response_class=HTMLResponse)
-@router.get("/models/{name}", response_class=HTMLResponse)
-@router.get("/evaluations/{name}", response_class=HTMLResponse)
+@page_router.get("/", response_class=HTMLResponse)
+@page_router.get("/runs/{id}", response_class=HTMLResponse)
+@page_router.get("/runs/{id}/record", response_class=HTMLResponse)
+@page_router.get("/history", response_class=HTMLResponse)
+@page_router.get("/compare", response_class=HTMLResponse)
+@page_router.get("/models/{name}", response_class=HTMLResponse)
+@page_router.get("/evaluations/{name}", response_class=HTMLResponse)
 async def show_page(request: Request) -> HTMLResponse:
     """Return the one page; its script reads the address."""
     return HTMLResponse(request.app.state.page.html, headers={"cache-control": "no-cache"})
 
 
-@router.get("/static/{version}/{name:path}")
+@page_router.get("/static/{version}/{name:path}")
 async def send_page_file(version: str, name: str, request: Request) -> ResponsesResponse:
     own: PageFiles = request.app.state.page
     if name not in own.contents:
@@ -134,14 +129,14 @@ async def send_page_file(version: str, name: str, request: Request) -> Responses
     )
 
 
-@router.get("/favicon.ico")
+@page_router.get("/favicon.ico")
 async def send_icon(request: Request) -> ResponsesResponse:
     own: PageFiles = request.app.state.page
     icon = own.contents.get("favicon.svg")
     return ResponsesResponse(icon, media_type="image/svg+xml") if icon else ResponsesResponse(status_code=204)
 
 
-router_describing = APIRouter(include_in_schema=False)
+docs_router = APIRouter(include_in_schema=False)
 STYLE = """
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }
@@ -153,7 +148,7 @@ dd { margin: 0; } h2 { margin-top: 2.5rem; } h3 { font-size: 1rem; margin: .5rem
 Json = Mapping[str, Any]
 
 
-@router_describing.get("/docs", response_class=HTMLResponse)
+@docs_router.get("/docs", response_class=HTMLResponse)
 async def show_api_docs(request: Request) -> HTMLResponse:
     """Show the description of every route."""
     description: Json = request.app.openapi()
@@ -232,11 +227,11 @@ def type_html(shape: Json) -> Html:
     return join(str(shape.get("type", "anything")))
 
 
-router_entering = APIRouter(prefix="/api", tags=["session"])
+session_router = APIRouter(prefix="/api", tags=["session"])
 SECONDS = 30 * 24 * 3600
 
 
-@router_entering.post("/session")
+@session_router.post("/session")
 async def begin_session(body: TokenBody, here: HereNow, response: Response) -> SessionReply:
     """Set a cookie of the page that stands for the token; scripts cannot read it."""
     users = here.serving.users
@@ -248,7 +243,7 @@ async def begin_session(body: TokenBody, here: HereNow, response: Response) -> S
     return SessionReply(user=user.name)
 
 
-@router_entering.delete("/session", status_code=204)
+@session_router.delete("/session", status_code=204)
 async def end_session(request: Request, here: HereNow, response: Response) -> None:
     """End the session; its cookie is worth nothing after that."""
     here.serving.users.end(cookie_of(request.headers.get("cookie", ""), here.cookie))
@@ -298,8 +293,11 @@ def make_app(serving: ServerSettings, here: AppState) -> FastAPI:
         generate_unique_id_function=operation_id_of,
     )
     app.state.here, app.state.page = here, read_page()
-    for kind in (asking, reading, recording, drawing, deciding, evaluations, entering, describing, pages):
-        app.include_router(kind.router)
+    for router in (
+        *(ask_router, runs_router, record_router, models_router, evaluations_router),
+        *(session_router, docs_router, page_router),
+    ):
+        app.include_router(router)
     app.add_exception_handler(RequestValidationError, reply_invalid_request)
     app.add_exception_handler(HTTPException, reply_http_error)
     app.add_exception_handler(Refusal, reply_refusal)

@@ -133,11 +133,11 @@ HereNow = Annotated[AppState, Depends(current_state)]
 Who = Annotated[User, Depends(current_user)]
 
 
-router = APIRouter(prefix="/api", tags=["ask"])
+ask_router = APIRouter(prefix="/api", tags=["ask"])
 ConnectionForm = Literal["sql", "cypher", "passages", "tools"]
 
 
-@router.get("/choices")
+@ask_router.get("/choices")
 async def list_choices(here: HereNow, who: Who) -> Choices:
     """List the connections, LLMs, techniques and limits to choose from."""
     serving, members = here.serving, here.pool.members
@@ -176,7 +176,7 @@ def setting_reply(setting: TechniqueSetting) -> SettingReply:
     )
 
 
-@router.get("/connections/{name}")
+@ask_router.get("/connections/{name}")
 async def show_schema(name: str, here: HereNow, who: Who) -> SchemaReply:
     """Show the tables with their columns, and the text that an LLM is shown."""
     if name not in here.runs.connections(who):
@@ -205,7 +205,7 @@ def table_reply(table: Any) -> TableReply:
     return TableReply(name=table.name, view=table.view, rows=table.rows, columns=columns)
 
 
-@router.post("/ask", status_code=201)
+@ask_router.post("/ask", status_code=201)
 async def start_run(body: AskBody, here: HereNow, who: Who, response: Response) -> RunReply:
     """Start a run."""
     live = await here.runs.ask(who, body)
@@ -213,7 +213,7 @@ async def start_run(body: AskBody, here: HereNow, who: Who, response: Response) 
     return run_reply(live)
 
 
-@router.post("/runs/{id}/changes", status_code=201)
+@ask_router.post("/runs/{id}/changes", status_code=201)
 async def edit_run(id: str, body: ChangeBody, here: HereNow, who: Who, response: Response) -> RunReply:
     """Change one thing in a run and go on from there, as a run of its own."""
     live = await here.runs.change(who, id, body)
@@ -221,7 +221,7 @@ async def edit_run(id: str, body: ChangeBody, here: HereNow, who: Who, response:
     return run_reply(live)
 
 
-@router.post("/runs/{id}/resume", status_code=201)
+@ask_router.post("/runs/{id}/resume", status_code=201)
 async def resume_stopped_run(id: str, body: HowToRun, here: HereNow, who: Who, response: Response) -> RunReply:
     """Go on from a run that was stopped or failed. Its LLM calls are not bought again."""
     live = await here.runs.resume(who, id, body)
@@ -229,13 +229,13 @@ async def resume_stopped_run(id: str, body: HowToRun, here: HereNow, who: Who, r
     return run_reply(live)
 
 
-@router.post("/runs/{id}/stop")
+@ask_router.post("/runs/{id}/stop")
 async def stop_run(id: str, here: HereNow, who: Who) -> RunReply:
     """End a run. The entries that it had stay."""
     return run_reply(await here.runs.stop(who, id))
 
 
-@router.post("/runs/{id}/approvals/{number}")
+@ask_router.post("/runs/{id}/approvals/{number}")
 async def approve_query(id: str, number: int, body: ApprovalBody, here: HereNow, who: Who) -> RunReply:
     """Allow or refuse a query that waits."""
     live = await here.runs.find(who, id)
@@ -244,7 +244,7 @@ async def approve_query(id: str, number: int, body: ApprovalBody, here: HereNow,
     return run_reply(live)
 
 
-@router.post("/runs/{id}/readings/{number}")
+@ask_router.post("/runs/{id}/readings/{number}")
 async def answer_reading(id: str, number: int, body: ReadingBody, here: HereNow, who: Who) -> RunReply:
     """Tell the meaning of words of the question."""
     live = await here.runs.find(who, id)
@@ -253,13 +253,13 @@ async def answer_reading(id: str, number: int, body: ReadingBody, here: HereNow,
     return run_reply(live)
 
 
-@router.post("/runs/{id}/mark")
+@ask_router.post("/runs/{id}/mark")
 async def mark_run(id: str, body: MarkBody, here: HereNow, who: Who) -> RunReply:
     """Mark a decision as right or wrong, and note the consequences."""
     return run_reply(await here.runs.mark(who, id, body))
 
 
-router_reading = APIRouter(prefix="/api", tags=["runs"])
+runs_router = APIRouter(prefix="/api", tags=["runs"])
 PAGE_POLICY = (
     f"default-src 'none'; {script_policy()}; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; "
     "sandbox allow-popups allow-scripts"
@@ -270,7 +270,7 @@ MOST = Annotated[int, Query(ge=1, le=500)]
 After = Annotated[int, Query(ge=0, le=10**9)]
 
 
-@router_reading.get("/runs")
+@runs_router.get("/runs")
 async def list_runs(
     here: HereNow,
     who: Who,
@@ -291,19 +291,19 @@ def matches_search(live: LiveRun, search: str) -> bool:
     return all(word in searchable_text(live.past) for word in search.casefold().split())
 
 
-@router_reading.get("/runs/{id}")
+@runs_router.get("/runs/{id}")
 async def show_run(id: str, here: HereNow, who: Who) -> RunReply:
     """Show one run, with its result when it is over."""
     return run_reply(await find_readable_run(here.runs, who, id))
 
 
-@router_reading.delete("/runs/{id}", status_code=204)
+@runs_router.delete("/runs/{id}", status_code=204)
 async def forget_run(id: str, here: HereNow, who: Who) -> None:
     """Forget a run; if it is under way, it is stopped."""
     await here.runs.forget(who, id)
 
 
-@router_reading.get("/runs/{id}/events", response_class=StreamingResponse)
+@runs_router.get("/runs/{id}/events", response_class=StreamingResponse)
 async def stream_run(
     id: str,
     here: HereNow,
@@ -321,14 +321,14 @@ async def stream_run(
     return StreamingResponse(stream_run_events(live, sent, here.streams), headers=STREAM)
 
 
-@router_reading.get("/events", response_class=StreamingResponse)
+@runs_router.get("/events", response_class=StreamingResponse)
 async def stream_all_runs(here: HereNow, who: Who) -> Response:
     """Send your runs at each change of their state, as server-sent events."""
     here.streams.check()
     return StreamingResponse(stream_all_events(here.runs, who, here.streams), headers=STREAM)
 
 
-@router_reading.get("/runs/{id}/entries/{number}")
+@runs_router.get("/runs/{id}/entries/{number}")
 async def show_trace_entry(id: str, number: int, here: HereNow, who: Who) -> Response:
     """Show one entry of the trace, whole, with the prompt of a call."""
     entries = (await find_readable_run(here.runs, who, id)).entries
@@ -337,7 +337,7 @@ async def show_trace_entry(id: str, number: int, here: HereNow, who: Who) -> Res
     return Response(json_text(build_trace_row(entries[number - 1], whole=True)), media_type="application/json")
 
 
-@router_reading.get("/runs/{id}/page")
+@runs_router.get("/runs/{id}/page")
 async def show_run_page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """Show the run as one page that needs nothing else."""
     headers = {"content-security-policy": PAGE_POLICY, **download_headers(id, "html", download)}
@@ -348,21 +348,21 @@ async def show_run_page(id: str, here: HereNow, who: Who, download: bool = False
     )
 
 
-@router_reading.get("/runs/{id}/markdown")
+@runs_router.get("/runs/{id}/markdown")
 async def show_run_markdown(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """Show the run as Markdown."""
     text = markdown_of((await find_readable_run(here.runs, who, id)).entries)
     return Response(text, media_type="text/markdown; charset=utf-8", headers=download_headers(id, "md", download))
 
 
-@router_reading.get("/runs/{id}/json")
+@runs_router.get("/runs/{id}/json")
 async def show_run_result(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """Show the result, as ``decisor ask --json`` prints it."""
     result = build_recorded_result((await find_readable_run(here.runs, who, id)).entries).as_object()
     return Response(json_text(result), media_type="application/json", headers=download_headers(id, "json", download))
 
 
-@router_reading.get("/runs/{id}/trace")
+@runs_router.get("/runs/{id}/trace")
 async def show_run_trace(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """Show the trace file, as ``decisor ask --trace`` writes it."""
     text = format_trace_file((await find_readable_run(here.runs, who, id)).entries)
@@ -371,7 +371,7 @@ async def show_run_trace(id: str, here: HereNow, who: Who, download: bool = Fals
     )
 
 
-@router_reading.get("/runs/{id}/story")
+@runs_router.get("/runs/{id}/story")
 async def show_run_story(id: str, here: HereNow, who: Who) -> Response:
     """Show the pieces that a page draws: plan, queries with rows, replans, decision."""
     return Response(
@@ -383,17 +383,17 @@ def download_headers(id: str, suffix: str, download: bool) -> dict[str, Any]:
     return {"content-disposition": f'attachment; filename="decisor-{id}.{suffix}"'} if download else {}
 
 
-@router_reading.get("/compare")
+@runs_router.get("/compare")
 async def compare_runs(before: str, after: str, here: HereNow, who: Who) -> CompareReply:
     """Compare two runs side by side."""
     old, new = await find_readable_run(here.runs, who, before), await find_readable_run(here.runs, who, after)
     return CompareReply(before=run_reply(old), after=run_reply(new), changes=compare_steps(old.entries, new.entries))
 
 
-router_deciding = APIRouter(prefix="/api/models", tags=["what if"])
+models_router = APIRouter(prefix="/api/models", tags=["what if"])
 
 
-@router_deciding.get("/{name}")
+@models_router.get("/{name}")
 async def show_connection_model(name: str, here: HereNow, who: Who) -> ModelReply:
     """Show the decision model of a connection: choice, measures, inputs, scenarios and what-if inputs."""
     tool = await find_model_tool(name, here, who)
@@ -418,7 +418,7 @@ async def show_connection_model(name: str, here: HereNow, who: Who) -> ModelRepl
     )
 
 
-@router_deciding.post("/{name}/whatif")
+@models_router.post("/{name}/whatif")
 async def ask_what_if(name: str, body: WhatIfBody, here: HereNow, who: Who) -> WhatIfReply:
     """Rank, change an input, or ask why not another one. The data stay as they are: a copy is changed."""
     tool = await find_model_tool(name, here, who)
@@ -468,10 +468,7 @@ def what_if_reply(observation: Observation, changed: Ranking | None) -> WhatIfRe
     )
 
 
-router_drawing = APIRouter(prefix="/api", tags=["runs"])
-
-
-@router_drawing.get("/runs/{id}/picture")
+@runs_router.get("/runs/{id}/picture")
 async def show_picture(id: str, here: HereNow, who: Who) -> PictureReply:
     """Show the drawings, figure cells, studies and charts of a run, as far as it has come."""
     entries = (await find_readable_run(here.runs, who, id)).entries
@@ -503,17 +500,17 @@ def chart_reply(chart: AnswerChart) -> ChartReply:
     )
 
 
-router_recording = APIRouter(prefix="/api/runs", tags=["record"])
+record_router = APIRouter(prefix="/api/runs", tags=["record"])
 
 
-@router_recording.get("/{id}/record")
+@record_router.get("/{id}/record")
 async def show_record(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """Show the record of the decision, as ``decisor show --record`` writes it."""
     text = record_to_json(await build_run_record(here, who, id))
     return Response(text, media_type="application/json", headers=download_headers(id, "record.json", download))
 
 
-@router_recording.get("/{id}/record-page")
+@record_router.get("/{id}/record-page")
 async def show_record_page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """Show the record of the decision as one page."""
     headers = {"content-security-policy": PAGE_POLICY, **download_headers(id, "record.html", download)}
@@ -526,13 +523,13 @@ async def build_run_record(here: AppState, who: User, id: str) -> DecisionRecord
     return record_of_run(live.past, live.entries)
 
 
-@router_recording.get("/{id}/record/approvals")
+@record_router.get("/{id}/record/approvals")
 async def list_approvals(id: str, here: HereNow, who: Who) -> ApprovalList:
     """List the approvals of a decision, and whether each is of the record as it is."""
     return approvals_of(await build_run_record(here, who, id))
 
 
-@router_recording.post("/{id}/record/approvals")
+@record_router.post("/{id}/record/approvals")
 async def approve_record(id: str, body: RecordApprovalBody, here: HereNow, who: Who) -> ApprovalList:
     """Approve the record of the decision, refuse it, or take that back."""
     return approvals_of(await showing.save_record_approval(here.runs, who, id, body))
@@ -543,7 +540,7 @@ def approvals_of(record: DecisionRecord) -> ApprovalList:
     return ApprovalList.model_validate({"digest": record.digest, "approvals": lines})
 
 
-@router_recording.post("/{id}/record/verification")
+@record_router.post("/{id}/record/verification")
 async def verify_decision(id: str, here: HereNow, who: Who) -> VerifyReply:
     """Compute the decision again, without an LLM.
 
@@ -552,13 +549,13 @@ async def verify_decision(id: str, here: HereNow, who: Who) -> VerifyReply:
     return VerifyReply.model_validate(finite_json_value(await showing.verify_live_run(here.runs, who, id)))
 
 
-@router_recording.get("/{id}/readers")
+@record_router.get("/{id}/readers")
 async def show_readers(id: str, here: HereNow, who: Who) -> ReaderList:
     """Show the users to whom a run of yours is shown, and those to whom it could be."""
     return await showing.list_readers(here.runs, who, id)
 
 
-@router_recording.post("/{id}/readers")
+@record_router.post("/{id}/readers")
 async def share_run(id: str, body: ReaderBody, here: HereNow, who: Who) -> ReaderList:
     """Show a run of yours to another user, who may see all that it saw. They can read it, and approve or refuse it."""
     return await showing.show_run_to_user(here.runs, who, id, body)

@@ -39,6 +39,7 @@ from decisor.types import LM, Action, Decision, Finding, Observation, Question, 
 
 if TYPE_CHECKING:
     from decisor.databases.schema import TableInfo
+    from decisor.semantics.check import SandboxedDatabase
 
 
 T = TypeVar("T", bound=Tool)
@@ -308,7 +309,7 @@ async def check_definitions_file(file: Path, db: Place) -> list[Finding]:
         raise SetupError(f"{file}: {error}") from error
     tool = await open_first_database(db)
     try:
-        findings = await check_definitions(definitions, cast("Rows", tool))  # of a graph nothing is quoted
+        findings = await check_definitions(definitions, cast("SandboxedDatabase", tool))  # of a graph nothing is quoted
         return sorted([*(Finding(0, line, words) for line, words in wrong), *findings], key=lambda one: one.line)
     finally:
         await tool.close()

@@ -184,9 +184,12 @@ def list_technique_rows() -> Sequence[TechniqueRow]:
     return [build_technique_row(name, find_technique_class(name)) for name in TECHNIQUES]
 
 
-def build_technique_row(name: str, kind: type) -> TechniqueRow:
-    """Build the row of a technique. Settings that only Python can set are left out."""
-    about = (inspect.getdoc(inspect.getmodule(kind)) or "").split("\n\n")[0].replace("\n", " ")
+def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
+    """Build the row of a technique or benchmark. Settings that only Python can set are left out.
+
+    about: what it is; by default the first paragraph of its module's docstring.
+    """
+    about = about or (inspect.getdoc(inspect.getmodule(kind)) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
     own = [
         build_technique_setting(one, hints[one.name])

@@ -130,7 +130,7 @@ def module_path() -> list[str]:
     So a child finds the same modules as its parent.
     """
     entries = [entry for entry in sys.path if Path(entry).is_absolute() and not is_working_folder(entry)]
-    return list(dict.fromkeys([*entries, str(Path(__file__).resolve().parents[1])]))
+    return list(dict.fromkeys([*entries, str(Path(__file__).resolve().parents[2])]))
 
 
 def is_working_folder(entry: str) -> bool:

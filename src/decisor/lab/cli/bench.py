@@ -38,10 +38,10 @@ def bench_root() -> None:
 def list_benchmarks_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
     """List the benchmarks that decisor eval runs, and their settings."""
     from decisor.cli.config import print_rows
-    from decisor.lab.benchmark import BENCHES, find_bench_class
+    from decisor.lab.benchmark import BENCHES, SUMMARIES, find_bench_class
     from decisor.session.run_setup import build_technique_row
 
-    print_rows([build_technique_row(name, find_bench_class(name)) for name in BENCHES], as_json, "-b")
+    print_rows([build_technique_row(name, find_bench_class(name), SUMMARIES[name]) for name in BENCHES], as_json, "-b")
 
 
 @dqa.command("run")

@@ -67,7 +67,7 @@ class SaveBlock:
         return tuple(value for key, value in self.items if not key and isinstance(value, str))
 
 
-SaveValue: TypeAlias = "str | Block"
+SaveValue: TypeAlias = "str | SaveBlock"
 SavePath: TypeAlias = tuple[str, ...]
 SaveToken = tuple[str, bool]  # its text, and whether it was quoted
 
