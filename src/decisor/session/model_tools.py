@@ -22,12 +22,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from decisor.decision_models.checks import check_model, compare_models
-from decisor.decision_models.client import OpenModel, open_decision_model, run_rule_tests
 from decisor.decision_models.file import Model, build_model, find_model_contradictions, parse_model
-from decisor.decision_models.optimize import rank_or_solve
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.semantics.definitions import Definitions
 from decisor.system.settings import IMPORT_PATH, import_named_module
@@ -36,6 +33,9 @@ from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count, format_ranking
 from decisor.tools.abilities import Database
 from decisor.types import Finding, Observation, Question, Record, Tool, Value, WhatIf
+
+if TYPE_CHECKING:
+    from decisor.decision_models.client import OpenModel
 
 Find: TypeAlias = Callable[[str], WhatIf]
 """The decision model, for a semantics."""
@@ -222,10 +222,14 @@ class ModellingTool:
         return await CalculatorTool().call(text)
 
     async def check(self, text: str) -> Observation:
+        from decisor.decision_models.checks import check_model
+
         async with self.opened(parse_model(text)) as model:
             return observe_findings(await asyncio.to_thread(lambda: list(check_model(model, seconds=self.seconds))))
 
     async def compare(self, text: str) -> Observation:
+        from decisor.decision_models.checks import compare_models
+
         first, _, other = text.partition(SECOND)
         async with self.opened(parse_model(first)) as one, self.opened(parse_model(other)) as two:
             difference = await asyncio.to_thread(lambda: compare_models(one, two, self.seconds))
@@ -240,6 +244,9 @@ class ModellingTool:
         return replace(report, records=(*report.records, Record("r2", fields, source=self.name)))
 
     async def rank(self, text: str) -> Observation:
+        from decisor.decision_models.client import run_rule_tests
+        from decisor.decision_models.optimize import rank_or_solve
+
         async with self.opened(parse_model(text)) as model:
             ranking = await asyncio.to_thread(lambda: rank_or_solve(model, trials=self.trials, seconds=self.seconds))
             best = ranking.options[0].name if ranking.options else ""
@@ -264,6 +271,7 @@ class ModellingTool:
 
     @asynccontextmanager
     async def opened(self, model: Model) -> AsyncIterator[OpenModel]:
+        from decisor.decision_models.client import open_decision_model
         from decisor.sandbox.process import start_machine
 
         machine = await open_decision_model(model, self.source, start_machine)
