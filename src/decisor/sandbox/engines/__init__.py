@@ -32,8 +32,10 @@ NAMES = (
     "spark",
     "trino",
     "clickhouse",
-    "alchemy",
+    "sqlalchemy",
 )
+ELSEWHERE = {"model": "decisor.decision_models.worker.engine"}
+"""An engine whose file lies in the room that it serves."""
 
 
 @cache
@@ -43,8 +45,8 @@ def load_engine(name: str) -> Engine:
     if file not in NAMES:
         raise SetupError(f"There is no engine {name!r}; there is {', '.join(NAMES)}.")
     if file in ("trino", "clickhouse"):
-        return load_engine(f"alchemy:{file}")
-    value: Engine = import_module(f"{__name__}.{file}").ENGINE
+        return load_engine(f"sqlalchemy:{file}")
+    value: Engine = import_module(ELSEWHERE.get(file, f"{__name__}.{file}")).ENGINE
     return value.member(member) if member and value.member else value
 
 
