@@ -270,7 +270,7 @@ def test_no_technique_sees_a_score_or_a_gold_answer() -> None:
     trainers = [
         str(path.relative_to(SOURCE))
         for path in files_of({*BLIND} - {"learned"})
-        if imports(path) & {"decisor.lab.training", "decisor.lab.training"}
+        if "decisor.lab.training" in imports(path)
     ]
     assert (scores, gold, trainers) == ([], [], [])
 

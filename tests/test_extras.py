@@ -49,7 +49,10 @@ def test_where_a_driver_is_missing_the_message_says_what_to_type(module: str, ca
 def test_a_set_up_without_pip_is_sent_to_uv(tmp_path: Path) -> None:
     venv.create(tmp_path / "v", with_pip=False, symlinks=True)
     python = tmp_path / "v/bin/python"
-    code = f"import sys; sys.path.append({str(ROOT / 'src')!r}); from decisor.system.extras import *; print(pip_install('apsw'))"
+    code = (
+        f"import sys; sys.path.append({str(ROOT / 'src')!r}); from decisor.system.extras import *; "
+        "print(pip_install('apsw'))"
+    )
     ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert ran.stdout.startswith("uv pip install --python v/bin/python") and ran.stdout.endswith(" apsw\n")
     assert " install " in format_pip_install("apsw")

@@ -92,10 +92,12 @@ CROPS = World(
     truth,
     [
         (
-            """SELECT sum(f.area * (h.income - c.cost - c.water * w.price)) FROM choice x JOIN field f ON f.field = x.field
+            "SELECT sum(f.area * (h.income - c.cost - c.water * w.price)) "
+            """FROM choice x JOIN field f ON f.field = x.field
           JOIN crop c ON c.crop = x.crop JOIN (SELECT crop, sum(tons * price) AS income FROM harvest GROUP BY crop) h
           ON h.crop = x.crop, water w""",
-            """SELECT (SELECT sum(f.area * h.tons * h.price) FROM choice x JOIN field f ON f.field = x.field JOIN harvest h
+            "SELECT (SELECT sum(f.area * h.tons * h.price) "
+            """FROM choice x JOIN field f ON f.field = x.field JOIN harvest h
           ON h.crop = x.crop) - (SELECT sum(f.area * (c.cost + c.water * w.price)) FROM choice x JOIN field f
           ON f.field = x.field JOIN crop c ON c.crop = x.crop, water w)""",
         ),

@@ -81,7 +81,8 @@ OFFERS = World(
         (
             """SELECT o.fee * r.eur + (SELECT sum(greatest(n.units, o.minimum) * o.price * r.eur / 1.01 ** n.month)
           FROM need n) FROM offer o JOIN rate r ON r.currency = o.currency WHERE o.name = $name""",
-            """SELECT any_value(r.eur) * (any_value(o.fee) + sum(CASE WHEN n.units < o.minimum THEN o.minimum ELSE n.units END
+            "SELECT any_value(r.eur) * (any_value(o.fee) + "
+            """sum(CASE WHEN n.units < o.minimum THEN o.minimum ELSE n.units END
           * o.price * pow(1.01, -n.month))) FROM need n, offer o, rate r
           WHERE r.currency = o.currency AND o.name = $name""",
         ),

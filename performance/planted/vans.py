@@ -90,7 +90,8 @@ VANS = World(
         (
             "(SELECT sum(fixed) FROM van) * 3 + (SELECT sum(growth) FROM year) * (SELECT sum(km * per_km)\n          "
             f"FROM {CARRIED})",
-            """sum(3 * v.fixed) + (SELECT sum(y.growth * j.km * (SELECT min(w.per_km) FROM van w WHERE w.room >= j.tons))
+            "sum(3 * v.fixed) + "
+            """(SELECT sum(y.growth * j.km * (SELECT min(w.per_km) FROM van w WHERE w.room >= j.tons))
           FROM job j, year y) FROM van v""",
         ),
         ("HAVING sum(room * grams) / sum(room) > 190", "HAVING sum(room * grams) > 190 * sum(room)"),

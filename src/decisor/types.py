@@ -38,7 +38,10 @@ class LM(Protocol):
 
 
 class Tool(Protocol):
-    """A named tool that an action can use. Records carry provisional ids r1, r2, ...; the environment completes them."""
+    """A named tool that an action can use.
+
+    Records carry provisional ids r1, r2, ...; the environment completes them.
+    """
 
     @property
     def name(self) -> str: ...

@@ -249,7 +249,7 @@ HEADERS = [
     OddFile("years_only", "2022,2023\n5,6\n7,8\n", {"2022": [5, 7], "2023": [6, 8]}),
     OddFile(
         "year_data", "oslo,2001\nrome,2005\n", {"column_1": ["oslo", "rome"], "column_2": [2001, 2005]}, "no header"
-    ),  # noqa: E501
+    ),
     OddFile("no_header", "a,1\nb,2\n", {"column_1": ["a", "b"], "column_2": [1, 2]}, "no header"),
     OddFile("numbers_only", "1,2\n3,4\n", {"column_1": [1, 3], "column_2": [2, 4]}, "no header"),
     OddFile("periods", "name,1,2,3\na,10,20,30\n", {"name": ["a"], "1": [10], "2": [20], "3": [30]}),
@@ -266,7 +266,7 @@ HEADERS = [
     OddFile("title", "Report of 2024\n\nname,v\na,1\nb,2\n", {"name": ["a", "b"], "v": [1, 2]}, "above the header"),
     OddFile(
         "title_close", "Report of 2024\nname,v,w\na,1,2\n", {"name": ["a"], "v": [1], "w": [2]}, "above the header"
-    ),  # noqa: E501
+    ),
     OddFile("title_padded", "Report,,\n,,\nname,v,w\na,1,2\n", {"name": ["a"], "v": [1], "w": [2]}, "above the header"),
     OddFile("titles", "Report\nby Ann\n\nname,v\na,1\n", {"name": ["a"], "v": [1]}, "3 lines above"),
     OddFile("blank_above", "\n\nname,v\na,1\n", {"name": ["a"], "v": [1]}),
@@ -298,7 +298,7 @@ SHAPES = [
     OddFile("semicolon_commas", "n;v\na;1,5\nb;2,5\n", {"n": ["a", "b"], "v": [1.5, 2.5]}, "decimal comma"),
     OddFile(
         "semicolon_comma_header", "Name;Price, EUR\nA;1,5\nB;2,5\n", {"Name": ["A", "B"], "Price, EUR": [1.5, 2.5]}
-    ),  # noqa: E501
+    ),
     OddFile("comma_semicolon_list", "id,tags\n1,a;b\n2,c;d\n", {"id": [1, 2], "tags": ["a;b", "c;d"]}),
     OddFile("carriage_returns", "name,v\ra,1\rb,2\r", {"name": ["a", "b"], "v": [1, 2]}),
     OddFile("windows_lines", "name,v\r\na,1\r\nb,2\r\n", {"name": ["a", "b"], "v": [1, 2]}),
@@ -323,7 +323,7 @@ SHAPES = [
     OddFile("long_row", "name,v\na,1\nb,2\nc,3,4\n", {"name": ["a", "b"], "v": [1, 2]}, "1 row left out"),
     OddFile(
         "short_row", "name,v,w\na,1,2\nb,3,4\nc\n", {"name": ["a", "b"], "v": [1, 3], "w": [2, 4]}, "1 row left out"
-    ),  # noqa: E501
+    ),
     OddFile("total", "name,v\na,1\nb,2\nTotal,3\n", {"name": ["a", "b", "Total"], "v": [1, 2, 3]}, "add up the others"),
     OddFile("trailing_spaces", "name,v\na ,1 \nb, 2\n", {"name": ["a ", "b"], "v": [1, 2]}),
     OddFile("empty_column", "name,v,w\na,,1\nb,,2\n", {"name": ["a", "b"], "v": [None, None], "w": [1, 2]}),

@@ -123,7 +123,8 @@ def test_rows_that_were_combined_and_figures_that_were_calculated_are_brought_ag
         [
             "Thought: the tons\nAction: sites\nAction input: SELECT city, tons FROM site",
             "Thought: the rents\nAction: rents\nAction input: SELECT town, euros FROM rent",
-            "Thought: t\nAction: combine\nAction input: SELECT city, euros * tons AS cost FROM o1 JOIN o2 ON city = town",
+            "Thought: t\nAction: combine\nAction input: SELECT city, euros * tons AS cost FROM o1 "
+            "JOIN o2 ON city = town",
             "Final answer: Ghent\nBecause: it costs 48.4 [o3.r1]",
         ]
     )

@@ -125,13 +125,14 @@ def test_python_takes_the_object(tmp_path: Path) -> None:
     ("words", "sizes"),
     [
         (
-            "This model's maximum context length is 8192 tokens. However, you requested 9121 tokens (8865 in the messages, "
+            "This model's maximum context length is 8192 tokens. However, "
+            "you requested 9121 tokens (8865 in the messages, "
             "256 in the completion). Please reduce the length of the messages or completion.",
             (8192, 8865),
         ),
         (
-            "This model's maximum context length is 4096 tokens. However, your request has 5012 input tokens. Please reduce "
-            "the length of the input messages.",
+            "This model's maximum context length is 4096 tokens. However, your request has 5012 input tokens. "
+            "Please reduce the length of the input messages.",
             (4096, 5012),
         ),
         ("the request exceeds the available context size (1024 tokens), try increasing it", (1024, 0)),

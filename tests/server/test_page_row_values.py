@@ -33,7 +33,7 @@ def reply(body: dict[str, Any]) -> str:
 def test_the_page_asks_whether_a_tool_gets_a_value_of_a_row(
     says: str,
     count: int,
-    shop: str,
+    shop: str,  # noqa: F811
     api: tuple[str, list[str]],  # noqa: F811
 ) -> None:
     gate = threading.Event()

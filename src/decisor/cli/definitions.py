@@ -69,7 +69,8 @@ def approve_definition_command(file: CorrectionsFileOf, name: NameOf, by: ByOf =
 
     one = approve_definition(file, name, by or login_name())
     print(
-        f"{section_title(one)} is in {file}{one.origin}. Take it back: decisor definitions remove {file} {section_title(one)}"
+        f"{section_title(one)} is in {file}{one.origin}. Take it back: "
+        f"decisor definitions remove {file} {section_title(one)}"
     )
 
 

@@ -179,7 +179,10 @@ def open_server_history(lasts: bool) -> Iterator[History]:
 
 
 def list_configured_sources(config: Config) -> tuple[list[str], list[str]]:
-    """Return the names of the databases and of the documents in the config files. They are served if no data are named."""
+    """Return the names of the databases and of the documents in the config files.
+
+    They are served if no data are named.
+    """
     from decisor.databases.files.store import names_files
 
     if usual := default_places(config):
@@ -233,7 +236,10 @@ def read_server_users(file: Path | None, sources: Sources, is_local: bool) -> tu
 
 
 def name_evaluations(places: list[str]) -> dict[str, str]:
-    """Return each run store by the name of its file. Raise SetupError if two have one name, or a file does not exist."""
+    """Return each run store by the name of its file.
+
+    Raise SetupError if two have one name, or a file does not exist.
+    """
     from decisor.session.request import name_from_place
 
     names: dict[str, str] = {}

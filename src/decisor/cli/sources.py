@@ -109,7 +109,10 @@ class IndexBar:
     def hear(self, key: str, passages: int) -> None:
         self.documents += 1
         if self.documents % 50 == 1 or self.reading is None or len(self.reading.files) < 1000:
-            text = f"{format_count(self.documents, 'document')}, {format_count(passages, 'new passage')} · {clean_one_line(key, 40)}"
+            text = (
+                f"{format_count(self.documents, 'document')}, {format_count(passages, 'new passage')} · "
+                f"{clean_one_line(key, 40)}"
+            )
             self.progress.update(self.task, description=text, completed=self.reading.at if self.reading else None)
 
     def __exit__(self, *failure: object) -> None:

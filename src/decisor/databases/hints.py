@@ -56,7 +56,8 @@ class ComparedLiteral:
 def advise_after_failure(complaint: str) -> str:
     """Return advice after a failed query, with a blank before it; '' if no advice is known.
 
-    >>> advise_after_failure("Stopped: the query ran for more than 20 s.")[:20], advise_after_failure("no such column: x")
+    >>> (advise_after_failure("Stopped: the query ran for more than 20 s.")[:20],
+    ...     advise_after_failure("no such column: x"))
     (' Let it touch less: ', '')
     """
     return f" {SLOW}" if TIMED_OUT.search(complaint) else ""
@@ -99,7 +100,8 @@ def suggest_stored_values(literal: ComparedLiteral, values: Sequence[Value]) -> 
 
     >>> suggest_stored_values(ComparedLiteral("man-o-war", "unit.name", ""), ["galleys", "manowars", "frigates"])
     'unit.name has no "man-o-war"; nearest: "manowars".'
-    >>> suggest_stored_values(ComparedLiteral("frig", "unit.name", "", part=True), ["frigates"]), suggest_stored_values(ComparedLiteral("x", "unit.name", ""), [])
+    >>> (suggest_stored_values(ComparedLiteral("frig", "unit.name", "", part=True), ["frigates"]),
+    ...     suggest_stored_values(ComparedLiteral("x", "unit.name", ""), []))
     ('', 'unit.name holds nothing.')
     """
     if not values:

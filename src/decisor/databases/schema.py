@@ -270,7 +270,8 @@ def name_likeness(place: KeyCandidate, key: Key) -> float:
     2.0
     >>> name_likeness(KeyCandidate("node", "country_name", ()), Key("country", "country_name"))
     3.0
-    >>> name_likeness(KeyCandidate("flow", "level", ()), Key("goods", "code")), name_likeness(KeyCandidate("a", "id", ()), Key("b", "id"))
+    >>> (name_likeness(KeyCandidate("flow", "level", ()), Key("goods", "code")),
+    ...     name_likeness(KeyCandidate("a", "id", ()), Key("b", "id")))
     (0.0, 0.0)
     """
     column, own, table = column_name_words(place.column), column_name_words(key.column), column_name_words(key.table)
@@ -486,7 +487,10 @@ def close_names(message: str, tables: Sequence[TableInfo], dialect: Dialect) -> 
 
 
 def find_misspelt_name(message: str, dialect: Dialect) -> tuple[str, str]:
-    """Return the kind of name that a complaint is about, and the name in lower case. ('', '') if it is about no name."""
+    """Return the kind of name that a complaint is about, and the name in lower case.
+
+    ('', '') if it is about no name.
+    """
     for kind, beginning in dialect.misspelt:
         if match := re.search(beginning + AFTER, message, re.I):
             return kind, match["name"].strip().split(".")[-1].lower()

@@ -136,7 +136,8 @@ def sql_identifier(name: str, dialect: Dialect | None) -> str:
     """Return a name as a query must spell it.
 
     >>> from decisor.sandbox.engines import mysql, sqlite
-    >>> sql_identifier("total", sqlite.DIALECT), sql_identifier("a b", sqlite.DIALECT), sql_identifier("Order", mysql.DIALECT)
+    >>> (sql_identifier("total", sqlite.DIALECT), sql_identifier("a b", sqlite.DIALECT),
+    ...     sql_identifier("Order", mysql.DIALECT))
     ('total', '"a b"', '`Order`')
     """
     if dialect is None or (re.fullmatch(dialect.bare, name) and name.lower() not in RESERVED):
@@ -355,11 +356,17 @@ def format_entry_line(entry: FamilyEntry, dialect: Dialect | None, same: str = "
     columns = [entry.table.columns[number] for number in choose_shown_columns(entry, whole=False)]
     names = [sql_identifier(column.name, dialect) + pointer(column, dialect) for column in columns]
     more = len(entry.table.columns) - len(columns)
-    return f"{table_head(entry.table, dialect)}{describe_family_members(entry)}: {', '.join(names)}{f', +{more}' if more else ''}"
+    return (
+        f"{table_head(entry.table, dialect)}{describe_family_members(entry)}: "
+        f"{', '.join(names)}{f', +{more}' if more else ''}"
+    )
 
 
 def format_entry_block(entry: FamilyEntry, dialect: Dialect | None) -> str:
-    """Format a table with a line for each column. Columns of a wide table that the question does not name are left out."""
+    """Format a table with a line for each column.
+
+    Columns of a wide table that the question does not name are left out.
+    """
     numbers = choose_shown_columns(entry, whole=True)
     lines = [table_head(entry.table, dialect) + describe_family_members(entry) + comment_suffix(entry.table.comment)]
     for number in numbers:

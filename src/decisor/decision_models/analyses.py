@@ -71,7 +71,10 @@ def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
 
 
 def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usual: int | None) -> ScenarioOutcome:
-    """Build the winner of a scenario, beside the present winner. usual: place of the present winner; None without one."""
+    """Build the winner of a scenario, beside the present winner.
+
+    usual: place of the present winner; None without one.
+    """
     order = outcomes.order(model.model.first.goal)
     best = model.candidates.name(int(outcomes.candidates[order[0]])) if len(order) else ""
     value = float(outcomes.values[order[0], 0]) if len(order) else None
@@ -446,8 +449,8 @@ def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> 
     unit, measure = model.model.first.unit, model.model.first.name
     effect = then.options[0].outcome - now.options[0].outcome
     line = (
-        f"{measure} {format_amount(then.options[0].outcome, unit)} instead of {format_amount(now.options[0].outcome, unit)}: "
-        f"{effect:+,.6g}."
+        f"{measure} {format_amount(then.options[0].outcome, unit)} instead of "
+        f"{format_amount(now.options[0].outcome, unit)}: {effect:+,.6g}."
     )
     return Observation((replace(record, fields=fields),), f"{line}\n{format_ranking(then)}", total=1)
 
@@ -536,8 +539,8 @@ def answer_pareto(model: OpenModel, base: BaseOutcomes) -> Observation:
     ]
     names = " and ".join(f"{one.name} ({one.goal})" for one in measures)
     lines = [
-        f"On the Pareto front of {names}: {format_count(len(ends), 'candidate')} of {len(order):,} that are allowed. For "
-        "every other one, one of these is as good in all measures and better in one."
+        f"On the Pareto front of {names}: {format_count(len(ends), 'candidate')} of {len(order):,} that are allowed. "
+        "For every other one, one of these is as good in all measures and better in one."
     ]
     for one in ends[:MOST]:
         pairs = zip(measures, one.values, strict=True)

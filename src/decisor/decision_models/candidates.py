@@ -199,7 +199,10 @@ def explain_broken_rule(model: Model, name: str, reason: Reason | None) -> str:
     elif rule.measure:
         unit = next((one.unit for one in model.measures if one.name == rule.measure), "")
         side = "over" if rule.at_most is not None else "under"
-        sentence = f"{rule.measure} is {format_rule_value(row[rule.measure.lower()], unit)}, {side} {format_rule_value(row['limit'], unit)}"
+        sentence = (
+            f"{rule.measure} is {format_rule_value(row[rule.measure.lower()], unit)}, "
+            f"{side} {format_rule_value(row['limit'], unit)}"
+        )
     else:
         cells = ", ".join(f"{key} {format_rule_value(value)}" for key, value in row.items())
         sentence = f"{rule.text} ({cells})" if rule.text else cells

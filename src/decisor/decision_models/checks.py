@@ -104,7 +104,10 @@ def check_present_values(subject: CheckSubject) -> Iterator[Finding]:
         value, now = values.get(measure.name), measure.now
         if now is not None and (value is None or not is_near_written(value, now)):
             measured = "nothing" if value is None else format_amount(value, measure.unit)
-            words = f"measure.{measure.name} measures {measured} at present; the books say {format_amount(now, measure.unit)}"
+            words = (
+                f"measure.{measure.name} measures {measured} at present; "
+                f"the books say {format_amount(now, measure.unit)}"
+            )
             yield Finding(3, model.line("measure", measure.name, "now"), words)
 
 
@@ -123,7 +126,10 @@ def check_worked_examples(subject: CheckSubject) -> Iterator[Finding]:
         for measure, value in example.outcomes.items():
             here = float(outcomes.of(measure)[0])
             if not is_near_written(here, value):
-                words = f"for {name} the model gives {measure} {format_amount(here)}; your example says {format_amount(value)}"
+                words = (
+                    f"for {name} the model gives {measure} {format_amount(here)}; "
+                    f"your example says {format_amount(value)}"
+                )
                 yield Finding(4, model.line("example", str(number), measure), words)
         broken = {
             rule: outcomes.reasons.get((candidate, rule))
@@ -380,7 +386,8 @@ def check_joins(subject: CheckSubject) -> Iterator[Finding]:
         if what == "twice":
             words = f"{part} joins {left} to {right}, and neither tells its rows apart: rows are counted several times"
         else:
-            words = f"{part} joins {left} to {right}: {format_count(int(str(rows)), 'row')} of {left.split('.')[0]} match none"  # type: ignore[union-attr]
+            table = left.split(".")[0]  # type: ignore[union-attr]
+            words = f"{part} joins {left} to {right}: {format_count(int(str(rows)), 'row')} of {table} match none"
         yield Finding(15, line, words, "doubt")
 
 

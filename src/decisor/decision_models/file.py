@@ -148,7 +148,10 @@ class Input:
 
 @dataclass(frozen=True)
 class Variable:
-    """Unknowns of an integer program, one for each row of ``each``. most: highest value of a whole number or an amount."""
+    """Unknowns of an integer program, one for each row of ``each``.
+
+    most: highest value of a whole number or an amount.
+    """
 
     name: str
     each: str
@@ -158,7 +161,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Require:
-    """A linear requirement for each row of ``each`` ('' means one). ``sum`` is at most, at least or equal to ``bound``."""
+    """A linear requirement for each row of ``each`` ('' means one).
+
+    ``sum`` is at most, at least or equal to ``bound``.
+    """
 
     name: str
     sum: str
@@ -170,7 +176,10 @@ class Require:
 
 @dataclass(frozen=True)
 class ModelExample:
-    """A candidate worked by hand: its measures and the rules it breaks. breaks: None if the rules were not worked out."""
+    """A candidate worked by hand: its measures and the rules it breaks.
+
+    breaks: None if the rules were not worked out.
+    """
 
     choice: tuple[str, ...]
     outcomes: Mapping[str, float] = field(default_factory=dict)

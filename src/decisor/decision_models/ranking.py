@@ -144,7 +144,8 @@ def find_pareto_front(values: NDArray[np.float64], goals: Sequence[Goal]) -> NDA
     Then no candidate is as good by all measures and better by one. Equal ones stay together; one without an outcome
     (nan) is never on the front. It takes as many rounds as the front is long.
 
-    >>> find_pareto_front(np.array([[1.0, 9.0], [2.0, 5.0], [2.0, 5.0], [3.0, 6.0], [np.nan, 0.0]]), ("min", "min")).tolist()
+    >>> find_pareto_front(np.array([[1.0, 9.0], [2.0, 5.0], [2.0, 5.0], [3.0, 6.0], [np.nan, 0.0]]),
+    ...     ("min", "min")).tolist()
     [True, True, True, False, False]
     """
     signs = np.array([1.0 if goal == "min" else -1.0 for goal in goals])

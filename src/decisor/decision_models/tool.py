@@ -82,7 +82,8 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
         if broken:
             why = explain_broken_rule(file, rule.name, outcomes.reasons.get((broken[0], rule.name)))
             example = f", such as {candidates.name(broken[0])}: {why}"
-        yield f"Rule {rule.name}: {rule.text or join_sql_lines(rule.broken)} Broken by {len(broken):,} of {count:,}{example}."
+        words = rule.text or join_sql_lines(rule.broken)
+        yield f"Rule {rule.name}: {words} Broken by {len(broken):,} of {count:,}{example}."
     for scenario in file.scenarios:
         yield f"Scenario {scenario.name}: {scenario.text or join_sql_lines(scenario.change)}."
 
@@ -157,7 +158,10 @@ class ModelTool:
         return self.model.model.first.goal
 
     async def call(self, text: str) -> Observation:
-        """Answer an input. Raises ToolError if the input cannot be read, names something unknown, or a statement fails."""
+        """Answer an input.
+
+        Raises ToolError if the input cannot be read, names something unknown, or a statement fails.
+        """
         return await asyncio.to_thread(self._answer, text)
 
     def start_clock(self, seconds: float) -> None:
@@ -241,11 +245,17 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
         yield f"- {candidates_line(model)}"
     for rule in file.rules:
         limit = f"{rule.measure} {'at most' if rule.at_most is not None else 'at least'} {rule.bound}"
-        yield f"- rule {rule.name}: {join_sql_lines(rule.text) or (join_sql_lines(limit) if rule.measure else 'no row of its query')}"
+        yield (
+            f"- rule {rule.name}: "
+            f"{join_sql_lines(rule.text) or (join_sql_lines(limit) if rule.measure else 'no row of its query')}"
+        )
     for require in file.requires:
         yield f"- required, {require.name}: {join_sql_lines(require.text or require.sum)}"
     if file.scenarios:
-        yield f"- scenarios: {', '.join(f'{one.name} ({join_sql_lines(one.text or one.change)})' for one in file.scenarios)}"
+        yield (
+            "- scenarios: "
+            f"{', '.join(f'{one.name} ({join_sql_lines(one.text or one.change)})' for one in file.scenarios)}"
+        )
     spreads = [
         f"{one.name}{f' in {one.unit}' if one.unit else ''} by {one.spread}" for one in file.inputs if one.spread
     ]

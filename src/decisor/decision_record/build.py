@@ -193,8 +193,8 @@ def points_of_trials(ranking: Ranking) -> Iterator[OpenPoint]:
             f"{one.name} in {format_share(one.share)}" for one in ranking.winners if one.name not in ranking.ties
         )
         yield OpenPoint(
-            f"Within the spread of its inputs the choice stays best in {format_share(ranking.robustness)} of the trials; "
-            f"else wins {others or 'another'}.",
+            f"Within the spread of its inputs the choice stays best in {format_share(ranking.robustness)} of the "
+            f"trials; else wins {others or 'another'}.",
             "Better figures for the inputs that move it most: decisor model whatif MODEL sensitivity",
         )
 

@@ -395,7 +395,10 @@ def refuse_repeated_names(pairs: Sequence[tuple[str, object]]) -> dict[str, obje
 
 
 def check_record(plain: object, where: str = "This") -> RecordFile:
-    """Check a record and list its faults; raise SetupError if it does not meet the schema. The message names the place."""
+    """Check a record and list its faults; raise SetupError if it does not meet the schema.
+
+    The message names the place.
+    """
     if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
         version = plain.get("format") if isinstance(plain, Mapping) else None
         hint = f" of this version ({FORMAT})" if isinstance(version, str) else ""

@@ -448,7 +448,10 @@ class FolderReader:
 
 
 def build_file_key(path: Path, root: Path) -> str:
-    """Return the path of a file below its folder, or its name if it is the root. Bytes that are not UTF-8 are replaced."""
+    """Return the path of a file below its folder, or its name if it is the root.
+
+    Bytes that are not UTF-8 are replaced.
+    """
     name = path.name if path == root else path.relative_to(root).as_posix()
     return os.fsencode(name).decode("utf-8", "replace")
 

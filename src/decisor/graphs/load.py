@@ -185,7 +185,10 @@ def kglite_path(url: str) -> Path:
 def write_kglite_file(
     path: Path, nodes: Sequence[GraphNode], edges: Sequence[GraphEdge], progress: Progress = ignore_progress
 ) -> None:
-    """Write a graph to a kglite file. Numbers keep their types; an ``id`` of the data must be unique within its label."""
+    """Write a graph to a kglite file.
+
+    Numbers keep their types; an ``id`` of the data must be unique within its label.
+    """
     with require_package("kglite", "graph"):
         import kglite
 

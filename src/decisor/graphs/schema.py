@@ -169,7 +169,8 @@ def describe_graph_type(kind: str) -> str:
 def spell_graph_value(kind: str, parts: Sequence[str]) -> str:
     """Write a value as a query spells it, from the texts of its parts.
 
-    >>> spell_graph_value("LIST<DATE>", ["2024-01-02"]), spell_graph_value("STRING", ["a"]), spell_graph_value("INTEGER", ["3"])
+    >>> (spell_graph_value("LIST<DATE>", ["2024-01-02"]),
+    ...     spell_graph_value("STRING", ["a"]), spell_graph_value("INTEGER", ["3"]))
     ('[date("2024-01-02")]', '"a"', '3')
     """
     element = element_type(kind)
@@ -184,7 +185,8 @@ def spell_graph_value(kind: str, parts: Sequence[str]) -> str:
 def format_example_edge(one: Value, two: Value) -> str:
     """Describe an edge by a property that tells its ends apart; '' if no property does.
 
-    >>> format_example_edge({"_labels": ["City"], "x": 1, "name": "Oslo"}, {"_labels": ["City"], "x": 1, "name": "Rome"})
+    >>> format_example_edge({"_labels": ["City"], "x": 1, "name": "Oslo"},
+    ...     {"_labels": ["City"], "x": 1, "name": "Rome"})
     'from name "Oslo" to name "Rome"'
     """
     if not (isinstance(one, Mapping) and isinstance(two, Mapping)):

@@ -329,7 +329,10 @@ def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, Sour
 
 
 def find_foreign_keys(table: TableInfo, tables: Mapping[str, TableInfo], guess: bool) -> Iterator[ForeignKey]:
-    """Yield the foreign keys of a table. Columns that together refer to a key of several columns are one foreign key."""
+    """Yield the foreign keys of a table.
+
+    Columns that together refer to a key of several columns are one foreign key.
+    """
     groups: dict[str, list[tuple[str, str]]] = {}
     for column in table.columns:
         name, _, key = (column.joins if guess else column.references).rpartition(".")

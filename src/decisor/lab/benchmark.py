@@ -51,7 +51,9 @@ SUMMARIES: dict[str, str] = {
     "arc": "ARC-Challenge: science questions with choices. Right is the choice, named by letter or by text.",
     "popqa": "PopQA: one fact about a thing, often a rare one. Right is an answer that contains an accepted one. "
     "longtail: only rarely read subjects, as Self-RAG and Plan-RAG report.",
-    "parallelqa": "ParallelQA: figures of several things, compared. Right is a number within 10 %, else an exact match.",
+    "parallelqa": (
+        "ParallelQA: figures of several things, compared. Right is a number within 10 %, else an exact match."
+    ),
     "own": "Questions of your own over your own data: what `decisor history export` writes of marked runs, or JSON "
     "lines with question and answer (or wrong).",
 }
@@ -184,7 +186,8 @@ def find_chosen_path(events: Sequence[TraceEntry]) -> list[TraceEntry]:
     >>> from decisor.trace.events import NodeRating
     >>> from decisor.types import Action, Observation
     >>> def step(at, node, parent, input):
-    ...     return [TraceEntry(at, 0, 0.0, ActionStart("f", input)), TraceEntry(at + 1, 0, 0.0, ActionResult(at, Observation())),
+    ...     return [TraceEntry(at, 0, 0.0, ActionStart("f", input)),
+    ...             TraceEntry(at + 1, 0, 0.0, ActionResult(at, Observation())),
     ...             TraceEntry(at + 2, 0, 0.0, SearchNode(node, parent, Action("f", input)))]
     >>> nodes = (NodeRating(0), NodeRating(1, 0), NodeRating(2, 0))
     >>> trace = [*step(1, 1, 0, "a"), *step(4, 2, 0, "b"), TraceEntry(7, 0, 0.0, SearchTree(nodes, chosen=2))]

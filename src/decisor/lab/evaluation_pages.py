@@ -170,7 +170,10 @@ async def stream_evaluation(name: str, here: HereNow, who: Who) -> Response:
 
 @router.get("/{name}/page")
 async def show_evaluation_page(name: str, here: HereNow, who: Who) -> Response:
-    """Show the report as one page. Its own policy lets only the script run that it names; the sandbox keeps it apart."""
+    """Show the report as one page.
+
+    Its own policy lets only the script run that it names; the sandbox keeps it apart.
+    """
     text = await render_evaluation_page(find_evaluation(name, here, who))
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
 

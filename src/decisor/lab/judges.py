@@ -532,7 +532,10 @@ def compute_mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, fl
 
 
 def prefer_by_passing(one_passed: bool, other_passed: bool) -> float | None:
-    """Prefer the answer that passed; None if both passed or neither did. ToolBench's win rate asks a judge only then."""
+    """Prefer the answer that passed; None if both passed or neither did.
+
+    ToolBench's win rate asks a judge only then.
+    """
     return None if one_passed == other_passed else float(one_passed)
 
 

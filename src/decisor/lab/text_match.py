@@ -146,7 +146,8 @@ def read_choice_letter(text: str, choices: Mapping[str, str]) -> str:
     It may name the letter, the whole text, or only one choice's text.
 
     >>> plants = {"A": "oak", "B": "oak tree", "C": "a pine"}
-    >>> [read_choice_letter(text, plants) for text in ("(b) oak tree", "The answer is C.", "Pine", "A pine", "oak or pine", "D")]
+    >>> [read_choice_letter(text, plants)
+    ...     for text in ("(b) oak tree", "The answer is C.", "Pine", "A pine", "oak or pine", "D")]
     ['B', 'C', 'C', 'C', '', '']
     """
     whole = [letter for letter, words in choices.items() if normalise_answer(words) == normalise_answer(text)]
@@ -167,7 +168,8 @@ def read_choice_letter(text: str, choices: Mapping[str, str]) -> str:
 def is_near_answer(predicted: str, answer: str, margin: float = 0.1) -> bool:
     """Return whether a number is within 10 %, or a text equal after normalising. LLMCompiler's rule for ParallelQA.
 
-    >>> is_near_answer("5,900 m", "5931.80"), is_near_answer("Mariana trench", "Mariana Trench"), is_near_answer("7", "5931.80")
+    >>> (is_near_answer("5,900 m", "5931.80"), is_near_answer("Mariana trench", "Mariana Trench"),
+    ...     is_near_answer("7", "5931.80"))
     (True, True, False)
     """
     try:

@@ -318,7 +318,10 @@ class Anthropic:
         ends: float,
         bill: list[Usage],
     ) -> Completion:
-        """Send requests until one is not refused, each without the parts that were. more: further fields of the body."""
+        """Send requests until one is not refused, each without the parts that were.
+
+        more: further fields of the body.
+        """
         while True:
             marks = None if "cache_control" in self.dropped else self.marks
             body = build_messages_request(self.name, messages, sampling, self.dropped, marks)

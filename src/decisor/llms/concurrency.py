@@ -46,7 +46,10 @@ class EndpointFacts:
 
 
 def read_facts_at_url(url: str, model: str, headers: Mapping[str, str]) -> EndpointFacts:
-    """Read the facts of the endpoint whose chat completions are at ``url``. Never raises for any state of the endpoint."""
+    """Read the facts of the endpoint whose chat completions are at ``url``.
+
+    Never raises for any state of the endpoint.
+    """
     parts = urlsplit(url)
     if parts.hostname in SILENT:
         return EndpointFacts()

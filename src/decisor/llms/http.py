@@ -349,7 +349,10 @@ def choose_certificates(target: HttpTarget) -> ssl.SSLContext | bool:
 
 
 def max_connections() -> int:
-    """Return half of the files that this process may have open. More than an evaluation asks for at once, if possible."""
+    """Return half of the files that this process may have open.
+
+    More than an evaluation asks for at once, if possible.
+    """
     with suppress(ImportError):
         import resource
 

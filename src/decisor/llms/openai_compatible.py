@@ -403,7 +403,10 @@ def parse_completion(reply: object, messages: Sequence[Message], where: str) -> 
 
 
 def parse_choice(choice: object, where: str) -> tuple[str, str]:
-    """Parse the text of one choice and why it stopped. Raises RetryableError if it has no text and no reason for that."""
+    """Parse the text of one choice and why it stopped.
+
+    Raises RetryableError if it has no text and no reason for that.
+    """
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise RetryableError(f"{where} sent a choice without a message.")

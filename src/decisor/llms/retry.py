@@ -222,7 +222,8 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
     A date is taken against the server's own Date header: our clock may be wrong.
 
-    >>> parse_retry_after({"retry-after": "2"}), parse_retry_after({"retry-after-ms": "250"}), parse_retry_after({"retry-after": "soon"})
+    >>> (parse_retry_after({"retry-after": "2"}), parse_retry_after({"retry-after-ms": "250"}),
+    ...     parse_retry_after({"retry-after": "soon"}))
     (2.0, 0.25, None)
     >>> parse_retry_after({"retry-after": "Wed, 21 Oct 2026 07:28:05 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"})
     5.0

@@ -27,7 +27,8 @@ from decisor.types import Completion, Message, Sampling, Usage
 def count_or_estimate_tokens(count: object, texts: Iterable[str]) -> int:
     """Return the endpoint's count, or an estimate of a token per four characters. So a limit holds in any case.
 
-    >>> count_or_estimate_tokens(7, []), count_or_estimate_tokens(None, ["eight ch"]), count_or_estimate_tokens(-1, ["eight ch"])
+    >>> (count_or_estimate_tokens(7, []), count_or_estimate_tokens(None, ["eight ch"]),
+    ...     count_or_estimate_tokens(-1, ["eight ch"]))
     (7, 2, 2)
     """
     return count if is_count(count) else sum((len(text) + 3) // 4 for text in texts)

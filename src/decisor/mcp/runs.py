@@ -210,7 +210,7 @@ def text_tool_result(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)])
 
 
-class ToolErrors:  # noqa: N801
+class ToolErrors:
     """A context around a tool that turns our errors into the client's, in one line.
 
     A crash says only its kind; the log has more.

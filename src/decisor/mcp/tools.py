@@ -301,7 +301,10 @@ class DecisionTools:
             return text_tool_result(story_text(await service_for_client(self.serving, context).past(number)))
 
     async def observed(self, tool: Tool, text: str) -> str:
-        """Call a tool and format its observation. Ids of records are unlike those of runs, and each is of one record."""
+        """Call a tool and format its observation.
+
+        Ids of records are unlike those of runs, and each is of one record.
+        """
         with set_asker("model"):
             observation, number = await tool.call(text), next(self.numbers)
         records = tuple(replace(one, id=f"q{number}.{one.id}") for one in observation.records)

@@ -93,7 +93,8 @@ def find_supporting_documents(answer: str, quote: str, documents: Sequence[Recor
     the first for each of its parts.
 
     >>> one, other = Record("r1", text="Ann sang in Lyon."), Record("r2", text="Ben drew in Ghent.")
-    >>> find_supporting_documents("Lyon and Ghent", "", [one, other]), find_supporting_documents("Lyon", "Ben drew in Ghent.", [one, other])
+    >>> (find_supporting_documents("Lyon and Ghent", "", [one, other]),
+    ...     find_supporting_documents("Lyon", "Ben drew in Ghent.", [one, other]))
     (('r1', 'r2'), ('r1', 'r2'))
     """
     kind, document, _ = attribute_answer(answer, "", documents, looked=True)

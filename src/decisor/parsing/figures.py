@@ -56,9 +56,11 @@ def interpret_number(text: str) -> tuple[NumberMeaning, ...]:
 
     Two if its only mark may be a decimal or a thousands mark; none if it is not finite.
 
-    >>> interpret_number("1,204.5"), interpret_number("1.204,5") == interpret_number("1 204,5") == interpret_number("1,204.5")
+    >>> (interpret_number("1,204.5"),
+    ...     interpret_number("1.204,5") == interpret_number("1 204,5") == interpret_number("1,204.5"))
     ((NumberMeaning(value=1204.5, room=0.05),), True)
-    >>> [one.value for one in interpret_number("1.204")], interpret_number("3,5 %")[0].value, interpret_number("2万")[0].value
+    >>> ([one.value for one in interpret_number("1.204")],
+    ...     interpret_number("3,5 %")[0].value, interpret_number("2万")[0].value)
     ([1.204, 1204.0], 3.5, 20000.0)
     """
     times = TIMES.get(text[-1:], 1.0)
@@ -81,7 +83,8 @@ def list_decimal_forms(digits: str) -> tuple[str, ...]:
 
     Empty if the marks fit no number.
 
-    >>> list_decimal_forms("1.234,5"), list_decimal_forms("1,234"), list_decimal_forms("1.234"), list_decimal_forms("12,50"), list_decimal_forms("1,234,567"), list_decimal_forms("1.2,3.4")
+    >>> (list_decimal_forms("1.234,5"), list_decimal_forms("1,234"), list_decimal_forms("1.234"),
+    ...     list_decimal_forms("12,50"), list_decimal_forms("1,234,567"), list_decimal_forms("1.2,3.4"))
     (('1234.5',), ('1234', '1.234'), ('1.234', '1234'), ('12.50',), ('1234567',), ())
     """
     marks = [char for char in digits if char in ".,"]
@@ -139,7 +142,8 @@ class WrittenCalculation:
 def find_written_calculations(text: str) -> Iterator[WrittenCalculation]:
     """Find the calculations of a text that have a value; others are skipped.
 
-    >>> [(one.parts, one.result, one.value) for one in find_written_calculations("So 31,000 + 14 * 150 = 33,100 in all.")]
+    >>> [(one.parts, one.result, one.value)
+    ...     for one in find_written_calculations("So 31,000 + 14 * 150 = 33,100 in all.")]
     [(('31,000', '+', '14', '*', '150'), '33,100', 33100.0)]
     """
     for left, result in WRITTEN.findall(text):

@@ -282,7 +282,8 @@ def check_call(call: WrittenCall, tools: Sequence[str], repairs: list[str]) -> W
 def read_labelled_input(text: str, repairs: list[str]) -> str:
     """Return a query without its fence or quotes; ``{"query": "..."}`` is unwrapped.
 
-    >>> read_labelled_input('{"sql": "SELECT 1"}', []), read_labelled_input('{"city": "Rome"}', []), read_labelled_input('"SELECT 1"', [])
+    >>> (read_labelled_input('{"sql": "SELECT 1"}', []), read_labelled_input('{"city": "Rome"}', []),
+    ...     read_labelled_input('"SELECT 1"', []))
     ('SELECT 1', '{"city": "Rome"}', 'SELECT 1')
     >>> read_labelled_input("{}", [])
     '{}'
@@ -475,7 +476,10 @@ def is_form_text(text: str, form: Form[object]) -> bool:
 
 
 def list_reply_texts(value: object) -> tuple[str, ...]:
-    """Return the inputs and answers of a reply. A plain string has none: choosing a word that a form offers is no copy."""
+    """Return the inputs and answers of a reply.
+
+    A plain string has none: choosing a word that a form offers is no copy.
+    """
     match value:
         case LabelledReply(call=call, answer=answer):
             return (call.input if call else "", answer or "")

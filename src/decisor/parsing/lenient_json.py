@@ -274,7 +274,10 @@ def refuse_second_object(text: str, end: int) -> None:
 
 
 def read_unbracketed(text: str) -> Value:
-    """Read a reply without an object. A bare value is returned; a refusal, prose or another format raises ParseError."""
+    """Read a reply without an object.
+
+    A bare value is returned; a refusal, prose or another format raises ParseError.
+    """
     reader = JsonReader(text, 0)
     try:
         value = reader.value()

@@ -204,7 +204,8 @@ def find_quantities(text: str) -> list[Quantity]:
 def iterate_periods(text: str) -> Iterator[Period]:
     """Iterate over the dates, months, quarters and years of a text.
 
-    >>> [(one.year, one.months, one.day) for one in iterate_periods("05.03.2024, Q1 2024, May 2023, 3 April 2025, 2022")]
+    >>> [(one.year, one.months, one.day)
+    ...     for one in iterate_periods("05.03.2024, Q1 2024, May 2023, 3 April 2025, 2022")]
     [(2024, (3,), 5), (2024, (1, 2, 3), 0), (2023, (5,), 0), (2025, (4,), 3), (2022, (), 0)]
     """
     if not any(mark in text for mark in ("19", "20")):

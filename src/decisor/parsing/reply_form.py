@@ -94,7 +94,8 @@ def build_object_schema(kind: type, shape: ReplyShape) -> dict[str, Any]:
     """Build the JSON schema of one object: closed, every key required, in the order of ``shape``.
 
     >>> from decisor.parsing.labelled import LabelledReply
-    >>> build_object_schema(LabelledReply, ReplyShape({"thought": "what you know", "final_answer": "the name"}))["required"]
+    >>> build_object_schema(LabelledReply,
+    ...     ReplyShape({"thought": "what you know", "final_answer": "the name"}))["required"]
     ['thought', 'final_answer']
     """
     types = list_dataclass_keys(kind)
@@ -162,7 +163,8 @@ def read_key_name(one: Field[object]) -> str:
 def read_value_as(type_: Any, value: Value, key: str) -> Any:
     """Read a JSON value as a type; raise ParseError if it does not fit.
 
-    >>> read_value_as(str, {"city": "Lyon"}, "action_input"), read_value_as(bool, "Yes", "replan"), read_value_as(float, "7", "rating")
+    >>> (read_value_as(str, {"city": "Lyon"}, "action_input"),
+    ...     read_value_as(bool, "Yes", "replan"), read_value_as(float, "7", "rating"))
     ('{"city": "Lyon"}', True, 7.0)
     """
     if type_ is str:
@@ -327,7 +329,8 @@ def read_json_reply(reply: str) -> Mapping[str, Value] | None:
 def convert_function_call(value: Mapping[str, Value], shapes: tuple[ReplyShape, ...]) -> Mapping[str, Value]:
     """Convert a function call to the object that it stands for; return any other object unchanged.
 
-    >>> convert_function_call({"name": "sql", "arguments": {"input": "SELECT 1"}}, (ReplyShape({}, enums={"action": ["sql"]}),))
+    >>> convert_function_call({"name": "sql", "arguments": {"input": "SELECT 1"}},
+    ...     (ReplyShape({}, enums={"action": ["sql"]}),))
     {'action': 'sql', 'action_input': 'SELECT 1'}
     """
     calls = value.get("tool_calls")

@@ -112,7 +112,8 @@ def format_toml_key(name: str) -> str:
 def format_toml_value(value: object) -> str:
     """Format a value as TOML on one line, a text of several lines in triple quotes.
 
-    >>> print(format_toml_value(True), format_toml_value(0.5), format_toml_value(["a", 1]), format_toml_value("x\\x7f"), format_toml_value({"b": "c"}))
+    >>> print(format_toml_value(True), format_toml_value(0.5), format_toml_value(["a", 1]),
+    ...     format_toml_value("x\\x7f"), format_toml_value({"b": "c"}))
     true 0.5 ["a", 1] "x\\u007f" { b = "c" }
     >>> print(format_toml_value("SELECT 1\\nFROM t"))
     '''

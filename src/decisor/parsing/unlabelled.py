@@ -27,7 +27,8 @@ ENGINES = ("sqlite", "postgresql", "postgres", "mysql", "mariadb", "duckdb", "ts
 def find_query_tool(query: str, tools: Sequence[str]) -> str:
     """Return the tool for a query by its first word. Empty if the text is no query or no such tool exists.
 
-    >>> find_query_tool("SELECT 1", ["sql", "cypher"]), find_query_tool("MATCH (n) RETURN n", ["sql"]), find_query_tool("Selection", ["sql"])
+    >>> (find_query_tool("SELECT 1", ["sql", "cypher"]), find_query_tool("MATCH (n) RETURN n", ["sql"]),
+    ...     find_query_tool("Selection", ["sql"]))
     ('sql', '', '')
     """
     start = START.match(f"{query} ")
@@ -337,7 +338,8 @@ OTHERS = {"current_step": "current", "re_plan": "replan", "replan": "replan", "b
 def read_unlabelled_fields(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, str]:
     """Read an action or answer that was written without labels, as the fields of a labelled reply.
 
-    >>> read_unlabelled_fields('<tool_call>{"name": "sql", "arguments": {"query": "SELECT 1"}}</tool_call>', ["sql"], [])
+    >>> read_unlabelled_fields('<tool_call>{"name": "sql", "arguments": {"query": "SELECT 1"}}</tool_call>',
+    ...     ["sql"], [])
     {'action': 'sql', 'input': 'SELECT 1'}
     >>> read_unlabelled_fields("I look it up.\\nsql[SELECT 1]", ["sql"], [])
     {'action': 'sql', 'input': 'SELECT 1'}
@@ -436,7 +438,8 @@ def format_plan_value(plan: Value) -> str:
 def extract_input_text(value: Value) -> str:
     """Return an input as text; a query that is the only argument is unwrapped.
 
-    >>> extract_input_text({"query": "SELECT 1"}), extract_input_text({"city": "Rome"}), extract_input_text('{"sql": "SELECT 1"}')
+    >>> (extract_input_text({"query": "SELECT 1"}), extract_input_text({"city": "Rome"}),
+    ...     extract_input_text('{"sql": "SELECT 1"}'))
     ('SELECT 1', '{"city": "Rome"}', 'SELECT 1')
     """
     if isinstance(value, str) and value.strip().startswith("{"):

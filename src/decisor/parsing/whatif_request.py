@@ -94,7 +94,8 @@ def parse_change(text: str) -> DataChange:
 def build_changed_value(column: str, mark: str, rest: str) -> str:
     """Return the SQL expression of a column's new value.
 
-    >>> build_changed_value("cost", "+", "5 %"), build_changed_value("cost", "×", "1,5"), build_changed_value("cost", "to", "3")
+    >>> (build_changed_value("cost", "+", "5 %"), build_changed_value("cost", "×", "1,5"),
+    ...     build_changed_value("cost", "to", "3"))
     ('"cost" * 1.05', '"cost" * 1.5', '3')
     """
     place, sign = '"' + column.replace('"', '""') + '"', mark.rstrip("=")

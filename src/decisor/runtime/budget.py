@@ -139,7 +139,10 @@ class CallUnderWay:
 
 @contextmanager
 def pause_clocks() -> Iterator[None]:
-    """Stop the clocks of the current call's run while the call waits in line. The wait among other calls costs nothing."""
+    """Stop the clocks of the current call's run while the call waits in line.
+
+    The wait among other calls costs nothing.
+    """
     call = CALL.get()
     if call is None:
         yield

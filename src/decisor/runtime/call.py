@@ -45,7 +45,8 @@ LOOKS = 2
 def read_refused_sizes(complaint: str) -> tuple[int, int]:
     """Read the tokens of context and prompt that a refusal names; 0 for a size that it does not name.
 
-    >>> read_refused_sizes("This model's maximum context length is 8192 tokens. However, your messages resulted in 9,121 tokens.")
+    >>> read_refused_sizes("This model's maximum context length is 8192 tokens. "
+    ...     "However, your messages resulted in 9,121 tokens.")
     (8192, 9121)
     >>> read_refused_sizes("request (1545 tokens) exceeds the available context size (1024 tokens), try increasing it")
     (1024, 1545)
@@ -259,7 +260,10 @@ class ChargedCall:
     def shortened(
         self, messages: Sequence[Message], tokens: int, room: int, limit: Literal["context", "tokens"]
     ) -> Sequence[Message] | None:
-        """Leave records out until the prompt has at most ``room`` tokens; None if that cannot be. The trace notes it."""
+        """Leave records out until the prompt has at most ``room`` tokens; None if that cannot be.
+
+        The trace notes it.
+        """
         if tokens <= room:
             return messages
         factor = self.budget.estimates.factor(self.lm.name)

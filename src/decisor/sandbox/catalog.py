@@ -83,7 +83,8 @@ QUERIES = Queries(
             AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
             WHERE {SEEN} AND c.relkind IN ('r', 'p', 'v', 'm') AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY c.relkind IN ('v', 'm'), n.oid <> {HERE}, n.nspname, c.relname, a.attnum""",
-    keys=f"""SELECT {sql_postgres_name("c", "n")}, a.attname, coalesce({sql_postgres_name("r", "m")}, ''), coalesce(b.attname, '')
+    keys=f"""SELECT {sql_postgres_name("c", "n")}, a.attname,
+            coalesce({sql_postgres_name("r", "m")}, ''), coalesce(b.attname, '')
             FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
             JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
             CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(k.conkey), pg_catalog.unnest(k.confkey)) AS u(here, there)
@@ -102,17 +103,20 @@ QUERIES = Queries(
     # without being asked to makes its table one that no query may read.
     definitions=f"""SELECT c.relname, CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid)
         WHEN {CASTS_ITSELF} THEN 'cast' ELSE '' END,
-        CASE WHEN c.relkind IN ('v', 'm') OR {CASTS_ITSELF} THEN 'view' ELSE 'table' END, {sql_schema_and_visibility("c")}
+        CASE WHEN c.relkind IN ('v', 'm') OR {CASTS_ITSELF} THEN 'view' ELSE 'table' END,
+        {sql_schema_and_visibility("c")}
         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {USERS}
         UNION ALL SELECT c.relname, {sql_full_name("p")}, CASE WHEN c.relispartition THEN 'partition' ELSE 'table' END,
         {sql_schema_and_visibility("c")} FROM pg_catalog.pg_inherits AS i
         JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
         WHERE c.relkind IN ('r', 'p', 'f')
-        UNION ALL SELECT p.relname, {sql_full_name("c")}, 'table', {sql_schema_and_visibility("p")} FROM pg_catalog.pg_inherits AS i
+        UNION ALL SELECT p.relname, {sql_full_name("c")}, 'table', {sql_schema_and_visibility("p")}
+        FROM pg_catalog.pg_inherits AS i
         JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
         WHERE c.relkind IN ('r', 'p', 'f')
-        UNION ALL SELECT s.relname, {sql_full_name("t")}, 'table', {sql_schema_and_visibility("s")} FROM pg_catalog.pg_depend AS d
+        UNION ALL SELECT s.relname, {sql_full_name("t")}, 'table', {sql_schema_and_visibility("s")}
+        FROM pg_catalog.pg_depend AS d
         JOIN pg_catalog.pg_class AS s ON s.oid = d.objid JOIN pg_catalog.pg_class AS t ON t.oid = d.refobjid
         WHERE s.relkind = 'S' AND d.deptype IN ('a', 'i')
         AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refclassid = d.classid""",

@@ -94,11 +94,11 @@ class Naming:
         A schema without this name says nothing: it may be another word for a schema that has it. home: the schema of
         the view whose text has the name.
 
-                >>> naming = Naming({"a": frozenset({"s", "t"})}, {"a": "s"})
-                >>> naming.of("A", "t"), naming.of("a"), sorted(naming.of("a", home="t")), naming.of("b", "t")
-                (frozenset({FullName(schema='t', name='a')}), frozenset({FullName(schema='s', name='a')}), \
-        [FullName(schema='s', name='a'), FullName(schema='t', name='a')], frozenset({FullName(schema='', name='b')}))
-
+        >>> naming = Naming({"a": frozenset({"s", "t"})}, {"a": "s"})
+        >>> naming.of("A", "t"), naming.of("a")
+        (frozenset({FullName(schema='t', name='a')}), frozenset({FullName(schema='s', name='a')}))
+        >>> sorted(naming.of("a", home="t")), naming.of("b", "t")
+        ([FullName(schema='s', name='a'), FullName(schema='t', name='a')], frozenset({FullName(schema='', name='b')}))
         """
         name = name.lower()
         there = self.schemas.get(name, frozenset({""}))

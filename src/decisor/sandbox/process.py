@@ -260,7 +260,10 @@ BY_HAND: ContextVar[str] = ContextVar("by_hand", default="")
 
 @contextmanager
 def set_asker(asker: Asker) -> Iterator[None]:
-    """Set who gives tools their input until the block ends. Without it, that is a person: the one who runs the program."""
+    """Set who gives tools their input until the block ends.
+
+    Without it, that is a person: the one who runs the program.
+    """
     token = ASKER.set(asker)
     try:
         yield

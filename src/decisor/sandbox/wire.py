@@ -103,9 +103,11 @@ def cell_as_plain_value(value: object, cell_chars: int, depth: int = 0) -> Value
 
     A decimal becomes a float if that is exact, else its digits; bytes become a note in hex.
 
-    >>> cell_as_plain_value(Decimal("2.50"), 100), cell_as_plain_value(Decimal("0.1"), 100), cell_as_plain_value(Decimal(1) / 3, 6)
+    >>> (cell_as_plain_value(Decimal("2.50"), 100), cell_as_plain_value(Decimal("0.1"), 100),
+    ...     cell_as_plain_value(Decimal(1) / 3, 6))
     (2.5, 0.1, '0.333…')
-    >>> cell_as_plain_value(float("nan"), 100), cell_as_plain_value(b"abc", 100), cell_as_plain_value(datetime.date(2024, 1, 3), 100)
+    >>> (cell_as_plain_value(float("nan"), 100), cell_as_plain_value(b"abc", 100),
+    ...     cell_as_plain_value(datetime.date(2024, 1, 3), 100))
     ('NaN', "x'616263' (3 bytes)", '2024-01-03')
     """
     if value is None or type(value) is bool or (type(value) is int and -MAX_EXACT < value < MAX_EXACT):
@@ -146,7 +148,8 @@ def cell_as_plain_value(value: object, cell_chars: int, depth: int = 0) -> Value
 def format_time_span(span: datetime.timedelta) -> str:
     """Format a time span as days, hours, minutes and seconds.
 
-    >>> format_time_span(datetime.timedelta(hours=-1)), format_time_span(datetime.timedelta(days=2, seconds=5, microseconds=7))
+    >>> (format_time_span(datetime.timedelta(hours=-1)),
+    ...     format_time_span(datetime.timedelta(days=2, seconds=5, microseconds=7)))
     ('-01:00:00', '2 days 00:00:05.000007')
     """
     sign, whole = ("-", -span) if span < datetime.timedelta(0) else ("", span)

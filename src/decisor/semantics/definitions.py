@@ -304,7 +304,8 @@ def format_definition_value(value: object) -> str:
             return format_definition_value(value[0])
         return f"[{', '.join(format_definition_value(one) for one in value)}]"
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{format_toml_key(key)} = {format_definition_value(one)}' for key, one in value.items())} }}"
+        pairs = (f"{format_toml_key(key)} = {format_definition_value(one)}" for key, one in value.items())
+        return f"{{ {', '.join(pairs)} }}"
     return format_toml_value(value)
 
 
@@ -479,7 +480,10 @@ def drop_faulty_sections(content: dict[str, Any], broken: Sequence[tuple[tuple[s
 
 
 def find_fault_line(lines: Lines, path: tuple[str, ...]) -> int:
-    """Return the line of a key, or of the first thing in it. If there is neither, it is the line of the part around it."""
+    """Return the line of a key, or of the first thing in it.
+
+    If there is neither, it is the line of the part around it.
+    """
     inner = [line for key, line in lines.items() if key[: len(path)] == path]
     return min(inner) if inner else find_line_number(lines, path)
 

@@ -36,7 +36,8 @@ def normalize_expression(node: Expr, find: Find) -> Terms:
     """Convert an expression to its normal form, a sum of products of columns.
 
     >>> import sqlglot
-    >>> one, two = (sqlglot.parse_one(format_terms) for format_terms in ("SUM(a * (1 - b))", "round(sum(a) - sum(b * a), 2)"))
+    >>> one, two = (sqlglot.parse_one(format_terms)
+    ...     for format_terms in ("SUM(a * (1 - b))", "round(sum(a) - sum(b * a), 2)"))
     >>> normalize_expression(one, str) == normalize_expression(two, str)
     True
     """
@@ -427,8 +428,8 @@ def normalize_metric_name(name: str) -> str:
 def describe_other_computation(metric: Metric, part: Computation) -> str:
     where = f", of rows where {' and '.join(metric.where)}" if metric.where else ""
     return (
-        f"{part.written} is not {section_title(metric)}, which is {definition_text(metric)}{where}. Use that where it is "
-        "meant, or say in Assumptions why not."
+        f"{part.written} is not {section_title(metric)}, which is {definition_text(metric)}{where}. "
+        "Use that where it is meant, or say in Assumptions why not."
     )
 
 

@@ -201,7 +201,10 @@ def describe_definition(one: Definition) -> Iterator[str]:
             if one.metric:
                 yield f"measured by metric.{one.metric}"
         case ApprovedExample():
-            yield f"{collapse_whitespace(one.question)!r} is answered by {collapse_whitespace(one.sql) if one.sql else repr(collapse_whitespace(one.answer))}"
+            yield (
+                f"{collapse_whitespace(one.question)!r} is answered by "
+                f"{collapse_whitespace(one.sql) if one.sql else repr(collapse_whitespace(one.answer))}"
+            )
             if one.origin.why:
                 yield collapse_whitespace(one.origin.why)
         case _:

@@ -176,7 +176,10 @@ async def show_api_docs(request: Request) -> HTMLResponse:
         *shapes_html(description),
     )
     page = f"<!doctype html>\n{tag('html', tag('head', head), tag('body', tag('main', body)), lang='en')}\n"
-    policy = f"default-src 'none'; style-src '{csp_hash(style)}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    policy = (
+        f"default-src 'none'; style-src '{csp_hash(style)}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
     return HTMLResponse(page, headers={"content-security-policy": policy})
 
 

@@ -343,7 +343,8 @@ def steps(items: Sequence[Item]) -> Iterator[str]:
     for item in items:
         match item["kind"]:
             case "plan" | "replan":
-                yield f"**{item['kind'].capitalize()}**{': ' + escape_markdown(item['why']) if item.get('why') else ''}\n"
+                why = f": {escape_markdown(item['why'])}" if item.get("why") else ""
+                yield f"**{item['kind'].capitalize()}**{why}\n"
                 yield from (f"{at}. {escape_markdown(step)}" for at, step in enumerate(item["plan"], 1))
                 yield ""
             case "acts":
@@ -354,7 +355,9 @@ def steps(items: Sequence[Item]) -> Iterator[str]:
                 for table in item.get("tables", ()):
                     yield from format_markdown_table(table)
             case "span":
-                yield f"**{escape_markdown(item.get('node') or item['name'])}** {escape_markdown(item.get('ask', ''))}\n"
+                yield (
+                    f"**{escape_markdown(item.get('node') or item['name'])}** {escape_markdown(item.get('ask', ''))}\n"
+                )
                 yield from steps(item["items"])
 
 

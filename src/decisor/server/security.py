@@ -81,7 +81,8 @@ class Hosts:
 def is_ip_address(name: str) -> bool:
     """Return whether a name is an address in numbers.
 
-    >>> is_ip_address("192.168.1.7"), is_ip_address("[fe80::1]"), is_ip_address("2130706433"), is_ip_address("evil.example")
+    >>> (is_ip_address("192.168.1.7"), is_ip_address("[fe80::1]"),
+    ...     is_ip_address("2130706433"), is_ip_address("evil.example"))
     (True, True, False, False)
     """
     try:

@@ -144,7 +144,10 @@ def apply_configured_policy(source: Source) -> Source:
 
 
 async def open_places(sources: Sources, stack: AsyncExitStack) -> list[Tool]:
-    """Open databases and documents, in their order; ``stack`` closes them. Raises SetupError if one cannot be opened."""
+    """Open databases and documents, in their order; ``stack`` closes them.
+
+    Raises SetupError if one cannot be opened.
+    """
 
     async def tool_of(source: Source) -> Tool:
         tool = await open_named_source(source, sources)

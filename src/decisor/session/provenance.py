@@ -62,7 +62,8 @@ def build_data_source(source: Source, tells_place: bool) -> DataSource:
 def hide_masked_values(condition: str, masks: tuple[str, ...]) -> str:
     """Replace the values of a condition by ``?`` if it is about a masked column.
 
-    >>> hide_masked_values("region = 'EU'", ("customers.email",)), hide_masked_values("email <> 'a@b.c'", ("customers.email",))
+    >>> (hide_masked_values("region = 'EU'", ("customers.email",)),
+    ...     hide_masked_values("email <> 'a@b.c'", ("customers.email",)))
     ("region = 'EU'", 'email <> ?')
     """
     columns = {name.rpartition(".")[2].strip('"`[]').lower() for name in masks}

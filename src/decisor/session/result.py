@@ -363,7 +363,10 @@ class Result:
 
 
 def list_queries(entries: Sequence[TraceEntry]) -> list[dict[str, Any]]:
-    """Return every action in order. Tool and input are whole; the number of records, the seconds and the error follow."""
+    """Return every action in order.
+
+    Tool and input are whole; the number of records, the seconds and the error follow.
+    """
     results = {result.action: result for result in events_of(entries, ActionResult)}
     queries = []
     for entry in entries:

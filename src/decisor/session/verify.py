@@ -413,9 +413,11 @@ def check_recorded_condition(row: RowPolicy) -> str:
 def is_plain_comparison(condition: str) -> bool:
     """Return whether a condition compares columns with values, and does nothing else.
 
-    >>> is_plain_comparison("region = 'EU' AND total >= 5"), is_plain_comparison("id IN (1, 2)"), is_plain_comparison("email <> ?")
+    >>> (is_plain_comparison("region = 'EU' AND total >= 5"),
+    ...     is_plain_comparison("id IN (1, 2)"), is_plain_comparison("email <> ?"))
     (True, True, False)
-    >>> is_plain_comparison("pg_read_file('x') = 'y'"), is_plain_comparison("id IN (SELECT id FROM other)"), is_plain_comparison("a = '\\\\'")
+    >>> (is_plain_comparison("pg_read_file('x') = 'y'"), is_plain_comparison("id IN (SELECT id FROM other)"),
+    ...     is_plain_comparison("a = '\\\\'"))
     (False, False, False)
     """
     import sqlglot

@@ -33,7 +33,10 @@ def make_private_folder(folder: Path) -> None:
 
 
 def open_private(path: Path) -> TextIO:
-    """Open a file for writing text. A new file is for its owner alone; an existing file keeps its mode. Raises OSError."""
+    """Open a file for writing text.
+
+    A new file is for its owner alone; an existing file keeps its mode. Raises OSError.
+    """
     return open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, PRIVATE))
 
 

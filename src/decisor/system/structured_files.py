@@ -26,7 +26,8 @@ def find_line_numbers(text: str) -> Lines:
 
     A list of tables counts from 1: ("example", "2", "choice").
 
-    >>> find_line_numbers('a = 1\\n[measure.cost]\\nsql = \"\"\"\\nb = 2\"\"\"\\ngoal = "min"')[("measure", "cost", "goal")]
+    >>> numbers = find_line_numbers('a = 1\\n[measure.cost]\\nsql = \"\"\"\\nb = 2\"\"\"\\ngoal = "min"')
+    >>> numbers[("measure", "cost", "goal")]
     5
     """
     places: dict[tuple[str, ...], int] = {}

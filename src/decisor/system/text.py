@@ -197,7 +197,8 @@ def clean_one_line(text: str, width: int = 100) -> str:
 def format_number(value: float) -> str:
     """Format a number with eight digits and commas between thousands.
 
-    >>> format_number(1261290.678), format_number(0.001234), format_number(3.0), format_number(126129000.456), format_number(math.inf)
+    >>> (format_number(1261290.678), format_number(0.001234), format_number(3.0),
+    ...     format_number(126129000.456), format_number(math.inf))
     ('1,261,290.7', '0.001234', '3', '126,129,000', 'inf')
     """
     if not math.isfinite(value):

@@ -121,7 +121,10 @@ def excluded_line(one: Excluded, ranking: Ranking) -> str:
     outcome = "no outcome" if one.outcome is None else format_amount(one.outcome, ranking.unit)
     better = ""
     if one.gain is not None:
-        better = f", {format_amount(abs(one.gain), ranking.unit)} {'better' if one.gain > 0 else 'worse'} than the best allowed"
+        better = (
+            f", {format_amount(abs(one.gain), ranking.unit)} {'better' if one.gain > 0 else 'worse'} than the "
+            "best allowed"
+        )
     return f"{one.name} ({outcome}{better}) is ruled out by {' and '.join(one.rules) or 'its outcome'}: {one.why}"
 
 
@@ -153,7 +156,8 @@ def format_ranking_lines(ranking: Ranking) -> Sequence[str]:
 def format_duration(seconds: float) -> str:
     """Format a duration in seconds, in two parts at most; '' for none.
 
-    >>> format_duration(0), format_duration(0.0123), format_duration(1.5), format_duration(57.4), format_duration(912.3), format_duration(10800)
+    >>> (format_duration(0), format_duration(0.0123), format_duration(1.5),
+    ...     format_duration(57.4), format_duration(912.3), format_duration(10800))
     ('', '12 ms', '1.50 s', '57 s', '15 min 12 s', '3 h 0 min')
     """
     if seconds < 0.1:

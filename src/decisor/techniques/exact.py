@@ -81,7 +81,8 @@ def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
     best, count = ranking.options[0], len(ranking.options)
     outcome = rankings.format_amount(best.outcome, ranking.unit)
     words = [
-        f"{best.name} gives the {describe_goal(ranking)} {ranking.measure} of {format_count(count, 'candidate')}: {outcome}."
+        f"{best.name} gives the {describe_goal(ranking)} {ranking.measure} of {format_count(count, 'candidate')}: "
+        f"{outcome}."
     ]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)

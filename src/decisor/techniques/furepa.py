@@ -245,7 +245,8 @@ def choose_majority_answer(proposals: Sequence[QueryProposal]) -> Decision | Non
 def cosine_of_words(a: str, b: str) -> float:
     """Return the cosine of the word counts of two texts, 0 to 1. Two texts without words give 1.
 
-    >>> cosine_of_words("Who leads Rome?", "who leads rome"), round(cosine_of_words("leader of Rome", "leader of Oslo"), 2)
+    >>> (cosine_of_words("Who leads Rome?", "who leads rome"),
+    ...     round(cosine_of_words("leader of Rome", "leader of Oslo"), 2))
     (1.0, 0.5)
     """
     left, right = Counter(list_content_words(a)), Counter(list_content_words(b))

@@ -100,7 +100,10 @@ class ModelFirst:
     second: LM | None = field(default=None)
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        """Write, check and rank the decision model. Raise SetupError if the environment cannot compute decision models."""
+        """Write, check and rank the decision model.
+
+        Raise SetupError if the environment cannot compute decision models.
+        """
         if TOOL not in run.env.tools():
             raise SetupError(NO_TOOL)
         models, comparison = (WrittenModel(), WrittenModel()), NO_ROWS

@@ -300,7 +300,8 @@ class SchemaDescription:
     def describe_object(self, schema: Schema, depth: int) -> str:
         required, properties = list_strings(schema.get("required")), get_mapping(schema.get("properties"))
         inner = [
-            f"{fit_on_one_line(name, 80)}{'' if name in required else '?'}: {self.describe(properties[name], depth + 1)}"
+            f"{fit_on_one_line(name, 80)}{'' if name in required else '?'}: "
+            f"{self.describe(properties[name], depth + 1)}"
             for name in list(properties)[:LISTED]
         ]
         return "{" + ", ".join(inner) + (", ..." if len(properties) > LISTED else "") + "}"

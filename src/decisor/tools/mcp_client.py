@@ -287,7 +287,10 @@ NUMBER = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 @dataclass
 class ByteMeter:
-    """A limit on received bytes. ``left``: bytes allowed before the next call. ``line``: maximum length of one message."""
+    """A limit on received bytes.
+
+    ``left``: bytes allowed before the next call. ``line``: maximum length of one message.
+    """
 
     most: int = 8_000_000
     line: int = 1_000_000

@@ -249,7 +249,8 @@ class CountedCopy:
 def parse_yaml_scalar(text: str) -> Value:
     """Parse a plain scalar as YAML 1.2 does, so that ``no`` and ``2024-01-01`` stay texts.
 
-    >>> parse_yaml_scalar("7"), parse_yaml_scalar("1e3"), parse_yaml_scalar("no"), parse_yaml_scalar("~"), parse_yaml_scalar("True")
+    >>> (parse_yaml_scalar("7"), parse_yaml_scalar("1e3"), parse_yaml_scalar("no"),
+    ...     parse_yaml_scalar("~"), parse_yaml_scalar("True"))
     (7, 1000.0, 'no', None, True)
     """
     if text in (text.lower(), text.title(), text.upper()) and text.lower() in CONSTANTS:
@@ -262,7 +263,10 @@ def parse_yaml_scalar(text: str) -> Value:
 def build_openapi_document(
     root: Schema, path: Path, methods: Sequence[str], base_url: str, address: str = ""
 ) -> OpenApiDocument:
-    """Build a document from its content. ``address``: origin of a fetched document, to which its servers are relative."""
+    """Build a document from its content.
+
+    ``address``: origin of a fetched document, to which its servers are relative.
+    """
     if not str(root.get("openapi", "")).startswith("3."):
         kind = "Swagger 2.0" if str(root.get("swagger", "")).startswith("2") else "no OpenAPI 3 document"
         raise SetupError(f"{path} is {kind}. Give a document of OpenAPI 3.0 or 3.1 (it begins with openapi: 3...).")
@@ -411,7 +415,8 @@ class OperationReader:
             style = str(about.get("style", "form" if place == "query" else "simple"))
             if style not in ("form", "simple", "deepObject"):
                 raise SchemaMisfit(
-                    f"it needs {fit_on_one_line(wire, 80)} in the style {fit_on_one_line(style, 80)}, which is not supported"
+                    f"it needs {fit_on_one_line(wire, 80)} in the style {fit_on_one_line(style, 80)}, "
+                    "which is not supported"
                 )
             explode, content = bool(about.get("explode", style == "form")), get_mapping(about.get("content"))
             name = wire if wire not in schemas else f"{place}_{wire}"

@@ -179,7 +179,8 @@ class OperationTool:
 def decode_reply(data: bytes, charset: str | None) -> str:
     """Decode a reply by its charset if that is a text encoding, else as UTF-8.
 
-    >>> decode_reply("Köln".encode("latin-1"), "ISO-8859-1"), decode_reply(b"K\\xc3\\xb6ln", "hex"), decode_reply(b"ok", None)
+    >>> (decode_reply("Köln".encode("latin-1"), "ISO-8859-1"),
+    ...     decode_reply(b"K\\xc3\\xb6ln", "hex"), decode_reply(b"ok", None))
     ('Köln', 'Köln', 'ok')
     """
     return data.decode(find_text_codec(charset or "") or "utf-8", "replace")
@@ -232,7 +233,8 @@ def encode_query_parameter(parameter: OperationParameter, value: Value) -> Pairs
 def join_encoded_values(value: Value, separator: str, explode: bool) -> str:
     """Join percent-encoded values, so that each stays one segment of a path.
 
-    >>> join_encoded_values(["a b", 2], ",", False), join_encoded_values({"x": 1}, ",", True), join_encoded_values("../etc", ",", False)
+    >>> (join_encoded_values(["a b", 2], ",", False), join_encoded_values({"x": 1}, ",", True),
+    ...     join_encoded_values("../etc", ",", False))
     ('a%20b,2', 'x=1', '..%2Fetc')
     """
     if isinstance(value, Mapping):

@@ -66,7 +66,10 @@ class DecimalNumberSchema(GenerateJsonSchema):
 
 
 def read_signature(function: Callable[..., object]) -> FunctionSignature:
-    """Read the arguments of a function. Raise SetupError if JSON cannot hold a hint or an argument is positional only."""
+    """Read the arguments of a function.
+
+    Raise SetupError if JSON cannot hold a hint or an argument is positional only.
+    """
     name = getattr(function, "__name__", str(function))
     try:
         parameters = inspect.signature(function).parameters
@@ -158,7 +161,8 @@ class ResultLimits:
 def observe_result(value: object, source: str, cut: ResultLimits = ResultLimits()) -> Observation:
     """Convert a returned value to an observation.
 
-    >>> [dict(record.fields) for record in observe_result({"total": 2, "plants": [{"id": 1}, {"id": 2}]}, "api").records]
+    >>> [dict(record.fields)
+    ...     for record in observe_result({"total": 2, "plants": [{"id": 1}, {"id": 2}]}, "api").records]
     [{'total': 2}, {'id': 1}, {'id': 2}]
 
     Raises:

@@ -73,7 +73,10 @@ class RowValues:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def learn(self, observation: Observation, tool: Tool, members: Sequence[Tool]) -> None:
-        """Add the values of an observation. Tools that neither read sources nor compute with their records are skipped."""
+        """Add the values of an observation.
+
+        Tools that neither read sources nor compute with their records are skipped.
+        """
         if tool.name == PERSON or is_outward(tool):
             return
         # What is computed may come from any source.
@@ -127,7 +130,10 @@ class RowValues:
         return sorted(matches, key=lambda one: not one.is_governed)
 
     async def check(self, action: Action, tool: Tool, is_watched: bool = False) -> None:
-        """Raise ToolError (refused) if the tool may not get its input. ``is_watched``: a person approves each action."""
+        """Raise ToolError (refused) if the tool may not get its input.
+
+        ``is_watched``: a person approves each action.
+        """
         if not self.values:
             return
         first = next(iter(self.find(action.input, f"{tool.name} {tool.describe()}")), None)

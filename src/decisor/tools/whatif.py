@@ -87,7 +87,10 @@ class WhatIfTool:
         )
 
     async def call(self, text: str) -> Observation:
-        """Return the ranking of candidates. Raise ToolError if a candidate does not exist or a setting is unreadable."""
+        """Return the ranking of candidates.
+
+        Raise ToolError if a candidate does not exist or a setting is unreadable.
+        """
         return await asyncio.to_thread(self._answer, parse_wish(text))
 
     def _answer(self, wish: WhatIfWish) -> Observation:

@@ -350,7 +350,10 @@ def line_chart_lines(chart: AnswerChart) -> Iterator[str]:
 
 
 def mean_of_columns(marks: Sequence[ChartMark], start: float, end: float, many: int) -> list[float | None]:
-    """Return ``many`` values from left to right: the mean of the marks in each column. A column without marks is None."""
+    """Return ``many`` values from left to right: the mean of the marks in each column.
+
+    A column without marks is None.
+    """
     cells: list[list[float]] = [[] for _ in range(many)]
     for mark in marks:
         if mark.y is not None:

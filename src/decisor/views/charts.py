@@ -33,7 +33,8 @@ MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000, 60000)
 def parse_time(text: str) -> float | None:
     """Return a time in seconds since 1970 (UTC); None if the text is no time.
 
-    >>> parse_time("1970-01-02"), parse_time("1970-Q2") == parse_time("1970-04"), parse_time("1970-01-01 00:01:00"), parse_time("May")
+    >>> (parse_time("1970-01-02"), parse_time("1970-Q2") == parse_time("1970-04"),
+    ...     parse_time("1970-01-01 00:01:00"), parse_time("May"))
     (86400.0, True, 60.0, None)
     """
     text = text.strip()
@@ -214,7 +215,10 @@ class AnswerChart:
         low, high = min(marks, key=lambda one: one[2]), max(marks, key=lambda one: one[2])
         lines = f" in {len(self.series)} series" if len(self.series) > 1 else ""
         ends = f"lowest {describe_mark(*low)}, highest {describe_mark(*high)}"
-        return f"{WORDS[self.kind]} of {self.y.title} by {self.x.title}: {format_count(len(marks), 'value')}{lines}; {ends}."
+        return (
+            f"{WORDS[self.kind]} of {self.y.title} by {self.x.title}: {format_count(len(marks), 'value')}{lines}; "
+            f"{ends}."
+        )
 
 
 def describe_mark(series: ChartSeries, mark: ChartMark, value: float) -> str:
@@ -290,7 +294,8 @@ def classify_column(name: str, cells: Sequence[Value]) -> ChartColumn:
 
     >>> classify_column("month", ["1997-01", None]).kind, classify_column("total", [1, 2.5]).kind
     ('time', 'number')
-    >>> classify_column("orderID", [1, 2]).kind, classify_column("year", [1996]).kind, classify_column("tags", [["a"]]).kind
+    >>> (classify_column("orderID", [1, 2]).kind, classify_column("year", [1996]).kind,
+    ...     classify_column("tags", [["a"]]).kind)
     ('key', 'time', 'none')
     """
     values = [value for value in cells if value is not None]
@@ -326,7 +331,8 @@ def year_of_cell(value: Value) -> float | None:
 def with_periods(columns: list[ChartColumn]) -> list[ChartColumn]:
     """Join a year with its month or quarter into one column.
 
-    >>> with_periods([classify_column("year", [1997, 1997]), classify_column("month", [1, "02"]), classify_column("n", [5, 6])])[0].cells
+    >>> with_periods([classify_column("year", [1997, 1997]), classify_column("month", [1, "02"]),
+    ...     classify_column("n", [5, 6])])[0].cells
     ('1997-01', '1997-02')
     """
     years = next((one for one in columns if one.kind == "time" and YEAR.search(one.name)), None)
@@ -553,7 +559,10 @@ def is_crowded(marks: Sequence[ChartMark]) -> bool:
 
 
 def is_rising(column: ChartColumn) -> bool:
-    """Return whether a column holds whole numbers, each larger than the one before. Such are hours, months and classes."""
+    """Return whether a column holds whole numbers, each larger than the one before.
+
+    Such are hours, months and classes.
+    """
     places = [place for place in column.places if place is not None]
     return all(a < b for a, b in pairwise(places)) and all(place == int(place) for place in places)
 
@@ -587,7 +596,10 @@ UNIT = re.compile(r"(?:^|; )in ([^;]{1,20})(?:;|$)")
 
 @dataclass(frozen=True, slots=True)
 class CitedTable:
-    """Records of one observation with the same fields, all of them cited, in its order. note: rows that are not there."""
+    """Records of one observation with the same fields, all of them cited, in its order.
+
+    note: rows that are not there.
+    """
 
     records: tuple[Record, ...]
     note: str = ""

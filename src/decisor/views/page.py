@@ -311,7 +311,10 @@ def html_document(title: str, body: Html) -> str:
     It has a script only if it has drawings, which the script moves and zooms.
     """
     script = read_page_part("run_page.js") if CANVAS in body else ""
-    policy = f"default-src 'none'; style-src '{csp_hash(AROUND)}' '{csp_hash(run_page_style())}'; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; style-src '{csp_hash(AROUND)}' '{csp_hash(run_page_style())}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
     policy += f"; {script_policy()}" if script else ""
     head = join(
         tag("meta", charset="utf-8"),

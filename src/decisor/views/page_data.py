@@ -190,7 +190,10 @@ class StoryWriter:
         }
 
     def tables(self, records: Iterable[Record]) -> list[Item]:
-        """Group records under headers, a new one where the columns change. The first cell of a row is the record's id."""
+        """Group records under headers, a new one where the columns change.
+
+        The first cell of a row is the record's id.
+        """
         tables: list[Item] = []
         for record in records:
             fields: dict[str, Any] = dict(record.fields)

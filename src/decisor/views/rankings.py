@@ -51,7 +51,9 @@ def tornado_lines(study: Study) -> Iterator[str]:
         bar = span_bar(one.low, one.high, low, high, 0.0)
         words = f"{format_amount(one.low, unit)} to {format_amount(one.high, unit)}"
         yield f"{clean_one_line(f'{one.input} ({one.spread})', NAME):<{NAME}} {bar} {words}, stays {one.stays:.0%}"
-    yield f"The lead of {clean_one_line(study.best, 40)} in 90 % of the trials, by one input; left of | another one wins."
+    yield (
+        f"The lead of {clean_one_line(study.best, 40)} in 90 % of the trials, by one input; left of | another one wins."
+    )
 
 
 def swing_range(swings: Sequence[Swing]) -> tuple[float, float]:

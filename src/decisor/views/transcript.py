@@ -215,7 +215,8 @@ def pitfall_lines(decision: Decision) -> tuple[str, ...]:
     """Return the pitfalls of the queries behind a decision, a line each.
 
     >>> from decisor.types import Evidence, Pitfall
-    >>> pitfall_lines(Decision("oak", Evidence(("o1.r1",), pitfalls=(Pitfall("limit_order", "Left to chance.", ("o1.r1",)),))))
+    >>> pitfall_lines(Decision("oak",
+    ...     Evidence(("o1.r1",), pitfalls=(Pitfall("limit_order", "Left to chance.", ("o1.r1",)),))))
     ('Doubtful [o1.r1]: Left to chance.',)
     """
     return tuple(
@@ -247,7 +248,10 @@ def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
     cached = f" ({usage.cache_reads:,} from a cache)" if usage.cache_reads else ""
     guess = ", in part estimated" if usage.estimates else ""
-    calls = f"{format_count(usage.calls, 'LM call')} to {clean_for_terminal(lm)}, {usage.tokens:,} tokens{cached}, {cost}{guess}"
+    calls = (
+        f"{format_count(usage.calls, 'LM call')} to {clean_for_terminal(lm)}, {usage.tokens:,} tokens{cached}, "
+        f"{cost}{guess}"
+    )
     return f"{clean_one_line(technique)}: {format_count(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"
 
 

@@ -139,7 +139,8 @@ def sql_missing(column: str) -> str:
 def find_plain_type(texts: Sequence[str]) -> PlainType | None:
     """Return the plain type that all texts have, None if no type fits all.
 
-    >>> [found.type if (found := find_plain_type([text])) else "" for text in ("12", "007", "2024-01-31", "True", "1.5")]
+    >>> [found.type if (found := find_plain_type([text])) else ""
+    ...     for text in ("12", "007", "2024-01-31", "True", "1.5")]
     ['BIGINT', '', 'DATE', 'BOOLEAN', '']
     """
     return next((kind for kind in PLAIN_TYPES if all(re.fullmatch(kind.pattern, text) for text in texts)), None)
@@ -187,7 +188,10 @@ class TextColumns:
                 )
 
     def sample(self, column: str) -> list[str]:
-        query = f"SELECT {quote_identifier(column)} FROM {quote_identifier(self.table)} WHERE NOT {sql_missing(column)} LIMIT {SAMPLE}"
+        query = (
+            f"SELECT {quote_identifier(column)} FROM {quote_identifier(self.table)} "
+            f"WHERE NOT {sql_missing(column)} LIMIT {SAMPLE}"
+        )
         return [str(text).strip(SPACES) for (text,) in self.db.execute(query).fetchall()]
 
     def has_text(self, column: str, condition: str) -> bool:
@@ -285,7 +289,8 @@ class TextColumns:
         )
         if self.has_text(column, f"{value} IS NULL"):
             row = self.db.execute(
-                f"SELECT {tidy} FROM {quote_identifier(self.table)} WHERE NOT {sql_missing(column)} AND {value} IS NULL LIMIT 1"
+                f"SELECT {tidy} FROM {quote_identifier(self.table)} WHERE NOT {sql_missing(column)} "
+                f"AND {value} IS NULL LIMIT 1"
             ).fetchone()
             example = str(row[0]) if row else ""
             yield f"{self.table}.{column} is text: {example!r} is no date as the others are ({READ[order]})."
@@ -311,7 +316,10 @@ class TextColumns:
 
     def without_offset(self, column: str) -> Iterator[str]:
         tidy = sql_tidy(quote_identifier(column))
-        query = f"SELECT min(regexp_extract({tidy}, '{OFFSET}$')) FROM {quote_identifier(self.table)} WHERE NOT {sql_missing(column)}"
+        query = (
+            f"SELECT min(regexp_extract({tidy}, '{OFFSET}$')) FROM {quote_identifier(self.table)} "
+            f"WHERE NOT {sql_missing(column)}"
+        )
         row = self.db.execute(query).fetchone()
         missing = self.note_missing(column)
         self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, ' ?{OFFSET}$', '') AS TIMESTAMP)")
@@ -339,7 +347,8 @@ class TextColumns:
             f"WHERE {sql_missing(column)} GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 4"
         ).fetchall()
         return "".join(
-            f"; {word!r} is {'an error of the spreadsheet and ' if is_error else ''}no value, {format_count(count, 'time')}"
+            f"; {word!r} is {'an error of the spreadsheet and ' if is_error else ''}no value, "
+            f"{format_count(count, 'time')}"
             for word, count, is_error in rows
         )
 
@@ -347,12 +356,16 @@ class TextColumns:
         """Yield a note for each spreadsheet error that stands among texts."""
         errors = ", ".join(map(sql_text, (*ERRORS, "#n/a")))
         rows = self.db.execute(
-            f"SELECT {quote_identifier(column)}, count(*) FROM {quote_identifier(self.table)} WHERE {quote_identifier(column)} BETWEEN '#' AND '$' "
-            f"AND lower({quote_identifier(column)}) IN ({errors}) "  # the range is held against the least and greatest alone
-            "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 4"
+            f"SELECT {quote_identifier(column)}, count(*) FROM {quote_identifier(self.table)} "
+            # the range is held against the least and greatest alone
+            f"WHERE {quote_identifier(column)} BETWEEN '#' AND '$' "
+            f"AND lower({quote_identifier(column)}) IN ({errors}) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 4"
         ).fetchall()
         for word, count in rows:
-            yield f"{self.table}.{column} holds {word!r}, an error of the spreadsheet, {format_count(int(count), 'time')}."
+            yield (
+                f"{self.table}.{column} holds {word!r}, an error of the spreadsheet, "
+                f"{format_count(int(count), 'time')}."
+            )
 
 
 SAY_DECIMAL = "write #decimal=comma or #decimal=point after the name of the file"
@@ -364,7 +377,8 @@ def remove_nan(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
     for column in columns_of_type(db, table, "DOUBLE"):
         if has_row_where(db, table, f"isnan({quote_identifier(column)})"):
             db.execute(
-                f"UPDATE {quote_identifier(table)} SET {quote_identifier(column)} = NULL WHERE isnan({quote_identifier(column)})"
+                f"UPDATE {quote_identifier(table)} SET {quote_identifier(column)} = NULL "
+                f"WHERE isnan({quote_identifier(column)})"
             )
             yield f"{table}.{column}: NaN is no value."
         if has_row_where(db, table, f"isinf({quote_identifier(column)})"):
@@ -383,13 +397,15 @@ def note_totals(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
         stem = f"regexp_extract({name}, '^(.+?) +{SUBTOTAL}$', 1)"
         adds_up = (
             " OR ".join(
-                f"2 * {quote_identifier(figure)} = (SELECT sum({quote_identifier(figure)}) FROM {quote_identifier(table)})"
+                f"2 * {quote_identifier(figure)} = (SELECT sum({quote_identifier(figure)}) "
+                f"FROM {quote_identifier(table)})"
                 for figure in figures
             )
             or "false"
         )
         rows = db.execute(
-            f"SELECT DISTINCT {quote_identifier(column)}, {name} IN ({listed}) OR {stem} = '' FROM {quote_identifier(table)} "
+            f"SELECT DISTINCT {quote_identifier(column)}, {name} IN ({listed}) OR {stem} = '' "
+            f"FROM {quote_identifier(table)} "
             f"WHERE {name} IN ({listed}) OR {stem} <> '' AND {stem} IN (SELECT {name} FROM {quote_identifier(table)}) "
             f"OR regexp_matches({name}, '^{TOTAL_START}') AND ({adds_up}) ORDER BY 1"
         ).fetchall()
@@ -456,8 +472,8 @@ class ImportTarget:
                 writer.writerow([NULL if value is None else value for value in row])
         columns = ", ".join(f"{sql_text(column)}: {sql_text(kind)}" for column, kind in types.items())
         self.db.execute(
-            f"CREATE TABLE {quote_identifier(name)} AS SELECT * FROM read_csv({sql_text(str(path))}, header=false, delim=',', "
-            f"quote='\"', escape='\"', nullstr={sql_text(NULL)}, columns={{{columns}}}, auto_detect=false, "
+            f"CREATE TABLE {quote_identifier(name)} AS SELECT * FROM read_csv({sql_text(str(path))}, header=false, "
+            f"delim=',', quote='\"', escape='\"', nullstr={sql_text(NULL)}, columns={{{columns}}}, auto_detect=false, "
             "max_line_size=16000000, buffer_size=64000000)"
         )
         path.unlink()

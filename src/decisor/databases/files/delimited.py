@@ -413,7 +413,8 @@ def create_delimited_table(
         label = quote_identifier(file_column(files))
         columns.append(f"parse_filename({label}) AS {label}")
     target.db.execute(
-        f"CREATE OR REPLACE TABLE {quote_identifier(name)} AS SELECT {', '.join(columns)} FROM ({select_rows_as_text(files)})"
+        f"CREATE OR REPLACE TABLE {quote_identifier(name)} AS SELECT {', '.join(columns)} "
+        f"FROM ({select_rows_as_text(files)})"
     )
 
 

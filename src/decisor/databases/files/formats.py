@@ -101,9 +101,8 @@ def read_json_table(target: ImportTarget, part: FilePart) -> Iterator[str]:
         except duckdb.Error:
             raise SetupError(f"{part.paths[0]} cannot be read as JSON: {describe_file_error(error)}") from error
         keys = [column for column, _ in target.columns(name) if column != FILE]
-        target.db.execute(
-            f"DELETE FROM {quote_identifier(name)} WHERE {' AND '.join(f'{quote_identifier(key)} IS NULL' for key in keys)}"
-        )
+        empty = " AND ".join(f"{quote_identifier(key)} IS NULL" for key in keys)
+        target.db.execute(f"DELETE FROM {quote_identifier(name)} WHERE {empty}")
         lost = sum(map(lines_in, part.paths)) - target.count(name)
     if not target.columns(name) or (lost and not target.count(name)):
         raise SetupError(f"{part.paths[0]} holds no objects: JSON is read as an array of objects, or one on each line.")
@@ -292,7 +291,10 @@ def sqlite_column_type(source: sqlite3.Connection, table: str, column: str) -> s
     kinds = {str(kind) for (kind,) in rows} - {"null"}
     if kinds == {"integer"}:
         return "BIGINT"
-    cut = f"typeof({quote_identifier(column)}) = 'integer' AND {quote_identifier(column)} NOT BETWEEN -{EXACT} AND {EXACT}"
+    cut = (
+        f"typeof({quote_identifier(column)}) = 'integer' AND {quote_identifier(column)} NOT BETWEEN -{EXACT} "
+        f"AND {EXACT}"
+    )
     if source.execute(f"SELECT 1 FROM {quote_identifier(table)} WHERE {cut} LIMIT 1").fetchone():
         return "VARCHAR"
     return "DOUBLE" if kinds and kinds <= {"integer", "real"} else "VARCHAR"
@@ -528,8 +530,8 @@ def note_cell_errors(path: Path) -> Iterator[str]:
         yield f"{path.name}: {format_count(count, 'cell')} with {text!r}, an error of the spreadsheet: no value."
     if count := sum(len(NOT_COMPUTED.findall(chunk)) for _, chunk in read_sheet_chunks(path)):
         yield (
-            f"{path.name}: {format_count(count, 'cell')} with a formula that no spreadsheet has computed: no value. Open "
-            "the file in a spreadsheet and save it."
+            f"{path.name}: {format_count(count, 'cell')} with a formula that no spreadsheet has computed: no value. "
+            "Open the file in a spreadsheet and save it."
         )
 
 

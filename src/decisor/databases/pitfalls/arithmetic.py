@@ -243,7 +243,8 @@ def alias_of_count(term: AggregateTerm) -> str:
 def alias_names_table(alias: str, name: str) -> bool:
     """Return whether the alias of a count says that it counts the rows of this table.
 
-    >>> alias_names_table("order_count", "orders"), alias_names_table("n_orders", "orders"), alias_names_table("orders_per_day", "orders")
+    >>> (alias_names_table("order_count", "orders"), alias_names_table("n_orders", "orders"),
+    ...     alias_names_table("orders_per_day", "orders"))
     (True, True, False)
     >>> alias_names_table("paid_orders", "orders"), alias_names_table("lines_of_orders", "orders")
     (True, False)
@@ -316,7 +317,8 @@ def describe_fan_out(term: AggregateTerm, roots: Sequence[FromItem], left: Seque
     per = f" with the same {', '.join(known)}" if known else ""
     return (
         f"{call} takes rows of {base} more than once: {first.name} may have several rows{per}, and each repeats "
-        f"its row of {base}. Aggregate {base} in a subquery without {join_names_with_and(names)}, or aggregate {first.name} first "
+        f"its row of {base}. Aggregate {base} in a subquery without {join_names_with_and(names)}, "
+        f"or aggregate {first.name} first "
         f"({grouping(first.name, known)}) and join the result; where {first.name} only filters, use EXISTS."
     )
 

@@ -68,7 +68,8 @@ def reverse_rows(db: duckdb.DuckDBPyConnection, tables: Mapping[str, tuple[str, 
     """Reverse the order of the rows of every table; a second call restores it."""
     for name in tables:
         db.execute(
-            f"CREATE OR REPLACE TABLE {quote_identifier(name)} AS SELECT * FROM {quote_identifier(name)} ORDER BY rowid DESC"
+            f"CREATE OR REPLACE TABLE {quote_identifier(name)} AS SELECT * FROM {quote_identifier(name)} "
+            "ORDER BY rowid DESC"
         )
     return Table((), ())
 
@@ -139,8 +140,10 @@ def find_suspicious_joins(
                 rows.append((statement.part, *names, "twice", counts[0][0]))
             for (table, column), other in ((left, right), (right, left)):
                 lost = db.execute(
-                    f"SELECT count(*) FROM {quote_identifier(table)} WHERE {quote_identifier(column)} NOT IN (SELECT {quote_identifier(other[1])} "
-                    f"FROM {quote_identifier(other[0])} WHERE {quote_identifier(other[1])} IS NOT NULL) OR {quote_identifier(column)} IS NULL"
+                    f"SELECT count(*) FROM {quote_identifier(table)} WHERE {quote_identifier(column)} NOT IN (SELECT "
+                    f"{quote_identifier(other[1])} "
+                    f"FROM {quote_identifier(other[0])} WHERE {quote_identifier(other[1])} IS NOT NULL) "
+                    f"OR {quote_identifier(column)} IS NULL"
                 ).fetchall()[0][0]
                 if lost and count(db, *other)[0]:
                     rows.append((statement.part, f"{table}.{column}", ".".join(other), "lost", lost))
@@ -399,7 +402,10 @@ class Machine:
 
 
 def thread_count(tables: Mapping[str, Sequence[TableColumn]]) -> int:
-    """Return the number of DuckDB's threads. A second thread costs more than it gives if statements take milliseconds."""
+    """Return the number of DuckDB's threads.
+
+    A second thread costs more than it gives if statements take milliseconds.
+    """
     return 1 if sum(len(columns[0].values) for columns in tables.values() if columns) <= FEW_ROWS else 2
 
 

@@ -331,7 +331,8 @@ def changed_inputs(
             sets = ", ".join(f"{place} = {value}" for place, value in varied_columns(name, spreads))
             register_draws(db, name, spreads, seeds)
             db.execute(
-                f"UPDATE {quote_identifier(name)} SET {sets} FROM {DRAWS} AS __d WHERE __d.r = {quote_identifier(name)}.rowid"
+                f"UPDATE {quote_identifier(name)} SET {sets} FROM {DRAWS} AS __d "
+                f"WHERE __d.r = {quote_identifier(name)}.rowid"
             )
             db.unregister(DRAWS)
         for statement in before:

@@ -36,7 +36,10 @@ ANEW = "__rows_now"
 
 @dataclass(frozen=True)
 class ChoiceReread:
-    """The way to find the rows of the choice again on changed data. keys: columns of the choice that nothing changes."""
+    """The way to find the rows of the choice again on changed data.
+
+    keys: columns of the choice that nothing changes.
+    """
 
     keys: tuple[str, ...]
 
@@ -87,7 +90,8 @@ def reread_choice(
         f"n.{quote_identifier(one)} IS NOT DISTINCT FROM o.{quote_identifier(one)}" for one in anew.keys
     )
     cells = ", ".join(
-        f"CASE WHEN n.__hit THEN n.{quote_identifier(one)} ELSE o.{quote_identifier(one)} END AS {quote_identifier(one)}"
+        f"CASE WHEN n.__hit THEN n.{quote_identifier(one)} ELSE o.{quote_identifier(one)} END AS "
+        f"{quote_identifier(one)}"
         for one in columns
     )
     each, more, join = (f" CROSS JOIN {trials} AS t", ", t.__t", " AND n.__t = t.__t") if trials else ("", "", "")

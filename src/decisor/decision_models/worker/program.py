@@ -386,7 +386,8 @@ def array(kind: str, values: Sequence[Value]) -> NDArray[np.generic]:
 def duckdb_type_of_column(column: TableColumn, wide: bool) -> tuple[str, Sequence[Value]]:
     """Return the type in DuckDB, and the values. wide: numbers become DOUBLE whatever they are.
 
-    >>> duckdb_type_of_column(TableColumn("id", "", (2**53 + 1, None)), False), duckdb_type_of_column(TableColumn("x", "NUMERIC", ("0.1", 2)), False)
+    >>> (duckdb_type_of_column(TableColumn("id", "", (2**53 + 1, None)), False),
+    ...     duckdb_type_of_column(TableColumn("x", "NUMERIC", ("0.1", 2)), False))
     (('BIGINT', [9007199254740993, None]), ('DOUBLE', [0.1, 2]))
     """
     values = [parse_digits(value) for value in column.values] if is_numeric_column(column) else column.values
@@ -434,7 +435,8 @@ def type_of_moments(values: Sequence[Value]) -> str:
 def type_of_empty_column(kind: str) -> str:
     """Return the type of a column without a value, by its type at the source.
 
-    >>> type_of_empty_column("BIGINT UNSIGNED"), type_of_empty_column("DECIMAL(38, 0)"), type_of_empty_column("INTERVAL")
+    >>> (type_of_empty_column("BIGINT UNSIGNED"), type_of_empty_column("DECIMAL(38, 0)"),
+    ...     type_of_empty_column("INTERVAL"))
     ('BIGINT', 'HUGEINT', 'DOUBLE')
     """
     if TEXT.search(kind):

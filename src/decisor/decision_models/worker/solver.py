@@ -310,7 +310,8 @@ class Unknowns:
             self.db.register("__amounts", {"__n": np.arange(len(values)), "amount": np.ascontiguousarray(values)})
             columns = ", ".join(f"v.{quote_identifier(column)}" for column in self.columns[name])
             self.db.execute(
-                f"CREATE OR REPLACE TEMP TABLE {quote_identifier(name)} AS SELECT {columns}, amount, amount > 0.5 AS chosen "
+                f"CREATE OR REPLACE TEMP TABLE {quote_identifier(name)} AS SELECT {columns}, amount, "
+                "amount > 0.5 AS chosen "
                 f"FROM {quote_identifier('__x_' + name)} AS v JOIN __amounts USING (__n) ORDER BY __n"
             )
             self.db.unregister("__amounts")

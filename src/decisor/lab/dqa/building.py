@@ -266,7 +266,10 @@ def run_cycle(
     most_out: NDArray[np.float64],
     output: NDArray[np.float64],
 ) -> None:
-    """Compute one round of inputs, outputs and supply, in place. Arrays are goods by candidates, or rows by candidates."""
+    """Compute one round of inputs, outputs and supply, in place.
+
+    Arrays are goods by candidates, or rows by candidates.
+    """
     if chains.blocks:
         met = most_in * supply[chains.demand_goods]
         idle = None if most_in.all() else most_in == 0

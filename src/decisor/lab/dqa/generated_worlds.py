@@ -261,7 +261,10 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
 
 
 def _draw_demands(output: Ints, raw: int, count: int, rows: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Draw (building, goods) pairs. Buildings that make no raw goods need a few other goods; each goods has its recipe."""
+    """Draw (building, goods) pairs.
+
+    Buildings that make no raw goods need a few other goods; each goods has its recipe.
+    """
     users = np.flatnonzero(output >= raw)
     if not len(users):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -575,7 +575,10 @@ def make_question_entry(each: QuestionedWorld, question: WorldQuestion, number: 
 
 
 def _write_databases(world: Trade | Supply, folder: Path, names: list[str]) -> None:
-    """Write both dumps of a world once. Further names of the same world are links, or copies if links are impossible."""
+    """Write both dumps of a world once.
+
+    Further names of the same world are links, or copies if links are impossible.
+    """
     for form, ending, write in (("SQL_format", "sql", write_sql), ("LPG_format", "cql", write_cypher)):
         first, *others = dict.fromkeys(folder / form / f"{name}.{ending}" for name in names)
         write(world, first)

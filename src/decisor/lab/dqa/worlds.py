@@ -294,7 +294,8 @@ def build_dump_world(rows: DumpRows) -> LocatingData | BuildingData:
 def iterate_sql_dump(text: str) -> DumpRows:
     """Yield the table and the fields of each row in a SQL dump.
 
-    >>> list(iterate_sql_dump('INSERT INTO country(country_name,home_node,development) VALUES ("SWE", "baltic_sea", 107.373);'))
+    >>> dump = 'INSERT INTO country(country_name,home_node,development) VALUES ("SWE", "baltic_sea", 107.373);'
+    >>> list(iterate_sql_dump(dump))
     [('country', {'country_name': 'SWE', 'home_node': 'baltic_sea', 'development': 107.373})]
     """
     columns: dict[str, list[str]] = {}

@@ -325,7 +325,10 @@ def format_judged_answer(one: Outcome, store: RunStore) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """The win rate of ``technique`` over ``over``. It is ``wins.rate``: the share of wins in the cases with a winner."""
+    """The win rate of ``technique`` over ``over``.
+
+    It is ``wins.rate``: the share of wins in the cases with a winner.
+    """
 
     judge: str
     benchmark: str

@@ -37,7 +37,10 @@ has answered in this store."""
 
 @dataclass(slots=True)
 class Outage:
-    """An outage of a server. since, met, told_at: times when it began, was last met and was last reported (0: not yet)."""
+    """An outage of a server.
+
+    since, met, told_at: times when it began, was last met and was last reported (0: not yet).
+    """
 
     why: str
     since: float

@@ -172,7 +172,10 @@ def prepare_postgres_store(name: str, connection: psycopg.Connection[StoredRow],
 
 
 def mark_psycopg_values(query: str) -> bytes:
-    """Replace the marks for values by psycopg's. No query of a store contains a percent sign or another question mark."""
+    """Replace the marks for values by psycopg's.
+
+    No query of a store contains a percent sign or another question mark.
+    """
     return query.replace("?", "%s").encode()
 
 

@@ -50,7 +50,10 @@ class Claim:
 
 
 class RunStore(Protocol):
-    """A place that keeps the cases, traces and replies of a run. Order is by sequence number or by key, never by time."""
+    """A place that keeps the cases, traces and replies of a run.
+
+    Order is by sequence number or by key, never by time.
+    """
 
     def about(self) -> Mapping[str, Value]:
         """Return the settings of the suite, empty before the first run."""

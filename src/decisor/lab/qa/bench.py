@@ -65,7 +65,10 @@ def make_qa_case(
 
 
 def make_passage(title: str, text: str) -> Passage:
-    """Make a passage with an id that is the same for equal paragraphs. The id is the title with eight digits of a hash."""
+    """Make a passage with an id that is the same for equal paragraphs.
+
+    The id is the title with eight digits of a hash.
+    """
     digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:8]
     return Passage(f"{title}#{digest}", text, title)
 

@@ -138,7 +138,8 @@ def match_evidence(predicted: Iterable[Triple], gold: Sequence[Iterable[Triple]]
     ``gold``: for each fact every accepted spelling of it (``spellings``). As released a prediction counts once for the
     first fact it fits, and two predictions may fit one fact.
 
-    >>> match_evidence([("Emma", "author", "J. Austen")], [list_fact_spellings("Emma", "author", "Austen", others=["J Austen"])])
+    >>> match_evidence([("Emma", "author", "J. Austen")],
+    ...     [list_fact_spellings("Emma", "author", "Austen", others=["J Austen"])])
     Match(em=1.0, f1=1.0, precision=1.0, recall=1.0)
     """
     triples = {normalize_triple(triple) for triple in predicted}
@@ -166,7 +167,8 @@ def classify_attribution(answer: str, documents: Sequence[Record]) -> Attributio
     no occur anywhere, so no document shows them.
 
     >>> paris, lyon = Record("r1", text="The capital is Paris."), Record("r2", text="No, Lyon is known.")
-    >>> classify_attribution("Paris", [lyon, paris]), classify_attribution("Paris", []), classify_attribution("no", [lyon])
+    >>> (classify_attribution("Paris", [lyon, paris]), classify_attribution("Paris", []),
+    ...     classify_attribution("no", [lyon]))
     ('attributed', 'declared', 'unattributed')
     """
     kind, _, _ = attribute_answer(answer, "", documents, looked=bool(documents))

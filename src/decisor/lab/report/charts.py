@@ -339,7 +339,9 @@ def format_probability(p: float) -> str:
 def format_short_number(value: float) -> str:
     """Format a number in few characters.
 
-    >>> format_short_number(12.0), format_short_number(15300), format_short_number(2_400_000), format_short_number(0.00123), format_short_number(9.97), format_short_number(99.9), format_short_number(1234.5)
+    >>> (format_short_number(12.0), format_short_number(15300), format_short_number(2_400_000),
+    ...     format_short_number(0.00123), format_short_number(9.97), format_short_number(99.9),
+    ...     format_short_number(1234.5))
     ('12', '15.3k', '2.4M', '0.0012', '10', '99.9', '1,234')
     """
     for size, unit, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
@@ -415,7 +417,8 @@ def describe_win_rate(one: WinRate) -> str:
     decided = one.wins.wins + one.wins.losses
     return (
         f"{one.technique} wins over {one.over} on {one.benchmark} in {format_percent(one.wins.rate, 1)} of "
-        f"{format_number_of(decided, 'case')} with a winner ({rest}), judged by {one.judge} where both or neither passed."
+        f"{format_number_of(decided, 'case')} with a winner ({rest}), "
+        f"judged by {one.judge} where both or neither passed."
     )
 
 

@@ -222,7 +222,10 @@ def render_results(one: BenchmarkReport, report: Report, colours: Palette) -> Ht
     ranked = sorted(one.published, key=lambda figure: figure.technique not in {row.technique for row in overall})
     theirs, sources = render_published_rows(ranked, 5 + len(metrics))
     left = sum(row.outcomes - row.counted for row in overall)
-    note = f"{format_number_of(left, 'outcome')} crashed or could not be scored: left out of accuracy, never counted as wrong."
+    note = (
+        f"{format_number_of(left, 'outcome')} crashed or could not be scored: left out of accuracy, "
+        "never counted as wrong."
+    )
     results_table = scroll_table_html(head, join(*ours, *theirs), "results")
     return join(results_table, state_legend(), tag("p", note, cls="note") if left else "", sources)
 

@@ -85,7 +85,8 @@ def report_as_markdown(report: Report) -> str:
         best = sorted(ranks.ranks.items(), key=lambda item: item[1])
         cases = format_count(ranks.cases, "case")
         parts += [
-            f"## Preference ranks on {escape_markdown_cell(ranks.benchmark)}, {cases}, by {escape_markdown_cell(ranks.judge)}",
+            f"## Preference ranks on {escape_markdown_cell(ranks.benchmark)}, {cases}, "
+            f"by {escape_markdown_cell(ranks.judge)}",
             format_markdown_grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best]),
         ]
     if report.wins:

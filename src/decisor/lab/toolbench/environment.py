@@ -9,7 +9,8 @@ release; a simulated one says so. ``Finish`` hands the answer in. Nothing tells 
 Functions have the names and schemas of ToolBench's release (Qin et al., "ToolLLM", ICLR 2024;
 inference/Downstream_tasks/rapidapi.py). The sentences are ours.
 
-    name         avoid_reserved_name(standardize_api_name(api)) + "_for_" + standardize_api_name(tool), its last 64 characters
+    name         the last 64 characters of
+                 avoid_reserved_name(standardize_api_name(api)) + "_for_" + standardize_api_name(tool)
     description  cut at 256 characters, as those of parameters
     types        NUMBER integer, BOOLEAN boolean, anything else string
     parameters   the required ones; optional ones only if there is a required one (the release's quirk)
@@ -86,7 +87,8 @@ class Api:
 def standardize_api_name(text: str) -> str:
     """Convert a name to letters, digits and _, as ToolBench's release does.
 
-    >>> standardize_api_name("10+ Ad Descriptions (~ 25 s)"), standardize_api_name("/open-api/v1.0/"), standardize_api_name("天气 API")
+    >>> (standardize_api_name("10+ Ad Descriptions (~ 25 s)"),
+    ...     standardize_api_name("/open-api/v1.0/"), standardize_api_name("天气 API"))
     ('get_10_ad_descriptions_25_s', 'open_api_v1_0', '天气_api')
     """
     text = re.sub(r"[^\u4e00-\u9fa5a-zA-Z0-9_^]", "_", text)
@@ -289,7 +291,8 @@ UNAVAILABLE = frozenset({5, 6, 7, 8, 9, 10, 12})
 def status_of_error(error: str) -> int:
     """Return the status code of an error message: 0 for none, 12 for an unknown one.
 
-    >>> status_of_error(""), status_of_error("Message error..."), status_of_error("Tool building error...\\n'x'"), status_of_error("?")
+    >>> (status_of_error(""), status_of_error("Message error..."),
+    ...     status_of_error("Tool building error...\\n'x'"), status_of_error("?"))
     (0, 11, 12, 12)
     """
     if not error:
@@ -302,7 +305,8 @@ def split_server_output(output: Value) -> tuple[str, str]:
 
     The output is an object with both, its text, or something else.
 
-    >>> split_server_output('{"error": "", "response": "7"}'), split_server_output({"error": "Timeout error...", "response": ""})
+    >>> (split_server_output('{"error": "", "response": "7"}'),
+    ...     split_server_output({"error": "Timeout error...", "response": ""}))
     (('', '7'), ('Timeout error...', ''))
     """
     import json
@@ -391,7 +395,10 @@ class RecordedAnswers:
 
 @dataclass
 class LiveAnswers:
-    """The answers of a server with ToolBench's own interface. key: sent as toolbench_key; it never appears in a reply."""
+    """The answers of a server with ToolBench's own interface.
+
+    key: sent as toolbench_key; it never appears in a reply.
+    """
 
     url: str
     key: Secret = field(default_factory=lambda: Secret(""))

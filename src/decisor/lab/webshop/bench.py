@@ -175,7 +175,8 @@ def split_categories(item: Product) -> set[str]:
 def rate_name_likeness(one: str, other: str) -> int:
     """Return the likeness of two names, 0 to 100.
 
-    >>> rate_name_likeness("(color, grey)", "Grey"), rate_name_likeness("easy clean", "easy to clean"), rate_name_likeness("red", "blue")
+    >>> (rate_name_likeness("(color, grey)", "Grey"), rate_name_likeness("easy clean", "easy to clean"),
+    ...     rate_name_likeness("red", "blue"))
     (100, 100, 29)
     """
     fuzz, prepared = _fuzzy()

@@ -265,7 +265,8 @@ def format_order(asin: str, options: Mapping[str, str]) -> str:
 def parse_shop_action(action: Action) -> tuple[str, str]:
     """Return the tool and its input, lower case. The release's form ``click[buy now]`` is read in either place.
 
-    >>> parse_shop_action(Action("click", "Buy Now")), parse_shop_action(Action("search[red shoes]", "")), parse_shop_action(Action("click", "click[< prev]"))
+    >>> (parse_shop_action(Action("click", "Buy Now")), parse_shop_action(Action("search[red shoes]", "")),
+    ...     parse_shop_action(Action("click", "click[< prev]")))
     (('click', 'buy now'), ('search', 'red shoes'), ('click', '< prev'))
     """
     release_form = RELEASED.fullmatch(action.tool) or RELEASED.fullmatch(action.input)

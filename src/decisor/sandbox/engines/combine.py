@@ -58,7 +58,8 @@ def load_observation_table(
 def column_type_for(values: Iterable[Value]) -> str:
     """Return the type of a column that holds all these values.
 
-    >>> column_type_for([1, None]), column_type_for([1, 2.5, "0.1"]), column_type_for(["007", "1.5"]), column_type_for([True]), column_type_for([None])
+    >>> (column_type_for([1, None]), column_type_for([1, 2.5, "0.1"]), column_type_for(["007", "1.5"]),
+    ...     column_type_for([True]), column_type_for([None]))
     ('BIGINT', 'DOUBLE', 'VARCHAR', 'BOOLEAN', 'VARCHAR')
     """
     kinds = {value_type(value) for value in values if value is not None}

@@ -62,8 +62,8 @@ QUERIES = Queries(
             coalesce(unnest(referenced_column_names), '') FROM system.main.duckdb_constraints()
             WHERE constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
             AND database_name = system.main.current_database()""",
-    tables=f"""SELECT {sql_duckdb_name("table_name")}, coalesce(comment, ''), estimated_size FROM system.main.duckdb_tables()
-            WHERE {OURS}
+    tables=f"""SELECT {sql_duckdb_name("table_name")}, coalesce(comment, ''), estimated_size
+            FROM system.main.duckdb_tables() WHERE {OURS}
             UNION ALL SELECT {sql_duckdb_name("view_name")}, comment, NULL FROM system.main.duckdb_views()
             WHERE {OURS} AND comment IS NOT NULL""",
     definitions=f"""SELECT view_name, sql, 'view', {PLACE} FROM system.main.duckdb_views() WHERE NOT internal
@@ -104,7 +104,10 @@ FUNCTIONS = (
 
 
 def use_full_match(tree: Expr) -> Expr:
-    """Replace ``a ~ b`` by a match of the whole text, as DuckDB means it. sqlglot would write it as a match of a part."""
+    """Replace ``a ~ b`` by a match of the whole text, as DuckDB means it.
+
+    sqlglot would write it as a match of a part.
+    """
     from sqlglot import exp
 
     for node in list(tree.find_all(exp.RegexpLike)):

@@ -45,7 +45,10 @@ class Graph(Protocol):
 
 @dataclass(eq=False)
 class Kglite:
-    """A graph that kglite has loaded from a file. own: by label, which of id, title and type the data themselves have."""
+    """A graph that kglite has loaded from a file.
+
+    own: by label, which of id, title and type the data themselves have.
+    """
 
     graph: Graph
     own: Mapping[str, frozenset[str]]

@@ -174,7 +174,10 @@ class Postgres:
 
 
 def fetch_postgres_rows(cursor: Cursor, limit: int) -> Iterator[Sequence[object]]:
-    """Yield rows in batches. The first batch is small, for one row may hold megabytes; small rows get larger batches."""
+    """Yield rows in batches.
+
+    The first batch is small, for one row may hold megabytes; small rows get larger batches.
+    """
     at_once = ROWS_AT_ONCE if limit < 10_000 else MOST_AT_ONCE
     while True:
         rows = cursor.execute(f"FETCH FORWARD {at_once} FROM decisor".encode()).fetchall()

@@ -90,7 +90,10 @@ def put_on_one_line(text: str) -> str:
 
 
 def format_documents(documents: Sequence[Record], most: int = 4_000) -> str:
-    """Format documents, numbered from 1, title first. Rows are names and values; texts are cut at ``most`` characters."""
+    """Format documents, numbered from 1, title first.
+
+    Rows are names and values; texts are cut at ``most`` characters.
+    """
     lines = []
     for number, record in enumerate(documents, 1):
         fields = ", ".join(

@@ -102,7 +102,10 @@ class Aggregator(Protocol):
 def ask_expert_with(
     lm: LM, expert: Callable[Concatenate[Run, P], Coroutine[object, object, T]]
 ) -> Callable[Concatenate[Run, P], Coroutine[object, object, T]]:
-    """Return the same expert, asked of another LLM. Example: ``Experts(criticise=ask_expert_with(small, criticise))``."""
+    """Return the same expert, asked of another LLM.
+
+    Example: ``Experts(criticise=ask_expert_with(small, criticise))``.
+    """
 
     async def other(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await expert(run.using(lm=lm), *args, **kwargs)

@@ -313,7 +313,8 @@ def replace_reply_fields(reply: str, changes: ReplyFields, tools: Sequence[str] 
 
     >>> replace_reply_fields("Thought: a\\nAction: sql\\nAction input: select 1", ReplyFields(input="select 2"))
     'Thought: a\\nAction: sql\\nAction input: select 2'
-    >>> replace_reply_fields('{"name": "sql", "arguments": {"input": "select 1"}}', ReplyFields(input="select 2"), ["sql"])
+    >>> replace_reply_fields('{"name": "sql", "arguments": {"input": "select 1"}}', ReplyFields(input="select 2"),
+    ...     ["sql"])
     '{"action": "sql", "action_input": "select 2"}'
 
     Raises:
@@ -467,7 +468,10 @@ class ReplayingEnvironment:
             self.env, self.shift = numbered(self.shift + 1), 0
 
     def tools(self) -> tuple[str, ...]:
-        """Return the available tools and those of the past run. A missing tool must not change the choice of technique."""
+        """Return the available tools and those of the past run.
+
+        A missing tool must not change the choice of technique.
+        """
         return (*self.env.tools(), *self.missing())
 
     def forms(self) -> dict[str, str]:

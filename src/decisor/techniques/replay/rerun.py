@@ -397,7 +397,10 @@ def resume_interrupted_run(run: Run, entries: Sequence[TraceEntry]) -> Run:
 
 
 def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LMCall]:
-    """Select the LLM calls to reuse. Unreadable replies at the end are dropped, because they would end the run again."""
+    """Select the LLM calls to reuse.
+
+    Unreadable replies at the end are dropped, because they would end the run again.
+    """
     calls: list[tuple[LMCall, bool]] = []
     for entry in entries:
         if isinstance(entry.event, LMCall):

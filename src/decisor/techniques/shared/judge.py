@@ -246,7 +246,8 @@ def list_lm_parts(kind: type) -> tuple[str, ...]:
     """List the parts of a technique that may have an LLM of their own.
 
     >>> from decisor.techniques import kind_of
-    >>> list_lm_parts(kind_of("radagent")), list_lm_parts(kind_of("plan_rag")), list_lm_parts(kind_of("reasoning_dag"))[:2]
+    >>> (list_lm_parts(kind_of("radagent")), list_lm_parts(kind_of("plan_rag")),
+    ...     list_lm_parts(kind_of("reasoning_dag"))[:2])
     (('judge',), (), ('planner', 'dynamic'))
     """
     hints = get_type_hints(kind)

@@ -248,7 +248,8 @@ def goal_against(reply: TomlReply, sentences: Sequence[str]) -> str:
     >>> facts = TomlReply("", {"measure": {"cost": {"goal": "max"}}})
     >>> goal_against(check_facts, ["Which site costs least?", "It has room for at most 5."])
     'The question speaks of "least", and cost is to be as large as possible.'
-    >>> goal_against(check_facts, ["Which site costs most?"]), goal_against(check_facts, ["Which least used site costs most?"])
+    >>> (goal_against(check_facts, ["Which site costs most?"]),
+    ...     goal_against(check_facts, ["Which least used site costs most?"]))
     ('', '')
     """
     name, measure = next(iter(select_subtables(reply.content, "measure").items()), ("", {}))
@@ -449,7 +450,10 @@ def explain_contradictions(difference: Observation, examples: Sequence[Table]) -
     """Explain how the two models contradict an example worked out by hand. A text is empty if its model agrees."""
     there, example = difference.records[0].fields, examples[0]
     value = next(float(one) for key, one in example.items() if key not in ("choice", "breaks"))
-    words = f"worked out by hand from the rows, {there['candidate']} has {format_allowed_outcome(value, not example['breaks'])}"
+    words = (
+        f"worked out by hand from the rows, {there['candidate']} has "
+        f"{format_allowed_outcome(value, not example['breaks'])}"
+    )
     outcomes = [(float(str(there[name])), there[f"{name}_allowed"] is True) for name in ("first", "second")]
     first, second = (
         ""

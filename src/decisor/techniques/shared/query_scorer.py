@@ -553,7 +553,10 @@ class RuleScorer:
 
 
 def compute_rule_scores(rows: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the best passage's score in units of the question's, at most 2. Less 2 if that passage is known already."""
+    """Return the best passage's score in units of the question's, at most 2.
+
+    Less 2 if that passage is known already.
+    """
     import numpy as np
 
     top, is_evidence = rows[:, NAMES.index("top")], rows[:, NAMES.index("known_top")]

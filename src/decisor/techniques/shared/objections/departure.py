@@ -56,7 +56,8 @@ def describe_answer_place(answer: str, ranking: Ranking) -> str:
 def is_candidate_name(answer: str, candidate: str) -> bool:
     """Return whether an answer is a candidate, in any case and any order of its parts.
 
-    >>> is_candidate_name("lyon + Basel", "Basel + Lyon"), is_candidate_name("Baselland", "Basel"), is_candidate_name('"Basel".', "Basel")
+    >>> (is_candidate_name("lyon + Basel", "Basel + Lyon"), is_candidate_name("Baselland", "Basel"),
+    ...     is_candidate_name('"Basel".', "Basel"))
     (True, False, True)
     """
     return split_candidate_name(answer) == split_candidate_name(candidate)
