@@ -115,7 +115,7 @@ async def test_a_database_through_sqlalchemy_is_asked_as_by_its_own_engine() -> 
 @pytest.mark.parametrize(
     ("name", "limit", "complaint"),
     [
-        ("alchemy:teradatasql", "5M", "teradatasql does not tell ahead"),
+        ("sqlalchemy:teradatasql", "5M", "teradatasql does not tell ahead"),
     ],
 )
 def test_a_limit_that_nobody_can_hold_to_is_refused_with_the_way_out(name: str, limit: str, complaint: str) -> None:

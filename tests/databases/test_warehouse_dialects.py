@@ -107,7 +107,7 @@ def test_a_name_without_quotes_is_quoted_in_the_letters_it_means(name: str, text
 
 
 def test_other_catalogs_are_not_named_where_some_tables_may_not_be_read() -> None:
-    for name in ("trino", "alchemy:snowflake", "alchemy:bigquery"):
+    for name in ("trino", "sqlalchemy:snowflake", "sqlalchemy:bigquery"):
         query = "SELECT a FROM elsewhere.shop.sales"
         assert SqlGuard(dialect_of(name)).check(query)
         with pytest.raises(ToolError, match="none may be named with its catalog"):
@@ -126,8 +126,8 @@ def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(n
 def test_a_url_keeps_its_driver() -> None:
     url = "trino+rest://me@host/shop"
     assert parse_url(url) == ("trino", url)
-    assert parse_url("sqlalchemy+hive://host/x")[0] == "alchemy:hive"
-    assert engine_of("sqlalchemy+hive://host/x").dialect == load_engine("alchemy:hive").dialect
+    assert parse_url("sqlalchemy+hive://host/x")[0] == "sqlalchemy:hive"
+    assert engine_of("sqlalchemy+hive://host/x").dialect == load_engine("sqlalchemy:hive").dialect
 
 
 MAKE_PLANTS = """

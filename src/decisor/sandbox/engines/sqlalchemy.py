@@ -481,12 +481,12 @@ def warehouse_engine_of(name: str) -> Engine:
     if parser == "sqlite":  # it takes a misspelt column for a text, which its own engine does not let it
         raise SetupError("A SQLite file is opened as sqlite:///PATH.")
     return build_warehouse_engine(
-        f"alchemy:{name}", name, (), strict_dialect(parser, PLANS.get(name, "")), WAREHOUSES.get(name, Warehouse())
+        f"sqlalchemy:{name}", name, (), strict_dialect(parser, PLANS.get(name, "")), WAREHOUSES.get(name, Warehouse())
     )
 
 
 ENGINE = Engine(
-    name="alchemy",
+    name="sqlalchemy",
     title="SQLAlchemy",
     schemes=("sqlalchemy",),
     form="sql",
