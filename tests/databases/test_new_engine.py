@@ -11,9 +11,9 @@ ENGINE = '''"""A second SQLite, under a scheme of its own, with a function fewer
 
 from dataclasses import replace
 
-from decisor.sandbox.engine import Caps, Database
+from decisor.sandbox.engine import Caps, EngineDatabase as Database
 from decisor.sandbox.engines import sqlite
-from decisor.sandbox.sql_guard import Guard
+from decisor.sandbox.sql_guard import SqlGuard as Guard
 
 
 def connect(url: str, caps: Caps) -> Database:
