@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from decisor.lab.benchmark import Case, Outcome
 from decisor.lab.dqa.bench import DqaBench
 from decisor.lab.dqa.worlds import Form, Scenario
-from decisor.lab.evaluation.runner import CaseAttempt, run_case
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.system.tasks import map_concurrently
 from decisor.techniques import build_technique

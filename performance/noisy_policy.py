@@ -29,7 +29,7 @@ from data import DATA, SECURITY
 from decisor.lab.benchmark import Bench, Case, Outcome
 from decisor.lab.dqa.bench import DqaBench
 from decisor.lab.dqa.worlds import Form, Scenario
-from decisor.lab.evaluation.runner import CaseAttempt, run_case
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
 from decisor.lab.game24 import Game24Bench
 from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
 from decisor.llms.openai_compatible import OpenAICompatible

@@ -206,7 +206,7 @@ def test_a_bug_is_printed_without_passwords(tmp_path: Path) -> None:
     script.write_text(
         "import decisor.cli as cli\n"
         f"def fails(words): raise RuntimeError('dsn=postgresql://me:{PASSWORD}@host')\n"
-        "cli.run = fails\n"
+        "cli.run_command_line = fails\n"
         "cli.main(['ask'])\n"
     )
     ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=dict(os.environ))

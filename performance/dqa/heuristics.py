@@ -19,7 +19,7 @@ from pathlib import Path
 
 from decisor.lab.dqa.bench import DqaBench
 from decisor.lab.dqa.worlds import Scenario
-from decisor.lab.evaluation.runner import CaseAttempt, run_case
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
 from decisor.lab.paper_figures import CEILING, PAPER, figures_of_scenario
 from decisor.lab.statistics import wilson
 from decisor.system.tasks import map_concurrently

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from decisor.lab.benchmark import BENCHES
 from decisor.lab.dqa.bench import extract_candidate, score_named_candidate
-from decisor.lab.paper_figures import figures_of_scenario
-from decisor.lab.paper_tables import figures_of_room
+from decisor.lab.paper_figures import figures_of_room, figures_of_scenario
 
 NODES = ["african_great_lakes", "gulf_of_aden", "aden", "st_lawrence", "krakow", "wien", "rheinland"]
 BUILDINGS = ["5", "12", "1485", "2623"]

@@ -173,9 +173,9 @@ def test_no_code_of_the_command_writes_past_the_streams_that_clean() -> None:
     package = Path(decisor.__file__).parent
     past = [
         f"{path.name}:{node.lineno}"
-        for room in ("cli", "story", "render")
+        for room in ("cli", "views")
         for path in (package / room).rglob("*.py")
-        if path.name != "console.py"
+        if path.name != "output.py"  # where they are made
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.expr) and writes_past(node)
     ]

@@ -50,7 +50,7 @@ asyncio.run(use())
 def test_an_sql_engine_is_one_file_and_one_line(tmp_path: Path) -> None:
     house = tmp_path / "house"
     shutil.copytree(Path(decisor.__file__).parent, house / "decisor", ignore=shutil.ignore_patterns("__pycache__"))
-    engines = house / "decisor" / "tools" / "databases" / "sandbox" / "engines"
+    engines = house / "decisor" / "sandbox" / "engines"
     (engines / "toy.py").write_text(ENGINE)
     names = (engines / "__init__.py").read_text()
     (engines / "__init__.py").write_text(names.replace('    "sqlite",\n', '    "sqlite",\n    "toy",\n', 1))

@@ -47,7 +47,7 @@ def with_change(plain: Any, path: tuple[Any, ...]) -> Any:
 
 
 def test_the_shipped_schema_is_that_of_the_classes() -> None:
-    assert published_schema() == derive_schema(), "write it anew from decisor.decision_record.record.derived()"
+    assert published_schema() == derive_schema(), "write it anew from decisor.decision_record.record.derive_schema()"
     jsonschema.Draft202012Validator.check_schema(json.loads(published_schema()))
 
 

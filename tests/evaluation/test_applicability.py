@@ -104,7 +104,7 @@ async def test_a_benchmark_that_lacks_something_ends_the_command_before_any_call
 
 async def test_of_all_techniques_those_that_read_passages_and_exact_do_not_fit_a_database(store: RunStore) -> None:
     """And none of them makes a call to find that out: the LM has no reply to give."""
-    from decisor.lab.evaluation.runner import find_misfits
+    from decisor.lab.evaluation.applicability import find_misfits
 
     bench = SmallBench()
     found = await find_misfits(bench, bench.cases()[0], {name: build_technique(name) for name in TECHNIQUES})

@@ -1,6 +1,6 @@
 """The critical path of made traces."""
 
-from decisor.lab.evaluation.runner import critical_seconds
+from decisor.lab.evaluation.case_run import critical_seconds
 from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace
 from decisor.types import Observation, Usage
 

@@ -5,7 +5,7 @@ import pytest
 from data import DATA
 from decisor.lab.benchmark import BENCHES, open_bench
 from decisor.lab.evaluation.suite import SuiteRequest, open_suite, parse_suite_entry
-from decisor.lab.paper_tables import figures_of_room
+from decisor.lab.paper_figures import figures_of_room
 from decisor.system.settings import label_with_settings
 from decisor.techniques import TECHNIQUES, build_technique
 

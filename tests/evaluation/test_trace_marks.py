@@ -1,7 +1,7 @@
 """Marks of a trace that was made through a Run, and of the same trace as a store keeps it."""
 
 from decisor.errors import ParseError
-from decisor.lab.evaluation.runner import find_trace_marks
+from decisor.lab.evaluation.case_run import find_trace_marks
 from decisor.llms.scripted import ScriptedLM
 from decisor.runtime.run import Run
 from decisor.tools.calculator import CalculatorTool

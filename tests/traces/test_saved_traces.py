@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from decisor.errors import SetupError
-from decisor.lab.evaluation.runner import critical_seconds, find_trace_marks
+from decisor.lab.evaluation.case_run import critical_seconds, find_trace_marks
 from decisor.techniques.replay.recorded_run import read_recorded_run
 from decisor.trace.events import LMCall, Note, RunStart, events_of
 from decisor.trace.file import HEADER, format_trace_file, read_trace, read_trace_text

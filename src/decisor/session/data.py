@@ -26,8 +26,9 @@ from typing import Any, Unpack
 from decisor.errors import SetupError
 from decisor.history.recorder import record_run
 from decisor.llms.providers import LMSpec
-from decisor.semantics.ambiguity import OpenReading, Readings, suspect_readings
+from decisor.semantics.ambiguity import suspect_readings
 from decisor.semantics.definitions import Definitions
+from decisor.semantics.open_readings import OpenReading, Readings
 from decisor.session.access import restrict_sources, reveal_result, system_user_name
 from decisor.session.definitions import (
     DefinedTool,

@@ -18,7 +18,6 @@ from decisor.parsing.prompting import explain_error
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
 from decisor.sandbox.process import set_asker
-from decisor.semantics.ambiguity import Interpreter, OpenReading
 from decisor.semantics.definitions import (
     ApprovedExample,
     Definition,
@@ -29,6 +28,7 @@ from decisor.semantics.definitions import (
     section_title,
 )
 from decisor.semantics.draft import draft_from_schema
+from decisor.semantics.open_readings import Interpreter, OpenReading
 from decisor.session.open_sources import open_first_database
 from decisor.session.request import Place
 from decisor.session.run_setup import LMs, decide_by_technique
@@ -384,7 +384,7 @@ async def find_readings_in_documents(question: Question, documents: Sequence[Too
 
     A document source whose search fails is skipped.
     """
-    from decisor.semantics.ambiguity import find_readings_in_passages
+    from decisor.semantics.readings import find_readings_in_passages
 
     records: list[Record] = []
     for tool in documents:

@@ -25,8 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decisor.databases.pitfalls.rule import RuleInput, StoredData, short_sql
-from decisor.databases.pitfalls.statement import (
+from decisor.databases.pitfalls.blocks import (
     Dependency,
     FromColumn,
     FromItem,
@@ -34,6 +33,7 @@ from decisor.databases.pitfalls.statement import (
     find_aggregates,
     split_conjuncts,
 )
+from decisor.databases.pitfalls.rule import RuleInput, StoredData, short_sql
 from decisor.types import Pitfall
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from decisor.databases.hints import MOST_VALUES, ComparedLiteral, is_substring_pattern, suggest_stored_values
+from decisor.databases.pitfalls.blocks import FromColumn, FromItem, SelectBlock, own_aggregates, split_conjuncts
 from decisor.databases.pitfalls.rule import RuleInput, short_sql
-from decisor.databases.pitfalls.statement import FromColumn, FromItem, SelectBlock, own_aggregates, split_conjuncts
 from decisor.types import Pitfall
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from decisor.databases.pitfalls.statement import FromItem, SelectBlock
+from decisor.databases.pitfalls.blocks import FromItem, SelectBlock
 from decisor.errors import ToolError
 from decisor.sandbox.dialect import Dialect
 from decisor.sandbox.process import Worker

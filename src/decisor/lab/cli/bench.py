@@ -41,7 +41,9 @@ def list_benchmarks_command(as_json: Annotated[bool, typer.Option("--json", help
     from decisor.lab.benchmark import BENCHES, SUMMARIES, find_bench_class
     from decisor.session.run_setup import build_technique_row
 
-    print_rows([build_technique_row(name, find_bench_class(name), SUMMARIES[name]) for name in BENCHES], as_json, "-b")
+    print_rows(
+        [build_technique_row(name, find_bench_class(name), SUMMARIES.get(name, "")) for name in BENCHES], as_json, "-b"
+    )
 
 
 @dqa.command("run")

@@ -19,16 +19,8 @@ from typing import Literal, TypeVar
 
 from decisor.lab import text_match as answers
 from decisor.lab.benchmark import Case, Outcome, Score
-from decisor.lab.paper_figures import DEPTHS
-from decisor.lab.paper_tables import (
-    PaperLine,
-    PaperTable,
-    Sides,
-    format_share_of,
-    make_own_line,
-    make_published_line,
-    normalize_benchmark_name,
-)
+from decisor.lab.paper_figures import DEPTHS, normalize_benchmark_name
+from decisor.lab.paper_tables import PaperLine, PaperTable, Sides, format_share_of, make_own_line, make_published_line
 from decisor.lab.statistics import percent_of_cases
 from decisor.lab.text_match import NO_PUNCTUATION, em, harmonic_mean, hotpot_overlap
 from decisor.parsing.attribution import attribute_answer

@@ -15,22 +15,17 @@ from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
-from decisor.lab.paper_figures import DEPTHS
-from decisor.lab.paper_tables import PublishedFigure
-from decisor.lab.statistics import (
-    COUNTED,
-    ComparedSide,
+from decisor.lab.curves import (
     CurvePoint,
-    Interval,
-    SummaryRow,
     accuracy_by_count,
     accuracy_by_decile,
     accuracy_by_kind,
     choose_curve_limits,
     compute_budget_curve,
-    sides_of,
 )
+from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
+from decisor.lab.paper_figures import DEPTHS, PublishedFigure
+from decisor.lab.statistics import COUNTED, ComparedSide, Interval, SummaryRow, sides_of
 from decisor.system.wording import plural
 from decisor.views.markup import (
     Html,

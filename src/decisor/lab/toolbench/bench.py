@@ -42,8 +42,8 @@ from decisor.lab.judges import (
     prefer_by_passing,
     solvable_pass_rate,
 )
-from decisor.lab.paper_figures import TOOL_FAILURES
-from decisor.lab.paper_tables import RADAGENT, PaperTable, Sides, make_own_line, make_published_line
+from decisor.lab.paper_figures import RADAGENT, TOOL_FAILURES
+from decisor.lab.paper_tables import PaperTable, Sides, make_own_line, make_published_line
 from decisor.lab.toolbench.environment import (
     FINISH,
     UNAVAILABLE,
