@@ -30,10 +30,10 @@ def test_a_package_that_nobody_promises_is_named_by_its_extra() -> None:
 @pytest.mark.parametrize(
     ("module", "call"),
     [
-        ("kglite", "from decisor.sandbox.engines import connect as c; c('kglite', '', None)"),
-        ("kglite", "from decisor.graphs.load import load; load('kglite:///x.kgl', [], [])"),
-        ("neo4j", "from decisor.graphs.load import load; load('bolt://127.0.0.1:1', [], [])"),
-        ("psycopg", "from decisor.lab.evaluation.postgres_store import open_postgres as o; o('postgresql://h/d')"),
+        ("kglite", "from decisor.sandbox.engines import open_engine_database as c; c('kglite', '', None)"),
+        ("kglite", "from decisor.graphs.load import load_nodes_and_edges as load_nodes_and_edges as load; load('kglite:///x.kgl', [], [])"),
+        ("neo4j", "from decisor.graphs.load import load_nodes_and_edges as load_nodes_and_edges as load; load('bolt://127.0.0.1:1', [], [])"),
+        ("psycopg", "from decisor.lab.evaluation.postgres_store import open_postgres_store as o; o('postgresql://h/d')"),
         ("tantivy", "from decisor.documents.search import analyzer; analyzer()"),
     ],
 )

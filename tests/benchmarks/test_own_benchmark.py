@@ -13,9 +13,9 @@ from servers.openai_server import serve_threaded
 
 RIVERS = '''"""Rivers: where they end. Right is an exact match."""
 
-from decisor.lab.qa.bench import QaSet, qa_bench
-from decisor.lab.qa.bench import qa_case
-from decisor.lab.qa.bench import row_errors, rows
+from decisor.lab.qa.bench import QaSet, make_qa_bench as qa_bench
+from decisor.lab.qa.bench import make_qa_case as qa_case
+from decisor.lab.qa.bench import report_row_errors as row_errors, read_question_rows as rows
 
 
 def read_cases(path):

@@ -372,7 +372,7 @@ def test_what_ended_a_reader_is_told_by_its_cause(returncode: int, complaint: st
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts writable memory")
 def test_memory_that_python_takes_ends_at_the_limit_of_a_reader() -> None:
     code = """import mmap
-from decisor.databases.files.columns import limit_memory
+from decisor.databases.files.columns import limit_reader_memory as limit_memory
 limit_memory()
 mmap.mmap(-1, 900 << 20, mmap.MAP_PRIVATE).close()
 mmap.mmap(-1, 1_100 << 20, mmap.MAP_PRIVATE)"""

@@ -170,7 +170,7 @@ def test_a_history_of_a_later_version_is_refused(tmp_path: Path) -> None:
 DYING = """
 import os, sys
 from pathlib import Path
-from decisor.history.recorder import Keeping, Recording
+from decisor.history.recorder import Keeping, RunRecorder as Recording
 from decisor.history.store import History
 from decisor.trace.events import LMCall, RunStart, Trace
 from decisor.types import Question
@@ -200,7 +200,7 @@ def test_a_run_whose_process_was_killed_is_interrupted_and_its_trace_is_there(tm
 KEEPING = """
 import sys
 from pathlib import Path
-from decisor.history.recorder import Keeping, recorded
+from decisor.history.recorder import Keeping, record_run as recorded
 from decisor.history.store import History
 from decisor.trace.events import Conclusion, RunStart, Trace
 from decisor.types import Decision, Question

@@ -29,7 +29,8 @@ LABELLED = re.compile(
 MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
 MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
 SUPERLATIVE = re.compile(
-    rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste\w*)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste\w*))\b", re.I
+    rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste[mnrs]?)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste[mnrs]?))\b",
+    re.I,
 )
 FOREIGN = (
     "erste[nrs]? zweite[nrs]? dritte[nrs]? vierte[nrs]? fünfte[nrs]? sechste[nrs]? siebte[nrs]? achte[nrs]?",
@@ -39,7 +40,8 @@ FOREIGN = (
 NTH = {"best": 1} | {word: at for words in (" ".join(ORDINALS), *FOREIGN) for at, word in enumerate(words.split(), 1)}
 ORDINAL = rf"(?:{'|'.join(NTH)}|\d{{1,3}}(?:st|nd|rd|th))"
 RULED = re.compile(
-    r"\b(?:at least|at most|no more|less than|more than|under|over|above|below|only|without|excluding|except|must"
+    r"\b(?:höchstens|mindestens|darf|nur|ohne|au plus|au moins|como máximo|al menos|at least|at most|no more"
+    r"|less than|more than|under|over|above|below|only|without|excluding|except|must"
     r"|should|where|whose|while|unless|if|with|that|who|drop|not)\b",
     re.I,
 )
