@@ -11,14 +11,14 @@ ENGINE = '''"""A second SQLite, under a scheme of its own, with a function fewer
 
 from dataclasses import replace
 
-from decisor.sandbox.engine import Caps, EngineDatabase as Database
+from decisor.sandbox.engine import Caps, EngineDatabase
 from decisor.sandbox.engines import sqlite
-from decisor.sandbox.sql_guard import SqlGuard as Guard
+from decisor.sandbox.sql_guard import SqlGuard
 
 
-def connect(url: str, caps: Caps) -> Database:
-    database = sqlite.connect(url.replace("toy:///", "sqlite:///"), caps)
-    database.guard = Guard(DIALECT, database.guard.access)
+def connect(url: str, caps: Caps) -> EngineDatabase:
+    database = sqlite.connect_sqlite(url.replace("toy:///", "sqlite:///"), caps)
+    database.guard = SqlGuard(DIALECT, database.guard.access)
     return database
 
 

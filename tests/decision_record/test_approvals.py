@@ -84,11 +84,8 @@ def test_a_record_is_whole_where_an_approval_of_it_does_not_fit_on_the_disk(tmp_
     path.chmod(0o640)
     link.symlink_to(path)
     before, there = path.read_bytes(), set(tmp_path.iterdir())
-    full = [
-        sys.executable,
-        "-c",
-        f"{FULL}; from decisor.cli import run_command_line as run; sys.exit(run(sys.argv[1:]))",
-    ]
+    code = f"{FULL}; from decisor.cli import run_command_line; sys.exit(run_command_line(sys.argv[1:]))"
+    full = [sys.executable, "-c", code]
     ended = subprocess.run([*full, "approve", str(link), "--by", "Bo"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (2, f"decisor: Cannot write {link}: File too large.\n")
     assert path.read_bytes() == before and set(tmp_path.iterdir()) == there
