@@ -197,9 +197,9 @@ PATTERN_WORDS = frozenset({"ALL", "ANY", "EXISTS"})
 def check_denied_labels(words: tuple[CypherToken, ...], deny: frozenset[str]) -> None:
     """Raise ToolError (refused) if a statement may read denied labels or types. deny: names in lower case.
 
-    >>> from decisor.sandbox.cypher_guard import tokens
-    >>> check_denied_labels(tokens("MATCH (c:City) RETURN c.secret"), frozenset({"secret"}))
-    >>> check_denied_labels(tokens("MATCH (c) RETURN c"), frozenset({"secret"}))
+    >>> from decisor.sandbox.cypher_guard import tokenize_cypher
+    >>> check_denied_labels(tokenize_cypher("MATCH (c:City) RETURN c.secret"), frozenset({"secret"}))
+    >>> check_denied_labels(tokenize_cypher("MATCH (c) RETURN c"), frozenset({"secret"}))
     Traceback (most recent call last):
     decisor.errors.ToolError: Refused: some names may not be read, so each (node:Label) must name a label
     """
