@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from decisor.demo.shop import write_shop
-from decisor.demo.show import replay_recorded_run
 from rich.console import Console
 from rich.text import Text
+
+from decisor.demo.demo import replay_recorded_run, write_shop
 
 HERE = Path(__file__).parent
 FONT = re.compile(r"@font-face\s*\{.*?\}", re.S)
