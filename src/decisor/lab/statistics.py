@@ -599,7 +599,7 @@ def build_curve_point(
     label: str = "",
     is_right: Callable[[Outcome], bool] = lambda one: one.state == "right",
 ) -> CurvePoint:
-    """Compute accuracy as ``summary`` does. part: outcomes that count, at least one."""
+    """Compute accuracy as ``summarise_outcomes`` does. part: outcomes that count, at least one."""
     share, interval = share_over_cases(tries_by_case(part, is_right))
     return CurvePoint(at, sum(map(is_right, part)), len(part), share, interval, label)
 
