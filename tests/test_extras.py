@@ -12,7 +12,7 @@ import pytest
 from decisor.system.extras import format_pip_install, packages_of_extra
 
 ROOT = Path(__file__).parents[1]
-NAMED = re.compile(r'(?:lacks|needs)\(.*, "(\w+)"\)|^    extra="(\w+)",$', re.MULTILINE)
+NAMED = re.compile(r'(?:missing_extra_error|require_package)\([^)]*?, "(\w+)"\s*\)|^    extra="(\w+)",$', re.MULTILINE)
 
 
 def test_every_extra_that_a_message_names_is_one_of_the_package() -> None:
@@ -43,7 +43,7 @@ def test_a_package_that_nobody_promises_is_named_by_its_extra() -> None:
             "psycopg",
             "from decisor.lab.evaluation.postgres_store import open_postgres_store as o; o('postgresql://h/d')",
         ),
-        ("tantivy", "from decisor.documents.search import analyzer; analyzer()"),
+        ("tantivy", "from decisor.documents.search import build_analyzer; build_analyzer()"),
     ],
 )
 def test_where_a_driver_is_missing_the_message_says_what_to_type(module: str, call: str) -> None:
@@ -60,7 +60,7 @@ def test_a_set_up_without_pip_is_sent_to_uv(tmp_path: Path) -> None:
     python = tmp_path / "v/bin/python"
     code = (
         f"import sys; sys.path.append({str(ROOT / 'src')!r}); from decisor.system.extras import *; "
-        "print(pip_install('apsw'))"
+        "print(format_pip_install('apsw'))"
     )
     ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert ran.stdout.startswith("uv pip install --python v/bin/python") and ran.stdout.endswith(" apsw\n")

@@ -45,7 +45,7 @@ def build_machine_content(model: Model, copies: Mapping[str, Copy]) -> str:
 
 
 def build_program(model: Model) -> dict[str, object]:
-    """Build the program of a model. Its names are the fields of ``tools.databases.sandbox.models.program.Program``."""
+    """Build the program of a model. Its names are the fields of ``worker.program.Program``."""
     recompute = model.recompute
     return {
         "choice": model.choice,
@@ -113,7 +113,7 @@ class TimeOver(SetupError):
 class Jobs(Protocol):
     """A machine in a process of its own.
 
-    ``run`` raises ToolError; its jobs are in ``tools.databases.sandbox.models.machine``.
+    ``run`` raises ToolError; its jobs are in ``worker.engine.Machine``.
     """
 
     def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table: ...

@@ -142,7 +142,7 @@ def rank_solved(
     Robustness is how often the solver finds the best choice in trials, as many as half a minute allows.
 
     Raises:
-        ToolError: as ``solve``; or nothing meets the requirements.
+        ToolError: as ``solve_model``; or nothing meets the requirements.
     """
     began = time.monotonic()
     best = solve_model(model, seconds=seconds, scenario=scenario, changes=changes)

@@ -86,7 +86,7 @@ def read_untrusted(
     """Build the content from the title and blocks that a library finds. ``empty``: reason to report without blocks.
 
     Raises:
-        Unreadable: it is encrypted, damaged, too large, or holds no text.
+        UnreadableDocument: it is encrypted, damaged, too large, or holds no text.
     """
     blocks, size = [], 0
     try:
@@ -113,7 +113,7 @@ def decode_document(data: bytes, charset: str = "") -> str:
     ('Köln', 'Köln')
 
     Raises:
-        Unreadable: it holds zero bytes, so it is no text; or its encoding is not known.
+        UnreadableDocument: it holds zero bytes, so it is no text; or its encoding is not known.
     """
     for mark, name in MARKS:
         if data.startswith(mark):
@@ -142,7 +142,7 @@ def read_markdown(data: bytes) -> DocumentContent:
     """Read Markdown as blocks under headings. The first heading of level 1 is the title; links become their text.
 
     >>> read_markdown(b"# Guide\\n\\n## Install\\n\\nSee [here](x.md).").blocks
-    (Block(text='See here.', trail=('Install',), head=''),)
+    (TextBlock(text='See here.', trail=('Install',), head=''),)
     """
     from markdown_it import MarkdownIt  # a need of typer too, so it is always there
 
@@ -275,7 +275,7 @@ def read_docx(data: bytes) -> DocumentContent:
     are left out.
 
     Raises:
-        Unreadable: it is encrypted, damaged, too large, or holds no text.
+        UnreadableDocument: it is encrypted, damaged, too large, or holds no text.
         SetupError: python-docx is not installed.
     """
     try:
@@ -484,7 +484,7 @@ def read_pdf(data: bytes) -> DocumentContent:
     """Read a PDF file as blocks under "page 3".
 
     Raises:
-        Unreadable: it is encrypted, damaged, too long, or holds no text.
+        UnreadableDocument: it is encrypted, damaged, too long, or holds no text.
         SetupError: pypdf is not installed.
     """
     try:

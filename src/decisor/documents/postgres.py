@@ -1,6 +1,6 @@
 """An index of passages in PostgreSQL: built and updated in one transaction, searched read-only through the sandbox.
 
-    T            number, id, title, section, position, text, vector    a row for each passage; comment: ``TableAbout``
+    T            number, id, title, section, position, text, vector    a row for each passage; comment: TableMetadata
     T_words      term, number, times, length                           how often a passage has a term, of how many
     T_documents  key, stamp, first, count                              the passages of a document
 

@@ -85,7 +85,7 @@ class ParserProcess:
         A child that was ended from outside (SIGTERM, as when the thread that started it ends) is replaced once.
 
         Raises:
-            Unreadable: it cannot be read, or takes too much memory or time.
+            UnreadableDocument: it cannot be read, or takes too much memory or time.
             SetupError: a library is not installed.
         """
         child = self.child = self.child if self.child and self.child.poll() is None else start_child(__name__)
@@ -190,7 +190,7 @@ class RowForm:
         ``where``: prefix of the id, as WHERE:ID, unless empty. A row without an id is identified by its content.
 
         Raises:
-            Unreadable: it has no text.
+            UnreadableDocument: it has no text.
         """
         text_name, title_name, id_name = (
             column or find_filled_column(row, usual)

@@ -424,7 +424,7 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
     """Parse a Messages reply as a Completion; a used tool's input is the text, as JSON.
 
     Raises:
-        Again: it is none, it is empty, or it holds a passing error.
+        RetryableError: it is none, it is empty, or it holds a passing error.
         LMError: it holds an error that will not pass.
     """
     if not isinstance(reply, Mapping):

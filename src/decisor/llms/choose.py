@@ -163,7 +163,7 @@ def find_only_model(url: str, environ: Mapping[str, str]) -> str:
 def parse_spec(spec: str) -> tuple[str, str]:
     """Parse model and base URL; '' for a part that is not named.
 
-    >>> parse_spec("org/m@v2@https://choose_lm.example.com/v1"), parse_spec("gpt-4.1")
+    >>> parse_spec("org/m@v2@https://lm.example.com/v1"), parse_spec("gpt-4.1")
     (('org/m@v2', 'https://lm.example.com/v1'), ('gpt-4.1', ''))
 
     Raises:
@@ -247,7 +247,7 @@ def price_of_model(environ: Mapping[str, str], model: str = "", url: str = "") -
 def is_loopback_url(url: str) -> bool:
     """Return whether a URL leads to this machine.
 
-    >>> is_loopback_url("http://localhost:8000/v1"), is_loopback_url("http://127.1.2.3"), is_loopback_url("https://choose_lm.example.com")
+    >>> is_loopback_url("http://localhost:8000/v1"), is_loopback_url("http://127.1.2.3"), is_loopback_url("https://lm.example.com")
     (True, True, False)
     """
     name = urlsplit(url).hostname or ""

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible embeddings endpoint, as an embedder of ``tools.corpus``."""
+"""Any OpenAI-compatible embeddings endpoint, as a ``documents.passage.Embedder``."""
 
 from __future__ import annotations
 

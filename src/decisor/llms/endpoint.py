@@ -61,7 +61,7 @@ class Endpoint:
         the reply was lost on the way. ``url``: another one of the same host.
 
         Raises:
-            LMError: as sorted out by ``faults``; its text holds no key.
+            LMError: as sorted out by ``build_fault``; its text holds no key.
         """
         payload = json.dumps(body).encode()
         headers = {"Idempotency-Key": urandom(16).hex()}

@@ -255,7 +255,7 @@ class HttpClient:
         was the end.
 
         Raises:
-            Again: it was lost, or is none; another try may succeed.
+            RetryableError: it was lost, or is none; another try may succeed.
             LMError: it is too large, or nothing there can be trusted or reached as things are set.
         """
         proxy, problem, sent = self.target.proxy, LMError(""), list[bool]()

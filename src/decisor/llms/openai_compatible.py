@@ -72,7 +72,7 @@ def read_completion_choices(reply: Mapping[str, object], where: str) -> list[obj
     """Return the choices of a completion of either API, at least one.
 
     Raises:
-        Again: there is none, or a passing error in its place.
+        RetryableError: there is none, or a passing error in its place.
         LMError: there is an error that will not pass.
     """
     choices = reply.get("choices")
@@ -88,7 +88,7 @@ def parse_continuation(reply: object, messages: Sequence[Message], where: str) -
     """Parse a completion object as a Completion.
 
     Raises:
-        Again: it is none, it is empty, or it holds a passing error.
+        RetryableError: it is none, it is empty, or it holds a passing error.
         LMError: it holds an error that will not pass.
     """
     if not isinstance(reply, Mapping):
@@ -380,7 +380,7 @@ def parse_completion(reply: object, messages: Sequence[Message], where: str) -> 
     """Parse a chat completion object as a Completion.
 
     Raises:
-        Again: it is none, it is empty, or it holds a passing error.
+        RetryableError: it is none, it is empty, or it holds a passing error.
         LMError: it holds an error that will not pass.
     """
     if not isinstance(reply, dict):

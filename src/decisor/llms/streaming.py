@@ -347,7 +347,7 @@ async def stream_reply(
     A reply that repeats itself is cut where that began, ends with ``loop``, and costs what was written.
 
     Raises:
-        LMError: as sorted out by ``faults``; its text holds no key.
+        LMError: as sorted out by ``build_fault``; its text holds no key.
     """
     payload = json.dumps(body).encode()
     headers = {"Idempotency-Key": urandom(16).hex()}

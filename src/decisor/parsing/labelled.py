@@ -109,7 +109,7 @@ def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> Label
     """Parse a labelled reply into a call or an answer, with plan and thought.
 
     >>> parse_labelled("Thought: look\\nAction: SQL\\nAction input: SELECT 1", ["sql"], 0).call
-    Call(tool='sql', input='SELECT 1')
+    WrittenCall(tool='sql', input='SELECT 1')
 
     Raises:
         ParseError: no or two readings (missing_field, duplicate_key, multiple_actions, both, unknown_tool, control), or
@@ -142,7 +142,7 @@ def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations
     """Read a labelled reply from a JSON object. Its keys are action and action_input, or final_answer and because.
 
     >>> read_labelled({"thought": "look", "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).call
-    Call(tool='sql', input='SELECT 1')
+    WrittenCall(tool='sql', input='SELECT 1')
     >>> read_labelled({"plan": ["Step 1: look"], "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).plan
     ('look',)
     """

@@ -548,7 +548,7 @@ def parse_plan_graph(
     >>> [part.id for part in graph.parts]
     ['Q1.1', 'Q2.1']
     >>> parse_plan_graph("1. Who directed Heat?\\n2. Where was #1 born?").parts[1]
-    Part(id='Q2.1', query='Where was <A1.1> born?', parents=('Q1.1',), source='', degraded=False)
+    PlanPart(id='Q2.1', query='Where was <A1.1> born?', parents=('Q1.1',), source='', degraded=False)
 
     Raises:
         ParseError: no plan can be read, an id is not like Q1.1 (shape), a parent is not there (missing_parent), the

@@ -60,9 +60,9 @@ def parse_changes(text: str) -> tuple[DataChange, ...]:
     """Parse the changes that a text lists, separated by semicolons or line ends.
 
     >>> parse_changes("set lane.cost = 3 WHERE site = 'a; b'; customer.units × 1.1")[1]
-    Change(table='customer', column='units', value='"units" * 1.1', where='')
+    DataChange(table='customer', column='units', value='"units" * 1.1', where='')
     >>> parse_changes("UPDATE lane SET cost = cost + 1")
-    (Change(table='lane', column='cost', value='cost + 1', where=''),)
+    (DataChange(table='lane', column='cost', value='cost + 1', where=''),)
 
     Raises:
         ToolError: it is no change, with the form of one.
@@ -183,7 +183,7 @@ def parse_wish(text: str) -> WhatIfWish:
     >>> wish.kind, wish.candidates
     ('reach', ('Lyon + Ulm',))
     >>> parse_wish('{"set": "lane.cost = 3", "where": "site = 1"}').changes
-    (Change(table='lane', column='cost', value='3', where='site = 1'),)
+    (DataChange(table='lane', column='cost', value='3', where='site = 1'),)
 
     Raises:
         ToolError: a setting cannot be read, or a list or change is not whole.

@@ -1,14 +1,18 @@
-r"""The Cypher guard: lets a statement through only if it is one reading statement of known words.\n\nThe rule is an
-allow list. Every word is one of: a name (after a dot or a colon, before a colon in a map, quoted), a variable, a
-known keyword in its place, a known function before its bracket, a known procedure after CALL. After a complete
-expression only a known keyword may follow, so an unknown clause cannot begin there. The writing words of Cypher are
-refused by name as well, as bare words anywhere.\n\nThe statement that is run is the text of the tokens, with every
-comment and every run of white space between them as one space, no final semicolon, and ``\\uXXXX`` escapes in
-strings replaced by the character they stand for. So what was checked is what is run. Engines differ in when they
-decode ``\\u``: some before they find the end of a string. An escape that could end one is refused.\n\nIf labels or
-relationship types are denied, each node of a pattern must name a label and each relationship a type, for a pattern
-without a label reads every node. What passes through nodes without naming them (``*1..3``, ``-->+``, procedures) is
-refused. A node that has an allowed label besides a denied one can be read by the allowed one.
+r"""The Cypher guard: lets a statement through only if it is one reading statement of known words.
+
+The rule is an allow list. Every word is one of: a name (after a dot or a colon, before a colon in a map, quoted), a
+variable, a known keyword in its place, a known function before its bracket, a known procedure after CALL. After a
+complete expression only a known keyword may follow, so an unknown clause cannot begin there. The writing words of
+Cypher are refused by name as well, as bare words anywhere.
+
+The statement that is run is the text of the tokens, with every comment and every run of white space between them as one
+space, no final semicolon, and ``\uXXXX`` escapes in strings replaced by the character they stand for. So what was
+checked is what is run. Engines differ in when they decode ``\u``: some before they find the end of a string. An escape
+that could end one is refused.
+
+If labels or relationship types are denied, each node of a pattern must name a label and each relationship a type, for a
+pattern without a label reads every node. What passes through nodes without naming them (``*1..3``, ``-->+``,
+procedures) is refused. A node that has an allowed label besides a denied one can be read by the allowed one.
 """
 
 from __future__ import annotations
@@ -197,9 +201,9 @@ PATTERN_WORDS = frozenset({"ALL", "ANY", "EXISTS"})
 def check_denied_labels(words: tuple[CypherToken, ...], deny: frozenset[str]) -> None:
     """Raise ToolError (refused) if a statement may read denied labels or types. deny: names in lower case.
 
-    >>> from decisor.sandbox.cypher_guard import tokens
-    >>> check_denied_labels(tokens("MATCH (c:City) RETURN c.secret"), frozenset({"secret"}))
-    >>> check_denied_labels(tokens("MATCH (c) RETURN c"), frozenset({"secret"}))
+    >>> from decisor.sandbox.cypher_guard import tokenize_cypher
+    >>> check_denied_labels(tokenize_cypher("MATCH (c:City) RETURN c.secret"), frozenset({"secret"}))
+    >>> check_denied_labels(tokenize_cypher("MATCH (c) RETURN c"), frozenset({"secret"}))
     Traceback (most recent call last):
     decisor.errors.ToolError: Refused: some names may not be read, so each (node:Label) must name a label
     """

@@ -106,7 +106,7 @@ class Child(asyncio.SubprocessProtocol):
         Raises:
             ToolError: stopped for time or memory, or the process ended on it.
             KilledOutside: the process was ended from outside.
-            Elsewhere: the process ended before it came to it.
+            RequestNotStarted: the process ended before it came to it.
         """
         if self.ended:
             raise RequestNotStarted
@@ -585,7 +585,7 @@ class BlockingWorker:
 
 
 async def start_machine(content: str) -> BlockingWorker:
-    """Start the machine of a decision model (``models.machine``), with memory for its tables and for work."""
+    """Start the machine of a decision model (``worker.engine.Machine``), with memory for its tables and for work."""
     return await BlockingWorker.open("model", content, Caps(memory_mb=1536 + 8 * len(content) // 2**20))
 
 

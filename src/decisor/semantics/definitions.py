@@ -1,7 +1,7 @@
 """Definitions of the words of a database, and the definitions file that holds them.
 
 Expressions are SQL of the database that the definitions are about. The JSON Schema ``DEFINITIONS`` describes a file;
-``decision_models.schema`` checks against it. Parsing names every fault with its line; writing gives the text of a
+``system.structured_files`` checks against it. Parsing names every fault with its line; writing gives the text of a
 file. ``Column`` and ``Relation`` are protocols for the schema of a database: the tools that read it stand beside this
 package, and nothing here opens one.
 """

@@ -169,7 +169,7 @@ def restrict_source(
     policy: Policy,
     audit: Audit | None,
 ) -> Source:
-    """Return a source with its part of the policy. Raises SetupError as ``check_policy``."""
+    """Return a source with its part of the policy. Raises SetupError as ``check_source_policy``."""
     own = list(source.policy.rows)
     own += [(name, condition) for one, condition in rows for name in names_of_source([one], source, sources)]
     columns = [*source.policy.mask, *names_of_source(mask, source, sources)]

@@ -92,8 +92,8 @@ def split_into_members(sources: Sources) -> dict[str, Sources]:
 
     A decision model goes with the first database.
 
-    >>> from decisor.session.request import sources_of
-    >>> members = split_into_members(sources_of(db=["sites.db", "rents.db"], docs="reports/", tables="rents.price"))
+    >>> from decisor.session.request import build_sources
+    >>> members = split_into_members(build_sources(db=["sites.db", "rents.db"], docs="reports/", tables="rents.price"))
     >>> [(name, one.tables) for name, one in members.items()]
     [('sites', ()), ('rents', ('price',)), ('passages', ())]
     """

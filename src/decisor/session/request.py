@@ -41,7 +41,7 @@ class Options(TypedDict, total=False):
     ``complete``. ``technique``: a name (``"plan_rag"``), an import path
     (``"module:Class"``), or the object; ``settings``: its fields, ``calling`` (text,
     json, tools, auto), and the LMs of its parts (``{"critic_lm": ...}``).
-    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to. ``on_text``
+    ``on_event`` gets each ``TraceEntry`` as it happens; ``trace``: a file that the trace is written to. ``on_text``
     gets a ``Writing`` again and again while the LM writes a reply, which is streamed then. ``approve`` is awaited with
     each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
     the run is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.

@@ -1,5 +1,5 @@
 """Keys and passwords stay out of errors, logs, traces and files: what is told of a failure passes ``redact``, a place
-that a person named ``without_password``."""
+that a person named ``hide_password``."""
 
 from __future__ import annotations
 

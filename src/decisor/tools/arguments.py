@@ -43,10 +43,10 @@ def fit_to_schema(value: Value, schema: Value, root: Schema) -> Value:
     {'a': 2.0, 'b': True}
     >>> fit_to_schema({"a": [1, "x"]}, {"properties": {"a": {"type": "array", "items": {"type": "integer"}}}}, {})
     Traceback (most recent call last):
-    decisor.tools.arguments.Misfit: a[1] must be a whole number, not "x".
+    decisor.tools.arguments.SchemaMisfit: a[1] must be a whole number, not "x".
 
     Raises:
-        Misfit: it does not fit.
+        SchemaMisfit: it does not fit.
     """
     return SchemaFitting(root).fit(value, schema)
 

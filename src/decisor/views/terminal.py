@@ -395,7 +395,7 @@ class LiveView:
             self.live.update(self.below())
 
     def hear_count(self, what: str, done: int, count: int) -> None:
-        """Show how far a decision model has computed, as a ``counting.COUNTER``.
+        """Show how far a decision model has computed, as a ``tasks.COUNTER``.
 
         It stands in place of the words about waiting.
         """

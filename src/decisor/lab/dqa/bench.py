@@ -53,9 +53,9 @@ def score_named_candidate(text: str, gold: str, candidates: Sequence[str], ties:
     """Score the candidate that a text names against the released answer and its ties.
 
     >>> score_named_candidate("I would choose **Krakow**, not rheinland.", "krakow", ["krakow", "rheinland"])
-    Score(answer='krakow', right=True, tie_right=True)
+    DqaScore(answer='krakow', right=True, tie_right=True)
     >>> score_named_candidate("Genua", "valencia", ["genua", "valencia"], ties=["valencia", "genua"])
-    Score(answer='genua', right=False, tie_right=True)
+    DqaScore(answer='genua', right=False, tie_right=True)
     """
     answer = extract_candidate(text, candidates)
     right = bool(answer) and normalize_candidate_name(answer) == normalize_candidate_name(gold)

@@ -465,7 +465,7 @@ def parse_size(text: str) -> WorldSize:
     """Parse the size of a world: the name of a size, or NODESxEDGES.
 
     >>> parse_size("small"), parse_size("500x3000")
-    (Size(nodes=100, edges=400), Size(nodes=500, edges=3000))
+    (WorldSize(nodes=100, edges=400), WorldSize(nodes=500, edges=3000))
     """
     if text in SIZES:
         return SIZES[text]

@@ -114,7 +114,7 @@ def match_sets(predicted: Iterable[K], gold: Iterable[K]) -> GoldMatch:
     As HotpotQA: precision of nothing is 0. (The scorer of 2WikiMultiHopQA lower-cases titles first.)
 
     >>> match_sets([("A", 0), ("B", 1)], [("A", 0)])
-    Match(em=0.0, f1=0.6666666666666666, precision=0.5, recall=1.0)
+    GoldMatch(em=0.0, f1=0.6666666666666666, precision=0.5, recall=1.0)
     """
     ours, theirs = set(predicted), set(gold)
     common = len(ours & theirs)
@@ -132,7 +132,7 @@ def match_evidence(predicted: Iterable[Triple], gold: Sequence[Iterable[Triple]]
 
     >>> match_evidence([("Emma", "author", "J. Austen")],
     ...     [list_fact_spellings("Emma", "author", "Austen", others=["J Austen"])])
-    Match(em=1.0, f1=1.0, precision=1.0, recall=1.0)
+    GoldMatch(em=1.0, f1=1.0, precision=1.0, recall=1.0)
     """
     triples = {normalize_triple(triple) for triple in predicted}
     facts = [{normalize_triple(triple) for triple in fact} for fact in gold]

@@ -245,9 +245,9 @@ EXPERTS = {
 def list_lm_parts(kind: type) -> tuple[str, ...]:
     """List the parts of a technique that may have an LLM of their own.
 
-    >>> from decisor.techniques import kind_of
-    >>> (list_lm_parts(kind_of("radagent")), list_lm_parts(kind_of("plan_rag")),
-    ...     list_lm_parts(kind_of("reasoning_dag"))[:2])
+    >>> from decisor.techniques import find_technique_class
+    >>> (list_lm_parts(find_technique_class("radagent")), list_lm_parts(find_technique_class("plan_rag")),
+    ...     list_lm_parts(find_technique_class("reasoning_dag"))[:2])
     (('judge',), (), ('planner', 'dynamic'))
     """
     hints = get_type_hints(kind)
@@ -258,8 +258,8 @@ def list_lm_parts(kind: type) -> tuple[str, ...]:
 def map_lm_settings(kind: type) -> dict[str, str]:
     """Map each setting that names an LLM to its part of the technique.
 
-    >>> from decisor.techniques import kind_of
-    >>> map_lm_settings(kind_of("radagent"))
+    >>> from decisor.techniques import find_technique_class
+    >>> map_lm_settings(find_technique_class("radagent"))
     {'judge_lm': 'judge'}
     """
     return {f"{part}_lm": part for part in list_lm_parts(kind)}

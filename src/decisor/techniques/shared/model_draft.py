@@ -246,10 +246,10 @@ def goal_against(reply: TomlReply, sentences: Sequence[str]) -> str:
     Empty if they agree or the question names both.
 
     >>> facts = TomlReply("", {"measure": {"cost": {"goal": "max"}}})
-    >>> goal_against(check_facts, ["Which site costs least?", "It has room for at most 5."])
+    >>> goal_against(facts, ["Which site costs least?", "It has room for at most 5."])
     'The question speaks of "least", and cost is to be as large as possible.'
-    >>> (goal_against(check_facts, ["Which site costs most?"]),
-    ...     goal_against(check_facts, ["Which least used site costs most?"]))
+    >>> (goal_against(facts, ["Which site costs most?"]),
+    ...     goal_against(facts, ["Which least used site costs most?"]))
     ('', '')
     """
     name, measure = next(iter(select_subtables(reply.content, "measure").items()), ("", {}))

@@ -29,8 +29,8 @@ OWN = ("temperature", "top_p", "prompts")
 def list_prompts(kind: type) -> dict[str, str]:
     """Return the prompts by name, in the order of the modules. A text in several modules has the name of the last.
 
-    >>> from decisor.techniques import kind_of
-    >>> [name for name in list_prompts(kind_of("iter_rag")) if name.startswith("iter_rag")]
+    >>> from decisor.techniques import find_technique_class
+    >>> [name for name in list_prompts(find_technique_class("iter_rag")) if name.startswith("iter_rag")]
     ['iter_rag.SYSTEM', 'iter_rag.FORM', 'iter_rag.SO_FAR', 'iter_rag.NEXT']
     """
     name_of_text: dict[str, str] = {}
