@@ -410,7 +410,7 @@ def size_of(file: Path | os.DirEntry[str]) -> int:
 
 
 def find_runs_over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
-    """The numbers of those that do not fit any more, never the latest, nor the one just written."""
+    """Return the numbers of those that do not fit any more, never the latest, nor the one just written."""
     size, dropped = sum(sizes.values()), []
     query = "SELECT number FROM run WHERE number NOT IN (?, (SELECT max(number) FROM run)) ORDER BY marked, number"
     for (number,) in database.execute(query, [written]) if size > cap else ():

@@ -349,14 +349,15 @@ def read_units(path: Path) -> tuple[dict[str, str], dict[str, str]]:
         except KeyError:  # OpenDocument, .xlsb
             return {}, {}
     formats = attributes_of(styles.partition("cellXfs")[2].partition("cellXfs")[0], "xf")
-    units = {str(at): unit_of(codes.get(style.get("numFmtId", ""), "")) for at, style in enumerate(formats)}
+    units = {str(at): unit_of_format(codes.get(style.get("numFmtId", ""), "")) for at, style in enumerate(formats)}
     return parts, {style: unit for style, unit in units.items() if unit}
 
 
-def unit_of(code: str) -> str:
+def unit_of_format(code: str) -> str:
     """Return the currency or percent sign of a number format, or its zeros; '' for none.
 
-    >>> [unit_of(code) for code in ("0.0%", '#,##0.00 "€"', "[$CHF-807] #,##0", '_-"$"* #,##0_-;', "00000", '0"%"')]
+    >>> codes = ("0.0%", '#,##0.00 "€"', "[$CHF-807] #,##0", '_-"$"* #,##0_-;', "00000", '0"%"')
+    >>> [unit_of_format(code) for code in codes]
     ['%', '€', 'CHF', '$', '00000', ' %']
     """
     first = re.sub(r"\[\$([^\]-]*)[^\]]*\]", r'"\1"', code.partition(";")[0])

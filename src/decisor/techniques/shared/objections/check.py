@@ -121,7 +121,7 @@ class Check(FigureCheck, OrderCheck):
         return not {table_of(id) for id in name.ids}.isdisjoint(table_of(id) for id in owner_ids)
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
-        """A unit apart from its figure: in the head of a table, or behind the word unit."""
+        """Yield objections to a unit apart from its figure: in the head of a table, or behind the word unit."""
         column = self.deciding[1] if self.deciding else ""
         unit = unit_of_column(column)
         known = {unit_of_column(column) for column in self.ground.tables_words}

@@ -30,7 +30,7 @@ from decisor.techniques.shared.objections.claims import (
     stem,
 )
 from decisor.techniques.shared.objections.ground import Cell, Mention, is_key, table_of
-from decisor.techniques.shared.objections.reading import NumberColumn, Reading
+from decisor.techniques.shared.objections.reading import AnswerReading, NumberColumn
 from decisor.types import Objection, ObjectionKind
 
 MOST_ROWS = 8
@@ -42,7 +42,7 @@ RowsOf = Callable[[Quantity], frozenset[str]]
 
 
 @dataclass(frozen=True)
-class FigureCheck(Reading):
+class FigureCheck(AnswerReading):
     """The figures of one answer."""
 
     def of_figures(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
@@ -71,7 +71,8 @@ class FigureCheck(Reading):
         yield from (self.objection(figure, rows, clause) for figure, rows in (best or {}).items())
 
     def readings(self, clause: Clause, memory: Sequence[Mention], figures: Sequence[Quantity]) -> Iterator[RowsOf]:
-        """The ways in which the figures of a clause may belong to its names: to the one before, the one after, each to
+        """Yield the ways in which the figures of a clause may belong to its names: to the one before, the one after,
+        each to
         its own in order."""
         names = clause.names
         own = self.subject.ids if self.subject else frozenset[str]()
@@ -174,7 +175,7 @@ class FigureCheck(Reading):
         return words.ITEMS | ({stem(wording[1].lower())} if wording else set())
 
     def numbers_counted(self, figure: Quantity, clause: Clause) -> set[int] | None:
-        """The numbers that a count of candidates may be; None where it is not certain that it is one."""
+        """Return the numbers that a count of candidates may be; None where it is not certain that it is one."""
         before, after = clause.masked[: figure.start], clause.masked[figure.end :]
         value, sizes = figure.meanings[0].value, self.sizes
         noun = re.match(r"\s+(?:[a-z]+\s+)?([^\W\d_]{3,})", after)
@@ -247,7 +248,7 @@ class FigureCheck(Reading):
         return sorted(ids | (self.subject.ids if self.subject else set()))
 
     def own_rows(self, clause: Clause) -> list[str]:
-        """The rows that a calculation of a clause may start from, its own first."""
+        """Return the rows that a calculation of a clause may start from, its own first."""
         first = sorted(clause.name_ids | clause.cited_ids)
         return [*first, *(id for id in self.rows_given if id not in first)]
 
@@ -323,7 +324,7 @@ class FigureCheck(Reading):
     # What is said.
 
     def objection(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Objection:
-        """What is said of a figure that nothing supports."""
+        """Return the objection to a figure that nothing supports."""
         ground, cells = self.ground, self.cells(figure, clause)
         owner_name = next((one.name for one in reversed(clause.names) if one.ids & rows), "")
         wrote = f"You wrote {figure.text}" + (f" for {owner_name}" if owner_name else "")
@@ -341,7 +342,7 @@ class FigureCheck(Reading):
         return Objection(kind, f"{wrote}; no row that you cite says so.")
 
     def nearest(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Cell | None:
-        """The number of these rows that was likely meant: of the column named beside it, or the nearest."""
+        """Return the number of these rows that was likely meant: of the column named beside it, or the nearest."""
         value = abs(figure.meanings[0].value)
         wanted = noun_columns(figure, clause, self.ground.heads)
         cells = [

@@ -121,7 +121,7 @@ class Ground:
             yield self.cells[at]
 
     def cells_with(self, figure: Quantity, room: float = 1.0) -> list[Cell]:
-        """The cells that a figure rounds, whatever their unit."""
+        """Return the cells that a figure rounds, whatever their unit."""
         hits: dict[Cell, None] = {}
         for meaning in figure.meanings:
             value, near = abs(meaning.value), meaning.room * room * (1 + 1e-9) + 1e-9 * abs(meaning.value)
@@ -149,14 +149,14 @@ class Ground:
         return not is_same and any(unit == other for other, _ in same_dimension(figure.unit))
 
     def column(self, table: str, column: str) -> dict[str, float]:
-        """The numbers of a column by row."""
+        """Return the numbers of a column by row."""
         if (table, column) not in self._columns:
             values = ((row.id, row.fields.get(column)) for row in self.tables.get(table, ()))
             self._columns[table, column] = {id: float(value) for id, value in values if is_number(value)}
         return self._columns[table, column]
 
     def periods_of(self, id: str) -> list[Period]:
-        """The dates, months and years that a row holds."""
+        """Return the dates, months and years that a row holds."""
         record = self.records[id]
         hits = list(iterate_periods(record.text))
         for value in record.fields.values():
@@ -167,7 +167,7 @@ class Ground:
         return hits
 
     def mentions(self, text: str) -> list[Mention]:
-        """The names of rows in a text, the longest first where they overlap."""
+        """Return the names of rows in a text, the longest first where they overlap."""
         low = text.lower()
         if len(low) != len(text):
             low = text
@@ -220,7 +220,7 @@ def are_names(values: Sequence[str]) -> bool:
 
 
 def numbers_within(value: Value) -> Iterable[float]:
-    """The numbers of a cell that is no number itself; dates have none."""
+    """Return the numbers of a cell that is no number itself; dates have none."""
     return numbers_of_text(value) if isinstance(value, str) else iterate_numbers(value)
 
 

@@ -14,7 +14,7 @@ from decisor.parsing.quantities import Quantity, iterate_periods, split_name
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import Clause, fits, stem
 from decisor.techniques.shared.objections.ground import Mention
-from decisor.techniques.shared.objections.reading import Place, Reading
+from decisor.techniques.shared.objections.reading import AnswerReading, Place
 from decisor.types import Objection
 
 MEAN_OF_ALL = "the mean"
@@ -33,7 +33,7 @@ class Rank:
 
 
 def noun_phrase(text: str) -> list[str]:
-    """The words after a superlative, as stems.
+    """Return the words after a superlative, as stems.
 
     >>> noun_phrase(" number of orders of all shops"), noun_phrase(", 23 EUR")
     (['number', 'order'], [])
@@ -49,7 +49,7 @@ def noun_phrase(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class OrderCheck(Reading):
+class OrderCheck(AnswerReading):
     """Claims of order in one answer."""
 
     def of_order_words(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
@@ -78,7 +78,10 @@ class OrderCheck(Reading):
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
 
     def column_of(self, phrase: Sequence[str], clause: Clause) -> Place | None:
-        """The column that a claim of order is about; None where its words are of no column and not of the question."""
+        """Return the column that a claim of order is about.
+
+        None where its words are of no column and not of the question.
+        """
         question_words = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
         stems_of = {place: {*map(stem, split_name(place[1]))} for place in self.ranked_columns}
         named = [place for place, own in stems_of.items() if own & {*phrase} - words.GENERIC]
@@ -111,7 +114,7 @@ class OrderCheck(Reading):
                 yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {number}.")
 
     def beside(self, match: re.Match[str], clause: Clause) -> list[Mention]:
-        """The names that a word may be said of: the one before it, the row cited before it, the one after it."""
+        """Return the names that a word may be said of: the one before it, the row cited before it, the one after it."""
         if re.search(r"\b(?:former|latter|two|both|ones)\b", clause.masked, re.I):
             return list(clause.names)
         before = said_before(match.start(), clause)
@@ -119,7 +122,7 @@ class OrderCheck(Reading):
         return [*(cited or before), *[name for name in clause.names if name.start >= match.end()][:1]]
 
     def recent(self, memory: Sequence[Mention]) -> list[Mention]:
-        """The names of which a clause without a name may speak."""
+        """Return the names of which a clause without a name may speak."""
         return [*reversed(memory), *([self.subject] if self.subject else [])]
 
     # Places.
@@ -163,7 +166,7 @@ class OrderCheck(Reading):
         return Rank(match.group(), number, start, end, kind == "word", goal)
 
     def ranks_of_line(self, clause: Clause) -> Iterator[Rank]:
-        """The place that a line of a table gives its name."""
+        """Return the place that a line of a table gives its name."""
         texts = words.SEPARATOR.split(clause.masked)
         for at, head in enumerate(clause.heads):
             if at < len(texts) and texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{words.PLACE}", head, re.I):
@@ -228,7 +231,7 @@ class OrderCheck(Reading):
             yield Objection("direction", f"{claim}; {place[1]} says {value:,.10g} against {against:,.10g}.")
 
     def of_sign(self, figure: Quantity, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        """A difference with its sign: of the name before it to any other."""
+        """Yield objections to a difference with its sign: of the name before it to any other."""
         before, place = [name for name in clause.names if name.end <= figure.start], self.deciding
         if not figure.is_signed or not before or not place or self.ground.cells_with(figure):
             return
@@ -241,7 +244,10 @@ class OrderCheck(Reading):
     def subjects(
         self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, amount: Quantity | None
     ) -> list[tuple[str, float]]:
-        """What is said to be more or less, with its number: the figure before, else names before, else those known."""
+        """Return what is said to be more or less, with its number.
+
+        The figure before, else names before, else those known.
+        """
         text = clause.masked
         start = amount.start if amount else match.start()
         figure = next((one for one in reversed(clause.figures) if one.end <= start), None)
@@ -262,7 +268,7 @@ class OrderCheck(Reading):
     def objects(
         self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, is_figure: bool
     ) -> list[tuple[str, float]]:
-        """What it may be more or less than, with its number."""
+        """Return what it may be more or less than, with its number."""
         numbers, tail = self.ground.column(*place), clause.masked[match.end() :]
         mean = (MEAN_OF_ALL, sum(numbers.values()) / len(numbers))
         if re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b", tail, re.I):
@@ -295,7 +301,10 @@ class OrderCheck(Reading):
 
 
 def said_before(at: int, clause: Clause) -> list[Mention]:
-    """The names before a word that it may be said of: the last, and the first where more than a verb stands between."""
+    """Return the names before a word that it may be said of.
+
+    The last, and the first where more than a verb stands between.
+    """
     before = [name for name in clause.names if name.end <= at]
     if not before or re.match(r"\W*(?:although|while|whereas|though|compared)\b", clause.masked, re.I):
         return before[-1:]

@@ -38,7 +38,7 @@ class NumberColumn:
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerReading:
     """One answer and its ground."""
 
     claims: Claims
@@ -195,7 +195,7 @@ class Reading:
         return range(above + 1, len(numbers) - below + 1), range(below + 1, len(numbers) - above + 1)
 
     def row_of(self, name: Mention, place: Place) -> str | None:
-        """The one row of a name in a table."""
+        """Return the one row of a name in a table."""
         ids = [id for id in name.ids if table_of(id) == place[0]]
         return ids[0] if len(ids) == 1 else None
 

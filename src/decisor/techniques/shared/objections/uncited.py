@@ -12,7 +12,8 @@ UNCITED = "{name} stands in {id}, which you do not cite, and in no record that y
 
 
 def uncited(name: str, cited_ids: Sequence[str], records: Mapping[str, Record]) -> list[str]:
-    """The records that hold the name, as a value or as words of their text, beside those that are cited (of the same
+    """Return the records that hold the name, as a value or as words of their text, beside those that are cited (of
+    the same
     observation), where no record that is cited holds it in any way.
 
     >>> rows = {id: Record(id, {"name": name}) for id, name in (("o1.r1", "Elm"), ("o1.r2", "Oak"))}
