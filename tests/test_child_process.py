@@ -125,8 +125,8 @@ def test_a_child_has_no_keys_no_folder_of_the_person_and_no_variables_of_python(
 
 def test_a_folder_that_was_left_since_the_start_stays_off_the_path_of_children(hostile: Path) -> None:
     code = (
-        "import os, sys; from decisor import child_process; os.chdir('/'); "
-        "print(child_process.run('probe_of_child_process').stdout.decode())"
+        "import os, sys; from decisor.system import processes as child_process; os.chdir('/'); "
+        "print(child_process.run_child('probe_of_child_process').stdout.decode())"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, str(Path(__file__).parent)])}
     clean = hostile.parent / "clean"
@@ -144,9 +144,9 @@ def test_a_folder_that_was_left_since_the_start_stays_off_the_path_of_children(h
 
 def test_the_folder_of_children_is_gone_with_the_process_and_made_anew_where_it_was_removed() -> None:
     code = (
-        "from decisor import child_process; from pathlib import Path; "
-        "first = Path(child_process.folder()); first.rmdir(); "
-        "second = Path(child_process.folder()); assert second.is_dir(); print(second)"
+        "from decisor.system import processes as child_process; from pathlib import Path; "
+        "first = Path(child_process.child_folder()); first.rmdir(); "
+        "second = Path(child_process.child_folder()); assert second.is_dir(); print(second)"
     )
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -54,13 +54,14 @@ goal = "min"
 sql = "SELECT 1"
 """
 PYTHON_ALONE = """import os, subprocess, sys
-from decisor import child_process
-start = child_process.python("endless_python")
+from decisor.system import processes
+start = processes.build_python_start("endless_python")
 child = subprocess.Popen(start.command, env=start.environment, cwd=start.folder)
 print("begins", flush=True)
 child.wait()"""
 WATCHED = """import os, subprocess, sys
-code = "import os; from decisor.system.processes import watch_parent as watch; print('begins', flush=True); watch(int(os.sys.argv[1]))"
+code = "import os; from decisor.system.processes import watch_parent; "
+code += "print('begins', flush=True); watch_parent(int(os.sys.argv[1]))"
 subprocess.run([sys.executable, "-c", code, str(os.getpid())])"""
 TOO_LATE = "import os; from decisor.system.processes import end_with; end_with(int(os.sys.argv[1])); print('goes on')"
 

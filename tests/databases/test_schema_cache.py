@@ -26,7 +26,7 @@ TABLES = (
 
 @pytest.fixture(autouse=True)
 def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("sql_cache", "sql_schema", "sql"):
+    for module in ("schema", "sql"):
         monkeypatch.setattr(f"decisor.databases.{module}.LARGE", 1)
 
 
