@@ -95,7 +95,7 @@ def test_no_file_needs_itself_by_way_of_others() -> None:
 
 
 LEAVES = {"techniques", "engines"}
-"""Rooms of leaves: one technique or engine a file, copied from its neighbour; as many as there are, as short as may be."""
+"""Rooms of leaves: one technique or engine a file, copied from its neighbour; as many as there are, however short."""
 SHORT = {"__init__.py", "__main__.py", "version.py"}
 
 
