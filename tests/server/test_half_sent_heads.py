@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from decisor.server.security import HEAD_SECONDS
+from decisor.server.connections import HEAD_SECONDS
 from server.serving import sites
 
 ROOT = Path(__file__).parent.parent.parent

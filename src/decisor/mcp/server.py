@@ -24,7 +24,8 @@ from decisor.history.store import History, Inputs
 from decisor.mcp.runs import McpService
 from decisor.mcp.tools import Server, open_tool_server
 from decisor.server.app import GRACE_SECONDS, MOST_HEAD
-from decisor.server.security import BACKLOG, Hosts, RequestGuard, Users, make_connection_class
+from decisor.server.connections import BACKLOG, make_connection_class
+from decisor.server.security import Hosts, RequestGuard, Users
 from decisor.server.settings import Places
 from decisor.session.pool import open_pool
 from decisor.session.request import Sources

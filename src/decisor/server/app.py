@@ -32,12 +32,13 @@ from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LMError, OutageError, SetupError, ToolError
 from decisor.lab.evaluation_pages import router as evaluations_router
+from decisor.server.connections import BACKLOG, make_connection_class
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply
 from decisor.server.routes import AppState, HereNow, ask_router, models_router, record_router, runs_router
 from decisor.server.runs import NotThere, Runs
-from decisor.server.security import ANYBODY, BACKLOG, Refusal, RequestGuard, cookie_of, hosts_of, make_connection_class
+from decisor.server.security import ANYBODY, Refusal, RequestGuard, cookie_of, hosts_of
 from decisor.server.settings import Full, ServerSettings
 from decisor.server.stream import Busy
 from decisor.session.pool import open_pool
