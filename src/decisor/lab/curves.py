@@ -7,14 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.statistics import COUNTED, Interval, share_over_cases, tries_by_case
-
-if TYPE_CHECKING:
-    pass
-
 
 STEPS = (1, 2, 5)
 

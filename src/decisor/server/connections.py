@@ -6,13 +6,8 @@ from asyncio import TimerHandle, Transport
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-if TYPE_CHECKING:
-    pass
-
 
 HEAD_SECONDS = 10.0
 

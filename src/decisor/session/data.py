@@ -50,7 +50,6 @@ from decisor.session.run_setup import EXACT, NAME_ONE, Choice, LMs, choose_techn
 from decisor.session.user_tools import Tools, add_calculator, add_combine_tool, build_row_values
 from decisor.system.extras import logger
 from decisor.system.tasks import run_in_thread
-from decisor.techniques.replay.rerun import resume_interrupted_run
 from decisor.tools.abilities import Database, focus_databases, is_database_tool
 from decisor.trace.events import Conclusion, Note, Provenance, RunStart, RunUsage, TraceEntry, cited_records_of
 from decisor.types import Question, Tool
@@ -135,6 +134,8 @@ class Data:
             SetupError: something named cannot be used, or there is nothing that could decide.
             LMError: the endpoint failed for good.
         """
+        from decisor.techniques.replay.rerun import resume_interrupted_run
+
         if not self.tools:
             raise SetupError(WHICH_DATA)
         check_options(options)

@@ -24,7 +24,6 @@ from decisor.system.serialization import finite_json_value
 from decisor.system.storage import write_private
 from decisor.system.tasks import run_in_thread
 from decisor.system.wording import format_count
-from decisor.techniques.replay.recorded_run import parse_observation_number
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
@@ -77,6 +76,8 @@ def build_earlier(result: EndedRun) -> Earlier:
 
     Ids stay; each observation of the new run gets a higher number than all of these.
     """
+    from decisor.techniques.replay.recorded_run import parse_observation_number
+
     past, decision = result.question.earlier, result.decision
     cited = frozenset(decision.evidence.ids)
     own = tuple(find_cited_steps(result.trace, cited))

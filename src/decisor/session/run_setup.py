@@ -32,8 +32,6 @@ from decisor.system.settings import build_from_settings, drop_none_type, is_sett
 from decisor.system.storage import open_private
 from decisor.system.wording import format_count
 from decisor.techniques import TECHNIQUES, asks_lm, find_technique_class
-from decisor.techniques.replay.recorded_run import is_harmless_type
-from decisor.techniques.shared.judge import list_lm_parts, map_lm_settings, set_part_lms
 from decisor.techniques.shared.prompts_file import split_asking_settings
 from decisor.tools.row_values import RowValues
 from decisor.tools.toolbox import Toolbox
@@ -189,6 +187,8 @@ def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
 
     about: what it is; by default the first paragraph of its module's docstring.
     """
+    from decisor.techniques.shared.judge import list_lm_parts
+
     about = about or (inspect.getdoc(inspect.getmodule(kind)) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
     own = [
@@ -201,6 +201,8 @@ def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
 
 
 def build_technique_setting(field: Field[object], hint: object) -> TechniqueSetting:
+    from decisor.techniques.replay.recorded_run import is_harmless_type
+
     default = "..." if field.default is MISSING else field.default
     kind = drop_none_type(hint)
     choices = tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()
@@ -319,6 +321,8 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
     Raises:
         SetupError: there is no such technique, setting or LM, or a value does not fit.
     """
+    from decisor.techniques.shared.judge import map_lm_settings, set_part_lms
+
     kind = find_technique_class(technique) if isinstance(technique, str) else type(technique)
     parts = map_lm_settings(kind) if is_dataclass(kind) else {}
     own = {key: value for key, value in settings.items() if key not in parts}
