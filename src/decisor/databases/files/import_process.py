@@ -61,7 +61,11 @@ def import_files(target: Path, parts: list[FilePart], decimal: str = "", dates: 
         whole = ImportTarget(db, scratch, decimal=decimal, dates=dates)
         notes: list[str] = []
         for part in parts:
-            notes += import_part(whole, part, alone=len(parts) == len(part.paths) == 1)
+            part_notes = import_part(whole, part, alone=len(parts) == len(part.paths) == 1)
+            # DuckDB may read nothing any more after that: each part gets a process of its own instead.
+            if len(parts) > 1 and any(TOO_LARGE in note for note in part_notes):
+                raise MemoryError
+            notes += part_notes
         if not whole.names:
             raise SetupError("The files hold no table: no row with values is in them.")
         for name in whole.names:
