@@ -69,32 +69,57 @@ class Figure:
 
 
 SCRIPTS = (
-    Script("startup", (
-        Claim("import decisor", r"import decisor +([-\d.]+) ms", "ms", 100),
-        Claim("decisor --help", r"decisor --help +([\d.]+) ms", "ms", 250),
-    )),
-    Script("lm_overhead", (
-        Claim("CPU a call, one at a time", r"1 at once +([\d.]+)", "ms", 0.8),
-        Claim("the same beside the openai SDK", r"1 at once +([\d.]+)", "ms",
-              over=r"1 at once +[\d.]+ +[\d.]+ +([\d.]+)"),
-    )),
-    Script("sandbox_overhead", (
-        Claim("SQLite, added to a query of one row", r"engine sqlite .*?overhead ([-\d.]+)", "ms", 5),
-        Claim("DuckDB, added to a query of one row", r"engine duckdb .*?overhead ([-\d.]+)", "ms", 5),
-    ), ("--queries", "100")),
+    Script(
+        "startup",
+        (
+            Claim("import decisor", r"import decisor +([-\d.]+) ms", "ms", 100),
+            Claim("decisor --help", r"decisor --help +([\d.]+) ms", "ms", 250),
+        ),
+    ),
+    Script(
+        "lm_overhead",
+        (
+            Claim("CPU a call, one at a time", r"1 at once +([\d.]+)", "ms", 0.8),
+            Claim(
+                "the same beside the openai SDK",
+                r"1 at once +([\d.]+)",
+                "ms",
+                over=r"1 at once +[\d.]+ +[\d.]+ +([\d.]+)",
+            ),
+        ),
+    ),
+    Script(
+        "sandbox_overhead",
+        (
+            Claim("SQLite, added to a query of one row", r"engine sqlite .*?overhead ([-\d.]+)", "ms", 5),
+            Claim("DuckDB, added to a query of one row", r"engine duckdb .*?overhead ([-\d.]+)", "ms", 5),
+        ),
+        ("--queries", "100"),
+    ),
     Script("guard_parser", ()),
-    Script("open_once", (
-        Claim("a question of open data beside opening, asking and closing", r"a question then +([\d.]+)", "ms",
-              over=r"open, ask and close +([\d.]+)"),
-    )),
+    Script(
+        "open_once",
+        (
+            Claim(
+                "a question of open data beside opening, asking and closing",
+                r"a question then +([\d.]+)",
+                "ms",
+                over=r"open, ask and close +([\d.]+)",
+            ),
+        ),
+    ),
     Script("pitfalls", (Claim("the rules on a query, the slowest", r"slowest ([\d.]+) ms", "ms", 50),)),
     Script("graph_load", (Claim("1,000 nodes, 2,000 relationships", r"best of 5: ([\d.]+) s", "s", 1),)),
-    Script("decision_models", (
-        Claim("1,000 candidates x 100,000 rows ranked", r"ranked in ([\d.]+) s", "s", 3),
-        Claim("the same beside one by one", r"ranked in ([\d.]+) s", "s", over=r"one by one ([\d.]+) s"),
-    ), ("--only", "sparse", "--trials", "20")),
+    Script(
+        "decision_models",
+        (
+            Claim("1,000 candidates x 100,000 rows ranked", r"ranked in ([\d.]+) s", "s", 3),
+            Claim("the same beside one by one", r"ranked in ([\d.]+) s", "s", over=r"one by one ([\d.]+) s"),
+        ),
+        ("--only", "sparse", "--trials", "20"),
+    ),
     Script("dqa_scale", (), ("--buildings", "1000")),
-)  # fmt: skip
+)
 
 
 def measure(script: Script, seconds: float = SECONDS) -> tuple[list[Figure], str]:

@@ -23,16 +23,41 @@ from pathlib import Path
 
 import psycopg
 
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
 
 NOUNS = (
-    "order", "customer", "product", "invoice", "payment", "shipment", "store", "site", "rent", "price", "stock",
-    "supplier", "account", "ticket", "visit",
-)  # fmt: skip
+    "order",
+    "customer",
+    "product",
+    "invoice",
+    "payment",
+    "shipment",
+    "store",
+    "site",
+    "rent",
+    "price",
+    "stock",
+    "supplier",
+    "account",
+    "ticket",
+    "visit",
+)
 THINGS = (
-    "name", "amount", "status", "date", "region", "currency", "weight", "category", "total", "owner", "note",
-    "quantity", "country", "score",
-)  # fmt: skip
+    "name",
+    "amount",
+    "status",
+    "date",
+    "region",
+    "currency",
+    "weight",
+    "category",
+    "total",
+    "owner",
+    "note",
+    "quantity",
+    "country",
+    "score",
+)
 QUESTIONS = ("Which store has the highest rents?", "How many shipments were late?", "Which supplier has most invoices?")
 DATABASE = "decisor_big_schema"
 

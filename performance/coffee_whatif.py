@@ -21,10 +21,10 @@ from typing import Any
 
 import duckdb
 
-from decisor.decision_models.model_tool import ModelTool
-from decisor.decision_models.parse import parse
+from decisor.decision_models.file import parse_model
+from decisor.decision_models.tool import ModelTool
 from decisor.errors import ToolError
-from decisor.session.models import opened_model
+from decisor.session.decision_models import opened_model
 from head import words
 
 MODEL = """
@@ -88,12 +88,14 @@ def database(data: Mapping[str, Any], path: Path) -> str:
     rows = {
         "supply (supplier TEXT, capacity DOUBLE)": [*data["capacity_in_supplier"].items()],
         "ship (supplier TEXT, roastery TEXT, cost DOUBLE)": [
-            (*key, cost) for key, cost in data["shipping_cost_from_supplier_to_roastery"].items()],
+            (*key, cost) for key, cost in data["shipping_cost_from_supplier_to_roastery"].items()
+        ],
         "deliver (roastery TEXT, cafe TEXT, cost DOUBLE)": [
-            (*key, cost) for key, cost in data["shipping_cost_from_roastery_to_cafe"].items()],
+            (*key, cost) for key, cost in data["shipping_cost_from_roastery_to_cafe"].items()
+        ],
         "roast (roastery TEXT, light DOUBLE, dark DOUBLE)": roast,
         "need (cafe TEXT, light DOUBLE, dark DOUBLE)": [(cafe, light[cafe], dark[cafe]) for cafe in light],
-    }  # fmt: skip
+    }
     with duckdb.connect(str(path)) as db:
         for table, content in rows.items():
             db.execute(f"CREATE TABLE {table}")
@@ -128,7 +130,7 @@ async def main(folder: Path) -> None:
     right, began = 0, time.monotonic()
     with tempfile.TemporaryDirectory() as own:
         url = database(tables((folder / "coffee.py").read_text()), Path(own) / "coffee.duckdb")
-        async with opened_model(parse(MODEL), url) as model:
+        async with opened_model(parse_model(MODEL), url) as model:
             tool = ModelTool(model)
             for code, cost in gold.items():
                 value = await cost_of(tool, "; ".join(changes(code)))

@@ -20,25 +20,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from decisor.errors import ToolError
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
 from head import words
 
 PEOPLE = [
-    Node("Person", {"name": "Ann", "age": 30, "city": "Oslo", "score": 1.5}),
-    Node("Person", {"name": "Bob", "age": 40, "city": "Rome", "score": 2}),
-    Node("Person", {"name": "Cid", "age": 25, "city": "Oslo"}),
-    Node("Person", {"name": "Dee", "age": 35, "nick": "D"}),
-    Node("City", {"name": "Oslo", "pop": 700000}),
-    Node("City", {"name": "Rome", "pop": 2800000}),
+    GraphNode("Person", {"name": "Ann", "age": 30, "city": "Oslo", "score": 1.5}),
+    GraphNode("Person", {"name": "Bob", "age": 40, "city": "Rome", "score": 2}),
+    GraphNode("Person", {"name": "Cid", "age": 25, "city": "Oslo"}),
+    GraphNode("Person", {"name": "Dee", "age": 35, "nick": "D"}),
+    GraphNode("City", {"name": "Oslo", "pop": 700000}),
+    GraphNode("City", {"name": "Rome", "pop": 2800000}),
 ]
 LINKS = [
-    Edge("KNOWS", 0, 1, {"since": 2010, "w": 0.5}),
-    Edge("KNOWS", 1, 2, {"since": 2015, "w": 1}),
-    Edge("KNOWS", 2, 3, {"since": 2020, "w": 2.5}),
-    Edge("KNOWS", 3, 0, {"since": 2021, "w": 4}),
-    *(Edge("LIVES_IN", person, city) for person, city in ((0, 4), (1, 5), (2, 4))),
+    GraphEdge("KNOWS", 0, 1, {"since": 2010, "w": 0.5}),
+    GraphEdge("KNOWS", 1, 2, {"since": 2015, "w": 1}),
+    GraphEdge("KNOWS", 2, 3, {"since": 2020, "w": 2.5}),
+    GraphEdge("KNOWS", 3, 0, {"since": 2021, "w": 4}),
+    *(GraphEdge("LIVES_IN", person, city) for person, city in ((0, 4), (1, 5), (2, 4))),
 ]
 PARAMETERS: dict[str, Any] = {"a": 30, "l": ["Ann", "Bob", "Cid"]}
 
@@ -90,7 +89,7 @@ def right(rows: Sequence[Sequence[Any]], wanted: Sequence[Any], query: str) -> b
 
 async def measure(url: str, suite: Sequence[tuple[str, str, str, Any]]) -> None:
     started = time.perf_counter()
-    load(url, PEOPLE, LINKS)
+    load_nodes_and_edges(url, PEOPLE, LINKS)
     tool = await CypherTool.open(url)
     found: Counter[str] = Counter()
     print(f"## {url.partition(':')[0]}  (loaded and open after {time.perf_counter() - started:.2f} s)")

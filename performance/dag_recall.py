@@ -27,16 +27,16 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.aio import each
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.replies.attribution import normal
-from decisor.run import Run
+from decisor.documents.index import DocumentIndex, build_memory_index
+from decisor.documents.passage import read_passages
+from decisor.documents.tool import PassagesTool
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.parsing.attribution import normalize_answer
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.techniques.reasoning_dag import ReasoningDAG
-from decisor.tools.documents.index import Index, index_of
-from decisor.tools.documents.passage import read_passages
-from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.graph_events import GraphResult
+from decisor.trace.events import GraphResult
 from decisor.types import Question
 from gold_plans import GoldPlan, musique, twowiki
 from head import words
@@ -46,14 +46,14 @@ from techniques.documents import numbered, part_of, role_of
 HOME = Path(__file__).parent.parent.parent / "shared" / "data"
 
 
-async def in_turns(index: Index, queries: Sequence[str], limit: int) -> list[str]:
+async def in_turns(index: DocumentIndex, queries: Sequence[str], limit: int) -> list[str]:
     """Ids of the first ``limit`` different passages, one of each ranking after the other."""
     rankings = [await index.find(query, limit) for query in queries]
     found = dict.fromkeys(one.id for row in zip_longest(*rankings) for one in row if one is not None)
     return list(found)[:limit]
 
 
-async def recall(index: Index, plans: Sequence[GoldPlan], ways: dict[str, list[list[str]]]) -> None:
+async def recall(index: DocumentIndex, plans: Sequence[GoldPlan], ways: dict[str, list[list[str]]]) -> None:
     for name, queries in ways.items():
         hits: dict[int, list[float]] = {5: [], 10: []}
         for plan, asked in zip(plans, queries, strict=True):
@@ -61,9 +61,14 @@ async def recall(index: Index, plans: Sequence[GoldPlan], ways: dict[str, list[l
             found = await in_turns(index, asked, 10)
             for k, scores in hits.items():
                 scores.append(len(gold & set(found[:k])) / len(gold))
-        print(f"  {name:34}" + "".join(
-            f"  R@{k} {100 * statistics.fmean(s):5.1f} +- {interval(s):3.1f}  all@{k} "
-            f"{100 * statistics.fmean([x == 1 for x in s]):5.1f}" for k, s in hits.items()))  # fmt: skip
+        print(
+            f"  {name:34}"
+            + "".join(
+                f"  R@{k} {100 * statistics.fmean(s):5.1f} +- {interval(s):3.1f}  all@{k} "
+                f"{100 * statistics.fmean([x == 1 for x in s]):5.1f}"
+                for k, s in hits.items()
+            )
+        )
 
 
 def interval(scores: Sequence[float]) -> float:
@@ -124,7 +129,7 @@ def flat(text: str) -> str:
     return re.sub(r"\W+", " ", text)
 
 
-async def reached(index: Index, plans: Sequence[GoldPlan], texts: dict[str, str]) -> None:
+async def reached(index: DocumentIndex, plans: Sequence[GoldPlan], texts: dict[str, str]) -> None:
     ceiling = []
     for plan in plans:
         found = [await index.find(plan.filled(n), 10) for n in range(1, len(plan.asks) + 1)]
@@ -140,20 +145,22 @@ async def reached(index: Index, plans: Sequence[GoldPlan], texts: dict[str, str]
             decision = await ReasoningDAG()(Question(plan.question), run)
             counts = run.trace.of(GraphResult)[0].counts
             kinds.update({name: counts[name] for name in counts if name.startswith("nodes_")})
-            return normal(decision.answer) == normal(plan.answer)
+            return normalize_answer(decision.answer) == normalize_answer(plan.answer)
 
-        right = await each(ask, plans, 8)
+        right = await map_concurrently(ask, plans, 8)
         await lm.close()
     beyond = [plan.id for plan, able, got in zip(plans, ceiling, right, strict=True) if got and not able]
     short = [plan.id for plan, able, got in zip(plans, ceiling, right, strict=True) if able and not got]
-    print(f"\nMuSiQue, {len(plans)} questions over HTTP: ceiling {sum(ceiling)}, reached {sum(right)}; "
-          f"short of it {short}, beyond it {beyond}. Answered nodes: {dict(kinds)}")  # fmt: skip
+    print(
+        f"\nMuSiQue, {len(plans)} questions over HTTP: ceiling {sum(ceiling)}, reached {sum(right)}; "
+        f"short of it {short}, beyond it {beyond}. Answered nodes: {dict(kinds)}"
+    )
 
 
 async def main(data: Path, count: int) -> None:
     for name, plans in (("musique", musique(data)), ("2wikimultihopqa", twowiki(data))):
         passages = list(read_passages(data / "multihop" / name / "corpus.jsonl.gz"))
-        index = index_of(passages)
+        index = build_memory_index(passages)
         usable = [plan for plan in plans if any(plan.passages)]
         print(f"{name}: {len(usable)} questions, {len(passages)} passages")
         await recall(index, usable, ways_of(usable))

@@ -27,13 +27,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from aiohttp import web
 
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.replies.plan_graph import PlanGraph
-from decisor.run import Run
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.parsing.plan import PlanGraph
+from decisor.runtime.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, LMCall, Span
-from decisor.trace.graph_events import NodeSpan
+from decisor.trace.events import ActionResult, LMCall, NodeSpan, Span
 from decisor.types import Question, Tool
 from gold_plans import GoldPlan, musique, parallelqa, strategyqa, twowiki
 from head import words
@@ -146,8 +145,10 @@ def shape(graphs: Sequence[PlanGraph]) -> tuple[float, float]:
 
 async def main(data: Path, count: int, names: Sequence[str]) -> int:
     sets = {"ParallelQA": parallelqa, "MuSiQue": musique, "StrategyQA": strategyqa, "2Wiki": twowiki, "mixed": mixed}
-    print(f"{'':12}{'plans':>6}{'nodes':>7}{'levels':>7}{'ceiling':>8} | {'timed':>6}{'wall/critical':>16}"
-          f"{'at 100 ms':>10}{'levels/ready':>13}{'alone/ready':>12}")  # fmt: skip
+    print(
+        f"{'':12}{'plans':>6}{'nodes':>7}{'levels':>7}{'ceiling':>8} | {'timed':>6}{'wall/critical':>16}"
+        f"{'at 100 ms':>10}{'levels/ready':>13}{'alone/ready':>12}"
+    )
     worst = 0.0
     for name, load in [(name, load) for name, load in sets.items() if not names or name in names]:
         every = load(data)
@@ -166,8 +167,10 @@ async def main(data: Path, count: int, names: Sequence[str]) -> int:
         ideal = statistics.median(t.ready / t.ideal for t in times)
         faster = sum(t.levels for t in times) / sum(t.ready for t in times)
         alone = sum(t.alone for t in times) / sum(t.ready for t in times)
-        print(f"{name:12}{len(every):6}{nodes:7.2f}{levels:7.2f}{nodes / levels:7.2f}x | {len(times):6}"
-              f"{median:9.3f} (max {ratios[-1]:.2f}){ideal:10.3f}{faster:8.2f}x{alone:11.2f}x")  # fmt: skip
+        print(
+            f"{name:12}{len(every):6}{nodes:7.2f}{levels:7.2f}{nodes / levels:7.2f}x | {len(times):6}"
+            f"{median:9.3f} (max {ratios[-1]:.2f}){ideal:10.3f}{faster:8.2f}x{alone:11.2f}x"
+        )
     print(f"bar {BAR}: {'met' if worst <= BAR else 'MISSED'}. LLMCompiler on ParallelQA, published: 2.15x over ReAct.")
     return int(worst > BAR)
 

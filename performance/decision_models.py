@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from decisor.decision_models.machine import OpenModel, open_model
-from decisor.decision_models.parse import parse
-from decisor.tools.databases.sandbox.blocking import start_machine
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.client import OpenModel, open_decision_model
+from decisor.decision_models.file import parse_model
+from decisor.sandbox.process import start_machine
 
 BEST = 50
 SAMPLE = 10
@@ -122,7 +122,7 @@ async def enumerated(name: str, change: str, settings: argparse.Namespace) -> No
             offer = db.execute("SELECT * FROM offer").fetchnumpy()
         sql = await SqlTool.open(f"duckdb:///{path}")
         began = time.perf_counter()
-        model = await open_model(parse(MODEL.format(change=change)), sql, start_machine)
+        model = await open_decision_model(parse_model(MODEL.format(change=change)), sql, start_machine)
         opened = time.perf_counter() - began
         try:
             await asyncio.to_thread(measured, name, model, opened, lane, offer, settings)
@@ -134,28 +134,34 @@ async def enumerated(name: str, change: str, settings: argparse.Namespace) -> No
 async def solved(name: str, tables: str, text: str) -> None:
     import duckdb
 
-    from decisor.decision_models.solver import solve
+    from decisor.decision_models.optimize import solve_model
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.duckdb"
         with duckdb.connect(str(path)) as db:
             db.execute(tables)
         sql = await SqlTool.open(f"duckdb:///{path}")
-        model = await open_model(parse(text), sql, start_machine)
+        model = await open_decision_model(parse_model(text), sql, start_machine)
         try:
             began = time.perf_counter()
-            best = await asyncio.to_thread(solve, model)
-            print(f"{name}: {best.status} in {time.perf_counter() - began:.1f} s, {best.figures}, "
-                  f"{best.measures}; the worker held at most {peak(model):.0f} MB")  # fmt: skip
+            best = await asyncio.to_thread(solve_model, model)
+            print(
+                f"{name}: {best.status} in {time.perf_counter() - began:.1f} s, {best.figures}, "
+                f"{best.measures}; the worker held at most {peak(model):.0f} MB"
+            )
         finally:
             await asyncio.to_thread(model.close)
             await sql.close()
 
 
 def measured(
-    name: str, model: OpenModel, opened: float, lane: dict[str, Any], offer: dict[str, Any],
+    name: str,
+    model: OpenModel,
+    opened: float,
+    lane: dict[str, Any],
+    offer: dict[str, Any],
     settings: argparse.Namespace,
-) -> None:  # fmt: skip
+) -> None:
     began = time.perf_counter()
     values = by_hand(name, lane, offer)
     numpy_seconds = time.perf_counter() - began
@@ -170,11 +176,15 @@ def measured(
     trials = model.trials(order[:BEST], settings.trials)
     shaking = cpu(model) - before
     print(f"{name}: {len(values):,} candidates x {settings.rows:,} rows, {outcomes.how}; opened in {opened:.2f} s")
-    print(f"  ranked in {together:.2f} s (CPU {busy:.2f} s); one by one {alone:.1f} s ({alone / together:.0f} x); "
-          f"numpy by hand {numpy_seconds:.2f} s ({together / numpy_seconds:.1f} x)")  # fmt: skip
-    print(f"  {settings.trials} trials over the best {min(BEST, len(order))}: {trials.seconds:.1f} s "
-          f"(CPU {shaking:.1f} s); "
-          f"the best wins {np.mean(trials.winners('min') == 0):.0%}")  # fmt: skip
+    print(
+        f"  ranked in {together:.2f} s (CPU {busy:.2f} s); one by one {alone:.1f} s ({alone / together:.0f} x); "
+        f"numpy by hand {numpy_seconds:.2f} s ({together / numpy_seconds:.1f} x)"
+    )
+    print(
+        f"  {settings.trials} trials over the best {min(BEST, len(order))}: {trials.seconds:.1f} s "
+        f"(CPU {shaking:.1f} s); "
+        f"the best wins {np.mean(trials.winners('min') == 0):.0%}"
+    )
     print(f"  the worker held at most {peak(model):.0f} MB")
 
 

@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 import dqa_reference
-from decisor.benchmarks.dqa import dumps
-from decisor.benchmarks.dqa.cases import DqaCase, Form, Scenario, cases
-from decisor.decision_models.building import BuildingData, Semantics
-from decisor.decision_models.locating import LocatingData
-from decisor.decision_models.ranking import rank
+from decisor.decision_models.ranking import rank_what_if
+from decisor.lab.dqa import worlds as dumps
+from decisor.lab.dqa.building import BuildingData, Semantics
+from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.worlds import DqaCase, Form, Scenario, read_dqa_questions
 
 SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 World = LocatingData | BuildingData
@@ -28,14 +28,14 @@ World = LocatingData | BuildingData
 
 def worlds_of(asked: list[DqaCase]) -> dict[Path, World]:
     """Each distinct database, read once."""
-    return {path: dumps.read(path) for path in dict.fromkeys(case.database for case in asked)}
+    return {path: dumps.read_dump(path) for path in dict.fromkeys(case.database for case in asked)}
 
 
 def annotate(asked: list[DqaCase], worlds: dict[Path, World], semantics: Semantics) -> tuple[int, int]:
     """How many decisions are the released one, strictly and within the tie set."""
     strict = tied = 0
     for case in asked:
-        ranking = rank(worlds[case.database].model(case.subject, semantics), trials=0)
+        ranking = rank_what_if(worlds[case.database].model(case.subject, semantics), trials=0)
         strict += bool(ranking.options) and ranking.options[0].name == case.gold
         tied += case.gold in ranking.ties
     return strict, tied
@@ -59,7 +59,7 @@ def main() -> None:
     print("scenario   questions databases  read s decide s  released tie-aware")
     for scenario in SCENARIOS:
         start = time.perf_counter()
-        asked = cases(options.data, scenario, form)
+        asked = read_dqa_questions(options.data, scenario, form)
         worlds = worlds_of(asked)
         read = time.perf_counter() - start
         strict, tied = annotate(asked, worlds, "released")

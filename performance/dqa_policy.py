@@ -26,14 +26,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.aio import each
-from decisor.benchmarks.dqa.bench import DqaBench
-from decisor.benchmarks.dqa.cases import Form, Scenario
-from decisor.benchmarks.protocol import Case
-from decisor.evaluation.case_run import Attempt, run_case
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.outcome import Outcome
-from decisor.techniques import technique
+from decisor.lab.benchmark import Case, Outcome
+from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.dqa.worlds import Form, Scenario
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.system.tasks import map_concurrently
+from decisor.techniques import build_technique
 from policies.dqa import CLASS, DqaPolicy, Mistake
 from servers.openai_server import serve
 
@@ -57,8 +56,8 @@ async def played(
         policy = DqaPolicy({str(one.question): one.gold[0] for one in some}.__getitem__, share)
         async with serve(policy) as url:
             lm = OpenAICompatible("policy", url)
-            attempt = Attempt("dqa", bench, label, technique(name, **settings), "policy", lm)
-            ran = await each(partial(run_case, attempt=attempt), some)
+            attempt = CaseAttempt("dqa", bench, label, build_technique(name, **settings), "policy", lm)
+            ran = await map_concurrently(partial(run_case, attempt=attempt), some)
             await lm.close()
         rows += [(row, policy.planted.get(str(one.question).strip())) for (row, _), one in zip(ran, some, strict=True)]
     return rows

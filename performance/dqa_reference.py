@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from decisor.decision_models.building import BuildingData
-from decisor.decision_models.locating import LocatingData
-from decisor.decision_models.rows import PowerRow
+from decisor.lab.dqa.building import BuildingData
+from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.rows import PowerRow
 
 
 def profit(data: LocatingData, country: str, place: str) -> float:

@@ -14,11 +14,11 @@ import argparse
 import resource
 import time
 
-from decisor.benchmarks.dqa.generator import supply as generated
-from decisor.benchmarks.dqa.generator.supply import Balance, Supply, make_supply, settle
-from decisor.benchmarks.dqa.generator.tables import sheets
-from decisor.decision_models.building import BuildingData, prices
-from decisor.decision_models.rows import BuildingRow, DemandRow, GoodsRow, SupplyRow
+from decisor.lab.dqa import generated_worlds as generated
+from decisor.lab.dqa.building import BuildingData, compute_goods_prices
+from decisor.lab.dqa.generated_worlds import Balance, Supply, make_supply, simulate_supply
+from decisor.lab.dqa.generator import list_generated_tables
+from decisor.lab.dqa.rows import BuildingRow, DemandRow, GoodsRow, SupplyRow
 
 
 def main() -> None:
@@ -41,10 +41,10 @@ def main() -> None:
     count = max(given.buildings // 100, 1)
     while count <= given.buildings:
         began, worked = time.perf_counter(), time.process_time()
-        slow = prices(data, range(count), "paper")
+        slow = compute_goods_prices(data, range(count), "paper")
         spent, busy = time.perf_counter() - began, time.process_time() - worked
         began = time.perf_counter()
-        fast = generated.prices(world, *settle(world, Balance.of(world), np.arange(count))[:2])
+        fast = generated.compute_supply_prices(world, *simulate_supply(world, Balance.of(world), np.arange(count))[:2])
         quick = time.perf_counter() - began
         at_best = fast[slow.argmin(0), np.arange(len(data.goods))]
         same = int((at_best <= fast.min(0) * (1 + 1e-9)).sum())
@@ -57,7 +57,7 @@ def main() -> None:
 
 def read(world: Supply) -> BuildingData:
     """The world as the decision model reads it."""
-    goods, buildings, supply, demand = (list(sheet.rows) for sheet in sheets(world))
+    goods, buildings, supply, demand = (list(sheet.rows) for sheet in list_generated_tables(world))
     return BuildingData(
         tuple(GoodsRow(*row) for row in goods),  # type: ignore[arg-type]
         tuple(BuildingRow(*row) for row in buildings),  # type: ignore[arg-type]

@@ -22,12 +22,12 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.aio import each
-from decisor.evaluation.case_run import Attempt, run_case
-from decisor.evaluation.runner import Suite, Tally, evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import Suite, Tally, evaluate_suite
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.types import Action, Decision, Message, Question
 from evaluation.small import SmallBench
 
@@ -63,8 +63,8 @@ async def main() -> None:
     some = bench.cases()[: min(asked.cases, 1000)]
 
     began = time.process_time()
-    attempt = Attempt("small", bench, "steps", technique, "m", ScriptedLM(answer, name="m"))
-    await each(partial(run_case, attempt=attempt), some, 32)
+    attempt = CaseAttempt("small", bench, "steps", technique, "m", ScriptedLM(answer, name="m"))
+    await map_concurrently(partial(run_case, attempt=attempt), some, 32)
     bare = (time.process_time() - began) / (len(some) * asked.calls) * 1e6
     print(f"without journal and store: {bare:.0f} us CPU a call ({len(some)} cases)")
 
@@ -79,15 +79,19 @@ async def main() -> None:
         lm = ScriptedLM(answer, name="m")
         lm.seen = Forgetful()
         cpu, wall = time.process_time(), time.monotonic()
-        await evaluate(Suite({"small": bench}, {"steps": technique}, {"m": lm}, cases_at_once=32), store, hear=hear)
+        await evaluate_suite(
+            Suite({"small": bench}, {"steps": technique}, {"m": lm}, cases_at_once=32), store, hear=hear
+        )
         cpu, wall = time.process_time() - cpu, time.monotonic() - wall
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
-        print(f"with both: {cpu / calls * 1e6:.0f} us CPU a call, {wall:.1f} s wall, {calls / wall:.0f} calls/s, "
-              f"{size:.0f} MB on disk")  # fmt: skip
+        print(
+            f"with both: {cpu / calls * 1e6:.0f} us CPU a call, {wall:.1f} s wall, {calls / wall:.0f} calls/s, "
+            f"{size:.0f} MB on disk"
+        )
         print("memory, MB by cases: " + ", ".join(f"{done}: {held:.0f}" for done, held in marks))
         cpu = time.process_time()
         suite = Suite({"small": bench}, {"again": technique}, {"m": lm}, cases_at_once=32, limit_cases=len(some))
-        await evaluate(suite, store)
+        await evaluate_suite(suite, store)
         cpu = time.process_time() - cpu
         print(f"replayed: {cpu / (len(some) * asked.calls) * 1e6:.0f} us CPU a call ({len(some)} cases)")
         store.close()

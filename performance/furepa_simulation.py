@@ -25,22 +25,20 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from decisor.aio import each
-from decisor.benchmarks.qa.gold_hops import examples
-from decisor.benchmarks.qa.rows import rows
-from decisor.budget import Budget, Limits
-from decisor.learned.examples import Example
-from decisor.learned.query_scorer import QueryScorer, save
-from decisor.learned.training import before_retrieval, fit, measure
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run, Technique
-from decisor.statistics.estimates import bootstrap, wilson
+from decisor.documents.index import DocumentIndex, build_memory_index
+from decisor.documents.passage import read_passages
+from decisor.documents.tool import PassagesTool
+from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.statistics import bootstrap, wilson
+from decisor.lab.training import HopExample, drop_hit_features, fit_query_scorer, measure_queries, read_hop_examples
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.system.tasks import map_concurrently
 from decisor.techniques.furepa import FuRePA
 from decisor.techniques.ircot import IRCoT
 from decisor.techniques.react import ReAct
-from decisor.tools.documents.index import Index, index_of
-from decisor.tools.documents.passage import read_passages
-from decisor.tools.documents.passages_tool import PassagesTool
+from decisor.techniques.shared.query_scorer import QueryScorer, save_query_scorer
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Question, Record
 from policies.furepa import Reasoner
@@ -53,10 +51,10 @@ SETS = {"musique": "musique", "2wiki": "2wikimultihopqa", "hotpotqa": "hotpotqa"
 class Loaded:
     """``asked`` are kept from training."""
 
-    index: Index
+    index: DocumentIndex
     passages: Mapping[str, Record]
-    training: Sequence[Example]
-    asked: Sequence[Example]
+    training: Sequence[HopExample]
+    asked: Sequence[HopExample]
     answers: Mapping[str, str]
 
 
@@ -84,10 +82,10 @@ def main() -> None:
     for name in asked.sets:
         loaded = load(asked.data / "multihop" / SETS[name], asked.training, asked.questions)
         with TemporaryDirectory() as folder:
-            data = asyncio.run(measure(loaded.training, loaded.passages, loaded.index))
-            save(fit(data), Path(folder) / "after")
-            early = fit(before_retrieval(data))
-            save(QueryScorer(early.trees, early.rarity, {"assess": "before"}), Path(folder) / "before")
+            data = asyncio.run(measure_queries(loaded.training, loaded.passages, loaded.index))
+            save_query_scorer(fit_query_scorer(data), Path(folder) / "after")
+            early = fit_query_scorer(drop_hit_features(data))
+            save_query_scorer(QueryScorer(early.trees, early.rarity, {"assess": "before"}), Path(folder) / "before")
             for anchored in asked.anchored:
                 print(f"\n{name}: {len(loaded.asked)} questions, {asked.calls} calls, anchored {anchored}")
                 show(asyncio.run(compare(loaded, folder, asked.calls, anchored, range(asked.seeds))))
@@ -96,10 +94,10 @@ def main() -> None:
 def load(folder: Path, training: int, questions: int) -> Loaded:
     corpus = list(read_passages(folder / "corpus.jsonl.gz"))
     passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in corpus}
-    found = examples(folder / "questions.jsonl.gz", passages)
-    answers = {row["question"].strip(): row["answer"] for row in rows(folder / "questions.jsonl.gz")}
+    found = read_hop_examples(folder / "questions.jsonl.gz", passages)
+    answers = {row["question"].strip(): row["answer"] for row in read_question_rows(folder / "questions.jsonl.gz")}
     plain = [replace(one, question=one.question.strip()) for one in found if len({hop.gold for hop in one.hops}) > 1]
-    return Loaded(index_of(corpus), passages, plain[::2][:training], plain[1::2][:questions], answers)
+    return Loaded(build_memory_index(corpus), passages, plain[::2][:training], plain[1::2][:questions], answers)
 
 
 def techniques(scorer: str, calls: int) -> dict[str, Technique]:
@@ -135,7 +133,7 @@ async def compare(
             async with serve(reasoner) as url:
                 lm = OpenAICompatible("simulated", url, "none")
 
-                rows_ = await each(partial(ask, technique, lm, box, calls, loaded), loaded.asked, 8)
+                rows_ = await map_concurrently(partial(ask, technique, lm, box, calls, loaded), loaded.asked, 8)
                 await lm.close()
             sums = [one.plus(more, len(seeds)) for one, more in zip(sums, rows_, strict=True)]
         found[name] = sums
@@ -143,7 +141,7 @@ async def compare(
 
 
 async def ask(
-    technique: Technique, lm: OpenAICompatible, box: Toolbox, calls: int, loaded: Loaded, example: Example
+    technique: Technique, lm: OpenAICompatible, box: Toolbox, calls: int, loaded: Loaded, example: HopExample
 ) -> Found:
     """Right or not, and the calls and searches it took."""
     run = Run(lm, Toolbox(box.members), Budget(Limits(calls=calls)))  # ids from o1 on: the reasoner draws by the prompt
@@ -163,12 +161,18 @@ def show(found: Mapping[str, Sequence[Found]]) -> None:
             sum(number) / len(rows_) for number in zip(*((r.calls, r.searches) for r in rows_), strict=True)
         )
         gain = bootstrap([a - b for a, b in zip(ours, right, strict=True)])
-        told = "" if name == "furepa" else (
-            f"  furepa is better by {100 * (sum(ours) - sum(right)) / len(right):+5.1f} "
-            f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
-        )  # fmt: skip
-        print(f"  {name:18} {100 * share:5.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f}), "
-              f"{calls:.1f} calls, {searches:.1f} searches{told}")  # fmt: skip
+        told = (
+            ""
+            if name == "furepa"
+            else (
+                f"  furepa is better by {100 * (sum(ours) - sum(right)) / len(right):+5.1f} "
+                f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+            )
+        )
+        print(
+            f"  {name:18} {100 * share:5.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f}), "
+            f"{calls:.1f} calls, {searches:.1f} searches{told}"
+        )
 
 
 if __name__ == "__main__":

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from decisor.replies.attribution import normal
-from decisor.replies.plan_graph import PlanGraph
-from decisor.replies.plan_reply import parse_plan_graph
+from decisor.parsing.attribution import normalize_answer
+from decisor.parsing.plan import PlanGraph, parse_plan_graph
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,16 @@ def musique(data: Path) -> list[GoldPlan]:
     for row in rows(data / "multihop" / "musique" / "questions.jsonl.gz"):
         steps = row["decomposition"]
         asks = [" of ".join(reversed(step["question"].split(" >> "))) for step in steps]
-        found.append(GoldPlan(row["id"], row["question"], row["answer"], reply_of(asks),
-                              tuple(s["answer"] for s in steps), tuple(s["gold"] for s in steps)))  # fmt: skip
+        found.append(
+            GoldPlan(
+                row["id"],
+                row["question"],
+                row["answer"],
+                reply_of(asks),
+                tuple(s["answer"] for s in steps),
+                tuple(s["gold"] for s in steps),
+            )
+        )
     return found
 
 
@@ -80,15 +87,20 @@ def twowiki(data: Path) -> list[GoldPlan]:
             before = [n for n in range(place) if same_name(triples[n][2], subject)]
             asks.append(f"{relation} of {f'#{before[-1] + 1}' if before else subject}")
             answers.append(value)
-            passages.append(next((id for id in row["gold"] if normal(titles[id]).startswith(normal(subject))), ""))
+            passages.append(
+                next(
+                    (id for id in row["gold"] if normalize_answer(titles[id]).startswith(normalize_answer(subject))), ""
+                )
+            )
         if "comparison" in row["type"]:
             needed = {n for ask in asks for n in re.findall(r"#(\d+)", ask)}
             last = [f"#{n}" for n in range(1, len(asks) + 1) if str(n) not in needed]
             asks.append("which of " + " and ".join(last))
             answers.append(row["answer"])
             passages.append("")
-        found.append(GoldPlan(row["id"], row["question"], row["answer"], reply_of(asks), tuple(answers),
-                              tuple(passages)))  # fmt: skip
+        found.append(
+            GoldPlan(row["id"], row["question"], row["answer"], reply_of(asks), tuple(answers), tuple(passages))
+        )
     return found
 
 

@@ -10,19 +10,18 @@ from __future__ import annotations
 import time
 from tempfile import TemporaryDirectory
 
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
 from head import words
 
 
 def main() -> None:
-    nodes = [Node("A", {"name": f"n{number}", "x": number / 7}) for number in range(1000)]
-    edges = [Edge("T", number % 1000, number * 7 % 1000, {"w": number}) for number in range(2000)]
+    nodes = [GraphNode("A", {"name": f"n{number}", "x": number / 7}) for number in range(1000)]
+    edges = [GraphEdge("T", number % 1000, number * 7 % 1000, {"w": number}) for number in range(2000)]
     seconds = []
     for _ in range(5):
         with TemporaryDirectory() as folder:
             began = time.perf_counter()
-            load(f"kglite:///{folder}/g.kgl", nodes, edges)
+            load_nodes_and_edges(f"kglite:///{folder}/g.kgl", nodes, edges)
             seconds.append(time.perf_counter() - began)
     print(f"best of 5: {min(seconds):.2f} s, slowest {max(seconds):.2f} s")
 

@@ -15,8 +15,8 @@ import json
 import time
 from importlib.util import find_spec
 
-from decisor.tools.databases.sandbox.engines.sqlite import DIALECT
-from decisor.tools.databases.sandbox.guard import Guard
+from decisor.sandbox.engines.sqlite import DIALECT
+from decisor.sandbox.sql_guard import SqlGuard
 
 MIDDLING = """SELECT s.name, COUNT(*) AS n, SUM(r.quantity * o.price) AS lost FROM supplier AS s
 JOIN product AS p ON p.supplier = s.id JOIN order_line AS o ON o.product = p.id LEFT JOIN return AS r ON r.line = o.id
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    guard = Guard(DIALECT)
+    guard = SqlGuard(DIALECT)
     row: dict[str, str | float] = {"parser": "compiled" if find_spec("sqlglot.errors__mypyc") else "Python"}
     for name, query in QUERIES.items():
         guard.query(query)

@@ -92,7 +92,7 @@ def commands(url: str) -> Mapping[str, list[str]]:
         "model rank": ["model", "rank", "sites.toml", "--db", "sites.db", "--trials", "2000"],
         "serve": ["serve", "--db", "sites.db", "--lm", lm, "--port", "0", "--no-browser", "--no-history"],
         "mcp": ["mcp", "--db", "sites.db", "--lm", lm, "--http", "--port", "0"],
-    }  # fmt: skip
+    }
 
 
 def measure(name: str, words: list[str], folder: Path, times: int, draw: random.Random, send: Send) -> str:
@@ -102,11 +102,20 @@ def measure(name: str, words: list[str], folder: Path, times: int, draw: random.
     hung = [one for one in runs if one.took >= LONG]
     noisy = [one for one in runs if "Traceback" in one.last_line or one.code not in (0, 130, -2, None)]
     length = "of serving" if whole == SERVED else "undisturbed"
-    line = (f"{name}: {whole:.1f} s {length}; {times} interrupts: {len(hung)} took {LONG:g} s or more, median "
-            f"{median(one.took for one in runs):.2f} s, worst {max(one.took for one in runs):.2f} s, "
-            f"{len(over)} had ended already, {len(noisy)} with another code or a traceback")  # fmt: skip
-    return "\n".join([line, *(f"    at {one.after:.2f} s: {one.took:.2f} s, code {one.code}: {one.last_line}"
-                              for one in [*hung, *noisy])])  # fmt: skip
+    line = (
+        f"{name}: {whole:.1f} s {length}; {times} interrupts: {len(hung)} took {LONG:g} s or more, median "
+        f"{median(one.took for one in runs):.2f} s, worst {max(one.took for one in runs):.2f} s, "
+        f"{len(over)} had ended already, {len(noisy)} with another code or a traceback"
+    )
+    return "\n".join(
+        [
+            line,
+            *(
+                f"    at {one.after:.2f} s: {one.took:.2f} s, code {one.code}: {one.last_line}"
+                for one in [*hung, *noisy]
+            ),
+        ]
+    )
 
 
 def undisturbed(words: list[str], folder: Path) -> float:
@@ -136,8 +145,7 @@ def interrupted(words: list[str], folder: Path, after: float, send: Send) -> Int
             code = None
     lines = [line for line in output.splitlines() if line.strip()]
     trouble = next((line for line in lines if "Traceback" in line), "")
-    return Interrupted(after, time.monotonic() - began, code, trouble + (lines[-1] if lines else ""),
-                       had_ended)  # fmt: skip
+    return Interrupted(after, time.monotonic() - began, code, trouble + (lines[-1] if lines else ""), had_ended)
 
 
 @contextmanager
@@ -145,8 +153,14 @@ def started(words: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
     for name in ("docs.index", "run.db"):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    with subprocess.Popen([sys.executable, "-m", "decisor", *words], cwd=folder, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, start_new_session=True) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-m", "decisor", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
         yield process
 
 

@@ -18,8 +18,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from decisor.aio import each
-from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.system.tasks import map_concurrently
 from decisor.types import Message, Sampling
 from head import words
 
@@ -27,11 +27,20 @@ BAR_MS = 0.8
 PROMPT = "Which plant should be expanded so that the price falls most?\n" * 30
 STOP = ("\nObservation",)
 REPLY = {
-    "id": "c", "object": "chat.completion", "created": 0, "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop", "logprobs": None,
-                 "message": {"role": "assistant", "content": "Thought: look at the suppliers first.\n" * 10}}],
+    "id": "c",
+    "object": "chat.completion",
+    "created": 0,
+    "model": "m",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "logprobs": None,
+            "message": {"role": "assistant", "content": "Thought: look at the suppliers first.\n" * 10},
+        }
+    ],
     "usage": {"prompt_tokens": 450, "completion_tokens": 90, "total_tokens": 540},
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,7 @@ async def measure(call: Callable[[int], Awaitable[object]], calls: int, at_once:
     rounds = []
     for _ in range(6):
         cpu, wall = time.process_time(), time.perf_counter()
-        await each(call, range(calls), at_once)
+        await map_concurrently(call, range(calls), at_once)
         rounds.append(Cost(1000 * (time.process_time() - cpu) / calls, 1000 * (time.perf_counter() - wall) / calls))
     return Cost(statistics.median(r.cpu for r in rounds[1:]), statistics.median(r.wall for r in rounds[1:]))
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from decisor.replies.plan_graph import PlanGraph
-from decisor.replies.plan_reply import parse_plan_graph
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
-from decisor.tools.databases.sql import SqlTool
-from decisor.tools.documents import Passage, build_index, open_index
-from decisor.tools.documents.passages_tool import PassagesTool
+from decisor.databases.sql import SqlTool
+from decisor.documents.index import build_index, open_index
+from decisor.documents.passage import Passage
+from decisor.documents.tool import PassagesTool
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
+from decisor.parsing.plan import PlanGraph, parse_plan_graph
 from decisor.types import Tool
 from gold_plans import GoldPlan
 
@@ -68,9 +67,13 @@ async def sources() -> AsyncIterator[list[Tool]]:
     with TemporaryDirectory() as folder:
         passages = [Passage(site, f"The team of {site} moved to the site {site} in May.", site) for site in SITES]
         build_index(passages, f"{folder}/notes.index")
-        towns = [Node("Town", {"name": f"{site}ville", "people": 1_000 * at}) for at, site in enumerate(SITES, 1)]
-        nodes = [*(Node("Site", {"name": site}) for site in SITES), *towns]
-        load(f"kglite:///{folder}/towns.kgl", nodes, [Edge("LIES_IN", at, at + len(SITES)) for at in range(len(SITES))])
+        towns = [GraphNode("Town", {"name": f"{site}ville", "people": 1_000 * at}) for at, site in enumerate(SITES, 1)]
+        nodes = [*(GraphNode("Site", {"name": site}) for site in SITES), *towns]
+        load_nodes_and_edges(
+            f"kglite:///{folder}/towns.kgl",
+            nodes,
+            [GraphEdge("LIES_IN", at, at + len(SITES)) for at in range(len(SITES))],
+        )
         with closing(sqlite3.connect(f"{folder}/sites.db")) as db, db:
             db.execute("CREATE TABLE site (name TEXT, rent REAL)")
             db.executemany("INSERT INTO site VALUES (?, ?)", [(site, 100.5 * at) for at, site in enumerate(SITES, 1)])

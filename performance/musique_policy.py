@@ -20,16 +20,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.aio import each
-from decisor.benchmarks.protocol import Case, Score
-from decisor.benchmarks.qa.bench import QaBench
-from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
-from decisor.benchmarks.qa.retrieval import all_recall, interleaved, recall
-from decisor.budget import Budget
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
-from decisor.statistics.estimates import wilson
-from decisor.techniques import technique
+from decisor.lab.benchmark import Case, Score
+from decisor.lab.qa.bench import QaBench
+from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.lab.qa.score import full_recall_at, interleave_rankings, recall_at
+from decisor.lab.statistics import wilson
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.budget import Budget
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
+from decisor.techniques import build_technique
 from decisor.types import Retriever
 from policies.musique import MusiquePolicy, fill, reachable
 from servers.openai_server import serve
@@ -52,11 +52,15 @@ async def main(data: Path, count: int, limit: int) -> None:
     seconds = time.perf_counter() - began
     right = [case.id for case, score in zip(chosen, scores, strict=True) if score.right]
     within = sum(id in possible for id in right)
-    print(f"reached: {share(len(right), count)} right; {within} of the {len(possible)} that retrieval makes possible, "
-          f"{len(right) - within} beyond them")  # fmt: skip
+    print(
+        f"reached: {share(len(right), count)} right; {within} of the {len(possible)} that retrieval makes possible, "
+        f"{len(right) - within} beyond them"
+    )
     at_all, at_5 = mean(scores, "all_recall"), mean(scores, "all_recall@5")
-    print(f"gold passages retrieved: all of a question's {at_all:.1%}, at 5 taken in turns {at_5:.1%}; share of all "
-          f"{mean(scores, 'recall'):.1%}, at 5 {mean(scores, 'recall@5'):.1%}")  # fmt: skip
+    print(
+        f"gold passages retrieved: all of a question's {at_all:.1%}, at 5 taken in turns {at_5:.1%}; share of all "
+        f"{mean(scores, 'recall'):.1%}, at 5 {mean(scores, 'recall@5'):.1%}"
+    )
     print(f"right answers attributed to a document that holds them: {mean(scores, 'attributed'):.1%}")
     totals = {name: sum(score.counts.get(name, 0) for score in scores) / count for name in scores[0].counts}
     print("per question:", ", ".join(f"{name} {value:.2f}" for name, value in totals.items() if value))
@@ -79,8 +83,10 @@ async def ceilings(
         hops, found = hops + len(reached), found + sum(reached)
         if all(reached):
             planned.add(case.id)
-    print(f"{what}: ceiling at {limit} passages a search: with the question alone {share(alone, len(cases))}, "
-          f"with the gold plan {share(len(planned), len(cases))} (hops: {share(found, hops)})")  # fmt: skip
+    print(
+        f"{what}: ceiling at {limit} passages a search: with the question alone {share(alone, len(cases))}, "
+        f"with the gold plan {share(len(planned), len(cases))} (hops: {share(found, hops)})"
+    )
     return planned
 
 
@@ -88,8 +94,12 @@ async def recalls(cases: Sequence[Case], policy: MusiquePolicy, retriever: Retri
     """Prints what carrying answers along the edges of a plan buys, and what one wrong answer takes back: gold passages
     among the first 5 and 10 of the first searches of all hops, taken in turns."""
     firsts = [policy.plan_of(case)[0].answer for case in cases]
-    asked: dict[str, list[list[str]]] = {"question alone": [], "answers not filled in": [], "gold answers": [],
-                                         "first answer wrong": []}  # fmt: skip
+    asked: dict[str, list[list[str]]] = {
+        "question alone": [],
+        "answers not filled in": [],
+        "gold answers": [],
+        "first answer wrong": [],
+    }
     for number, case in enumerate(cases):
         hops = policy.plan_of(case)
         answers = [hop.answer for hop in hops]
@@ -101,11 +111,11 @@ async def recalls(cases: Sequence[Case], policy: MusiquePolicy, retriever: Retri
     for what, queries in asked.items():
         at = {5: [0.0, 0.0], 10: [0.0, 0.0]}
         for case, texts in zip(cases, queries, strict=True):
-            order = interleaved([[record.id for record in await retriever.find(text, limit)] for text in texts])
+            order = interleave_rankings([[record.id for record in await retriever.find(text, limit)] for text in texts])
             gold = [hop.gold.id for hop in policy.plan_of(case)]
             for k, sums in at.items():
-                sums[0] += recall(order, gold, k) / len(cases)
-                sums[1] += all_recall(order, gold, k) / len(cases)
+                sums[0] += recall_at(order, gold, k) / len(cases)
+                sums[1] += full_recall_at(order, gold, k) / len(cases)
         print(f"{what}: " + ", ".join(f"recall@{k} {one:.1%}, all@{k} {all_:.1%}" for k, (one, all_) in at.items()))
 
 
@@ -115,10 +125,10 @@ async def played(bench: QaBench, cases: Sequence[Case], base_url: str) -> list[S
     async def one(case: Case) -> Score:
         async with bench.environment(case) as env:
             run = Run(lm, env, Budget())
-            decision = await technique("reasoning_dag")(case.question, run)
+            decision = await build_technique("reasoning_dag")(case.question, run)
         return await bench.score(case, decision, run.trace.entries)
 
-    scores = await each(one, cases)
+    scores = await map_concurrently(one, cases)
     await lm.close()
     return scores
 

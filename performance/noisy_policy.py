@@ -26,16 +26,15 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from aiohttp import web
 
 from data import DATA, SECURITY
-from decisor.aio import each
-from decisor.benchmarks.dqa.bench import DqaBench
-from decisor.benchmarks.dqa.cases import Form, Scenario
-from decisor.benchmarks.game24.bench import Game24Bench
-from decisor.benchmarks.protocol import Bench, Case
-from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
-from decisor.evaluation.case_run import Attempt, run_case
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.outcome import Outcome
-from decisor.techniques import technique
+from decisor.lab.benchmark import Bench, Case, Outcome
+from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.dqa.worlds import Form, Scenario
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
+from decisor.lab.game24 import Game24Bench
+from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.system.tasks import map_concurrently
+from decisor.techniques import build_technique
 from decisor.trace.events import UnreadableReply, events_of
 from policies.dqa import DqaPolicy
 from policies.game24 import Game24LM
@@ -91,8 +90,10 @@ def line(rows: Sequence[Row], base: float) -> str:
     right = sum(outcome.state == "right" for outcome, _ in rows)
     tokens = sum(outcome.usage.tokens for outcome, _ in rows) / len(rows)
     unread = sum(count for _, count in rows) / len(rows)
-    return (f"{right:3}/{len(rows):3} {right / len(rows):6.1%}  {calls:6.2f}  {calls / base:5.2f}  {tokens:7.0f}  "
-            f"{unread / calls:.1%}")  # fmt: skip
+    return (
+        f"{right:3}/{len(rows):3} {right / len(rows):6.1%}  {calls:6.2f}  {calls / base:5.2f}  {tokens:7.0f}  "
+        f"{unread / calls:.1%}"
+    )
 
 
 def trials_of(asked: argparse.Namespace) -> list[tuple[str, list[Trial]]]:
@@ -149,13 +150,13 @@ async def played(trial: Trial, name: str, noise: Noise, options: Mapping[str, st
 
         async def one(case: Case) -> Row:
             lm = OpenAICompatible(case.id, url)
-            loop = technique(name, **{**trial.settings, **options})
-            attempt = Attempt("noise", trial.bench, name, loop, "policy", lm)
+            loop = build_technique(name, **{**trial.settings, **options})
+            attempt = CaseAttempt("noise", trial.bench, name, loop, "policy", lm)
             outcome, entries = await run_case(case, attempt)
             await lm.close()
             return outcome, sum(1 for _ in events_of(entries, UnreadableReply))
 
-        return await each(one, trial.cases)
+        return await map_concurrently(one, trial.cases)
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from decisor.server.serving import Serving
+from decisor.server.settings import ServerSettings
 from head import words
 from server.page import Page, window
 from server.test_page_reach import MANY, long_run, wide_search
@@ -44,7 +44,7 @@ requestAnimationFrame(frame);"""
 
 def while_live() -> str:
     """In a browser of its own, which keeps what each task took."""
-    with window(Serving(), {}, {"live": long_run()}, TASKS) as page:
+    with window(ServerSettings(), {}, {"live": long_run()}, TASKS) as page:
         page.open("/runs/live")
         page.run(WORK)
         page.until("document.querySelector('.run.over')")
@@ -88,7 +88,7 @@ def busy(page: Page) -> float:
 def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"{MANY:,} events, live: {while_live()}")
-    with window(Serving(), {"long": long_run(), "wide": wide_search()}) as page:
+    with window(ServerSettings(), {"long": long_run(), "wide": wide_search()}) as page:
         paints = []
         for _ in range(9):
             page.browser.cdp("Network.clearBrowserCache", {})

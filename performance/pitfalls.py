@@ -19,8 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from databases.pitfall_world import kinds, queries, world
-from decisor.tools.databases.pitfalls.rules import Pitfalls
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.pitfalls.rules import Pitfalls
+from decisor.databases.sql import SqlTool
 from head import words
 
 ROUNDS = 3

@@ -16,12 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.qa.musique import MUSIQUE
-from decisor.benchmarks.qa.paper_figures import DEPTHS
-from decisor.benchmarks.qa.retrieval import depth, depth_table, references
-from decisor.benchmarks.qa.rows import rows
-from decisor.benchmarks.qa.strategyqa import STRATEGYQA
-from decisor.benchmarks.qa.twowiki import TWOWIKI
+from decisor.lab.paper_figures import DEPTHS
+from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.qa.datasets import MUSIQUE, STRATEGYQA, TWOWIKI
+from decisor.lab.qa.score import find_references, percent_by_depth, plan_depth
 from head import words
 
 Needs = Mapping[int, Sequence[int]]
@@ -30,20 +28,20 @@ SETS = ("musique", "2wikimultihopqa", "hotpotqa")
 
 def main(data: Path) -> None:
     print("per cent of plans at depth 0, 1, 2, 3, 4 or more; parts a plan; parts / depth")
-    show("MuSiQue, gold", [references([part["question"] for part in parts(case)]) for case in MUSIQUE.cases(data)])
-    show("StrategyQA, gold", [references([str(part) for part in parts(case)]) for case in STRATEGYQA.cases(data)])
+    show("MuSiQue, gold", [find_references([part["question"] for part in parts(case)]) for case in MUSIQUE.cases(data)])
+    show("StrategyQA, gold", [find_references([str(part) for part in parts(case)]) for case in STRATEGYQA.cases(data)])
     show("2WikiMultiHopQA, evidence", [chained(case.facts["evidences"]) for case in TWOWIKI.cases(data)])
     for name in SETS:
         path = data / "multihop" / name / "probtree_question_decompositions.jsonl.gz"
-        show(f"{name}, GPT-3", [tree(row["question"], row["value"]) for row in rows(path)])
+        show(f"{name}, GPT-3", [tree(row["question"], row["value"]) for row in read_question_rows(path)])
     for name, shares in DEPTHS.items():
         print(f"{name}, Plan-RAG's table 2: " + " ".join(f"{share:.1f}" for share in shares))
 
 
 def show(what: str, plans: Sequence[Needs]) -> None:
-    depths = [depth(plan) for plan in plans]
+    depths = [plan_depth(plan) for plan in plans]
     nodes = sum(len(plan) for plan in plans)
-    shares = " ".join(f"{share:.1f}" for share in depth_table(depths).values())
+    shares = " ".join(f"{share:.1f}" for share in percent_by_depth(depths).values())
     print(f"{what} ({len(plans):,}): {shares}; {nodes / len(plans):.2f}; {nodes / sum(depths):.2f}")
 
 
@@ -56,8 +54,10 @@ def parts(case: Any) -> list[Any]:
 def chained(evidences: Any) -> Needs:
     """A fact needs the fact whose object is its subject; with several ends a last part compares them."""
     ends = [(str(one[0]).lower(), str(one[2]).lower()) for one in evidences]
-    needs = {at: [before for before in range(1, at) if ends[before - 1][1] == ends[at - 1][0]]
-             for at in range(1, len(ends) + 1)}  # fmt: skip
+    needs = {
+        at: [before for before in range(1, at) if ends[before - 1][1] == ends[at - 1][0]]
+        for at in range(1, len(ends) + 1)
+    }
     needed = {need for held in needs.values() for need in held}
     last = [at for at in needs if at not in needed]
     return needs if len(last) == 1 else {**needs, len(ends) + 1: last}
@@ -78,7 +78,7 @@ def tree(question: str, value: Mapping[str, Any]) -> Needs:
             needs[len(needs) + 1] = outer
             return len(needs)
         ends: dict[int, int] = {}
-        refers = references(inner)
+        refers = find_references(inner)
         for number, part in enumerate(inner, 1):
             ends[number] = add(part, [ends[one] for one in refers[number]] or outer, (*above, plain(asked)))
         return ends[len(inner)]

@@ -26,8 +26,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from decisor.errors import ParseError
-from decisor.statistics.estimates import wilson
-from decisor.techniques.shared.decision import Trajectory, parse_final
+from decisor.lab.statistics import wilson
+from decisor.techniques.shared.answer import Trajectory, parse_final_answer
 from planted import (
     answer_texts,
     answer_texts_fifth,
@@ -113,7 +113,7 @@ def objections(case: Case, text: str) -> list[str]:
     """What is said against an answer."""
     trajectory = Trajectory(case.asked, case.steps)
     try:
-        decision = parse_final(text, trajectory)
+        decision = parse_final_answer(text, trajectory)
     except ParseError as complaint:
         return [str(complaint)]
     return [objection.text for objection in decision.evidence.objections]

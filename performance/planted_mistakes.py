@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import duckdb
 
-from decisor.decision_models.checks.run import check
-from decisor.decision_models.machine import OpenModel
-from decisor.decision_models.parse import parse
-from decisor.finding import Finding
-from decisor.session.modelling import labels
-from decisor.session.models import opened_model
+from decisor.decision_models.checks import check_model
+from decisor.decision_models.client import OpenModel
+from decisor.decision_models.file import parse_model
+from decisor.session.decision_models import opened_model
+from decisor.session.model_tools import labels_of_candidate
+from decisor.types import Finding
 from planted.courses import COURSES
 from planted.crops import CROPS
 from planted.offers import OFFERS
@@ -64,11 +64,15 @@ async def measure(worlds: Sequence[World], seed: int) -> None:
                 counts[kind, "with second"] += bool(alone or by_second)
                 tell(world.name, kind, [*alone, *by_second])
     for kind in KINDS:
-        print(f"{kind:<24} planted {counts[kind, 'planted']}, caught {counts[kind, 'with second']}, "
-              f"without check 16 {counts[kind, 'alone']}")  # fmt: skip
+        print(
+            f"{kind:<24} planted {counts[kind, 'planted']}, caught {counts[kind, 'with second']}, "
+            f"without check 16 {counts[kind, 'alone']}"
+        )
     whole = {name: sum(counts[kind, name] for kind in KINDS) for name in ("planted", "with second", "alone")}
-    print(f"all: {whole['with second']} of {whole['planted']} caught, {whole['alone']} without check 16; "
-          f"{counts['right', 'complaints']} of {counts['right', 'models']} right models complained about")  # fmt: skip
+    print(
+        f"all: {whole['with second']} of {whole['planted']} caught, {whole['alone']} without check 16; "
+        f"{counts['right', 'complaints']} of {counts['right', 'models']} right models complained about"
+    )
 
 
 async def findings_of(folder: Path, world: World, seed: int, text: str) -> tuple[list[Finding], list[Finding]]:
@@ -76,11 +80,11 @@ async def findings_of(folder: Path, world: World, seed: int, text: str) -> tuple
     rows = world.rows(seed)
     url = database(folder, f"{world.name}{seed}", rows)
     async with AsyncExitStack() as stack:
-        plain = await stack.enter_async_context(opened_model(parse(world.model), url))
+        plain = await stack.enter_async_context(opened_model(parse_model(world.model), url))
         whole = text + by_hand(world, rows, plain)
-        model = await stack.enter_async_context(opened_model(parse(whole), url))
-        second = await stack.enter_async_context(opened_model(parse(world.second()), url))
-        found_here = await asyncio.to_thread(lambda: list(check(model, second)))
+        model = await stack.enter_async_context(opened_model(parse_model(whole), url))
+        second = await stack.enter_async_context(opened_model(parse_model(world.second()), url))
+        found_here = await asyncio.to_thread(lambda: list(check_model(model, second)))
     errors = [one for one in found_here if one.kind == "error"]
     return [one for one in errors if one.number != 16], [one for one in errors if one.number == 16]
 
@@ -90,7 +94,7 @@ def by_hand(world: World, rows: Rows, model: OpenModel) -> str:
     count = len(model.candidates)
     parts = []
     for at in (count // 8, count - 1 - count // 8):
-        choice = labels(model, at)
+        choice = labels_of_candidate(model, at)
         outcome, breaks = world.truth(rows, choice)
         parts.append(f"\n[[example]]\nchoice = {choice}\n{world.measure} = {outcome:.12g}\nbreaks = {breaks}\n")
     return "".join(parts)

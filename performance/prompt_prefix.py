@@ -27,15 +27,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.benchmarks.dqa.bench import DqaBench
-from decisor.benchmarks.protocol import Bench, Case
-from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
-from decisor.evaluation.case_run import Attempt, run_case
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.techniques import technique
-from decisor.trace.events import Entry, LMCall, UnreadableReply
-from decisor.trace.file import file_text
-from decisor.trace.prompts import common_length
+from decisor.lab.benchmark import Bench, Case
+from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
+from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.techniques import build_technique
+from decisor.trace.events import LMCall, TraceEntry, UnreadableReply
+from decisor.trace.file import format_trace_file
+from decisor.trace.prompts import common_affix_length
 from decisor.types import Message
 from policies.dqa import DqaPolicy
 from policies.hops import HopPolicy
@@ -63,7 +63,7 @@ class Tally:
     trace_bytes: int = 0
     unreadable: int = 0
 
-    def add(self, entries: Sequence[Entry], right: bool, tokens: int) -> None:
+    def add(self, entries: Sequence[TraceEntry], right: bool, tokens: int) -> None:
         self.questions += 1
         self.right += right
         self.tokens += tokens
@@ -74,11 +74,11 @@ class Tally:
                 self.calls += 1
                 text, prompts = flat(entry.event.messages), earlier.setdefault(entry.span, [])
                 if any(text.startswith(one[:BEGINNING]) for one in prompts):
-                    same, last = max((common_length(one, text, False), len(one)) for one in prompts)
+                    same, last = max((common_affix_length(one, text, False), len(one)) for one in prompts)
                     self.repeats, self.before = self.repeats + same, self.before + min(last, len(text))
                     self.length += len(text)
                 prompts.append(text)
-        self.trace_bytes += len(file_text(entries).encode())
+        self.trace_bytes += len(format_trace_file(entries).encode())
 
     def __str__(self) -> str:
         n = self.questions
@@ -98,7 +98,7 @@ def flat(messages: Sequence[Message]) -> str:
 async def played(bench: Bench, cases: Sequence[Case], name: str, policy: Reply, tally: Tally, show: bool) -> None:
     async with serve(policy) as url:
         lm = OpenAICompatible("policy", url)
-        attempt = Attempt(bench.name, bench, name, technique(name), "policy", lm)
+        attempt = CaseAttempt(bench.name, bench, name, build_technique(name), "policy", lm)
         for case in cases:
             outcome, entries = await run_case(case, attempt)
             tally.add(entries, outcome.state == "right", outcome.usage.tokens)

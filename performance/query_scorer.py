@@ -25,16 +25,26 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.benchmarks.qa.gold_hops import examples
-from decisor.benchmarks.qa.rows import rows
-from decisor.learned.examples import Example
-from decisor.learned.features import Scene
-from decisor.learned.query_scorer import QueryScorer, by_rule, load
-from decisor.learned.training import Candidates, Choices, choose, fit, measure
-from decisor.learned.words import Rarity
-from decisor.statistics.estimates import bootstrap
-from decisor.tools.documents.index import index_of
-from decisor.tools.documents.passage import read_passages
+from decisor.documents.index import build_memory_index
+from decisor.documents.passage import read_passages
+from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.statistics import bootstrap
+from decisor.lab.training import (
+    HopExample,
+    MeasuredQueries,
+    ScorerChoices,
+    evaluate_choices,
+    fit_query_scorer,
+    measure_queries,
+    read_hop_examples,
+)
+from decisor.techniques.shared.query_scorer import (
+    QueryContext,
+    QueryScorer,
+    Rarity,
+    compute_rule_scores,
+    load_query_scorer,
+)
 from decisor.types import Record
 
 SETS = {"musique": "musique", "2wiki": "2wikimultihopqa", "hotpotqa": "hotpotqa"}
@@ -55,40 +65,49 @@ def main() -> None:
         began = time.perf_counter()
         show(name, data, folds(data) if not asked.flat else np.zeros(len(data.ranks)))
         print(f"  (five folds in {time.perf_counter() - began:.0f} s)")
-    whole = {name: fit(data) for name, data in measured.items() if not asked.flat}
+    whole = {name: fit_query_scorer(data) for name, data in measured.items() if not asked.flat}
     for name, scorer in whole.items():
         for other, data in measured.items():
             if other != name:
-                show_pool(f"trained on {name}, asked on {other}", choose(data, scorer.predict(data.rows)))
-    speed(next(iter(whole.values()), load()))
+                show_pool(f"trained on {name}, asked on {other}", evaluate_choices(data, scorer.predict(data.rows)))
+    speed(next(iter(whole.values()), load_query_scorer()))
 
 
-def measured_set(folder: Path, name: str, asked: argparse.Namespace) -> Candidates:
+def measured_set(folder: Path, name: str, asked: argparse.Namespace) -> MeasuredQueries:
     path = asked.keep / f"{name}{'-flat' * asked.flat}.npz" if asked.keep else None
     if path and path.is_file():
         with np.load(path, allow_pickle=False) as held:
             kinds = tuple(map(str, held["kinds"]))
             rarity = Rarity() if asked.flat else Rarity(held["counts"], int(held["passages"]))
-            return Candidates(held["rows"], held["ranks"], held["groups"], held["scenes"], kinds, rarity)
+            return MeasuredQueries(held["rows"], held["ranks"], held["groups"], held["scenes"], kinds, rarity)
     began = time.perf_counter()
     corpus = list(read_passages(folder / "corpus.jsonl.gz"))
     passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in corpus}
-    asks = {row["question"].strip().lower(): row["value"]
-            for row in rows(folder / "probtree_question_decompositions.jsonl.gz")}  # fmt: skip
-    known = [with_asks(one, asks) for one in examples(folder / "questions.jsonl.gz", passages)]
+    asks = {
+        row["question"].strip().lower(): row["value"]
+        for row in read_question_rows(folder / "probtree_question_decompositions.jsonl.gz")
+    }
+    known = [with_asks(one, asks) for one in read_hop_examples(folder / "questions.jsonl.gz", passages)]
     weights = Rarity() if asked.flat else None
-    found = asyncio.run(measure(known[: asked.questions], passages, index_of(corpus), rarity=weights))
+    found = asyncio.run(measure_queries(known[: asked.questions], passages, build_memory_index(corpus), rarity=weights))
     took = time.perf_counter() - began
     print(f"{name}: {len(known[: asked.questions])} questions, {len(found.ranks)} candidates in {took:.0f} s")
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(path, rows=found.rows, ranks=found.ranks, groups=found.groups, scenes=found.scenes,
-                 kinds=np.array(found.kinds), passages=found.rarity.passages,
-                 counts=np.asarray(() if asked.flat else found.rarity.counts))  # fmt: skip
+        np.savez(
+            path,
+            rows=found.rows,
+            ranks=found.ranks,
+            groups=found.groups,
+            scenes=found.scenes,
+            kinds=np.array(found.kinds),
+            passages=found.rarity.passages,
+            counts=np.asarray(() if asked.flat else found.rarity.counts),
+        )
     return found
 
 
-def with_asks(example: Example, trees: Mapping[str, Mapping[str, Sequence[Sequence[str]]]]) -> Example:
+def with_asks(example: HopExample, trees: Mapping[str, Mapping[str, Sequence[Sequence[str]]]]) -> HopExample:
     """The sub-questions of ProbTree's tree, gold answers of the hops put in leaf by leaf."""
     tree = trees.get(example.question.strip().lower())
     if not tree:
@@ -115,30 +134,33 @@ def with_asks(example: Example, trees: Mapping[str, Mapping[str, Sequence[Sequen
     return replace(example, asks=tuple(made))
 
 
-def folds(data: Candidates, count: int = 5) -> NDArray[np.float64]:
+def folds(data: MeasuredQueries, count: int = 5) -> NDArray[np.float64]:
     """A score for every candidate from a scorer that never saw its question."""
     scores = np.zeros(len(data.ranks))
     for fold in range(count):
         out = data.groups % count == fold
-        scores[out] = fit(data.where(~out)).trees.predict(data.rows[out])
+        scores[out] = fit_query_scorer(data.where(~out)).trees.predict(data.rows[out])
     return scores
 
 
-def show(name: str, data: Candidates, scores: NDArray[np.float64]) -> None:
+def show(name: str, data: MeasuredQueries, scores: NDArray[np.float64]) -> None:
     kinds = np.array(data.kinds)
     with_lm = np.isin(data.scenes, np.unique(data.scenes[kinds == "lm"]))
     pools = {"lm": np.isin(kinds, ("lm", "question")) & with_lm, "plain": ~np.isin(kinds, GOLD), "all": kinds != ""}
     for pool, held in pools.items():
         part = data.where(held)
-        show_pool(f"{name}, {pool}", choose(part, scores[held]))
-        rule = choose(part, by_rule(part.rows))
+        show_pool(f"{name}, {pool}", evaluate_choices(part, scores[held]))
+        rule = evaluate_choices(part, compute_rule_scores(part.rows))
         print(f"    rule without training {rule.choice.mean():.3f}", end="")
         if data.rarity.counts is None:
-            print(f", built-in scorer {choose(part, load().predict(part.rows)).choice.mean():.3f}", end="")
+            print(
+                f", built-in scorer {evaluate_choices(part, load_query_scorer().predict(part.rows)).choice.mean():.3f}",
+                end="",
+            )
         print()
 
 
-def show_pool(label: str, found: Choices) -> None:
+def show_pool(label: str, found: ScorerChoices) -> None:
     over_first, over_random = (paired(found, other) for other in (found.first, found.random))
     closed = (found.choice.mean() - found.random.mean()) / (found.oracle.mean() - found.random.mean())
     print(
@@ -148,7 +170,7 @@ def show_pool(label: str, found: Choices) -> None:
     )
 
 
-def paired(found: Choices, other: NDArray[np.float64]) -> str:
+def paired(found: ScorerChoices, other: NDArray[np.float64]) -> str:
     """Mean over questions of the mean difference in their states, with its interval: questions are drawn."""
     gain = found.choice - other
     numbers, at = np.unique(found.groups, return_inverse=True)
@@ -163,7 +185,7 @@ def speed(scorer: QueryScorer) -> None:
         [Record(str(n), {"title": f"Aune {n}"}, f"{n} {q} {text}", score=9.0 / n) for n in range(1, 11)]
         for q in range(5)
     ]
-    scene = Scene("Where does the river that rises near Bel join the sea?", tuple(hits[0][:5]), tuple(hits[0]))
+    scene = QueryContext("Where does the river that rises near Bel join the sea?", tuple(hits[0][:5]), tuple(hits[0]))
     wall, cpu = [], []
     for number in range(50):
         queries = [f"river {number} that rises near Bel {q}" for q in range(5)]

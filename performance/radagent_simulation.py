@@ -28,12 +28,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from decisor.benchmarks.game24.bench import makes_24
-from decisor.benchmarks.game24.load import cases
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.budget import Budget, Limits
-from decisor.run import Run, Technique
-from decisor.statistics.estimates import bootstrap, wilson
+from decisor.lab.game24 import Puzzle, makes_24, read_puzzle_cases
+from decisor.lab.statistics import bootstrap, wilson
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
 from decisor.techniques.best_of_n import BestOfN
 from decisor.techniques.bfs import BFS
 from decisor.techniques.cot import CoT
@@ -43,8 +41,7 @@ from decisor.techniques.lats import LATS
 from decisor.techniques.radagent import RadAgent
 from decisor.techniques.reflexion import Reflexion
 from decisor.techniques.tot import ToT
-from decisor.trace.events import ActionResult, LMCall
-from decisor.trace.search_events import AnswerSnapshot, SearchTree
+from decisor.trace.events import ActionResult, AnswerSnapshot, LMCall, SearchTree
 from decisor.types import Observation
 from policies.game24 import Game24LM, state_of
 
@@ -86,8 +83,16 @@ METHODS: dict[str, Make] = {
     "radagent": lambda n, s: RadAgent(calls=n, seed=s),
     "radagent, no judge": lambda n, s: RadAgent("paper", sequences=0, matches=0, calls=n, seed=s),
 }
-CURVE = ("cot to the budget", "dfsdt w2", "dfsdt w3", "dfsdt w5", "best_of_n", "radagent paper", "radagent",
-         "radagent, no judge")  # fmt: skip
+CURVE = (
+    "cot to the budget",
+    "dfsdt w2",
+    "dfsdt w3",
+    "dfsdt w5",
+    "best_of_n",
+    "radagent paper",
+    "radagent",
+    "radagent, no judge",
+)
 
 
 @dataclass(frozen=True)
@@ -134,8 +139,10 @@ def work(job: tuple[str, int, int, str, float]) -> list[Played]:
     lm = Game24LM(seed, late=late)
 
     async def all_() -> list[Played]:
-        return [await play(str(case.facts["numbers"]), case.question, METHODS[name](calls, seed), lm, calls)
-                for case in cases(Path(data))]  # fmt: skip
+        return [
+            await play(str(case.facts["numbers"]), case.question, METHODS[name](calls, seed), lm, calls)
+            for case in read_puzzle_cases(Path(data))
+        ]
 
     return asyncio.run(all_())
 
@@ -163,15 +170,23 @@ def table(played: dict[str, list[Played]]) -> None:
         f"{'':<20}{'found %':>20}{'selected %':>20}{'random %':>9}{'calls':>7}{'judge':>6}{'seq':>6}{'published':>10}"
     )
     for name, rows in played.items():
-        mean = {what: sum(getattr(row, what) for row in rows) / len(rows) for what in
-                ("random", "calls", "judged", "sequences")}  # fmt: skip
-        print(f"{name:<20}{share(rows, lambda r: r.found_at > 0):>20}{share(rows, lambda r: r.selected):>20}"
-              f"{100 * mean['random']:>9.1f}{mean['calls']:>7.1f}{mean['judged']:>6.1f}{mean['sequences']:>6.1f}"
-              f"{PAPER.get(name, ''):>10}")  # fmt: skip
+        mean = {
+            what: sum(getattr(row, what) for row in rows) / len(rows)
+            for what in ("random", "calls", "judged", "sequences")
+        }
+        print(
+            f"{name:<20}{share(rows, lambda r: r.found_at > 0):>20}{share(rows, lambda r: r.selected):>20}"
+            f"{100 * mean['random']:>9.1f}{mean['calls']:>7.1f}{mean['judged']:>6.1f}{mean['sequences']:>6.1f}"
+            f"{PAPER.get(name, ''):>10}"
+        )
 
 
-def paired(one: Sequence[Played], other: Sequence[Played], of: Callable[[Played], float],
-           than: Callable[[Played], float] | None = None) -> tuple[float, float, float]:  # fmt: skip
+def paired(
+    one: Sequence[Played],
+    other: Sequence[Played],
+    of: Callable[[Played], float],
+    than: Callable[[Played], float] | None = None,
+) -> tuple[float, float, float]:
     """Mean difference in percentage points with its interval: bootstrap over puzzles, seeds averaged first."""
     by: dict[str, list[float]] = {}
     for x, y in zip(one, other, strict=True):
@@ -187,8 +202,7 @@ def bars(played: dict[str, list[Played]], ours: str = "radagent") -> bool:
     found, chosen = (lambda row: float(row.found_at > 0)), (lambda row: float(row.selected))
     for rival in BARS[:6]:
         kept &= bar(f"{ours} - {rival}, found", paired(played[ours], played[rival], found), "w5" in rival)
-    kept &= bar(f"{ours} - random choice, selected",
-                paired(played[ours], played[ours], chosen, lambda row: row.random))  # fmt: skip
+    kept &= bar(f"{ours} - random choice, selected", paired(played[ours], played[ours], chosen, lambda row: row.random))
     for rival in BARS[6:8]:
         kept &= bar(f"{ours} - {rival}, selected", paired(played[ours], played[rival], chosen))
     return kept
@@ -196,8 +210,10 @@ def bars(played: dict[str, list[Played]], ours: str = "radagent") -> bool:
 
 def bar(what: str, difference: tuple[float, float, float], beside: bool = False) -> bool:
     mean, low, high = difference
-    print(f"  {what:<46}{mean:>+6.1f} [{low:+5.1f}, {high:+5.1f}]  {'kept' if low > 0 else 'NOT CLEAR'}"
-          f"{'  (not a bar)' if beside else ''}")  # fmt: skip
+    print(
+        f"  {what:<46}{mean:>+6.1f} [{low:+5.1f}, {high:+5.1f}]  {'kept' if low > 0 else 'NOT CLEAR'}"
+        f"{'  (not a bar)' if beside else ''}"
+    )
     return low > 0 or beside
 
 
@@ -225,7 +241,7 @@ def curve(played: dict[str, list[Played]], calls: int) -> bool:
 
 def fit(data: str, seeds: int) -> None:
     """pass@k of the simulated proposer's chains, computed exactly, beside GPT-4's."""
-    states = [state_of(str(case.facts["numbers"])) for case in cases(Path(data))]
+    states = [state_of(str(case.facts["numbers"])) for case in read_puzzle_cases(Path(data))]
     chains = [Game24LM(seed).chain(state) for seed in range(seeds) for state in states]
     for k, published in GPT4.items():
         print(

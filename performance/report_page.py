@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.evaluation.store.open import open_store
-from decisor.report.document import make
-from decisor.report.page import write_page
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.report.document import make_report
+from decisor.lab.report.page import write_page
 from head import words
 from report.browser import Browser, browser
 from report.made import TECHNIQUES, run
@@ -53,14 +53,16 @@ def write(cases: int, database: Path, file: Path) -> None:
         for made in run(cases // len(TECHNIQUES)):
             store.finish(made.outcome, made.entries)
     began = time.monotonic()
-    report = make(store.outcomes(), store.about())
+    report = make_report(store.outcomes(), store.about())
     read = time.monotonic()
     with file.open("w", encoding="utf-8") as out:
         write_page(report, lambda one: store.trace(one.key), out)
     ended = time.monotonic()
     store.close()
-    print(f"{len(report.outcomes):,} outcomes, {file.stat().st_size / 1e6:.1f} MB; "
-          f"statistics {read - began:.1f} s, page {ended - read:.1f} s")  # fmt: skip
+    print(
+        f"{len(report.outcomes):,} outcomes, {file.stat().st_size / 1e6:.1f} MB; "
+        f"statistics {read - began:.1f} s, page {ended - read:.1f} s"
+    )
 
 
 def opened(one: Browser, path: Path) -> tuple[float, float, float]:

@@ -34,11 +34,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.tools.documents import Index, Passage, build_index, open_index, read_passages
-from decisor.tools.documents.folder import FolderReader
-from decisor.tools.documents.index import Mode
-from decisor.tools.documents.index_build import update
-from decisor.tools.documents.index_files import About
+from decisor.documents.index import DocumentIndex, IndexMetadata, Mode, build_index, open_index, update_index
+from decisor.documents.passage import Passage, read_passages
+from decisor.documents.reader import FolderReader
 
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")
 NAMES = ("R@2", "R@5", "R@10", "all@5", "all@10", "MRR")
@@ -66,7 +64,7 @@ class Given:
 
 def vectors_of(path: Path, texts: Sequence[str]) -> NDArray[np.float32]:
     if not path.exists():
-        from decisor.tools.documents.minilm import MiniLM
+        from decisor.documents.minilm import MiniLM
 
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, MiniLM.open().embed(texts))
@@ -75,7 +73,7 @@ def vectors_of(path: Path, texts: Sequence[str]) -> NDArray[np.float32]:
     return vectors
 
 
-def ours(index: Index, asked: Sequence[str]) -> Ranked:
+def ours(index: DocumentIndex, asked: Sequence[str]) -> Ranked:
     async def all_of_them() -> Ranked:
         return [[record.id for record in await index.find(text, 10)] for text in asked]
 
@@ -223,7 +221,9 @@ def speed(count: int, alone: bool) -> None:
         place = Path(name)
         generated(place / "p.jsonl", count)
         wall, cpu = timed(lambda: build_index(read_passages(place / "p.jsonl"), place / "index"))
-        again, used = timed(lambda: update(FolderReader(place / "p.jsonl").documents(), place / "read", About()))
+        again, used = timed(
+            lambda: update_index(FolderReader(place / "p.jsonl").documents(), place / "read", IndexMetadata())
+        )
         size = sum(file.stat().st_size for file in (place / "index").rglob("*") if file.is_file())
         print(f"{count:,} passages, load average {os.getloadavg()[0]:.1f}")
         print(f"decisor  build {wall:6.1f} s wall {cpu:6.1f} s CPU, {size / 1e6:,.0f} MB on disk")
@@ -244,7 +244,7 @@ def speed(count: int, alone: bool) -> None:
             peers(list(read_passages(place / "p.jsonl")), asked)
 
 
-def inside(index: Index, asked: Sequence[str]) -> str:
+def inside(index: DocumentIndex, asked: Sequence[str]) -> str:
     async def each() -> list[float]:
         times = []
         for text in asked:

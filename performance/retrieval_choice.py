@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import retrieval
-from decisor.tools.documents import Index, Passage, index_of
-from decisor.tools.documents.fusion import blend_scores, fuse_ranks
+from decisor.documents.index import DocumentIndex, build_memory_index
+from decisor.documents.passage import Passage
+from decisor.documents.search import blend_scores, fuse_ranks
 
 TITLE_TIMES = (1, 2, 3, 4, 5, 6, 8)
 CONSTANTS, SHARES = (0, 1, 2, 5, 10, 20, 60), (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -52,7 +53,7 @@ class Rankings:
     near: dict[int, float]
 
 
-def ranked(index: Index, query: str, vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> Rankings:
+def ranked(index: DocumentIndex, query: str, vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> Rankings:
     hits = index.words.search(query, DEPTH)
     words = dict(zip(index.words.numbers([at for at, _ in hits]), (score for _, score in hits), strict=True))
     cosines = vectors @ vector
@@ -60,14 +61,14 @@ def ranked(index: Index, query: str, vector: NDArray[np.float32], vectors: NDArr
     return Rankings(words, meaning, meaning | {at: float(cosines[at]) for at in words if at not in meaning})
 
 
-def joined(given: Sequence[Rankings], ids: Sequence[str], join: Callable[[Rankings], list[tuple[int, float]]]) -> list[
-    list[str]
-]:  # fmt: skip
+def joined(
+    given: Sequence[Rankings], ids: Sequence[str], join: Callable[[Rankings], list[tuple[int, float]]]
+) -> list[list[str]]:
     return [[ids[at] for at, _ in join(one)[:10]] for one in given]
 
 
 def by_words(passages: Sequence[Passage], asked: Sequence[str], times: int) -> list[list[str]]:
-    words = index_of(passages, title_times=times).words
+    words = build_memory_index(passages, title_times=times).words
     return [[passages[at].id for at in words.numbers([hit for hit, _ in words.search(text, 10)])] for text in asked]
 
 
@@ -195,7 +196,7 @@ def main() -> None:
         for one, sets in times.items():
             sets.append(retrieval.scores(by_words(passages, asked, one), gold))
         known, wanted = retrieval.embedded(vectors, name, passages, asked)
-        index, ids = index_of(passages), [passage.id for passage in passages]
+        index, ids = build_memory_index(passages), [passage.id for passage in passages]
         both = [ranked(index, text, vector, known) for text, vector in zip(asked, wanted, strict=True)]
         for (k, share), sets in ranks.items():
             found = joined(both, ids, lambda r: fuse_ranks(list(r.words), list(r.meaning), k, share))  # noqa: B023

@@ -30,11 +30,10 @@ import psycopg
 from numpy.typing import NDArray
 
 import retrieval
-from decisor.cache import stamp_of
-from decisor.tools.documents import build_index, open_index, read_passages
-from decisor.tools.documents.embedder import Embedder
-from decisor.tools.documents.index import Mode
-from decisor.tools.documents.postgres import TableIndex, TablePlace, build_table, open_table, parse_place
+from decisor.documents.index import Mode, build_index, open_index
+from decisor.documents.passage import Embedder, read_passages
+from decisor.documents.postgres import TableIndex, TablePlace, build_table_index, open_table_index, parse_table_place
+from decisor.system.storage import stamp_of
 
 WIDTH, CENTRES, QUERIES = 384, 1_000, 300
 MODES: tuple[Mode, ...] = ("bm25", "dense", "hybrid")
@@ -69,7 +68,7 @@ def database(server: str, name: str, keep: bool) -> Iterator[str]:
 
 
 async def ranked(place: str, mode: Mode, embedder: Embedder, asked: Sequence[str]) -> list[list[str]]:
-    index = await open_table(parse_place(place), mode, embedder)
+    index = await open_table_index(parse_table_place(place), mode, embedder)
     try:
         return [[record.id for record in await index.find(text, 10)] for text in asked]
     finally:
@@ -82,7 +81,7 @@ def quality(data: Path, folder: Path, url: str) -> None:
         known, wanted = retrieval.embedded(folder, name, passages, asked)
         given = retrieval.Given([*(one.whole for one in passages), *asked], np.concatenate([known, wanted]))
         place = f"{url}/{name[:1].replace('2', 'w')}{name[1:]}"
-        build_table(passages, place, embedder=given)
+        build_table_index(passages, place, embedder=given)
         print(f"\n{name}: {len(passages):,} passages, {len(asked):,} questions")
         print(f"{'':26}" + "".join(f"{column:>8}" for column in retrieval.NAMES))
         with tempfile.TemporaryDirectory() as local:
@@ -108,7 +107,7 @@ def build(count: int, url: str) -> None:
         print(f"{count:,} passages, load average {os.getloadavg()[0]:.1f}", flush=True)
         embedder = Generated()
         wall, cpu = retrieval.timed(
-            lambda: print(build_table(read_passages(file), f"{url}/generated", embedder=embedder), flush=True)
+            lambda: print(build_table_index(read_passages(file), f"{url}/generated", embedder=embedder), flush=True)
         )
         print(f"build {wall:.0f} s wall, {cpu:.0f} s CPU on our side (with making the vectors)", flush=True)
 
@@ -120,13 +119,13 @@ def ask(url: str) -> None:
     print(f"on disk {row[0] if row else '?'}; load average {os.getloadavg()[0]:.1f}")
     rng = np.random.default_rng(1)
     asked = [" ".join(rng.choice(str(text).split(), 10, replace=False)) for (text,) in texts]
-    asyncio.run(times(parse_place(f"{url}/generated"), Generated(), asked))
+    asyncio.run(times(parse_table_place(f"{url}/generated"), Generated(), asked))
 
 
 async def times(place: TablePlace, embedder: Embedder, asked: Sequence[str]) -> None:
     for mode in MODES:
         began = time.perf_counter()
-        index: TableIndex = await open_table(place, mode, embedder)
+        index: TableIndex = await open_table_index(place, mode, embedder)
         opened = 1000 * (time.perf_counter() - began)
         spent = []
         for text in asked:

@@ -19,7 +19,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from decisor.tools.databases.sandbox.process import Worker
+from decisor.sandbox.process import Worker
 
 ROWS = 1000
 QUERIES = {

@@ -22,13 +22,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from decisor.calls.estimates import tokens_in
-from decisor.tools.databases import schema_index
-from decisor.tools.databases.sandbox.engines import engine
-from decisor.tools.databases.schema_index import SchemaIndex, masked
-from decisor.tools.databases.schema_words import question_words, words_of
-from decisor.tools.databases.sql_brief import Brief, brief
-from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
+from decisor.databases import schema_search as schema_index
+from decisor.databases.schema import ColumnInfo, TableInfo
+from decisor.databases.schema_search import SchemaIndex, mask_digits, question_words, stemmed_words
+from decisor.databases.schema_text import Brief, describe_schema_briefly
+from decisor.runtime.prompt import estimate_tokens
+from decisor.sandbox.engines import load_engine
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -82,31 +81,33 @@ def table_of(row: Mapping[str, object]) -> TableInfo:
 def questions(indexes: Mapping[str, SchemaIndex]) -> Iterator[Question]:
     for line in (FOLDER / "questions.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
-        names = {masked(table.name).rpartition(".")[2]: masked(table.name) for table in indexes[row["db"]].tables}
-        exact = set(names.values()) | {masked(table.name) for table in indexes[row["db"]].tables}
+        names = {
+            mask_digits(table.name).rpartition(".")[2]: mask_digits(table.name) for table in indexes[row["db"]].tables
+        }
+        exact = set(names.values()) | {mask_digits(table.name) for table in indexes[row["db"]].tables}
         gold = set()
         for name in row["gold_tables"]:
-            own = masked(".".join(name.split(".")[-2:]))
+            own = mask_digits(".".join(name.split(".")[-2:]))
             gold.add(own if own in exact else names.get(own.rpartition(".")[2], ""))
         if gold - {""}:
             yield Question(row["id"], row["db"], row["question"], frozenset(gold - {""}))
 
 
 def outcome(question: Question, index: SchemaIndex, budget: int) -> Outcome:
-    view: Brief = brief(engine("sqlite"), index, question.text, budget)
-    columns = {masked(one.table): set(one.columns) for one in view.tables}
+    view: Brief = describe_schema_briefly(load_engine("sqlite"), index, question.text, budget)
+    columns = {mask_digits(one.table): set(one.columns) for one in view.tables}
     words = set(question_words(question.text))
     named = missing = 0
     for table in index.tables:
-        mask = masked(table.name)
+        mask = mask_digits(table.name)
         if mask in question.gold and mask in columns and any(one.table == table.name for one in view.tables):
             for column in table.columns:
-                own = set(words_of(column.name))
+                own = set(stemmed_words(column.name))
                 if own <= words and any(not word.isdigit() for word in own):
                     named += 1
                     missing += column.name not in columns[mask]
-    whole = question.gold <= {masked(one.table) for one in view.tables if one.whole}
-    return Outcome(question, question.gold - columns.keys(), named, missing, tokens_in(view.text), whole)
+    whole = question.gold <= {mask_digits(one.table) for one in view.tables if one.whole}
+    return Outcome(question, question.gold - columns.keys(), named, missing, estimate_tokens(view.text), whole)
 
 
 def outcomes(indexes: Mapping[str, SchemaIndex], asked: Sequence[Question], budget: int) -> list[Outcome]:

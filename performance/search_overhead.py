@@ -26,14 +26,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from decisor.aio import each
-from decisor.benchmarks.game24.load import cases
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.budget import Budget, Limits
-from decisor.run import Run
+from decisor.lab.game24 import Puzzle, read_puzzle_cases
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.techniques.radagent import RadAgent
-from decisor.trace.events import Entry
-from decisor.trace.search_events import SearchNode
+from decisor.trace.events import SearchNode, TraceEntry
 from decisor.types import LM, Action, Completion, Message, Observation, Question, Sampling, Usage
 from policies.game24 import Game24LM
 
@@ -91,7 +89,7 @@ async def overhead() -> float:
     growth: list[tuple[float, int]] = []
     nodes = 0
 
-    def hear(entry: Entry) -> None:
+    def hear(entry: TraceEntry) -> None:
         nonlocal nodes
         if isinstance(entry.event, SearchNode):
             nodes = entry.event.node
@@ -126,7 +124,7 @@ async def plain(calls: int) -> float:
 
 async def puzzles(data: str, lm: LM) -> float:
     """Seconds for 100 puzzles x 100 calls."""
-    asked = cases(Path(data))
+    asked = read_puzzle_cases(Path(data))
     began, cpu = time.perf_counter(), time.process_time()
 
     async def one(at: int) -> int:
@@ -134,7 +132,7 @@ async def puzzles(data: str, lm: LM) -> float:
         await RadAgent()(asked[at].question, run)
         return run.budget.spent.calls
 
-    made = sum(await each(one, range(len(asked)), 8))
+    made = sum(await map_concurrently(one, range(len(asked)), 8))
     took, cpu = time.perf_counter() - began, time.process_time() - cpu
     load = os.getloadavg()[0]
     print(f"{len(asked)} puzzles, {made:,} calls: {took:.1f} s wall, {cpu:.1f} s CPU here (load average {load:.1f})")
@@ -156,7 +154,7 @@ def serve(port: multiprocessing.Queue[int]) -> None:
 
 
 async def over_http(data: str) -> float:
-    from decisor.lms.openai_compatible import OpenAICompatible
+    from decisor.llms.openai_compatible import OpenAICompatible
 
     port: multiprocessing.Queue[int] = multiprocessing.Queue()
     server = multiprocessing.Process(target=serve, args=(port,), daemon=True)

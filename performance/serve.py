@@ -38,8 +38,13 @@ from throughput import CALLS, LATENCY, goods, served
 HERE = Path(__file__).parent
 AT_ONCE = 200
 QUESTION = "Which good is the cheapest?"
-ASK = {"question": QUESTION, "rules": "Prices are in pounds.", "technique": "iter_rag",
-       "settings": {"max_steps": 400, "calling": "text"}, "limits": {"calls": 500}}  # fmt: skip
+ASK = {
+    "question": QUESTION,
+    "rules": "Prices are in pounds.",
+    "technique": "iter_rag",
+    "settings": {"max_steps": 400, "calling": "text"},
+    "limits": {"calls": 500},
+}
 BAR = 0.8
 
 
@@ -53,22 +58,26 @@ class Measured:
 
 async def library(url: str, database: str, runs: int) -> Measured:
     import decisor
-    from decisor.aio import each
-    from decisor.lms.openai_compatible import OpenAICompatible
+    from decisor.llms.openai_compatible import OpenAICompatible
+    from decisor.system.tasks import map_concurrently
 
     lm = OpenAICompatible("m", url)
     async with decisor.open(db=f"sqlite:///{database}") as data:
 
         async def one(number: int) -> int:
             result = await data.ask(
-                QUESTION, rules="Prices are in pounds.", lm=lm, technique="iter_rag",
-                settings={"max_steps": 400, "calling": "text"}, limits=decisor.Limits(calls=500),
-            )  # fmt: skip
+                QUESTION,
+                rules="Prices are in pounds.",
+                lm=lm,
+                technique="iter_rag",
+                settings={"max_steps": 400, "calling": "text"},
+                limits=decisor.Limits(calls=500),
+            )
             return result.usage.calls
 
-        await each(one, range(2))
+        await map_concurrently(one, range(2))
         began, cpu = time.perf_counter(), time.process_time()
-        calls = sum(await each(one, range(runs), AT_ONCE))
+        calls = sum(await map_concurrently(one, range(runs), AT_ONCE))
         seconds, used = time.perf_counter() - began, time.process_time() - cpu
     await lm.close()
     check(calls, runs)
@@ -83,8 +92,19 @@ def check(calls: int, runs: int) -> None:
 @contextmanager
 def server(url: str, database: str, folder: str) -> Iterator[tuple[str, int]]:
     """Its address and its process."""
-    command = [sys.executable, "-m", "decisor", "serve", "--db", f"sqlite:///{database}", "--lm", f"m@{url}",
-               "--port", "0", "--no-browser"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "decisor",
+        "serve",
+        "--db",
+        f"sqlite:///{database}",
+        "--lm",
+        f"m@{url}",
+        "--port",
+        "0",
+        "--no-browser",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "src"), "XDG_DATA_HOME": folder}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
@@ -148,7 +168,7 @@ class Client:
 
 
 async def through(address: str, pid: int, runs: int, watch: bool) -> Measured:
-    from decisor.aio import each
+    from decisor.system.tasks import map_concurrently
 
     limit = aiohttp.ClientTimeout(total=None)
     connector = aiohttp.TCPConnector(limit=0)
@@ -156,9 +176,9 @@ async def through(address: str, pid: int, runs: int, watch: bool) -> Measured:
         client = Client(http, address)
         hearing = asyncio.create_task(client.hear())
         one = client.watched if watch else client.waited
-        await each(one, range(2))
+        await map_concurrently(one, range(2))
         began, cpu = time.perf_counter(), cpu_of(pid)
-        calls = sum(await each(one, range(runs), AT_ONCE))
+        calls = sum(await map_concurrently(one, range(runs), AT_ONCE))
         seconds, used = time.perf_counter() - began, cpu_of(pid) - cpu
         hearing.cancel()
     check(calls, runs)
@@ -177,8 +197,11 @@ def in_a_process(url: str, database: str, runs: int) -> Measured:
 
 def say(library: Measured, server: Measured) -> None:
     load = os.getloadavg()[0]
-    print(f"library {library.rate:6.0f} calls/s, {library.cpu:.2f} ms CPU a call; server {server.rate:6.0f}, "
-          f"{server.cpu:.2f}; load {load:.1f}", flush=True)  # fmt: skip
+    print(
+        f"library {library.rate:6.0f} calls/s, {library.cpu:.2f} ms CPU a call; server {server.rate:6.0f}, "
+        f"{server.cpu:.2f}; load {load:.1f}",
+        flush=True,
+    )
 
 
 def best(rounds: list[Measured]) -> Measured:
@@ -198,8 +221,10 @@ def main() -> None:
         url, database, runs = options.library
         print(json.dumps(vars(asyncio.run(library(url, database, int(runs))))))
         return
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {AT_ONCE} runs at once, {CALLS} calls each, "
-          f"{1000 * LATENCY:.0f} ms; {'each watched' if options.watch else 'one stream of all'}")  # fmt: skip
+    print(
+        f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {AT_ONCE} runs at once, {CALLS} calls each, "
+        f"{1000 * LATENCY:.0f} ms; {'each watched' if options.watch else 'one stream of all'}"
+    )
     alone: list[Measured] = []
     there: list[Measured] = []
     sizes: list[float] = []
@@ -215,8 +240,10 @@ def main() -> None:
                 sizes.append(round(rss_of(pid)))
     library_best, server_best = best(alone), best(there)
     share, by_cpu = server_best.rate / library_best.rate, library_best.cpu / server_best.cpu
-    print(f"the server keeps {share:.0%} of the library's calls a second, {by_cpu:.0%} by CPU: "
-          f"{'kept' if share >= BAR else 'MISSED'}")  # fmt: skip
+    print(
+        f"the server keeps {share:.0%} of the library's calls a second, {by_cpu:.0%} by CPU: "
+        f"{'kept' if share >= BAR else 'MISSED'}"
+    )
     print(f"MB after each 500 runs: {sizes}")
     if options.json:
         print(json.dumps({"library": vars(library_best), "server": vars(server_best), "share": share, "mb": sizes}))

@@ -20,25 +20,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from decisor.benchmarks.protocol import Bench, Case, bench
-from decisor.budget import Budget
-from decisor.calling import Calling
 from decisor.errors import LMError, ParseError
-from decisor.lms.choose import lm
-from decisor.lms.closing import close_lm
-from decisor.replies.form import Form
-from decisor.replies.labelled import LabelledReply
-from decisor.replies.moves import Move
-from decisor.replies.plan_graph import PlanGraph
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.lab.benchmark import Bench, Case, open_bench
+from decisor.llms.choose import choose_lm
+from decisor.llms.concurrency import close_lm
+from decisor.parsing.labelled import LabelledReply, Move
+from decisor.parsing.plan import PlanGraph
+from decisor.parsing.prompting import Calling
+from decisor.parsing.reply_form import Form
+from decisor.runtime.budget import Budget
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.types import LM, Decision, Message, Sampling
 
 T = TypeVar("T")
 PLAYED = {
-    "plan_rag": "dqa", "iter_rag": "dqa", "single_rag": "dqa", "react": "musique", "reasoning_dag": "musique",
+    "plan_rag": "dqa",
+    "iter_rag": "dqa",
+    "single_rag": "dqa",
+    "react": "musique",
+    "reasoning_dag": "musique",
     "radagent": "game24",
-}  # fmt: skip
+}
 LEAST = 8
 """Letters that a text of the form must have to count as copied."""
 
@@ -64,9 +67,13 @@ class FirstReply(Run):
     max_tokens: int = 2048
 
     async def ask(
-        self, prompt: str | Sequence[Message], form: Form[T] | Callable[[str], T], sampling: Sampling = Sampling(),
-        final: bool = False, tries: int | None = None,
-    ) -> T:  # fmt: skip
+        self,
+        prompt: str | Sequence[Message],
+        form: Form[T] | Callable[[str], T],
+        sampling: Sampling = Sampling(),
+        final: bool = False,
+        tries: int | None = None,
+    ) -> T:
         assert isinstance(form, Form), "every reply of these techniques has a form"
         messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
         limited = replace(self.sampling(form, sampling), max_tokens=self.max_tokens)
@@ -123,7 +130,7 @@ async def play(
         async with data.environment(case) as env:
             run = FirstReply(model, env, Budget(), calling=calling, first=first, max_tokens=most)
             try:
-                await technique(name)(case.question, run)
+                await build_technique(name)(case.question, run)
             except Enough:
                 replies.append(first)
                 if show:
@@ -133,11 +140,11 @@ async def play(
 
 
 async def main(spec: str, names: Sequence[str], callings: Sequence[Calling], count: int, most: int, show: bool) -> None:
-    model = lm(spec, os.environ)
+    model = choose_lm(spec, os.environ)
     assert model is not None, "name an LM with --lm"
     print(f"{model.name}: first replies that can be used, of {count} questions each, at most {most} tokens a reply")
     for name in names:
-        data = bench(PLAYED[name])
+        data = open_bench(PLAYED[name])
         cases = data.cases()
         chosen = [cases[at * len(cases) // count] for at in range(count)]
         for calling in callings:
@@ -146,8 +153,11 @@ async def main(spec: str, names: Sequence[str], callings: Sequence[Calling], cou
             whys = Counter(first.why for first in replies if first.why)
             seconds = (time.perf_counter() - began) / count
             mean = sum(first.tokens for first in replies) / count
-            print(f"{name:14} {calling:6} {count - whys.total():3} of {count}  {mean:4.0f} tokens, {seconds:5.1f} s a "
-                  f"reply  {dict(whys) or ''}", flush=True)  # fmt: skip
+            print(
+                f"{name:14} {calling:6} {count - whys.total():3} of {count}  {mean:4.0f} tokens, {seconds:5.1f} s a "
+                f"reply  {dict(whys) or ''}",
+                flush=True,
+            )
     await close_lm(model)
 
 
@@ -160,5 +170,13 @@ if __name__ == "__main__":
     parser.add_argument("--max-tokens", type=int, default=2048)
     parser.add_argument("--show", action="store_true", help="print every reply")
     options = parser.parse_args()
-    asyncio.run(main(options.lm, options.technique or list(PLAYED), options.calling.split(","), options.count,
-                     options.max_tokens, options.show))  # fmt: skip
+    asyncio.run(
+        main(
+            options.lm,
+            options.technique or list(PLAYED),
+            options.calling.split(","),
+            options.count,
+            options.max_tokens,
+            options.show,
+        )
+    )

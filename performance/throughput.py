@@ -41,8 +41,12 @@ PEERS = {
     "pydantic-ai": ["pydantic-ai-slim[openai]"],
     "smolagents": ["smolagents[openai]"],
 }
-BARS = {("without queries", "decisor"): 85, ("without queries", "decisor eval"): 60,
-        ("a query a step", "decisor"): 70, ("a query a step", "decisor eval"): 60}  # fmt: skip
+BARS = {
+    ("without queries", "decisor"): 85,
+    ("without queries", "decisor eval"): 60,
+    ("a query a step", "decisor"): 70,
+    ("a query a step", "decisor eval"): 60,
+}
 """Percent of ideal."""
 OURS = {"decisor": "decisor_loop", "decisor eval": "decisor_eval_loop"}
 
@@ -85,8 +89,9 @@ def measure(
     row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if row["calls"] != cases * calls:
         raise RuntimeError(f"{loop} made {row['calls']} calls, not {cases * calls}")
-    return Measured(row["calls"] / row["seconds"], 1000 * row["cpu"] / row["calls"], row["rss_mb"],
-                    tuple(row.get("memory", ())))  # fmt: skip
+    return Measured(
+        row["calls"] / row["seconds"], 1000 * row["cpu"] / row["calls"], row["rss_mb"], tuple(row.get("memory", ()))
+    )
 
 
 def python_of(name: str, cache: Path) -> str | None:
@@ -96,8 +101,10 @@ def python_of(name: str, cache: Path) -> str | None:
     if python.exists():
         return str(python)
     if shutil.which("uv"):
-        steps = [["uv", "venv", "-q", "--python", sys.executable, str(home)],
-                 ["uv", "pip", "install", "-q", "--python", str(python), *PEERS[name]]]  # fmt: skip
+        steps = [
+            ["uv", "venv", "-q", "--python", sys.executable, str(home)],
+            ["uv", "pip", "install", "-q", "--python", str(python), *PEERS[name]],
+        ]
     else:
         steps = [[sys.executable, "-m", "venv", str(home)], [str(python), "-m", "pip", "install", "-q", *PEERS[name]]]
     for step in steps:
@@ -140,8 +147,10 @@ def throughput(options: argparse.Namespace, pythons: dict[str, str], database: s
                 print(f"{name:<24} failed: {error}")
                 continue
             share = 100 * one.rate * LATENCY / AT_ONCE
-            print(f"{name:<24}{one.rate:>9.0f}{share:>8.1f} %{one.cpu:>13.2f}{one.one_core:>10.0f}{one.rss:>7.0f}",
-                  flush=True)  # fmt: skip
+            print(
+                f"{name:<24}{one.rate:>9.0f}{share:>8.1f} %{one.cpu:>13.2f}{one.one_core:>10.0f}{one.rss:>7.0f}",
+                flush=True,
+            )
     return results
 
 
@@ -152,8 +161,10 @@ def growth(rounds: int, pythons: dict[str, str], database: str) -> dict[str, lis
     rows = [("decisor", sys.executable, "decisor_loop")]
     rows += [("openai", pythons["openai"], "openai_loop")] if "openai" in pythons else []
     for name, python, loop in rows:
-        costs = [best_of(rounds, python, loop, 640 // calls, 20, database, latency=0.0, calls=calls).cpu
-                 for calls in (8, 32, 128)]  # fmt: skip
+        costs = [
+            best_of(rounds, python, loop, 640 // calls, 20, database, latency=0.0, calls=calls).cpu
+            for calls in (8, 32, 128)
+        ]
         results[name] = costs
         print(f"{name:<29}" + "".join(f"{cost:>8.2f}" for cost in costs), flush=True)
     return results
@@ -171,8 +182,10 @@ def main() -> None:
     options = parser.parse_args()
     names = [name for name in options.peers.split(",") if name]
     pythons = {name: python for name in names if (python := python_of(name, options.cache))}
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {AT_ONCE} cases at once, {CALLS} calls each, "
-          f"{1000 * LATENCY:.0f} ms; ideal {AT_ONCE / LATENCY:.0f} calls/s; best of {options.rounds}")  # fmt: skip
+    print(
+        f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {AT_ONCE} cases at once, {CALLS} calls each, "
+        f"{1000 * LATENCY:.0f} ms; ideal {AT_ONCE / LATENCY:.0f} calls/s; best of {options.rounds}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         database = goods(Path(folder))
         results = throughput(options, pythons, database)
@@ -181,8 +194,9 @@ def main() -> None:
         print(f"\none case: {one.cpu:.2f} ms CPU, {1000 / one.rate:.2f} ms wall a step with its server (bar 1 ms)")
         many = (
             measure(sys.executable, "decisor_eval_loop", options.memory_cases, AT_ONCE, "", latency=0.0)
-            if options.memory_cases else None
-        )  # fmt: skip
+            if options.memory_cases
+            else None
+        )
         if many:
             sizes = ", ".join(f"{mb:.0f}" for mb in many.memory)
             print(f"MB after each 1,000 of {options.memory_cases} cases: {sizes}")
@@ -204,8 +218,10 @@ def judge(results: dict[str, dict[str, Measured]], one: Measured) -> None:
         if name not in OURS:
             times, less = rows["decisor"].rate / peer.rate, peer.cpu / rows["decisor"].cpu
             most = AT_ONCE / LATENCY / peer.rate
-            print(f"ten times each peer with a query a step: {times:.1f} x {name} (ideal is {most:.1f} x), "
-                  f"{'kept' if times >= 10 else 'MISSED'}; by CPU a call {less:.1f} x")  # fmt: skip
+            print(
+                f"ten times each peer with a query a step: {times:.1f} x {name} (ideal is {most:.1f} x), "
+                f"{'kept' if times >= 10 else 'MISSED'}; by CPU a call {less:.1f} x"
+            )
     print(f"under 1 ms a step: {one.cpu:.2f} ms CPU, {'kept' if one.cpu < 1 else 'MISSED'}")
 
 

@@ -21,11 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.webshop.pages import clickable
-from decisor.benchmarks.webshop.products import load_products
-from decisor.benchmarks.webshop.shop import Shop, WebShop, open_shop
-from decisor.benchmarks.webshop.stock import disk_stock, search_text, write_stock
-from decisor.benchmarks.webshop.terms import terms
+from decisor.lab.webshop.products import load_products, open_disk_stock, product_search_text, write_stock
+from decisor.lab.webshop.search import extract_terms
+from decisor.lab.webshop.shop import Shop, WebShop, list_clickable, open_shop
 from decisor.types import Action
 
 DATA = Path(os.environ.get("DECISOR_DATA", "../shared/data")) / "webshop"
@@ -47,7 +45,7 @@ async def walk(shop: Shop, steps: int = 5000) -> dict[str, list[float]]:
     took: dict[str, list[float]] = {"search": [], "click": [], "fork": []}
     queries = [goal.text for goal in shop.goals[:500]]
     for _ in range(steps):
-        offered = clickable(env.view)
+        offered = list_clickable(env.view)
         if not offered or env.view.page == "bought" or rng.random() < 0.2:
             action = Action("search", rng.choice(queries))
             env = env if env.view.page != "bought" else WebShop(shop, "")
@@ -72,10 +70,10 @@ def bm25s_find(texts: Sequence[str]) -> Callable[[str], Sequence[int]]:
     import bm25s
 
     peer = bm25s.BM25(method="lucene", k1=0.9, b=0.4)
-    peer.index([terms(text) for text in texts], show_progress=False)
+    peer.index([extract_terms(text) for text in texts], show_progress=False)
 
     def find(query: str) -> Sequence[int]:
-        hits, _ = peer.retrieve([terms(query)], k=50, show_progress=False)
+        hits, _ = peer.retrieve([extract_terms(query)], k=50, show_progress=False)
         return [int(hit) for hit in hits[0]]
 
     return find
@@ -137,7 +135,7 @@ def main() -> None:
     for kind, times in [*took.items(), ("step", took["search"] + took["click"])]:
         slow = sorted(times)[int(0.99 * len(times))]
         print(f"{kind:7} {milli(times)} ms median, {1000 * slow:.3f} ms at 99 %, {len(times)} times")
-    texts = [search_text(shop.stock[number]) for number in range(len(shop.stock))]
+    texts = [product_search_text(shop.stock[number]) for number in range(len(shop.stock))]
     queries = [goal.text.lower() for goal in shop.goals[:500]]
     ours = [timed(shop.index.find, query, 50)[0] for query in queries]
     print(f"ours   {ranks(shop, lambda query: shop.index.find(query, 50))}; {milli(ours)} ms")
@@ -162,7 +160,7 @@ def grown(folder: Path, times: int) -> None:
         size = sum(path.stat().st_size for path in (Path(place) / "kept").iterdir()) / 2**20
         told = f"made in {seconds:.1f} s, {peak_mb() - before:.0f} MB more, {size:.0f} MB on disk"
         print(f"{times * len(items):,} products: {told}")
-        seconds, (stock, index) = timed(disk_stock, Path(place) / "kept")
+        seconds, (stock, index) = timed(open_disk_stock, Path(place) / "kept")
         print(f"opened in {seconds:.2f} s")
         found = [timed(index.find, item.title, 50)[0] for item in items[:300]]
         looked = [timed(stock.__getitem__, number)[0] for number in range(0, len(stock), max(1, len(stock) // 1000))]

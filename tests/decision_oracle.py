@@ -142,8 +142,11 @@ class Case:
 
     @property
     def toml(self) -> str:
-        lines = ['decide = "what to take"', f"choice = '''SELECT * FROM {self.table('offer')}{self.where}'''",
-                 f"take = {self.take}"]  # fmt: skip
+        lines = [
+            'decide = "what to take"',
+            f"choice = '''SELECT * FROM {self.table('offer')}{self.where}'''",
+            f"take = {self.take}",
+        ]
         if self.change.sql:
             lines.append(f"change = '''{self.change.sql}'''")
         if self.recompute.sql:
@@ -194,8 +197,9 @@ class Case:
         """The measures that are not made of the choice, with nothing chosen."""
         here = deepcopy(self.world)
         self.recompute.do(here, [])
-        return {one.name: None if "choice" in one.sql or "$" in one.sql else one.value(here, [])
-                for one in self.measures}  # fmt: skip
+        return {
+            one.name: None if "choice" in one.sql or "$" in one.sql else one.value(here, []) for one in self.measures
+        }
 
     def every(self, before: Change | None = None, world: World | None = None) -> list[Outcome]:
         return [self.outcome(group, before, world) for group in self.groups]
@@ -245,12 +249,25 @@ def ranked(case: Case, every: Sequence[Outcome]) -> list[int]:
 
 
 def rows_of(rng: random.Random) -> tuple[World, dict[str, dict[str, str]]]:
-    kinds = {"offer": {"name": "VARCHAR", "id": rng.choice(["BIGINT", "HUGEINT", "DECIMAL(38, 0)"]),
-                       "price": rng.choice(["DOUBLE", "DECIMAL(12, 2)", "INTEGER"]), "fee": "DECIMAL(6, 1)",
-                       "since": "DATE", "grp": "VARCHAR", "ok": "BOOLEAN"},
-             "line": {"offer": "VARCHAR", "item": "VARCHAR", "units": rng.choice(["INTEGER", "BIGINT", "DOUBLE"]),
-                      "cost": rng.choice(["DOUBLE", "DOUBLE", "DECIMAL(9, 2)"]), "day": "DATE"},
-             "firm": {"budget": "DOUBLE", "least": "INTEGER"}}  # fmt: skip
+    kinds = {
+        "offer": {
+            "name": "VARCHAR",
+            "id": rng.choice(["BIGINT", "HUGEINT", "DECIMAL(38, 0)"]),
+            "price": rng.choice(["DOUBLE", "DECIMAL(12, 2)", "INTEGER"]),
+            "fee": "DECIMAL(6, 1)",
+            "since": "DATE",
+            "grp": "VARCHAR",
+            "ok": "BOOLEAN",
+        },
+        "line": {
+            "offer": "VARCHAR",
+            "item": "VARCHAR",
+            "units": rng.choice(["INTEGER", "BIGINT", "DOUBLE"]),
+            "cost": rng.choice(["DOUBLE", "DOUBLE", "DECIMAL(9, 2)"]),
+            "day": "DATE",
+        },
+        "firm": {"budget": "DOUBLE", "least": "INTEGER"},
+    }
     kinds["line"]["ref"] = kinds["offer"]["id"]
     start = {"BIGINT": 2**53, "HUGEINT": 10**29 + 1, "DECIMAL(38, 0)": 123456789012345678901234567890}
     first, holes = start[kinds["offer"]["id"]], rng.choice([0, 0, 0.15, 0.4])
@@ -270,15 +287,35 @@ def rows_of(rng: random.Random) -> tuple[World, dict[str, dict[str, str]]]:
     def day() -> date:
         return date(2024, rng.randint(1, 12), rng.randint(1, 28))
 
-    offers = [{"name": f"o{at}", "id": Fraction(first + at), "price": maybe(price()),
-               "fee": maybe(rng.choice([0, 0, 0.5, 1.5, 2])), "since": maybe(day()), "grp": rng.choice("ab"),
-               "ok": maybe(rng.random() < 0.7)} for at in range(count)]  # fmt: skip
-    lines = [{"offer": maybe(f"o{rng.randrange(count + 1)}"), "item": rng.choice("xyz"),
-              "units": maybe(rng.randint(0, 4)), "cost": maybe(cost()), "day": maybe(day()),
-              "ref": maybe(Fraction(first + rng.randrange(count + 2)))}
-             for _ in range(rng.choice([0, 1, 5, 12]))]  # fmt: skip
-    firm = [{"budget": None if rng.random() < 0.1 else fraction(rng.choice([0.3, 0.6, 3, 10])),
-             "least": None if rng.random() < 0.1 else fraction(rng.choice([-2, 0, 1]))}]  # fmt: skip
+    offers = [
+        {
+            "name": f"o{at}",
+            "id": Fraction(first + at),
+            "price": maybe(price()),
+            "fee": maybe(rng.choice([0, 0, 0.5, 1.5, 2])),
+            "since": maybe(day()),
+            "grp": rng.choice("ab"),
+            "ok": maybe(rng.random() < 0.7),
+        }
+        for at in range(count)
+    ]
+    lines = [
+        {
+            "offer": maybe(f"o{rng.randrange(count + 1)}"),
+            "item": rng.choice("xyz"),
+            "units": maybe(rng.randint(0, 4)),
+            "cost": maybe(cost()),
+            "day": maybe(day()),
+            "ref": maybe(Fraction(first + rng.randrange(count + 2))),
+        }
+        for _ in range(rng.choice([0, 1, 5, 12]))
+    ]
+    firm = [
+        {
+            "budget": None if rng.random() < 0.1 else fraction(rng.choice([0.3, 0.6, 3, 10])),
+            "least": None if rng.random() < 0.1 else fraction(rng.choice([-2, 0, 1])),
+        }
+    ]
     return {"offer": offers, "line": lines, "firm": firm}, kinds
 
 
@@ -312,17 +349,27 @@ def measures_of(rng: random.Random, line: str, single: bool) -> list[Measure]:
     every = [
         ("spent", f"SELECT sum(units * cost) FROM {line}", lambda w, c: spent(w["line"])),
         ("prices", "SELECT sum(price) FROM choice", lambda w, c: total(row["price"] for row in c)),
-        ("rest", f"SELECT (SELECT sum(price) FROM choice) + coalesce((SELECT sum(units * cost) FROM {line} "
-                 "WHERE offer NOT IN (SELECT name FROM choice)), 0)", rest),
+        (
+            "rest",
+            f"SELECT (SELECT sum(price) FROM choice) + coalesce((SELECT sum(units * cost) FROM {line} "
+            "WHERE offer NOT IN (SELECT name FROM choice)), 0)",
+            rest,
+        ),
         ("average", f"SELECT avg(cost) FROM {line} WHERE offer IN (SELECT name FROM choice)", average),
-        ("quotient", "SELECT sum(price) / sum(fee) FROM choice",
-         lambda w, c: over(total(row["price"] for row in c), total(row["fee"] for row in c))),
+        (
+            "quotient",
+            "SELECT sum(price) / sum(fee) FROM choice",
+            lambda w, c: over(total(row["price"] for row in c), total(row["fee"] for row in c)),
+        ),
         ("later", f"SELECT count(*) FROM {line} WHERE day >= (SELECT min(since) FROM choice)", later),
         ("width", f"SELECT max(cost) - min(cost) FROM {line} JOIN choice ON offer = name", width),
-        ("hits", f"SELECT count(*) FROM {line} JOIN choice ON ref = id",
-         lambda w, c: Fraction(sum(1 for row in w["line"] for one in c if row["ref"] == one["id"]))),
+        (
+            "hits",
+            f"SELECT count(*) FROM {line} JOIN choice ON ref = id",
+            lambda w, c: Fraction(sum(1 for row in w["line"] for one in c if row["ref"] == one["id"])),
+        ),
         ("digits", "SELECT min(id % 1000) FROM choice", lambda w, c: smallest(row["id"] % 1000 for row in c)),
-    ]  # fmt: skip
+    ]
     if single:
         every.append(("both", "SELECT $price + $fee", lambda w, c: plus(c[0]["price"], c[0]["fee"])))
         every.append(("own", "SELECT $price", lambda w, c: c[0]["price"]))
@@ -337,26 +384,54 @@ def rules_of(rng: random.Random, line: str, firm: str, measures: list[Measure], 
         return sum(above(value, Fraction("0.3")) for value in sums.values())
 
     every = [
-        Rule("dear", "broken = 'SELECT name, price FROM choice WHERE price > $cap'",
-             lambda w, c: sum(above(row["price"], cap) for row in c)),
-        Rule("load", f"broken = 'SELECT offer, sum(cost) AS load FROM {line} WHERE offer IN (SELECT name FROM choice) "
-                     "GROUP BY offer HAVING sum(cost) > 0.3'", loads),
-        Rule("known", f"broken = 'SELECT name FROM choice WHERE NOT EXISTS (SELECT 1 FROM {line} WHERE ref = id)'",
-             lambda w, c: sum(all(row["ref"] != one["id"] for row in w["line"]) for one in c)),
-        Rule("late", '''broken = "SELECT name, since FROM choice WHERE since < DATE '2024-06-01' OR NOT ok"''',
-             lambda w, c: sum(above(date(2024, 6, 1), row["since"]) or row["ok"] is False for row in c)),
-        Rule("least", "broken = 'SELECT name FROM choice WHERE price <= 0.3'",
-             lambda w, c: sum(row["price"] is not None and not above(row["price"], Fraction("0.3")) for row in c)),
-    ]  # fmt: skip
+        Rule(
+            "dear",
+            "broken = 'SELECT name, price FROM choice WHERE price > $cap'",
+            lambda w, c: sum(above(row["price"], cap) for row in c),
+        ),
+        Rule(
+            "load",
+            f"broken = 'SELECT offer, sum(cost) AS load FROM {line} WHERE offer IN (SELECT name FROM choice) "
+            "GROUP BY offer HAVING sum(cost) > 0.3'",
+            loads,
+        ),
+        Rule(
+            "known",
+            f"broken = 'SELECT name FROM choice WHERE NOT EXISTS (SELECT 1 FROM {line} WHERE ref = id)'",
+            lambda w, c: sum(all(row["ref"] != one["id"] for row in w["line"]) for one in c),
+        ),
+        Rule(
+            "late",
+            '''broken = "SELECT name, since FROM choice WHERE since < DATE '2024-06-01' OR NOT ok"''',
+            lambda w, c: sum(above(date(2024, 6, 1), row["since"]) or row["ok"] is False for row in c),
+        ),
+        Rule(
+            "least",
+            "broken = 'SELECT name FROM choice WHERE price <= 0.3'",
+            lambda w, c: sum(row["price"] is not None and not above(row["price"], Fraction("0.3")) for row in c),
+        ),
+    ]
     name = rng.choice(measures).name
     value = rng.choice([Fraction("0.3"), Fraction("0.6"), Fraction(3)])
     every += [
         Rule("most", f'measure = "{name}"\nat_most = {float(value)!r}', None, name, 1, lambda w: value),
-        Rule("budget", f'measure = "{name}"\nat_most = "SELECT budget FROM {firm}"', None, name, 1,
-             lambda w: w["firm"][0]["budget"]),
-        Rule("floor", f'measure = "{name}"\nat_least = "SELECT least FROM {firm}"', None, name, -1,
-             lambda w: w["firm"][0]["least"]),
-    ]  # fmt: skip
+        Rule(
+            "budget",
+            f'measure = "{name}"\nat_most = "SELECT budget FROM {firm}"',
+            None,
+            name,
+            1,
+            lambda w: w["firm"][0]["budget"],
+        ),
+        Rule(
+            "floor",
+            f'measure = "{name}"\nat_least = "SELECT least FROM {firm}"',
+            None,
+            name,
+            -1,
+            lambda w: w["firm"][0]["least"],
+        ),
+    ]
     return rng.sample(every, rng.choice([0, 1, 1, 2, 3]))
 
 
@@ -379,18 +454,29 @@ def changes_of(line: str) -> list[Change]:
                 row["units"] = plus(row["units"], Fraction(len(chosen)))
 
     def insert(world: World, chosen: list[Row]) -> None:
-        world["line"] += [{"offer": one["name"], "item": "new", "units": Fraction(1), "cost": one["price"],
-                           "day": one["since"], "ref": one["id"]} for one in chosen]  # fmt: skip
+        world["line"] += [
+            {
+                "offer": one["name"],
+                "item": "new",
+                "units": Fraction(1),
+                "cost": one["price"],
+                "day": one["since"],
+                "ref": one["id"],
+            }
+            for one in chosen
+        ]
 
     inside = "(SELECT name FROM choice)"
     return [
         Change("", lambda w, c: None),
-        Change(f"UPDATE {line} SET cost = cost * 1.25 WHERE offer IN {inside}",
-               lambda w, c: raise_cost(w, lambda row: row["offer"] in named(c), Fraction("1.25"))),
+        Change(
+            f"UPDATE {line} SET cost = cost * 1.25 WHERE offer IN {inside}",
+            lambda w, c: raise_cost(w, lambda row: row["offer"] in named(c), Fraction("1.25")),
+        ),
         Change(f"DELETE FROM {line} WHERE offer IN {inside}", delete),
         Change(f"UPDATE {line} SET units = units + (SELECT count(*) FROM choice) WHERE cost IS NULL", more),
         Change(f"INSERT INTO {line} SELECT name, 'new', 1, price, since, id FROM choice", insert),
-    ]  # fmt: skip
+    ]
 
 
 def scenarios_of(rng: random.Random, offer: str, line: str, firm: str) -> dict[str, Change]:
@@ -402,11 +488,13 @@ def scenarios_of(rng: random.Random, offer: str, line: str, firm: str) -> dict[s
         world["firm"][0]["budget"] = over(world["firm"][0]["budget"], Fraction(2))
 
     every = {
-        "fuel": Change(f"UPDATE {line} SET cost = cost * 1.3 WHERE units > 2",
-                       lambda w, c: raise_cost(w, lambda row: above(row["units"], 2), Fraction("1.3"))),
+        "fuel": Change(
+            f"UPDATE {line} SET cost = cost * 1.3 WHERE units > 2",
+            lambda w, c: raise_cost(w, lambda row: above(row["units"], 2), Fraction("1.3")),
+        ),
         "dearer": Change(f"UPDATE {offer} SET price = price + 5", dearer),
         "poor": Change(f"UPDATE {firm} SET budget = budget / 2", half),
-    }  # fmt: skip
+    }
     return {name: every[name] for name in rng.sample(sorted(every), rng.choice([0, 1, 2]))}
 
 
@@ -425,11 +513,15 @@ def recompute_of(rng: random.Random, line: str, firm: str) -> tuple[Change, str]
         while firm["budget"] is not None and firm["budget"] < 4:
             firm["budget"] = plus(firm["budget"], Fraction(1 + len(chosen)))
 
-    return rng.choice([
-        (Change(f"UPDATE {line} SET units = units + 1, cost = cost / 2 WHERE cost > 0.25", grow), "times = 3"),
-        (Change(f"UPDATE {firm} SET budget = budget + 1 + (SELECT count(*) FROM choice) WHERE budget < 4", save),
-         f'until = "SELECT budget FROM {firm}"'),
-    ])  # fmt: skip
+    return rng.choice(
+        [
+            (Change(f"UPDATE {line} SET units = units + 1, cost = cost / 2 WHERE cost > 0.25", grow), "times = 3"),
+            (
+                Change(f"UPDATE {firm} SET budget = budget + 1 + (SELECT count(*) FROM choice) WHERE budget < 4", save),
+                f'until = "SELECT budget FROM {firm}"',
+            ),
+        ]
+    )
 
 
 def random_case(number: int) -> Case:
@@ -461,6 +553,19 @@ def random_case(number: int) -> Case:
     if rng.random() < 0.5:
         inputs[f"{offer}.price"] = rng.choice(["10 % each", "5 % together", "25 % by grp"])
     recompute, rounds = recompute_of(more, line, firm) if more.random() < 0.25 else (Change("", lambda w, c: None), "")
-    return Case(number, world, kinds, take, candidates, where, measures, rules_of(rng, line, firm, measures, cap),
-                rng.choice(changes_of(line)), scenarios_of(rng, offer, line, firm), inputs, cap, recompute,
-                rounds)  # fmt: skip
+    return Case(
+        number,
+        world,
+        kinds,
+        take,
+        candidates,
+        where,
+        measures,
+        rules_of(rng, line, firm, measures, cap),
+        rng.choice(changes_of(line)),
+        scenarios_of(rng, offer, line, firm),
+        inputs,
+        cap,
+        recompute,
+        rounds,
+    )

@@ -10,14 +10,13 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.decision_models.content import content
-from decisor.decision_models.copying import copies_of
-from decisor.decision_models.machine import OpenModel
-from decisor.decision_models.parse import parse
-from decisor.session.models import opened_model
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.models.machine import Machine, connect
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.client import OpenModel, build_machine_content
+from decisor.decision_models.copies import read_copies
+from decisor.decision_models.file import parse_model
+from decisor.decision_models.worker.engine import Machine, connect_machine
+from decisor.sandbox.engine import Caps
+from decisor.session.decision_models import opened_model
 from decisor.types import Table, Value
 
 SITES = """CREATE TABLE site AS SELECT * FROM (VALUES ('Basel',41000.0,5200),('Genua',38000.0,4100),
@@ -68,7 +67,7 @@ def database(folder: Path, statements: str, name: str = "shop.duckdb") -> str:
 
 @asynccontextmanager
 async def opened(folder: Path, model: str = CLOSE, statements: str = SITES) -> AsyncIterator[OpenModel]:
-    async with opened_model(parse(model), database(folder, statements)) as machine:
+    async with opened_model(parse_model(model), database(folder, statements)) as machine:
         yield machine
 
 
@@ -98,9 +97,9 @@ async def source_of(statements: str, path: Path) -> AsyncIterator[SqlTool]:
 
 
 async def model_in_process(text: str, source: SqlTool) -> OpenModel:
-    model = parse(text)
-    copies = await copies_of(model, source)
-    return OpenModel(model, MachineInProcess(connect(content(model, copies), Caps())), copies)
+    model = parse_model(text)
+    copies = await read_copies(model, source)
+    return OpenModel(model, MachineInProcess(connect_machine(build_machine_content(model, copies), Caps())), copies)
 
 
 async def factors_of(source: SqlTool, name: str, spread: str, trials: int) -> NDArray[np.float64]:

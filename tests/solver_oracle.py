@@ -144,8 +144,11 @@ class Case:
             )
             lines += [f"[require.{require.name}]", f'sum = "{said(require.terms)}"', f"{require.side} = {bound}"]
             lines += [f'each = "{self.query(*require.each)}"'] if require.each[0] else []
-        measured = " ".join(f"{'-' if term.sign < 0 else '+'} coalesce((SELECT sum({term.factor or 1} * amount) FROM "
-                            f"{term.variable}), 0)" for term in self.terms)  # fmt: skip
+        measured = " ".join(
+            f"{'-' if term.sign < 0 else '+'} coalesce((SELECT sum({term.factor or 1} * amount) FROM "
+            f"{term.variable}), 0)"
+            for term in self.terms
+        )
         lines += [
             "[measure.gain]",
             f'goal = "{self.goal}"',
@@ -238,8 +241,10 @@ def said(terms: Sequence[Term]) -> str:
 
 def dearer(world: World) -> World:
     """The scenario."""
-    rows = [{**row, "weight": row["weight"] * 2 if row["grp"] == "a" and row["weight"] is not None else row["weight"]}
-            for row in world["item"]]  # fmt: skip
+    rows = [
+        {**row, "weight": row["weight"] * 2 if row["grp"] == "a" and row["weight"] is not None else row["weight"]}
+        for row in world["item"]
+    ]
     return {**world, "item": rows}
 
 
@@ -250,10 +255,16 @@ def random_program(number: int) -> Case:
     def maybe(value: Any) -> Any:
         return None if rng.random() < holes else value if math.isinf(value) else Fraction(str(value))
 
-    types = {"item": {"name": "VARCHAR", "grp": "VARCHAR", "gain": rng.choice(["DOUBLE", "DECIMAL(9, 2)"]),
-                      "weight": rng.choice(["DOUBLE", "DECIMAL(9, 1)"])},
-             "team": {"grp": "VARCHAR", "most": "DOUBLE", "fee": "DOUBLE", "rate": "INTEGER"},
-             "firm": {"budget": "DOUBLE"}}  # fmt: skip
+    types = {
+        "item": {
+            "name": "VARCHAR",
+            "grp": "VARCHAR",
+            "gain": rng.choice(["DOUBLE", "DECIMAL(9, 2)"]),
+            "weight": rng.choice(["DOUBLE", "DECIMAL(9, 1)"]),
+        },
+        "team": {"grp": "VARCHAR", "most": "DOUBLE", "fee": "DOUBLE", "rate": "INTEGER"},
+        "firm": {"budget": "DOUBLE"},
+    }
     kind = rng.choice(["yes or no", "whole"])
     most = None if kind == "yes or no" else rng.choice([None, None, 1, 2, 2.5])
     endless = kind == "whole" and most is None
@@ -261,12 +272,24 @@ def random_program(number: int) -> Case:
     two = count < 4 and rng.random() < 0.5
     gains = [-1.5, 0, 0.1, 0.7, 2, 2, 3.25, 4, 5, 5.5, *([math.inf] if types["item"]["gain"] == "DOUBLE" else [])]
     weights = [0.5, 1, 2, 2.5] if endless else [0.1, 0.2, 0.5, 1, 2, 2.5]
-    items = [{"name": f"i{at}", "grp": None if rng.random() < 0.1 else rng.choice("ab"),
-              "gain": maybe(rng.choice(gains[: None if rng.random() < 0.1 else 10])),
-              "weight": maybe(rng.choice(weights))} for at in range(count)]  # fmt: skip
-    teams = [{"grp": grp, "most": maybe(rng.choice([-1, 0, 0.3, 1, 2.5, 4, math.inf])),
-              "fee": maybe(rng.choice([0, 0.5, 1.25])), "rate": maybe(rng.choice([1, 2]))}
-             for grp in rng.sample("abc", min(3, 4 - count) if two else rng.randint(0, 3))]  # fmt: skip
+    items = [
+        {
+            "name": f"i{at}",
+            "grp": None if rng.random() < 0.1 else rng.choice("ab"),
+            "gain": maybe(rng.choice(gains[: None if rng.random() < 0.1 else 10])),
+            "weight": maybe(rng.choice(weights)),
+        }
+        for at in range(count)
+    ]
+    teams = [
+        {
+            "grp": grp,
+            "most": maybe(rng.choice([-1, 0, 0.3, 1, 2.5, 4, math.inf])),
+            "fee": maybe(rng.choice([0, 0.5, 1.25])),
+            "rate": maybe(rng.choice([1, 2])),
+        }
+        for grp in rng.sample("abc", min(3, 4 - count) if two else rng.randint(0, 3))
+    ]
     firm = [{"budget": maybe(rng.choice([0.3, 0.6, 2, 5, math.inf]))}]
     variables = [Variable("take", "item", ("name", "grp", "gain", "weight"), kind, most)]
     variables += [Variable("run", "team", ("grp", "fee"), "yes or no", None)] if two else []
@@ -279,7 +302,7 @@ def random_program(number: int) -> Case:
         Requirement("some", (take,), "at_least", rng.choice([1, 2])),
         Requirement("number", (take,), "equals", rng.choice([1, 2, 2.5])),
         Requirement("rivals", (Term(1, "", "take", (("grp", "grp"),)),), "at_most", 1, ("item", ("name", "grp"))),
-    ]  # fmt: skip
+    ]
     if two:
         every += 2 * [Requirement("open", (take, Term(-1, "3", "run")), "at_most", 0, ("item", ("name", "grp")))]
     chosen = {one.name: one for one in rng.sample(every, rng.randint(1, 3))}

@@ -14,17 +14,17 @@ import pytest
 from aiohttp import web
 
 import decisor
-from decisor.aio import each
-from decisor.budget import Budget, Limits
-from decisor.cli.exits import say_error
+from decisor.cli.output import print_error
 from decisor.errors import BudgetExceeded, LMError, SetupError
-from decisor.evaluation.runner import Suite, evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.lms.concurrency import ConcurrencyLimit, LimitedLM
-from decisor.lms.journal import Journal
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
-from decisor.run import Run
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import Suite, evaluate_suite
+from decisor.llms.concurrency import ConcurrencyLimit, LimitedLM
+from decisor.llms.journal import Journal
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import FailedCall, RunUsage, events_of
 from decisor.trace.file import read_trace
@@ -62,7 +62,7 @@ async def many(run: Run, count: int, sampling: Sampling = Sampling()) -> None:
         with suppress(BudgetExceeded):
             await run.ask(PROMPT, str, sampling)
 
-    await each(one, range(count), at_once=count)
+    await map_concurrently(one, range(count), at_once=count)
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(max_tokens=50)])
@@ -177,7 +177,7 @@ async def test_texts_that_an_endpoint_did_not_give_are_asked_for_within_the_budg
                 return
             assert 1 <= len(reply.texts) <= 8 and reply.usage.calls == len(reply.texts)
 
-        await each(one, range(9), at_once=9)
+        await map_concurrently(one, range(9), at_once=9)
         assert len(requests) == run.budget.spent.calls == 9  # the tenth is kept back for the answer
 
 
@@ -219,9 +219,9 @@ def test_a_run_that_fails_says_what_was_paid_in_its_error_and_in_its_trace(
     assert failure.value.spent.tokens == 1_050 and failure.value.spent.calls == 2
     (usage,) = events_of(read_trace(path), RunUsage)
     assert usage.usage == failure.value.spent
-    say_error(failure.value)
+    print_error(failure.value)
     assert "Before that: 2 LM calls, 1,050 tokens, $0.0011." in capsys.readouterr().err
-    say_error(failure.value, ["--json"])
+    print_error(failure.value, ["--json"])
     assert json.loads(capsys.readouterr().out)["usage"]["prompt_tokens"] == 1_000
 
 
@@ -231,5 +231,5 @@ async def test_an_evaluation_that_an_endpoint_ends_says_what_was_bought(tmp_path
 
     suite = Suite({"small": SmallBench()}, {"asks": asks}, {"m": GoesAway()}, cases_at_once=1)
     with closing(open_store(str(tmp_path / "run.db"))) as store, pytest.raises(LMError) as failure:
-        await evaluate(suite, store)
+        await evaluate_suite(suite, store)
     assert failure.value.spent.tokens == 1_050

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from decisor.budget import Budget, Limits
-from decisor.calling import Calling, split_calling
 from decisor.errors import BudgetExceeded, SetupError
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run, Technique
-from decisor.techniques import TECHNIQUES, technique
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.scripted import ScriptedLM
+from decisor.parsing.prompting import Calling, split_calling
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.techniques import TECHNIQUES, build_technique
 from decisor.techniques.bfs import BFS
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.tools.toolbox import Toolbox
@@ -28,19 +28,48 @@ from techniques.table import TableTool
 
 NO_FORM = ("exact", "heuristic", "self_rag", "rq_rag")
 """Techniques that ask no LM, or one whose control tokens are the form."""
-ON_TABLES = ("plan_rag", "iter_rag", "single_rag", "radagent", "cot", "best_of_n", "reflexion", "bfs", "dfs", "dfsdt",
-             "tot", "lats")  # fmt: skip
+ON_TABLES = (
+    "plan_rag",
+    "iter_rag",
+    "single_rag",
+    "radagent",
+    "cot",
+    "best_of_n",
+    "reflexion",
+    "bfs",
+    "dfs",
+    "dfsdt",
+    "tot",
+    "lats",
+)
 LABELS = re.compile(
     r"(?:Final answer|Action input|Action|Thought|Verdict|Better|Rating|Lesson|Query|Helps|Search|Re-plan|Quote):"
 )
 LONGEST = Question("Which river is the longest?")
 LOOK = "select name, km from river order by km"
-PLAN = {"plan": ["read the lengths", "compare"], "current_step": "1", "thought": "look", "action": "sql",
-        "action_input": LOOK}  # fmt: skip
-AGAIN = {"replan": True, "why": "to be sure", "plan": ["read again"], "current_step": "1", "thought": "look again",
-         "action": "sql", "action_input": f"{LOOK} desc"}  # fmt: skip
-ANSWER = {"thought": "340 is more", "final_answer": "bel", "because": "it is 340.25 km long [o1.r2]",
-          "runner_up": "aune", "assumptions": "none"}  # fmt: skip
+PLAN = {
+    "plan": ["read the lengths", "compare"],
+    "current_step": "1",
+    "thought": "look",
+    "action": "sql",
+    "action_input": LOOK,
+}
+AGAIN = {
+    "replan": True,
+    "why": "to be sure",
+    "plan": ["read again"],
+    "current_step": "1",
+    "thought": "look again",
+    "action": "sql",
+    "action_input": f"{LOOK} desc",
+}
+ANSWER = {
+    "thought": "340 is more",
+    "final_answer": "bel",
+    "because": "it is 340.25 km long [o1.r2]",
+    "runner_up": "aune",
+    "assumptions": "none",
+}
 AS_TEXT = [
     f"Plan: [Step 1: read the lengths, Step 2: compare]\nCurrent step: 1\nThought: look\nAction: sql\n"
     f"Action input: {LOOK}",
@@ -202,10 +231,15 @@ def test_a_way_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize("name", [name for name in TECHNIQUES if name not in (*NO_FORM, "model_first")])
 async def test_no_prompt_tells_of_labels_where_an_object_or_a_call_is_asked_for(name: str, calling: Calling) -> None:
     lm = ScriptedLM(lambda messages: "{}")
-    run = Run(lm, shelf() if name not in ON_TABLES else Toolbox([TableTool()]), Budget(Limits(calls=9)),
-              calling=calling, retries=0)  # fmt: skip
+    run = Run(
+        lm,
+        shelf() if name not in ON_TABLES else Toolbox([TableTool()]),
+        Budget(Limits(calls=9)),
+        calling=calling,
+        retries=0,
+    )
     with suppress(BudgetExceeded):
-        await technique(name)(LONGEST, run)
+        await build_technique(name)(LONGEST, run)
     prompts = [message.content for call in run.trace.of(LMCall) for message in call.messages]
     assert prompts
     assert not [label for prompt in prompts for label in LABELS.findall(prompt)]

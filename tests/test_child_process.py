@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decisor import child_process
-from decisor.learned.trees import grow_apart
-from decisor.tools.databases.sandbox.process import Worker, start
-from decisor.tools.databases.sandbox.urls import placed
-from decisor.tools.documents.parser_process import ParserProcess
+from decisor.documents.reader import ParserProcess
+from decisor.sandbox.engines import make_paths_absolute
+from decisor.sandbox.process import Worker, worker_start
+from decisor.system import processes as child_process
+from decisor.techniques.shared.query_scorer import grow_trees_in_process
 
 SOURCE = str(Path(__file__).resolve().parents[1] / "src")
 NAMES = ("json", "numpy", "apsw", "sklearn", "selectolax", "runpy", "io", "struct", "sitecustomize", "usercustomize")
@@ -109,12 +109,12 @@ async def test_the_process_of_a_database_runs_nothing_of_its_folder_and_a_relati
 @pytest.mark.slow
 def test_the_process_that_grows_trees_runs_nothing_of_the_folder(standing: Path) -> None:
     rows = np.arange(400, dtype=np.float32).reshape(200, 2)
-    assert grow_apart(rows, rows[:, 0].astype(np.float64), 2, 0).depth > 0
+    assert grow_trees_in_process(rows, rows[:, 0].astype(np.float64), 2, 0).depth > 0
     assert not ran(standing)
 
 
 def test_a_child_has_no_keys_no_folder_of_the_person_and_no_variables_of_python(standing: Path) -> None:
-    done = child_process.run("probe_of_child_process", b"some input")
+    done = child_process.run_child("probe_of_child_process", b"some input")
     told = json.loads(done.stdout)
     assert told["input"] == "some input" and told["isolated"] == 1
     assert told["environment"].keys() <= {*child_process.KEPT, "LC_CTYPE", "__CF_USER_TEXT_ENCODING"}
@@ -125,24 +125,28 @@ def test_a_child_has_no_keys_no_folder_of_the_person_and_no_variables_of_python(
 
 def test_a_folder_that_was_left_since_the_start_stays_off_the_path_of_children(hostile: Path) -> None:
     code = (
-        "import os, sys; from decisor import child_process; os.chdir('/'); "
-        "print(child_process.run('probe_of_child_process').stdout.decode())"
+        "import os, sys; from decisor.system import processes as child_process; os.chdir('/'); "
+        "print(child_process.run_child('probe_of_child_process').stdout.decode())"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, str(Path(__file__).parent)])}
     clean = hostile.parent / "clean"
     clean.mkdir()
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(clean)!r}); {code}"],
-        cwd=clean, env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=clean,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert str(clean) not in json.loads(done.stdout)["path"]
 
 
 def test_the_folder_of_children_is_gone_with_the_process_and_made_anew_where_it_was_removed() -> None:
     code = (
-        "from decisor import child_process; from pathlib import Path; "
-        "first = Path(child_process.folder()); first.rmdir(); "
-        "second = Path(child_process.folder()); assert second.is_dir(); print(second)"
+        "from decisor.system import processes as child_process; from pathlib import Path; "
+        "first = Path(child_process.child_folder()); first.rmdir(); "
+        "second = Path(child_process.child_folder()); assert second.is_dir(); print(second)"
     )
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -158,12 +162,14 @@ def test_files_that_a_url_names_are_where_the_person_stands(tmp_path: Path, monk
         ("duckdb:///../a b.duckdb", f"duckdb:///{here}/../a b.duckdb"),
         ("kglite:///g.kgl", f"kglite:///{here}/g.kgl"),
         ("bolt://me:a?b@host/graph", "bolt://me:a?b@host/graph"),
-        ("postgresql://me@h/d?sslmode=verify-full&sslrootcert=ca%20x.pem&sslcert=/me.pem",
-         f"postgresql://me@h/d?sslmode=verify-full&sslrootcert={here}/ca%20x.pem&sslcert=/me.pem"),
+        (
+            "postgresql://me@h/d?sslmode=verify-full&sslrootcert=ca%20x.pem&sslcert=/me.pem",
+            f"postgresql://me@h/d?sslmode=verify-full&sslrootcert={here}/ca%20x.pem&sslcert=/me.pem",
+        ),
         ("postgresql://me@h/d?sslrootcert=system", "postgresql://me@h/d?sslrootcert=system"),
         ("mysql://me@h/d?ssl_ca=ca.pem&charset=utf8", f"mysql://me@h/d?ssl_ca={here}/ca.pem&charset=utf8"),
-    ):  # fmt: skip
-        assert placed(url) == meant
+    ):
+        assert make_paths_absolute(url) == meant
 
 
 def test_the_certificates_of_the_environment_are_where_the_person_stands(
@@ -173,7 +179,7 @@ def test_the_certificates_of_the_environment_are_where_the_person_stands(
     monkeypatch.setenv("PGSSLROOTCERT", "ca.pem")
     monkeypatch.setenv("PGSSLMODE", "verify-full")
     monkeypatch.setenv("PGPASSWORD", "secret")
-    environment = start().environment
+    environment = worker_start().environment
     assert environment["PGSSLROOTCERT"] == str(tmp_path / "ca.pem") and environment["PGSSLMODE"] == "verify-full"
     assert "PGPASSWORD" not in environment
 

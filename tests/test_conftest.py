@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cache import cache_folder
-from decisor.config.current import user_file
 from decisor.history.store import History
-from decisor.private_file import data_folder
+from decisor.session.config import user_config_file
+from decisor.system.storage import cache_folder, data_folder
 
 
 @pytest.mark.parametrize("address", [("192.0.2.1", 80), ("2001:db8::1", 80, 0, 0)])
@@ -42,7 +41,7 @@ def test_what_is_made_before_a_test_is_not_in_the_folders_of_the_person(history_
     assert not data_folder().is_relative_to(os.environ["HOME_OF_PERSON"])
 
 
-@pytest.mark.parametrize("place", [data_folder, cache_folder, user_file])
+@pytest.mark.parametrize("place", [data_folder, cache_folder, user_config_file])
 def test_what_is_started_without_our_variables_does_not_write_to_the_person_either(
     place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from decisor.aio import each
-from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, ParseError, SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import LMCall, Span, Trace
 from decisor.trace.file import TraceFile, read_trace
@@ -85,7 +85,7 @@ async def test_a_limit_is_exact_under_concurrency() -> None:
             return False
         return True
 
-    assert sum(await each(one, range(50), at_once=50)) == 20
+    assert sum(await map_concurrently(one, range(50), at_once=50)) == 20
     assert parent.spent.calls == 20 and parent.pending_calls == 0
 
 
@@ -146,4 +146,4 @@ async def test_one_failure_in_each_is_raised_as_itself() -> None:
         return x
 
     with pytest.raises(BudgetExceeded):
-        await each(fail, [1, 2, 3])
+        await map_concurrently(fail, [1, 2, 3])

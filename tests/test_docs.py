@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from decisor.cli import COMMANDS, build
-from decisor.techniques import TECHNIQUES, kind_of
+from decisor.cli import COMMANDS, build_app
+from decisor.techniques import TECHNIQUES, find_technique_class
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,7 +28,7 @@ def blocks(page: Path) -> list[str]:
 def test_every_technique_and_each_of_its_settings_is_in_the_docs() -> None:
     text = (ROOT / "docs" / "techniques.md").read_text("utf-8")
     for name in TECHNIQUES:
-        kind = kind_of(name)
+        kind = find_technique_class(name)
         assert f"## {name}\n" in text
         section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
         assert not [field.name for field in fields(kind) if f"`{field.name}" not in section], name
@@ -77,7 +77,7 @@ def is_understood(line: str) -> bool:
     words = re.split(r" (?:#|\||>|&&|;) | \\$", re.sub(r"\"[^\"]*(\"|$)|'[^']*('|$)", "X", line))[0].split()
     if words[0] not in COMMANDS:
         return False
-    command: Any = get_command(build([words[0]]))
+    command: Any = get_command(build_app([words[0]]))
     for word in words:
         command = getattr(command, "commands", {}).get(word, command)
     options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
@@ -108,9 +108,14 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     program = tmp_path / "page.py"
     program.write_text("\n\n".join(blocks(page)), "utf-8")
     ran = subprocess.run(
-        [sys.executable, "-W", "error", program.name], cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        env=env(), check=False,
-    )  # fmt: skip
+        [sys.executable, "-W", "error", program.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=env(),
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr[-2000:]
 
 

@@ -19,8 +19,8 @@ import duckdb
 import pytest
 
 from decision_shops import CLOSE, SITES, database
-from decisor.evaluation.store.open import open_store
-from decisor.outcome import Outcome
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
 from definition_shops import DEFINITIONS, definitions_file, shop
 from definitions.test_definitions_check import manifest
 from servers.openai_server import serve_threaded
@@ -43,9 +43,16 @@ FIRST = {
     "decision-record.md": "decisor ask 'Which two?' --db duckdb:///shop.duckdb --model close.toml --trace run.jsonl"
 }
 """The run that a page's run.jsonl and run 12 are of, where it is not of sites.db."""
-SPEC = {"openapi": "3.0.0", "info": {"title": "plants", "version": "1"}, "servers": [{"url": "http://127.0.0.1:9"}],
-        "paths": {"/plants": {"get": {"operationId": "plants", "summary": "All plants.",
-                                      "responses": {"200": {"description": "plants"}}}}}}  # fmt: skip
+SPEC = {
+    "openapi": "3.0.0",
+    "info": {"title": "plants", "version": "1"},
+    "servers": [{"url": "http://127.0.0.1:9"}],
+    "paths": {
+        "/plants": {
+            "get": {"operationId": "plants", "summary": "All plants.", "responses": {"200": {"description": "plants"}}}
+        }
+    },
+}
 
 
 def blocks_of(page: Path) -> list[list[str]]:
@@ -66,8 +73,10 @@ def reply(body: Mapping[str, object]) -> str:
     tool = (re.findall(r"^### Tool: (\w+)", text, re.M) or ["sql"])[0]
     tables = re.findall(r"^(?:table|view) (\w+)", text, re.M) or ["site"]
     inner = {"passages": "recall because of rust", "freight": json.dumps({"city": "Ghent"})}
-    return ("Plan: [Step 1: look]\nThought: Start.\n"
-            f"Action: {tool}\nAction input: {inner.get(tool, f'SELECT * FROM {tables[0]}')}")  # fmt: skip
+    return (
+        "Plan: [Step 1: look]\nThought: Start.\n"
+        f"Action: {tool}\nAction input: {inner.get(tool, f'SELECT * FROM {tables[0]}')}"
+    )
 
 
 def build_world(folder: Path) -> None:
@@ -123,8 +132,15 @@ def run(command: str, folder: Path, lm: str) -> subprocess.CompletedProcess[str]
     if "--out definitions.toml" in command:  # it writes over nothing
         (folder / "definitions.toml").unlink()
     environment = {**os.environ, "DECISOR_LM": lm, "PYTHONPATH": f"{ROOT / 'src'}:{folder}"}
-    done = subprocess.run([sys.executable, "-m", *words], cwd=folder, capture_output=True, text=True, timeout=100,
-                          env=environment, stdin=subprocess.DEVNULL)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
     if out:
         (folder / out).write_text(done.stdout)
     return done

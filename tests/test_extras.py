@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from decisor.extras import packages_of, pip_install
+from decisor.system.extras import format_pip_install, packages_of_extra
 
 ROOT = Path(__file__).parents[1]
-NAMED = re.compile(r'(?:lacks|needs)\(.*, "(\w+)"\)|^    extra="(\w+)",$', re.MULTILINE)
+NAMED = re.compile(r'(?:missing_extra_error|require_package)\([^)]*?, "(\w+)"\s*\)|^    extra="(\w+)",$', re.MULTILINE)
 
 
 def test_every_extra_that_a_message_names_is_one_of_the_package() -> None:
@@ -24,19 +24,28 @@ def test_every_extra_that_a_message_names_is_one_of_the_package() -> None:
 
 
 def test_a_package_that_nobody_promises_is_named_by_its_extra() -> None:
-    assert packages_of("nothing") == ["decisor[nothing]"]
+    assert packages_of_extra("nothing") == ["decisor[nothing]"]
 
 
 @pytest.mark.parametrize(
     ("module", "call"),
     [
-        ("kglite", "from decisor.tools.databases.sandbox.engines import connect as c; c('kglite', '', None)"),
-        ("kglite", "from decisor.tools.databases.graph_load import load; load('kglite:///x.kgl', [], [])"),
-        ("neo4j", "from decisor.tools.databases.graph_load import load; load('bolt://127.0.0.1:1', [], [])"),
-        ("psycopg", "from decisor.evaluation.store.postgres import open_postgres as o; o('postgresql://h/d')"),
-        ("tantivy", "from decisor.tools.documents.bm25 import analyzer; analyzer()"),
+        ("kglite", "from decisor.sandbox.engines import open_engine_database as c; c('kglite', '', None)"),
+        (
+            "kglite",
+            "from decisor.graphs.load import load_nodes_and_edges as load; load('kglite:///x.kgl', [], [])",
+        ),
+        (
+            "neo4j",
+            "from decisor.graphs.load import load_nodes_and_edges as load; load('bolt://127.0.0.1:1', [], [])",
+        ),
+        (
+            "psycopg",
+            "from decisor.lab.evaluation.postgres_store import open_postgres_store as o; o('postgresql://h/d')",
+        ),
+        ("tantivy", "from decisor.documents.search import build_analyzer; build_analyzer()"),
     ],
-)  # fmt: skip
+)
 def test_where_a_driver_is_missing_the_message_says_what_to_type(module: str, call: str) -> None:
     code = (
         f"import sys; sys.modules[{module!r}] = None\nfrom decisor.errors import SetupError\n"
@@ -50,8 +59,9 @@ def test_a_set_up_without_pip_is_sent_to_uv(tmp_path: Path) -> None:
     venv.create(tmp_path / "v", with_pip=False, symlinks=True)
     python = tmp_path / "v/bin/python"
     code = (
-        f"import sys; sys.path.append({str(ROOT / 'src')!r}); from decisor.extras import *; print(pip_install('apsw'))"
+        f"import sys; sys.path.append({str(ROOT / 'src')!r}); from decisor.system.extras import *; "
+        "print(format_pip_install('apsw'))"
     )
     ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert ran.stdout.startswith("uv pip install --python v/bin/python") and ran.stdout.endswith(" apsw\n")
-    assert " install " in pip_install("apsw")
+    assert " install " in format_pip_install("apsw")

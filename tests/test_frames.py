@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from decisor.budget import Budget, Limits
+from decisor.databases.sql import SqlTool
+from decisor.documents.index import build_memory_index
+from decisor.documents.passage import Passage
+from decisor.documents.tool import PassagesTool
 from decisor.errors import Error
-from decisor.outside import framed, framed_observation
-from decisor.run import Run
-from decisor.techniques import TECHNIQUES, technique
-from decisor.techniques.shared.render import show_observation
-from decisor.tools.databases.sql import SqlTool
-from decisor.tools.documents.index import index_of
-from decisor.tools.documents.passage import Passage
-from decisor.tools.documents.passages_tool import PassagesTool
-from decisor.tools.functions.python import FunctionTool
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.system.text import frame_observation, frame_text
+from decisor.techniques import TECHNIQUES, build_technique
+from decisor.techniques.shared.observations import show_observation
+from decisor.tools.python_function import FunctionTool
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling, Token, Usage
 
@@ -109,7 +109,7 @@ def database(tmp_path: Path) -> str:
 @asynccontextmanager
 async def planted_tools(database: str) -> AsyncIterator[Toolbox]:
     sql = await SqlTool.open(f"sqlite:///{database}")
-    passages = PassagesTool(index_of([Passage("p1", PLANT, PLANT), Passage("p2", f"marker {PLANT}", "x")]))
+    passages = PassagesTool(build_memory_index([Passage("p1", PLANT, PLANT), Passage("p2", f"marker {PLANT}", "x")]))
     try:
         yield Toolbox([sql, passages, FunctionTool(returns), FunctionTool(raises), FunctionTool(notes)])
     finally:
@@ -126,7 +126,7 @@ async def test_no_technique_shows_planted_text_outside_its_frame(name: str, data
                 lm = Wanders(start)
                 run = Run(lm, Toolbox(tools), Budget(Limits(calls=16, actions=16)))
                 with suppress(Error):
-                    await technique(name)(Question("Which marker?", goal="Choose one marker."), run)
+                    await build_technique(name)(Question("Which marker?", goal="Choose one marker."), run)
                 seen += lm.prompts
     assert [line for prompt in set(seen) for line in escapes(prompt)] == []
     if name not in ("exact", "heuristic", "model_first", "vanilla", "cot"):
@@ -136,9 +136,17 @@ async def test_no_technique_shows_planted_text_outside_its_frame(name: str, data
 async def test_what_each_tool_brings_keeps_its_frame(database: str) -> None:
     async with planted_tools(database) as box:
         run = Run(Wanders(), box)
-        actions = [("sql", "SELECT * FROM note"), ("sql", "SELECT json(body) FROM note"), ("passages", "marker"),
-                   ("sql", PLANT), (PLANT, PLANT), ("sql", f'SELECT "{PLANT}x" FROM note'), ("returns", "{}"),
-                   ("raises", "{}"), ("notes", "{}")]  # fmt: skip
+        actions = [
+            ("sql", "SELECT * FROM note"),
+            ("sql", "SELECT json(body) FROM note"),
+            ("passages", "marker"),
+            ("sql", PLANT),
+            (PLANT, PLANT),
+            ("sql", f'SELECT "{PLANT}x" FROM note'),
+            ("returns", "{}"),
+            ("raises", "{}"),
+            ("notes", "{}"),
+        ]
         for tool, text in actions:
             shown = show_observation(await run.act(Action(tool, text)))
             assert escapes(shown) == [], (tool, text)
@@ -146,8 +154,8 @@ async def test_what_each_tool_brings_keeps_its_frame(database: str) -> None:
 
 
 async def test_what_an_api_answers_keeps_its_frame(tmp_path: Path) -> None:
-    from decisor.tools.functions.openapi import read_document
-    from decisor.tools.functions.openapi_call import Client, tools_of
+    from decisor.tools.openapi import read_openapi
+    from decisor.tools.openapi_call import OpenApiClient, build_operation_tools
     from servers.openai_server import serve_app
 
     async def body(request: web.Request) -> web.Response:
@@ -162,7 +170,7 @@ async def test_what_an_api_answers_keeps_its_frame(tmp_path: Path) -> None:
         paths = {"/notes": {"get": {"operationId": "notes", "parameters": texts}}}
         about = {"openapi": "3.0.0", "info": {"title": "notes"}, "servers": [{"url": origin}], "paths": paths}
         file.write_text(json.dumps(about))
-        tools = tools_of(Client(read_document(file, ("get",), ""), {}), [])
+        tools = build_operation_tools(OpenApiClient(read_openapi(file, ("get",), ""), {}), [])
         run = Run(Wanders(), Toolbox(tools))
         for status in (200, 404, 500):
             for kind in ("text/plain", "application/json", "text/html"):
@@ -175,11 +183,11 @@ async def test_what_an_api_answers_keeps_its_frame(tmp_path: Path) -> None:
 
 
 def test_a_frame_is_put_on_once() -> None:
-    assert framed(framed(PLANT)) == framed(PLANT) and escapes(framed(PLANT)) == []
+    assert frame_text(frame_text(PLANT)) == frame_text(PLANT) and escapes(frame_text(PLANT)) == []
     observation = Observation((Record("o1.r1", {PLANT: PLANT}, PLANT),), note=PLANT)
-    assert framed_observation(framed_observation(observation)) == framed_observation(observation)
+    assert frame_observation(frame_observation(observation)) == frame_observation(observation)
 
 
 def test_clean_data_are_not_copied() -> None:
     observation = Observation((Record("o1.r1", {"a": 1, "b": "x"}),), note="No rows.")
-    assert framed_observation(observation) is observation
+    assert frame_observation(observation) is observation

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.outside import clean_text, clean_value, quoted
+from decisor.system.text import clean_text, clean_value, quote_on_one_line
 
 JOINERS = "\u200c\u200d"  # Persian and Indic scripts and joined emoji need them
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
@@ -35,7 +35,7 @@ def test_cleaning_twice_is_cleaning_once_and_the_result_can_be_stored(text: str)
 
 @given(st.text(st.characters(), max_size=40))
 def test_a_quote_is_one_line_of_json(text: str) -> None:
-    line = quoted(text)
+    line = quote_on_one_line(text)
     assert len(line.splitlines()) == 1 and json.loads(line) == clean_text(text)
 
 

@@ -15,20 +15,30 @@ from rich.console import Console
 
 import decisor
 from data import read_security_rows
-from decisor.cli import run as command
+from decisor.cli import run_command_line as command
 from decisor.errors import LMError, SetupError, ToolError
-from decisor.log import logger
-from decisor.run import Run
-from decisor.secrets import Secret, redact, redact_known, secrets_in, without_password
-from decisor.story.html import story
-from decisor.story.telling import tell_story
+from decisor.runtime.run import Run
+from decisor.system.extras import logger
+from decisor.system.secrets import Secret, find_url_secrets, hide_password, redact, redact_known
 from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, Event, FailedCall, Note, Plan, PlanChange, Trace
-from decisor.trace.file import array_text, file_text, read_trace
-from decisor.trace.search_events import QueryScores, SearchNode
-from decisor.trace.writing import Writers, Writing
+from decisor.trace.events import (
+    ActionResult,
+    Event,
+    FailedCall,
+    Note,
+    Plan,
+    PlanChange,
+    QueryScores,
+    SearchNode,
+    Trace,
+    Writers,
+    Writing,
+)
+from decisor.trace.file import format_trace_array, format_trace_file, read_trace
 from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling
+from decisor.views.page_data import story_json
+from decisor.views.transcript import tell_story
 
 PASSWORD = "Tr0ub4dor"
 MISTYPED = (
@@ -108,7 +118,7 @@ def test_what_is_no_secret_stays_readable(text: str) -> None:
 
 @pytest.mark.parametrize("url", MISTYPED)
 def test_a_mistyped_url_is_shown_without_its_password(url: str) -> None:
-    assert PASSWORD not in without_password(url)
+    assert PASSWORD not in hide_password(url)
     with pytest.raises(SetupError) as failure:
         decisor.ask("Which?", db=url, lm=decisor.ScriptedLM([]))
     assert PASSWORD not in str(failure.value)
@@ -127,8 +137,19 @@ def test_no_command_shows_the_password_of_a_mistyped_url(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [["trace"], ["index"], ["report"], ["eval", "--store"], ["ask", "x", "--tools"],
-                                   ["ask", "x", "--docs"], ["ask", "x", "--graph"], ["index", "--embed"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["trace"],
+        ["index"],
+        ["report"],
+        ["eval", "--store"],
+        ["ask", "x", "--tools"],
+        ["ask", "x", "--docs"],
+        ["ask", "x", "--graph"],
+        ["index", "--embed"],
+    ],
+)
 def test_no_place_that_a_person_names_is_echoed_with_its_password(
     words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,9 +196,9 @@ async def test_what_a_tool_and_an_endpoint_say_of_a_failure_is_traced_without_pa
 
 
 def test_what_a_driver_says_is_told_without_the_password_of_its_url() -> None:
-    (whole, plain) = secrets_in(f"mysql://me:p%40{PASSWORD}@host")
+    (whole, plain) = find_url_secrets(f"mysql://me:p%40{PASSWORD}@host")
     assert PASSWORD not in redact_known(f"host 'p@{PASSWORD}' is unknown; p%40{PASSWORD}", [whole, plain])
-    assert secrets_in("postgresql://postgres:postgres@localhost/shop") == ()
+    assert find_url_secrets("postgresql://postgres:postgres@localhost/shop") == ()
 
 
 def test_a_bug_is_printed_without_passwords(tmp_path: Path) -> None:
@@ -185,7 +206,7 @@ def test_a_bug_is_printed_without_passwords(tmp_path: Path) -> None:
     script.write_text(
         "import decisor.cli as cli\n"
         f"def fails(words): raise RuntimeError('dsn=postgresql://me:{PASSWORD}@host')\n"
-        "cli.run = fails\n"
+        "cli.run_command_line = fails\n"
         "cli.main(['ask'])\n"
     )
     ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=dict(os.environ))
@@ -227,31 +248,34 @@ async def test_a_secret_in_a_query_that_a_model_wrote_is_in_no_sink(tmp_path: Pa
     screen = StringIO()
     terminal = Console(file=screen, width=200)
     tell_story(entries, terminal, full=True)
-    (tmp_path / "run.jsonl").write_text(file_text(entries))
+    (tmp_path / "run.jsonl").write_text(format_trace_file(entries))
     again = read_trace(tmp_path / "run.jsonl")
     sinks = (
-        file_text(entries),
-        array_text(entries),
-        story(entries),
+        format_trace_file(entries),
+        format_trace_array(entries),
+        story_json(entries),
         screen.getvalue(),
-        array_text(again),
+        format_trace_array(again),
         str(again),
     )
     for sink in sinks:
         assert PASSWORD not in sink and key not in sink and "[hidden]" in sink
 
 
-@pytest.mark.parametrize("event", [
-    Plan((f"Connect with password={PASSWORD}", "Compare")),
-    PlanChange(1, f"mysql://me:{PASSWORD}@host was refused", ("Compare",)),
-    SearchNode(1, 0, Action("sql", f"ATTACH 'mysql://me:{PASSWORD}@host'"), f"password={PASSWORD}"),
-    QueryScores((f"token={PASSWORD}",), (0.5,)),
-    Note(f"Authorization: Bearer {PASSWORD}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "event",
+    [
+        Plan((f"Connect with password={PASSWORD}", "Compare")),
+        PlanChange(1, f"mysql://me:{PASSWORD}@host was refused", ("Compare",)),
+        SearchNode(1, 0, Action("sql", f"ATTACH 'mysql://me:{PASSWORD}@host'"), f"password={PASSWORD}"),
+        QueryScores((f"token={PASSWORD}",), (0.5,)),
+        Note(f"Authorization: Bearer {PASSWORD}"),
+    ],
+)
 def test_no_event_of_a_model_s_words_holds_a_password(event: Event) -> None:
     run = Trace()
     run.add(event)
-    assert PASSWORD not in file_text(run.entries) and "[hidden]" in file_text(run.entries)
+    assert PASSWORD not in format_trace_file(run.entries) and "[hidden]" in format_trace_file(run.entries)
 
 
 def test_what_a_tool_brought_stays_in_the_trace_as_it_is() -> None:

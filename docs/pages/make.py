@@ -18,7 +18,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import decisor
-from decisor.techniques import TECHNIQUES, kind_of
+from decisor.techniques import TECHNIQUES, find_technique_class
 
 HERE = Path(__file__).parent
 DOCS, ROOT = HERE.parent, HERE.parent.parent
@@ -102,7 +102,7 @@ def technique_pages(pages: Path) -> Menu:
     uses = tomllib.loads((HERE / "techniques.toml").read_text("utf-8"))
     entries: Menu = []
     for name in TECHNIQUES:
-        module = inspect.getmodule(kind_of(name))
+        module = inspect.getmodule(find_technique_class(name))
         use = uses[name]
         page = (
             f"# {name}\n\n{moved(section(text, name), DOCS / 'techniques.md', 1)}\n\n## When and at what cost\n\n"

@@ -18,8 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from decisor.demo.shop import write_shop
-from decisor.demo.show import recorded_run
+from decisor.demo.demo import replay_recorded_run, write_shop
 
 HERE = Path(__file__).parent
 FONT = re.compile(r"@font-face\s*\{.*?\}", re.S)
@@ -34,7 +33,7 @@ def draw(folder: Path) -> tuple[str, Path]:
     shop, page = folder / "shop.db", folder / "decision.html"
     write_shop(shop)
     console = drawing()
-    result = recorded_run(shop, console)
+    result = replay_recorded_run(shop, console)
     result.html(page)
     shorter = drawing()
     for line in shortened(Text.from_ansi(console.export_text(styles=True)).split("\n")):

@@ -17,13 +17,13 @@ import time
 from functools import partial
 from pathlib import Path
 
-from decisor.aio import each
-from decisor.benchmarks.dqa.bench import DqaBench
-from decisor.benchmarks.dqa.cases import Scenario
-from decisor.benchmarks.dqa.paper_figures import CEILING, PAPER, paper_figures
-from decisor.evaluation.case_run import Attempt, run_case
-from decisor.statistics.estimates import wilson
-from decisor.techniques import technique
+from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.dqa.worlds import Scenario
+from decisor.lab.evaluation.case_run import CaseAttempt, run_case
+from decisor.lab.paper_figures import CEILING, PAPER, figures_of_scenario
+from decisor.lab.statistics import wilson
+from decisor.system.tasks import map_concurrently
+from decisor.techniques import build_technique
 
 SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 
@@ -37,9 +37,9 @@ async def main() -> None:
     asked = parser.parse_args()
     for scenario in SCENARIOS:
         bench = DqaBench(asked.data, scenario, asked.form)
-        attempt = Attempt("dqa", bench, "heuristic", technique("heuristic"))
+        attempt = CaseAttempt("dqa", bench, "heuristic", build_technique("heuristic"))
         began = time.monotonic()
-        ran = await each(partial(run_case, attempt=attempt), bench.cases())
+        ran = await map_concurrently(partial(run_case, attempt=attempt), bench.cases())
         await bench.close()
         seconds = time.monotonic() - began
         right, count = sum(outcome.state == "right" for outcome, _ in ran), len(ran)
@@ -47,7 +47,7 @@ async def main() -> None:
         low, high = 100 * within.low, 100 * within.high
         print(f"{scenario} ({asked.form})")
         print(f"  heuristic, no model   {100 * right / count:5.1f} %  {right}/{count}, 95 %: {low:.1f} to {high:.1f}")
-        for row in paper_figures(scenario, asked.form):
+        for row in figures_of_scenario(scenario, asked.form):
             form = row.group.partition(" ")[2] or "mean of sql and graph"
             print(f"  {row.technique:20}  {row.value:5.1f} %  published, {form}")
         print(f"  printed rules followed exactly: {CEILING[scenario]} %; answered in {seconds:.1f} s")

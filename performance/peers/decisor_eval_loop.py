@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from decisor.benchmarks.protocol import Case, Score
-from decisor.evaluation.runner import Suite, Tally, evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.databases.sql import SqlTool
+from decisor.lab.benchmark import Case, Score
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import Suite, Tally, evaluate_suite
+from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.techniques.iter_rag import IterRAG
-from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Entry
+from decisor.trace.events import TraceEntry
 from decisor.types import Decision, Question
 from peers.decisor_loop import QUESTION
 from peers.measuring import Arguments, parse_arguments, report, rss_mb
@@ -38,7 +38,7 @@ class Goods:
     async def environment(self, case: Case) -> AsyncIterator[Toolbox]:
         yield Toolbox([self.tool] if self.tool else [])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         return Score(True)
 
     async def close(self) -> None: ...
@@ -55,11 +55,15 @@ async def main(args: Arguments) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, cases in (("warm.db", 2), ("run.db", args.cases)):
             store = open_store(Path(folder) / name)
-            suite = Suite({"goods": Goods(cases, tool)}, {"iter_rag": IterRAG(max_steps=400)},
-                          {"m": OpenAICompatible("m", args.base_url)}, cases_at_once=args.at_once,
-                          calls_at_once=args.at_once)  # fmt: skip
+            suite = Suite(
+                {"goods": Goods(cases, tool)},
+                {"iter_rag": IterRAG(max_steps=400)},
+                {"m": OpenAICompatible("m", args.base_url)},
+                cases_at_once=args.at_once,
+                calls_at_once=args.at_once,
+            )
             began, cpu = time.perf_counter(), time.process_time()
-            tally = await evaluate(suite, store, hear=hear)
+            tally = await evaluate_suite(suite, store, hear=hear)
             if name == "run.db":
                 report(tally.usage.calls, began, cpu, memory=memory)
             store.close()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 
-from decisor.aio import each
-from decisor.budget import Budget, Limits
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
+from decisor.databases.sql import SqlTool
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.techniques.iter_rag import IterRAG
-from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Trace
 from decisor.types import Question
@@ -28,9 +28,9 @@ async def main(args: Arguments) -> None:
         await IterRAG(max_steps=400)(QUESTION, run)
         return run.budget.spent.calls
 
-    await each(one, range(2))
+    await map_concurrently(one, range(2))
     began, cpu = time.perf_counter(), time.process_time()
-    calls = await each(one, range(args.cases), args.at_once)
+    calls = await map_concurrently(one, range(args.cases), args.at_once)
     report(sum(calls), began, cpu)
     for tool in tools:
         await tool.close()

@@ -10,8 +10,14 @@ from openai import AsyncOpenAI
 
 from peers.measuring import Arguments, parse_arguments, read_only, run_cases
 
-TOOL: Any = {"type": "function", "function": {"name": "sql", "description": "Query the database.", "parameters": {
-    "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}}  # fmt: skip
+TOOL: Any = {
+    "type": "function",
+    "function": {
+        "name": "sql",
+        "description": "Query the database.",
+        "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    },
+}
 
 
 async def main(args: Arguments) -> None:
@@ -19,8 +25,10 @@ async def main(args: Arguments) -> None:
     run = read_only(args.database) if args.database else lambda text: "noted"
 
     async def one(_: int) -> int:
-        messages: list[Any] = [{"role": "system", "content": "You find the cheapest good. " * 20},
-                               {"role": "user", "content": "Which good is the cheapest?"}]  # fmt: skip
+        messages: list[Any] = [
+            {"role": "system", "content": "You find the cheapest good. " * 20},
+            {"role": "user", "content": "Which good is the cheapest?"},
+        ]
         calls = 0
         while True:
             calls += 1

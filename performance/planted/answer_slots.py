@@ -58,12 +58,35 @@ MONTHS = [
     "November",
     "December",
 ]
-GROUPS = {"": (",", "."), "p": ("", "."), "e": (".", ","), "s": (" ", ","), "c": ("", ","), "'": ("'", "."),
-          "n": ("\u202f", ",")}  # fmt: skip
-SCALES = {"M": (1e6, " million"), "m": (1e6, "M"), "B": (1e9, " billion"), "k": (1e3, "k"), "K": (1e3, " thousand"),
-          "mn": (1e6, " mn"), "bn": (1e9, "bn"), "tsd": (1e3, "K")}  # fmt: skip
-OTHER_SCALE = {" million": (" billion", " thousand"), "M": ("B", "k"), " billion": (" million", " trillion"),
-               "k": ("M",), " thousand": (" million",), " mn": (" bn",), "bn": ("mn",), "K": ("M",)}  # fmt: skip
+GROUPS = {
+    "": (",", "."),
+    "p": ("", "."),
+    "e": (".", ","),
+    "s": (" ", ","),
+    "c": ("", ","),
+    "'": ("'", "."),
+    "n": ("\u202f", ","),
+}
+SCALES = {
+    "M": (1e6, " million"),
+    "m": (1e6, "M"),
+    "B": (1e9, " billion"),
+    "k": (1e3, "k"),
+    "K": (1e3, " thousand"),
+    "mn": (1e6, " mn"),
+    "bn": (1e9, "bn"),
+    "tsd": (1e3, "K"),
+}
+OTHER_SCALE = {
+    " million": (" billion", " thousand"),
+    "M": ("B", "k"),
+    " billion": (" million", " trillion"),
+    "k": ("M",),
+    " thousand": (" million",),
+    " mn": (" bn",),
+    "bn": ("mn",),
+    "K": ("M",),
+}
 AVERAGES = ("days_to_ship", "avg_minutes", "wait_days", "yield_pct")
 SPELLING = re.compile(r"(?P<group>[pesc'n]?)(?P<scale>[MmBkK]|mn|bn|tsd)?(?P<digits>\d)(?P<after>.*)")
 
@@ -93,16 +116,23 @@ def fits(phrasing: Phrasing, case: Case) -> bool:
     """Whether the case has what the phrasing speaks of."""
     value = case.candidates[0].value
     conditions = {
-        "symbol": bool(case.unit.symbol), "periods": abs(Facts(case, random.Random(0)).trend()) > 1,
-        "year": bool(case.year), "times": case.goal == "max" and is_whole(value / case.candidates[-1].value),
-        "big": min(row.value for row in case.candidates[:3]) >= 1e6, "billion": value >= 1e9,
-        "thousands": min(row.value for row in case.candidates[:3]) >= 2e4 and value < 5e6, "short": value < 2000,
-        "not percent": case.unit.code != "%", "few": len(case.candidates) <= 20, "max": case.goal == "max",
+        "symbol": bool(case.unit.symbol),
+        "periods": abs(Facts(case, random.Random(0)).trend()) > 1,
+        "year": bool(case.year),
+        "times": case.goal == "max" and is_whole(value / case.candidates[-1].value),
+        "big": min(row.value for row in case.candidates[:3]) >= 1e6,
+        "billion": value >= 1e9,
+        "thousands": min(row.value for row in case.candidates[:3]) >= 2e4 and value < 5e6,
+        "short": value < 2000,
+        "not percent": case.unit.code != "%",
+        "few": len(case.candidates) <= 20,
+        "max": case.goal == "max",
         "rates": case.noun not in ("offer", "tariff", "flat"),
         "clear last": case.candidates[-2].value != case.candidates[-1].value,
         "thousand": all(1e3 <= row.value < 1e6 for row in case.candidates[:3]),
-        "hundreds": min(row.value for row in case.candidates[:3]) >= 100, "sums": case.column not in AVERAGES,
-    }  # fmt: skip
+        "hundreds": min(row.value for row in case.candidates[:3]) >= 100,
+        "sums": case.column not in AVERAGES,
+    }
     return all(conditions[need] for need in phrasing.needs)
 
 
@@ -246,8 +276,13 @@ class Facts:
         if subject == "year":
             return Place(case.year, ("period",), case, case.year)
         if subject in ("noun", "nouns", "label", "tally", "tallies"):
-            words = {"noun": case.noun, "nouns": case.nouns, "label": case.label, "tally": case.tallies[0],
-                     "tallies": case.tallies[1]}  # fmt: skip
+            words = {
+                "noun": case.noun,
+                "nouns": case.nouns,
+                "label": case.label,
+                "tally": case.tallies[0],
+                "tallies": case.tallies[1],
+            }
             return Place(words[subject], (), case)
         value, kinds = self.computed(subject)
         return Place(spell(value, spelling or "0"), kinds, case, value, spelling or "0")
@@ -441,10 +476,13 @@ def spell_rank(rank: int, spelling: str) -> str:
 
 def spell_day(day: date, spelling: str) -> str:
     return {
-        "": day.isoformat(), "long": f"{day.day} {MONTHS[day.month - 1]} {day.year}",
-        "us": f"{MONTHS[day.month - 1][:3]} {day.day}, {day.year}", "dot": f"{day:%d.%m.%Y}",
-        "my": f"{MONTHS[day.month - 1]} {day.year}", "slash": f"{day:%Y/%m/%d}",
-    }[spelling]  # fmt: skip
+        "": day.isoformat(),
+        "long": f"{day.day} {MONTHS[day.month - 1]} {day.year}",
+        "us": f"{MONTHS[day.month - 1][:3]} {day.day}, {day.year}",
+        "dot": f"{day:%d.%m.%Y}",
+        "my": f"{MONTHS[day.month - 1]} {day.year}",
+        "slash": f"{day:%Y/%m/%d}",
+    }[spelling]
 
 
 def wrong_day(day: date, spelling: str, chance: random.Random) -> str:
@@ -460,8 +498,9 @@ def spell_period(label: str, spelling: str) -> str:
     year, _, quarter = label.partition("-Q")
     if not quarter:
         return label
-    return {"": label, "of": f"Q{quarter} {year}",
-            "words": f"the {ORDINALS[int(quarter) - 1]} quarter of {year}"}[spelling]  # fmt: skip
+    return {"": label, "of": f"Q{quarter} {year}", "words": f"the {ORDINALS[int(quarter) - 1]} quarter of {year}"}[
+        spelling
+    ]
 
 
 def wrong_period(right: Period, spelling: str, case: Case, chance: random.Random) -> str | None:

@@ -31,13 +31,25 @@ class Unit:
 
 USD, EUR, GBP = Unit("USD", "dollars", "$"), Unit("EUR", "euros", "€"), Unit("GBP", "pounds", "£")
 DAYS, HOURS, UNITS, KILOGRAMS = Unit("d", "days"), Unit("h", "hours"), Unit("units", "units"), Unit("kg", "kilograms")
-KWH, TONNES, PERCENT, MINUTES = Unit("kWh", "kilowatt hours"), Unit("t", "tonnes"), Unit("%", "percent"), Unit(
-    "min", "minutes")  # fmt: skip
+KWH, TONNES, PERCENT, MINUTES = (
+    Unit("kWh", "kilowatt hours"),
+    Unit("t", "tonnes"),
+    Unit("%", "percent"),
+    Unit("min", "minutes"),
+)
 LITRES = Unit("l", "litres")
 OTHER_UNIT: Mapping[Unit, Sequence[Unit]] = {
-    USD: (EUR, GBP), EUR: (USD, GBP), GBP: (EUR, USD), DAYS: (HOURS, MINUTES), HOURS: (DAYS, MINUTES),
-    UNITS: (KILOGRAMS, USD), KWH: (LITRES, TONNES), TONNES: (LITRES, KWH), MINUTES: (DAYS, HOURS), PERCENT: (EUR, DAYS),
-}  # fmt: skip
+    USD: (EUR, GBP),
+    EUR: (USD, GBP),
+    GBP: (EUR, USD),
+    DAYS: (HOURS, MINUTES),
+    HOURS: (DAYS, MINUTES),
+    UNITS: (KILOGRAMS, USD),
+    KWH: (LITRES, TONNES),
+    TONNES: (LITRES, KWH),
+    MINUTES: (DAYS, HOURS),
+    PERCENT: (EUR, DAYS),
+}
 
 
 @dataclass(frozen=True)
@@ -89,15 +101,25 @@ class Case:
         """What a technique was shown."""
         shown = sorted(self.candidates, key=lambda row: int(row.id.rpartition("r")[2]))
         records = tuple(
-            Record(row.id, {self.name_column: row.name, **row.more, self.tally_column: row.tally,
-                            self.column: row.value, self.date_column: row.seen.isoformat()})
+            Record(
+                row.id,
+                {
+                    self.name_column: row.name,
+                    **row.more,
+                    self.tally_column: row.tally,
+                    self.column: row.value,
+                    self.date_column: row.seen.isoformat(),
+                },
+            )
             for row in shown
-        )  # fmt: skip
+        )
         steps = [Step(Action("sql", self.sql), Observation(records, total=len(records)))]
         if self.periods:
             column = "quarter" if "Q" in self.periods[0].label else "year"
-            rows = tuple(Record(row.id, {self.name_column: row.name, column: row.label, self.column: row.value})
-                         for row in self.periods)  # fmt: skip
+            rows = tuple(
+                Record(row.id, {self.name_column: row.name, column: row.label, self.column: row.value})
+                for row in self.periods
+            )
             sql = self.sql.replace("GROUP BY 1", "GROUP BY 1, 2").replace("ORDER BY", "ORDER BY 1, 2 --")
             steps.append(Step(Action("sql", sql), Observation(rows, total=len(rows))))
         return tuple(steps)
@@ -123,9 +145,15 @@ def numbered(case: Case) -> Case | None:
         return None
     candidates = tuple(replace(row, id=id_of[row.name]) for row in ranked)
     best = [row.name for row in ranked[:3]]
-    periods = tuple(replace(row, id=f"o2.r{at}") for at, row in enumerate(
-        sorted((row for row in case.periods if row.name in best), key=lambda row: (best.index(row.name), row.label)), 1)
-    )  # fmt: skip
+    periods = tuple(
+        replace(row, id=f"o2.r{at}")
+        for at, row in enumerate(
+            sorted(
+                (row for row in case.periods if row.name in best), key=lambda row: (best.index(row.name), row.label)
+            ),
+            1,
+        )
+    )
     return replace(case, candidates=candidates, periods=periods)
 
 
@@ -171,9 +199,24 @@ def northwind(data: Path) -> Iterator[Case]:
             for year in ("", "1996", "1997", "1998"):
                 where = f" WHERE strftime('%Y', o.OrderDate) = '{year}'" if year else ""
                 form = Case(
-                    "northwind", wording(nouns, noun, label, goal, year, unit), noun, nouns, label, measure, unit, goal,
-                    ("order", "orders"), "orders", column, "last_order", "", (), (), year, len(key + year) % 2 == 0,
-                )  # fmt: skip
+                    "northwind",
+                    wording(nouns, noun, label, goal, year, unit),
+                    noun,
+                    nouns,
+                    label,
+                    measure,
+                    unit,
+                    goal,
+                    ("order", "orders"),
+                    "orders",
+                    column,
+                    "last_order",
+                    "",
+                    (),
+                    (),
+                    year,
+                    len(key + year) % 2 == 0,
+                )
                 parts = (key, f"{formula}", "count(DISTINCT o.OrderID)", "max(date(o.OrderDate))", "o.OrderDate")
                 yield read_case(database, form, NORTHWIND + where, parts, more)
     database.close()
@@ -203,10 +246,24 @@ def chinook(data: Path) -> Iterator[Case]:
             for year in ("", "2021", "2022", "2023", "2024", "2025"):
                 where = f" WHERE strftime('%Y', i.InvoiceDate) = '{year}'" if year else ""
                 form = Case(
-                    "chinook", wording(nouns, noun, label, goal, year, unit), noun, nouns, label, measure, unit, goal,
-                    ("invoice", "invoices"), "invoices", column, "last_invoice", "", (), (), year,
+                    "chinook",
+                    wording(nouns, noun, label, goal, year, unit),
+                    noun,
+                    nouns,
+                    label,
+                    measure,
+                    unit,
+                    goal,
+                    ("invoice", "invoices"),
+                    "invoices",
+                    column,
+                    "last_invoice",
+                    "",
+                    (),
+                    (),
+                    year,
                     len(key + year) % 3 == 0,
-                )  # fmt: skip
+                )
                 parts = (key, formula, "count(DISTINCT i.InvoiceId)", "max(date(i.InvoiceDate))", "i.InvoiceDate")
                 yield read_case(database, form, CHINOOK + where, parts, more)
     database.close()
@@ -219,9 +276,15 @@ def read_case(
     key, formula, tally, seen, moment = parts
     extra = [column.rpartition(".")[2] for column in more]
     order = f"{form.name_column}" if form.by_name else f"{form.column} {'DESC' if form.goal == 'max' else 'ASC'}"
-    columns = ", ".join([f"{key} AS {form.name_column}", *(f"min({column}) AS {name}" for column, name in
-                        zip(more, extra, strict=True)), f"{tally} AS {form.tally_column}",
-                        f"{formula} AS {form.column}", f"{seen} AS {form.date_column}"])  # fmt: skip
+    columns = ", ".join(
+        [
+            f"{key} AS {form.name_column}",
+            *(f"min({column}) AS {name}" for column, name in zip(more, extra, strict=True)),
+            f"{tally} AS {form.tally_column}",
+            f"{formula} AS {form.column}",
+            f"{seen} AS {form.date_column}",
+        ]
+    )
     sql = f"SELECT {columns}\n{source} GROUP BY 1 ORDER BY {order}"
     found = [
         Candidate(row[0], row[-2], row[-3], whole_date(row[-1]), dict(zip(extra, row[1:-3], strict=True)))
@@ -245,10 +308,37 @@ def wording(nouns: str, noun: str, label: str, goal: str, year: str, unit: Unit)
 # Our own: harbours in millions of tonnes, clinics, flats, plants and funds, offers and tariffs.
 
 NAMES = (
-    "Borealis", "Castell", "Dunmore", "Elbing", "Fenwick", "Garonne", "Halden", "Imatra", "Jarrow", "Kolding",
-    "Lindau", "Marsala", "Norfolk", "Otranto", "Perpignan", "Quimper", "Rostock", "Sandnes", "Tarifa", "Umea",
-    "Vlissingen", "Whitby", "Xanten", "Ystad", "Zadar", "Arbroath", "Bilbao", "Cuxhaven", "Durres", "Esbjerg",
-)  # fmt: skip
+    "Borealis",
+    "Castell",
+    "Dunmore",
+    "Elbing",
+    "Fenwick",
+    "Garonne",
+    "Halden",
+    "Imatra",
+    "Jarrow",
+    "Kolding",
+    "Lindau",
+    "Marsala",
+    "Norfolk",
+    "Otranto",
+    "Perpignan",
+    "Quimper",
+    "Rostock",
+    "Sandnes",
+    "Tarifa",
+    "Umea",
+    "Vlissingen",
+    "Whitby",
+    "Xanten",
+    "Ystad",
+    "Zadar",
+    "Arbroath",
+    "Bilbao",
+    "Cuxhaven",
+    "Durres",
+    "Esbjerg",
+)
 OWN = (
     ("harbour", "harbours", "throughput", "throughput_t", TONNES, "max", 4e6, 4e7, 0, ("berth", "berths")),
     ("clinic", "clinics", "waiting time", "wait_days", DAYS, "min", 9, 80, 1, ("doctor", "doctors")),
@@ -258,7 +348,7 @@ OWN = (
     ("vendor", "vendors", "cost", "cost_gbp", GBP, "min", 90_000, 3_400_000, 2, ("contract", "contracts")),
     ("region", "regions", "turnover", "turnover_eur", EUR, "max", 2e8, 6e9, 0, ("branch", "branches")),
     ("line", "lines", "downtime", "downtime_h", HOURS, "min", 11, 400, 2, ("stop", "stops")),
-)  # fmt: skip
+)
 
 
 def own(seed: int) -> Iterator[Case]:
@@ -271,16 +361,40 @@ def own(seed: int) -> Iterator[Case]:
                 names = [f"{noun[0].upper()}-{chance.randrange(100, 999)}-{name[:2].upper()}" for name in names]
             year = chance.choice(("", "2024", "2025"))
             rows = tuple(
-                Candidate(name, round(chance.uniform(low, high), digits), chance.randrange(3, 240),
-                          date(int(year or 2025), 1, 1) + timedelta(chance.randrange(360)),
-                          {"code": chance.randrange(10_000, 99_999), "grade": chance.choice("ABC")})
+                Candidate(
+                    name,
+                    round(chance.uniform(low, high), digits),
+                    chance.randrange(3, 240),
+                    date(int(year or 2025), 1, 1) + timedelta(chance.randrange(360)),
+                    {"code": chance.randrange(10_000, 99_999), "grade": chance.choice("ABC")},
+                )
                 for name in names
-            )  # fmt: skip
+            )
             labels = [f"{year}-Q{quarter}" for quarter in range(1, 5)] if year else ["2022", "2023", "2024", "2025"]
-            periods = tuple(Period(row.name, label_of, round(row.value * chance.uniform(0.15, 0.4), max(digits, 1)))
-                            for row in rows for label_of in labels)  # fmt: skip
-            form = Case("own", wording(nouns, noun, label, goal, year, unit), noun, nouns, label, column, unit, goal,
-                        tallies, tallies[1], noun, "checked_on", "", rows, periods, year, at % 2 == 0)  # fmt: skip
+            periods = tuple(
+                Period(row.name, label_of, round(row.value * chance.uniform(0.15, 0.4), max(digits, 1)))
+                for row in rows
+                for label_of in labels
+            )
+            form = Case(
+                "own",
+                wording(nouns, noun, label, goal, year, unit),
+                noun,
+                nouns,
+                label,
+                column,
+                unit,
+                goal,
+                tallies,
+                tallies[1],
+                noun,
+                "checked_on",
+                "",
+                rows,
+                periods,
+                year,
+                at % 2 == 0,
+            )
             order = noun if form.by_name else f"{column} {'DESC' if goal == 'max' else 'ASC'}"
             yield replace(
                 form,
@@ -296,29 +410,63 @@ def modelled(seed: int) -> Iterator[Case]:
             rows, chance = world.rows(number), random.Random(number)
             key = "name" if table == "offer" else "tariff"
             candidates = tuple(
-                Candidate(row[key], round(world.truth(rows, [row[key]])[0], 2), row[unit_of] or chance.randrange(9, 60),
-                          date(2026, 1, 1) + timedelta(chance.randrange(300)), {"rank_code": chance.randrange(99)})
+                Candidate(
+                    row[key],
+                    round(world.truth(rows, [row[key]])[0], 2),
+                    row[unit_of] or chance.randrange(9, 60),
+                    date(2026, 1, 1) + timedelta(chance.randrange(300)),
+                    {"rank_code": chance.randrange(99)},
+                )
                 for row in rows[table]
-            )  # fmt: skip
+            )
             label, noun, nouns = world.measure, table, f"{table}s"
-            yield Case("own", f"Which {noun} has the lowest {label}, in euros, of all {nouns}?", noun, nouns, label,
-                       f"{label}_eur", EUR, "min", ("unit", "units") if table == "offer" else ("month", "months"),
-                       unit_of, key, "valid_from", f"SELECT * FROM {table} ORDER BY {label}_eur",
-                       candidates)  # fmt: skip
+            yield Case(
+                "own",
+                f"Which {noun} has the lowest {label}, in euros, of all {nouns}?",
+                noun,
+                nouns,
+                label,
+                f"{label}_eur",
+                EUR,
+                "min",
+                ("unit", "units") if table == "offer" else ("month", "months"),
+                unit_of,
+                key,
+                "valid_from",
+                f"SELECT * FROM {table} ORDER BY {label}_eur",
+                candidates,
+            )
 
 
 def wide_case(seed: int) -> Case:
     """A case of 200 rows with 10 columns."""
     chance = random.Random(seed)
     rows = tuple(
-        Candidate(f"site {at:03}", round(40_000 - 190 * at + chance.uniform(0, 20), 2), chance.randrange(3, 240),
-                  date(2025, 1, 1) + timedelta(chance.randrange(360)),
-                  {f"extra_{column}": round(chance.uniform(0, 9999), 1) for column in range(6)})
+        Candidate(
+            f"site {at:03}",
+            round(40_000 - 190 * at + chance.uniform(0, 20), 2),
+            chance.randrange(3, 240),
+            date(2025, 1, 1) + timedelta(chance.randrange(360)),
+            {f"extra_{column}": round(chance.uniform(0, 9999), 1) for column in range(6)},
+        )
         for at in range(200)
-    )  # fmt: skip
-    form = Case("own", wording("sites", "site", "turnover", "max", "", EUR), "site", "sites", "turnover",
-                "turnover_eur", EUR, "max", ("visit", "visits"), "visits", "site", "checked_on",
-                "SELECT * FROM sites", rows)  # fmt: skip
+    )
+    form = Case(
+        "own",
+        wording("sites", "site", "turnover", "max", "", EUR),
+        "site",
+        "sites",
+        "turnover",
+        "turnover_eur",
+        EUR,
+        "max",
+        ("visit", "visits"),
+        "visits",
+        "site",
+        "checked_on",
+        "SELECT * FROM sites",
+        rows,
+    )
     case = numbered(form)
     assert case
     return case

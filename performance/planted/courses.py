@@ -39,13 +39,24 @@ broken = """SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE 
 
 def rows(seed: int) -> Rows:
     chance = random.Random(seed)
-    courses = [{"course": f"c{at}", "runs": at < 3, "seats": chance.choice([8, 15, 40, 60]),
-                "hours": chance.randint(3, 8),
-                "price": round(chance.uniform(90, 160), 1), "wage": round(chance.uniform(500, 900), 1),
-                "setup": round(chance.uniform(400, 3000), 1), "rating": round(chance.uniform(2.6, 4.9), 1)}
-               for at in range(11)]  # fmt: skip
-    sales = [{"course": one["course"], "year": year, "sold": chance.randint(45, 98)} for one in courses
-             for year in range(1, 6)]  # fmt: skip
+    courses = [
+        {
+            "course": f"c{at}",
+            "runs": at < 3,
+            "seats": chance.choice([8, 15, 40, 60]),
+            "hours": chance.randint(3, 8),
+            "price": round(chance.uniform(90, 160), 1),
+            "wage": round(chance.uniform(500, 900), 1),
+            "setup": round(chance.uniform(400, 3000), 1),
+            "rating": round(chance.uniform(2.6, 4.9), 1),
+        }
+        for at in range(11)
+    ]
+    sales = [
+        {"course": one["course"], "year": year, "sold": chance.randint(45, 98)}
+        for one in courses
+        for year in range(1, 6)
+    ]
     return {"course": courses, "sale": sales}
 
 
@@ -63,14 +74,22 @@ def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
 
 
 COURSES = World(
-    "courses", rows, MODEL, "profit", truth,
-    [("""SELECT sum((c.seats * s.sold / 100 * c.price - c.wage) / pow(1.06, s.year)) - any_value(x.setup)
+    "courses",
+    rows,
+    MODEL,
+    "profit",
+    truth,
+    [
+        (
+            """SELECT sum((c.seats * s.sold / 100 * c.price - c.wage) / pow(1.06, s.year)) - any_value(x.setup)
           FROM course c JOIN sale s ON s.course = c.course,
           (SELECT sum(setup) AS setup FROM course WHERE course IN (SELECT course FROM choice)) x WHERE c.runs""",
-      """SELECT (SELECT sum(c.price * c.seats * s.sold * 0.01 * 1.06 ** -s.year) - sum(c.wage * 1.06 ** -s.year)
+            """SELECT (SELECT sum(c.price * c.seats * s.sold * 0.01 * 1.06 ** -s.year) - sum(c.wage * 1.06 ** -s.year)
           FROM sale s JOIN course c ON c.course = s.course WHERE c.runs)
-          - (SELECT sum(o.setup) FROM course o JOIN choice p ON p.course = o.course)"""),
-     ("HAVING sum(seats * rating) / sum(seats) < 3.4", "HAVING sum(seats * (rating - 3.4)) < 0")],
+          - (SELECT sum(o.setup) FROM course o JOIN choice p ON p.course = o.course)""",
+        ),
+        ("HAVING sum(seats * rating) / sum(seats) < 3.4", "HAVING sum(seats * (rating - 3.4)) < 0"),
+    ],
     {
         "wrong aggregate": ("(SELECT sum(setup) AS setup", "(SELECT max(setup) AS setup"),
         "counted twice": ("- any_value(x.setup)", "- sum(x.setup)"),
@@ -81,4 +100,4 @@ COURSES = World(
         "one term of a series": ("ON s.course = c.course,", "ON s.course = c.course AND s.year = 1,"),
         "plain average": ("HAVING sum(seats * rating) / sum(seats) < 3.4", "HAVING avg(rating) < 3.4"),
     },
-)  # fmt: skip
+)

@@ -42,11 +42,25 @@ def rows(seed: int) -> Rows:
     fields = [
         {"field": name, "area": area} for name, area in (("east", 31.0), ("hill", 4.0), ("mill", 12.5), ("west", 7.0))
     ]
-    crops = [{"crop": name, "cost": float(chance.randint(300, 900)), "water": chance.randint(1, 9) * 100,
-              "nitrogen": nitrogen} for name, nitrogen in
-             (("beet", 120), ("kale", 220), ("maize", 180), ("oats", 70), ("peas", 20))]  # fmt: skip
-    harvests = [{"crop": one["crop"], "month": month, "tons": round(chance.uniform(0.5, 4), 2),
-                 "price": chance.randint(150, 320)} for one in crops for month in (7, 8, 9)]  # fmt: skip
+    crops = [
+        {
+            "crop": name,
+            "cost": float(chance.randint(300, 900)),
+            "water": chance.randint(1, 9) * 100,
+            "nitrogen": nitrogen,
+        }
+        for name, nitrogen in (("beet", 120), ("kale", 220), ("maize", 180), ("oats", 70), ("peas", 20))
+    ]
+    harvests = [
+        {
+            "crop": one["crop"],
+            "month": month,
+            "tons": round(chance.uniform(0.5, 4), 2),
+            "price": chance.randint(150, 320),
+        }
+        for one in crops
+        for month in (7, 8, 9)
+    ]
     return {
         "field": fields,
         "crop": crops,
@@ -71,18 +85,30 @@ def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
 
 
 CROPS = World(
-    "crops", rows, MODEL, "profit", truth,
-    [("""SELECT sum(f.area * (h.income - c.cost - c.water * w.price)) FROM choice x JOIN field f ON f.field = x.field
+    "crops",
+    rows,
+    MODEL,
+    "profit",
+    truth,
+    [
+        (
+            "SELECT sum(f.area * (h.income - c.cost - c.water * w.price)) "
+            """FROM choice x JOIN field f ON f.field = x.field
           JOIN crop c ON c.crop = x.crop JOIN (SELECT crop, sum(tons * price) AS income FROM harvest GROUP BY crop) h
           ON h.crop = x.crop, water w""",
-      """SELECT (SELECT sum(f.area * h.tons * h.price) FROM choice x JOIN field f ON f.field = x.field JOIN harvest h
+            "SELECT (SELECT sum(f.area * h.tons * h.price) "
+            """FROM choice x JOIN field f ON f.field = x.field JOIN harvest h
           ON h.crop = x.crop) - (SELECT sum(f.area * (c.cost + c.water * w.price)) FROM choice x JOIN field f
-          ON f.field = x.field JOIN crop c ON c.crop = x.crop, water w)"""),
-     ("HAVING sum(f.area * c.nitrogen) / sum(f.area) > 130", "HAVING sum(f.area * (c.nitrogen - 130)) > 0")],
+          ON f.field = x.field JOIN crop c ON c.crop = x.crop, water w)""",
+        ),
+        ("HAVING sum(f.area * c.nitrogen) / sum(f.area) > 130", "HAVING sum(f.area * (c.nitrogen - 130)) > 0"),
+    ],
     {
         "wrong aggregate": ("sum(tons * price) AS income", "max(tons * price) AS income"),
-        "counted twice": ("JOIN crop c ON c.crop = x.crop JOIN (SELECT",
-                          "JOIN crop c ON c.crop = x.crop JOIN harvest g ON g.crop = x.crop JOIN (SELECT"),
+        "counted twice": (
+            "JOIN crop c ON c.crop = x.crop JOIN (SELECT",
+            "JOIN crop c ON c.crop = x.crop JOIN harvest g ON g.crop = x.crop JOIN (SELECT",
+        ),
         "unit or constant": ("sum(f.area * (h.income", "sum(f.area / 2.471 * (h.income"),
         "term missing": (" - c.water * w.price", ""),
         "wrong column or sign": ("h.income - c.cost -", "h.income + c.cost -"),
@@ -90,4 +116,4 @@ CROPS = World(
         "one term of a series": ("FROM harvest GROUP BY crop", "FROM harvest WHERE month = 7 GROUP BY crop"),
         "plain average": ("HAVING sum(f.area * c.nitrogen) / sum(f.area) > 130", "HAVING avg(c.nitrogen) > 130"),
     },
-)  # fmt: skip
+)

@@ -35,12 +35,22 @@ broken = "SELECT month, units FROM need WHERE units > (SELECT most FROM offer WH
 
 def rows(seed: int) -> Rows:
     chance = random.Random(seed)
-    offers = [{"name": f"s{at:02}", "price": round(chance.uniform(3, 5), 2), "fee": round(chance.uniform(200, 900), 1),
-               "minimum": chance.choice([0, 80, 150]), "most": chance.choice([160, 230, 260, 300]),
-               "currency": chance.choice(["EUR", "USD", "PLN"])} for at in range(16)]  # fmt: skip
-    legs = [{"offer": one["name"], "port": port, "share": share, "days": chance.randint(8, 38)} for one in offers
-            for port, share in
-            zip("abc", chance.choice([(70, 20, 10), (50, 45, 5), (10, 15, 75)]), strict=True)]  # fmt: skip
+    offers = [
+        {
+            "name": f"s{at:02}",
+            "price": round(chance.uniform(3, 5), 2),
+            "fee": round(chance.uniform(200, 900), 1),
+            "minimum": chance.choice([0, 80, 150]),
+            "most": chance.choice([160, 230, 260, 300]),
+            "currency": chance.choice(["EUR", "USD", "PLN"]),
+        }
+        for at in range(16)
+    ]
+    legs = [
+        {"offer": one["name"], "port": port, "share": share, "days": chance.randint(8, 38)}
+        for one in offers
+        for port, share in zip("abc", chance.choice([(70, 20, 10), (50, 45, 5), (10, 15, 75)]), strict=True)
+    ]
     return {
         "offer": offers,
         "leg": legs,
@@ -62,13 +72,22 @@ def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
 
 
 OFFERS = World(
-    "offers", rows, MODEL, "cost", truth,
-    [("""SELECT o.fee * r.eur + (SELECT sum(greatest(n.units, o.minimum) * o.price * r.eur / 1.01 ** n.month)
+    "offers",
+    rows,
+    MODEL,
+    "cost",
+    truth,
+    [
+        (
+            """SELECT o.fee * r.eur + (SELECT sum(greatest(n.units, o.minimum) * o.price * r.eur / 1.01 ** n.month)
           FROM need n) FROM offer o JOIN rate r ON r.currency = o.currency WHERE o.name = $name""",
-      """SELECT any_value(r.eur) * (any_value(o.fee) + sum(CASE WHEN n.units < o.minimum THEN o.minimum ELSE n.units END
+            "SELECT any_value(r.eur) * (any_value(o.fee) + "
+            """sum(CASE WHEN n.units < o.minimum THEN o.minimum ELSE n.units END
           * o.price * pow(1.01, -n.month))) FROM need n, offer o, rate r
-          WHERE r.currency = o.currency AND o.name = $name"""),
-     ("HAVING sum(share * days) / sum(share) > 20", "HAVING sum(share * days) > 20 * sum(share)")],
+          WHERE r.currency = o.currency AND o.name = $name""",
+        ),
+        ("HAVING sum(share * days) / sum(share) > 20", "HAVING sum(share * days) > 20 * sum(share)"),
+    ],
     {
         "wrong aggregate": ("sum(greatest(n.units", "max(greatest(n.units"),
         "counted twice": ("FROM need n) FROM offer", "FROM need n, rate x) FROM offer"),
@@ -79,4 +98,4 @@ OFFERS = World(
         "one term of a series": ("FROM need n)", "FROM need n WHERE n.month = 1)"),
         "plain average": ("HAVING sum(share * days) / sum(share) > 20", "HAVING avg(days) > 20"),
     },
-)  # fmt: skip
+)

@@ -37,17 +37,34 @@ broken = "SELECT months FROM tariff WHERE tariff = $tariff AND months > 24"
 
 def rows(seed: int) -> Rows:
     chance = random.Random(seed)
-    tariffs = [{"tariff": f"t{at:02}", "base": round(chance.uniform(5, 15), 2), "rise": chance.choice([0.5, 1.5, 3.0]),
-                "day_cent": round(chance.uniform(26, 38), 2), "night_cent": round(chance.uniform(18, 29), 2),
-                "months": chance.choice([12, 24, 36])} for at in range(20)]  # fmt: skip
-    mixes = [{"tariff": one["tariff"], "source": source, "share": share} for one in tariffs for source, share in
-             zip(("coal", "gas", "wind"), chance.choice([(55, 15, 30), (10, 20, 70), (25, 60, 15)]),
-                 strict=True)]  # fmt: skip
-    uses = [{"month": at, "day_kwh": chance.randint(120, 400), "night_kwh": chance.randint(80, 350)}
-            for at in range(1, 13)]  # fmt: skip
+    tariffs = [
+        {
+            "tariff": f"t{at:02}",
+            "base": round(chance.uniform(5, 15), 2),
+            "rise": chance.choice([0.5, 1.5, 3.0]),
+            "day_cent": round(chance.uniform(26, 38), 2),
+            "night_cent": round(chance.uniform(18, 29), 2),
+            "months": chance.choice([12, 24, 36]),
+        }
+        for at in range(20)
+    ]
+    mixes = [
+        {"tariff": one["tariff"], "source": source, "share": share}
+        for one in tariffs
+        for source, share in zip(
+            ("coal", "gas", "wind"), chance.choice([(55, 15, 30), (10, 20, 70), (25, 60, 15)]), strict=True
+        )
+    ]
+    uses = [
+        {"month": at, "day_kwh": chance.randint(120, 400), "night_kwh": chance.randint(80, 350)} for at in range(1, 13)
+    ]
     grams = [("coal", 820 + seed), ("gas", 410), ("wind", 12)]
-    return {"tariff": tariffs, "mix": mixes, "use": uses,
-            "source": [{"source": name, "grams": gram} for name, gram in grams]}  # fmt: skip
+    return {
+        "tariff": tariffs,
+        "mix": mixes,
+        "use": uses,
+        "source": [{"source": name, "grams": gram} for name, gram in grams],
+    }
 
 
 def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
@@ -64,19 +81,29 @@ def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
 
 
 TARIFFS = World(
-    "tariffs", rows, MODEL, "bill", truth,
-    [("""SELECT sum(t.base + (u.day_kwh * t.day_cent + u.night_kwh * t.night_cent) / 100
+    "tariffs",
+    rows,
+    MODEL,
+    "bill",
+    truth,
+    [
+        (
+            """SELECT sum(t.base + (u.day_kwh * t.day_cent + u.night_kwh * t.night_cent) / 100
                  * (1 + t.rise / 100) ** ((u.month - 1) // 3))
           FROM tariff t, use u WHERE t.tariff = $tariff""",
-      """SELECT 12 * any_value(base) + sum(day_cent * kwh + night_cent * night) / 100.0 FROM
+            """SELECT 12 * any_value(base) + sum(day_cent * kwh + night_cent * night) / 100.0 FROM
           (SELECT t.base, t.day_cent, t.night_cent, u.day_kwh * pow(1 + t.rise / 100, floor((u.month - 1) / 3)) AS kwh,
            u.night_kwh * pow(1 + t.rise / 100, floor((u.month - 1) / 3)) AS night
-           FROM tariff t, use u WHERE t.tariff = $tariff)"""),
-     ("HAVING sum(m.share * s.grams) / sum(m.share) > 300", "HAVING sum(m.share * (s.grams - 300)) > 0")],
+           FROM tariff t, use u WHERE t.tariff = $tariff)""",
+        ),
+        ("HAVING sum(m.share * s.grams) / sum(m.share) > 300", "HAVING sum(m.share * (s.grams - 300)) > 0"),
+    ],
     {
         "wrong aggregate": ("SELECT sum(t.base", "SELECT avg(t.base"),
-        "counted twice": ("FROM tariff t, use u WHERE t.tariff",
-                          "FROM tariff t JOIN mix m ON m.tariff = t.tariff, use u WHERE t.tariff"),
+        "counted twice": (
+            "FROM tariff t, use u WHERE t.tariff",
+            "FROM tariff t JOIN mix m ON m.tariff = t.tariff, use u WHERE t.tariff",
+        ),
         "unit or constant": ("u.night_kwh * t.night_cent) / 100", "u.night_kwh * t.night_cent)"),
         "term missing": ("t.base + ", ""),
         "wrong column or sign": ("u.night_kwh * t.night_cent", "u.night_kwh * t.day_cent"),
@@ -84,4 +111,4 @@ TARIFFS = World(
         "one term of a series": ("** ((u.month - 1) // 3)", "** 1"),
         "plain average": ("HAVING sum(m.share * s.grams) / sum(m.share) > 300", "HAVING avg(s.grams) > 300"),
     },
-)  # fmt: skip
+)

@@ -59,9 +59,10 @@ def draw(chance: random.Random) -> Rows:
         }
         for at in range(8)
     ]
-    vans += [{"van": "v8", "room": 6.0, "per_km": 1.7, "fixed": 3100.5, "grams": 240}]  # fmt: skip
-    jobs = [{"job": at, "km": chance.randint(300, 4000), "tons": round(chance.uniform(0.2, 3.4), 1)}
-            for at in range(30)] + [{"job": 30, "km": 500, "tons": 5.5}]  # fmt: skip
+    vans += [{"van": "v8", "room": 6.0, "per_km": 1.7, "fixed": 3100.5, "grams": 240}]
+    jobs = [
+        {"job": at, "km": chance.randint(300, 4000), "tons": round(chance.uniform(0.2, 3.4), 1)} for at in range(30)
+    ] + [{"job": 30, "km": 500, "tons": 5.5}]
     return {"van": vans, "job": jobs, "year": [{"year": at, "growth": round(1.04**at, 4)} for at in range(3)]}
 
 
@@ -80,16 +81,27 @@ def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
 
 
 VANS = World(
-    "vans", rows, MODEL, "cost", truth,
-    [("(SELECT sum(fixed) FROM van) * 3 + (SELECT sum(growth) FROM year) * (SELECT sum(km * per_km)\n          "
-      f"FROM {CARRIED})",
-      """sum(3 * v.fixed) + (SELECT sum(y.growth * j.km * (SELECT min(w.per_km) FROM van w WHERE w.room >= j.tons))
-          FROM job j, year y) FROM van v"""),
-     ("HAVING sum(room * grams) / sum(room) > 190", "HAVING sum(room * grams) > 190 * sum(room)")],
+    "vans",
+    rows,
+    MODEL,
+    "cost",
+    truth,
+    [
+        (
+            "(SELECT sum(fixed) FROM van) * 3 + (SELECT sum(growth) FROM year) * (SELECT sum(km * per_km)\n          "
+            f"FROM {CARRIED})",
+            "sum(3 * v.fixed) + "
+            """(SELECT sum(y.growth * j.km * (SELECT min(w.per_km) FROM van w WHERE w.room >= j.tons))
+          FROM job j, year y) FROM van v""",
+        ),
+        ("HAVING sum(room * grams) / sum(room) > 190", "HAVING sum(room * grams) > 190 * sum(room)"),
+    ],
     {
         "wrong aggregate": ("min(v.per_km)", "avg(v.per_km)"),
-        "counted twice": ("FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job)",
-                          "FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job, v.room)"),
+        "counted twice": (
+            "FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job)",
+            "FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job, v.room)",
+        ),
         "unit or constant": ("FROM van) * 3", "FROM van) * 36"),
         "term missing": ("(SELECT sum(fixed) FROM van) * 3 + ", ""),
         "wrong column or sign": ("sum(km * per_km)", "sum(tons * per_km)"),
@@ -97,4 +109,4 @@ VANS = World(
         "one term of a series": ("(SELECT sum(growth) FROM year)", "(SELECT growth FROM year WHERE year = 0)"),
         "plain average": ("HAVING sum(room * grams) / sum(room) > 190", "HAVING avg(grams) > 190"),
     },
-)  # fmt: skip
+)

@@ -8,9 +8,15 @@ from typing import Any
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 KINDS = (
-    "wrong aggregate", "counted twice", "unit or constant", "term missing", "wrong column or sign",
-    "rule inverted or off", "one term of a series", "plain average",
-)  # fmt: skip
+    "wrong aggregate",
+    "counted twice",
+    "unit or constant",
+    "term missing",
+    "wrong column or sign",
+    "rule inverted or off",
+    "one term of a series",
+    "plain average",
+)
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import decisor
-from decisor import ScriptedLM
-from decisor.definitions.format import Reading
-from decisor.definitions.readings.open import OpenReading
-from decisor.definitions.write import written
+from decisor.llms.scripted import ScriptedLM
+from decisor.semantics.definitions import Reading, format_definitions
+from decisor.semantics.open_readings import OpenReading
 from decisor.session.data import Data
 from decisor.types import Message
 from head import words
@@ -53,14 +52,18 @@ async def one(data: Data, question: str, asks: list[OpenReading] | None) -> deci
         asks.append(reading)
         return "1"
 
-    return await data.ask(question, lm=ScriptedLM(believer), settings={"calling": "text", "replan": "no"},
-                          reader=person if asks is not None else None)  # fmt: skip
+    return await data.ask(
+        question,
+        lm=ScriptedLM(believer),
+        settings={"calling": "text", "replan": "no"},
+        reader=person if asks is not None else None,
+    )
 
 
 async def defined(url: str, entry: dict[str, Any], file: Path) -> bool:
     """Whether its definition is followed: nobody is asked, nothing is computed twice, and it is cited."""
     words, means = entry["settle"]["words"], entry["settle"]["means"]
-    file.write_text(written([Reading("meant", [words] if isinstance(words, str) else words, means)]))
+    file.write_text(format_definitions([Reading("meant", [words] if isinstance(words, str) else words, means)]))
     asks: list[OpenReading] = []
     async with decisor.open(db=url, definitions=file) as data:
         result = await one(data, entry["ask"], asks)

@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from data import DATA
-from decisor.definitions.readings.rules import suspicions
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
+from decisor.semantics.ambiguity import suspect_readings
 from decisor.types import Question
 from head import words
 from readings.worlds import chinook, contracts, northwind
@@ -38,8 +38,11 @@ def part(group: Sequence[Any], unseen: bool | None) -> list[Any]:
 
 
 def places(folder: Path) -> dict[str, str]:
-    return {"northwind": northwind(folder / "northwind.db", DATA), "chinook": chinook(DATA),
-            "contracts": contracts(folder / "contracts.db")}  # fmt: skip
+    return {
+        "northwind": northwind(folder / "northwind.db", DATA),
+        "chinook": chinook(DATA),
+        "contracts": contracts(folder / "contracts.db"),
+    }
 
 
 async def main(unseen: bool | None, show: bool) -> None:
@@ -48,12 +51,12 @@ async def main(unseen: bool | None, show: bool) -> None:
         for name, url in places(Path(folder)).items():
             tool = await SqlTool.open(url)
             for one in part(questions()[name]["ambiguous"], unseen):
-                found = suspicions(Question(one["ask"]), tool.tables)
+                found = suspect_readings(Question(one["ask"]), tool.tables)
                 hits, total = hits + bool(found), total + 1
                 if show:
                     print("   " if found else "NO ", one["ask"], [(x.words, *x.choices) for x in found])
             for text in part(questions()[name]["clear"], unseen):
-                found = suspicions(Question(text), tool.tables)
+                found = suspect_readings(Question(text), tool.tables)
                 alarms, clear = alarms + bool(found), clear + 1
                 if show and found:
                     print("VAIN", text, [(x.words, *x.choices) for x in found])

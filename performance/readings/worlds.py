@@ -34,29 +34,52 @@ def contracts(path: Path, seed: int = 5) -> str:
             database.execute("INSERT INTO client VALUES (?, ?, ?, ?)", row)
         for id in range(1, 13):
             hired = day(date(2015, 1, 1), 3000)
-            database.execute("INSERT INTO employee VALUES (?, ?, ?, ?)",
-                             (id, f"Employee {id}", draw.choice(["blue", "red"]), f"{hired}"))  # fmt: skip
+            database.execute(
+                "INSERT INTO employee VALUES (?, ?, ?, ?)",
+                (id, f"Employee {id}", draw.choice(["blue", "red"]), f"{hired}"),
+            )
         for id in range(1, 61):
             signed = day(date(2022, 1, 1), 1000)
             gross = draw.randrange(200, 4000)
             state = draw.choice(["active", "active", "paused", "ended"])
             ends = f"{signed + timedelta(days=700)}" if state == "ended" else None
-            database.execute("INSERT INTO contract VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                             (id, draw.randrange(1, 31), f"{signed}", f"{day(signed, 90)}", ends, gross,
-                              round(gross * draw.choice([0.7, 0.81, 0.9]), 2), state))  # fmt: skip
+            database.execute(
+                "INSERT INTO contract VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    id,
+                    draw.randrange(1, 31),
+                    f"{signed}",
+                    f"{day(signed, 90)}",
+                    ends,
+                    gross,
+                    round(gross * draw.choice([0.7, 0.81, 0.9]), 2),
+                    state,
+                ),
+            )
         for id in range(1, 401):
             sent = day(date(2023, 1, 1), 700)
             amount = draw.randrange(100, 3000)
             paid = f"{day(sent, 60)}" if draw.random() < 0.9 else None
-            database.execute("INSERT INTO payment VALUES (?, ?, ?, ?, ?, ?)",
-                             (id, draw.randrange(1, 61), f"{sent}", paid, amount, round(amount * 0.19, 2)))  # fmt: skip
+            database.execute(
+                "INSERT INTO payment VALUES (?, ?, ?, ?, ?, ?)",
+                (id, draw.randrange(1, 61), f"{sent}", paid, amount, round(amount * 0.19, 2)),
+            )
         for id in range(1, 501):
             opened = day(date(2023, 6, 1), 550)
             state = draw.choice(["open", "closed", "closed", "waiting"])
             closed = f"{day(opened, 40)}" if state == "closed" else None
-            database.execute("INSERT INTO ticket VALUES (?, ?, ?, ?, ?, ?, ?)",
-                             (id, draw.randrange(1, 31), draw.randrange(1, 13), f"{opened}", closed,
-                              draw.choice(["urgent", "normal", "low"]), state))  # fmt: skip
+            database.execute(
+                "INSERT INTO ticket VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    id,
+                    draw.randrange(1, 31),
+                    draw.randrange(1, 13),
+                    f"{opened}",
+                    closed,
+                    draw.choice(["urgent", "normal", "low"]),
+                    state,
+                ),
+            )
     return f"sqlite:///{path}"
 
 

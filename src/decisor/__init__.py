@@ -8,19 +8,18 @@
 Every name below is imported when it is first used.
 """
 
-from decisor.forks import register_finishing
+from decisor.system.forks import register_finishing
 
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would take longer than all of this
 if TYPE_CHECKING:
-    from decisor.budget import Limits
     from decisor.errors import BudgetExceeded, Error, LMError, SetupError, ToolError
-    from decisor.lms.scripted import ScriptedLM
-    from decisor.lms.spec import LMSpec
-    from decisor.run import Run
-    from decisor.session.data import Data
-    from decisor.session.front import ask, open
+    from decisor.llms.providers import LMSpec
+    from decisor.llms.scripted import ScriptedLM
+    from decisor.runtime.budget import Limits
+    from decisor.runtime.run import Run
+    from decisor.session.data import Data, ask, open
     from decisor.session.result import Result
-    from decisor.session.tools import ToolSpecs
+    from decisor.session.user_tools import ToolSpecs
     from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
     from decisor.version import __version__ as __version__
 
@@ -48,15 +47,14 @@ __all__ = [
     "open",
 ]
 _HOMES = {
-    "budget": ("Limits",),
     "errors": ("BudgetExceeded", "Error", "LMError", "SetupError", "ToolError"),
-    "lms.scripted": ("ScriptedLM",),
-    "lms.spec": ("LMSpec",),
-    "run": ("Run",),
-    "session.data": ("Data",),
-    "session.front": ("ask", "open"),
+    "llms.scripted": ("ScriptedLM",),
+    "llms.providers": ("LMSpec",),
+    "runtime.budget": ("Limits",),
+    "runtime.run": ("Run",),
+    "session.data": ("Data", "ask", "open"),
     "session.result": ("Result",),
-    "session.tools": ("ToolSpecs",),
+    "session.user_tools": ("ToolSpecs",),
     "version": ("__version__",),
     "types": ("Decision", "Evidence", "Observation", "Question", "Ranking", "Record", "Usage"),
 }

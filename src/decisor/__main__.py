@@ -4,7 +4,10 @@ import sys
 
 
 def main() -> None:
-    """Until the command begins, an interrupt ends the process at once: a traceback of imports says nothing."""
+    """Run the command line.
+
+    Until the command begins, an interrupt ends the process at once: a traceback of imports says nothing.
+    """
     try:
         import signal
 

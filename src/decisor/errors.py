@@ -18,17 +18,17 @@ from decisor.types import Usage
 
 
 class Error(Exception):
-    """Root of everything this package raises on purpose. ``spent``: what the run that it ended had cost."""
+    """The root of all errors that this package raises on purpose. spent: cost of the run that the error ended."""
 
     spent: Usage = Usage()
 
 
 class ModelMistake(Error):
-    """The model reads it and tries again."""
+    """A mistake that the model reads, to try again."""
 
 
 class ParseError(ModelMistake):
-    """A reply is not in the form asked for. ``reason`` is one word for counting (empty, syntax, both, ...)."""
+    """A reply that is not in the form asked for. ``reason`` is one word for counting (empty, syntax, both, ...)."""
 
     def __init__(self, complaint: str, reason: str = "syntax") -> None:
         super().__init__(complaint)
@@ -36,8 +36,9 @@ class ParseError(ModelMistake):
 
 
 class ToolError(ModelMistake):
-    """A query is refused, fails, or names no tool. ``refused``: the sandbox said no, nothing was run. ``outage``: what
-    the tool stands on cannot be reached, whatever is asked of it."""
+    """A query that is refused, fails, or names no tool. refused: the sandbox said no, nothing was run. outage: the
+    database or service behind the tool cannot be reached, whatever is asked.
+    """
 
     def __init__(self, complaint: str, refused: bool = False, outage: bool = False) -> None:
         super().__init__(complaint)
@@ -46,8 +47,9 @@ class ToolError(ModelMistake):
 
 
 class BudgetExceeded(Error):
-    """A limit is reached. ``limit`` is its name (calls, tokens, dollars, seconds, actions); ``why``: where it is not
-    passed yet but one more call would."""
+    """A limit that is reached, or that one more call would pass. limit: its name (calls, tokens, dollars, seconds,
+    actions). why: given if the limit is not passed yet.
+    """
 
     def __init__(self, limit: str, allowed: float, why: str = "") -> None:
         unit = limit.removesuffix("s") if allowed == 1 else limit
@@ -57,7 +59,7 @@ class BudgetExceeded(Error):
 
 
 class LMError(Error):
-    """The endpoint did not give a usable reply.
+    """A failure of an endpoint to give a usable reply.
 
     ``permanent``: it will not answer any other question either (key, quota, model); a conversation that is too long
     or that its filter refuses is no such thing. ``used``: what its unusable replies have cost (tokens, no calls).
@@ -71,8 +73,8 @@ class LMError(Error):
 
 
 class OutageError(Error):
-    """What a run stands on went away, and another question would not fare better until it is back."""
+    """An outage of a database or endpoint that a run needs. Another question would not fare better until it is back."""
 
 
 class SetupError(Error):
-    """The person reads it: one line, with what to do."""
+    """An error that the person reads: one line, with the remedy."""

@@ -1,43 +1,591 @@
-"""One place to import from: the nouns of ``nouns``, ``ranking`` and ``evidence``, the protocols of ``protocols``."""
+"""The types that all parts share: questions, actions, records, decisions, rankings and protocols.
 
-from decisor.evidence import Evidence as Evidence
-from decisor.evidence import Figure as Figure
-from decisor.evidence import Objection as Objection
-from decisor.evidence import ObjectionKind as ObjectionKind
-from decisor.evidence import Pitfall as Pitfall
-from decisor.nouns import Action as Action
-from decisor.nouns import Completion as Completion
-from decisor.nouns import Decision as Decision
-from decisor.nouns import Earlier as Earlier
-from decisor.nouns import Function as Function
-from decisor.nouns import Message as Message
-from decisor.nouns import Observation as Observation
-from decisor.nouns import Question as Question
-from decisor.nouns import Record as Record
-from decisor.nouns import Replan as Replan
-from decisor.nouns import Role as Role
-from decisor.nouns import Sampling as Sampling
-from decisor.nouns import Step as Step
-from decisor.nouns import Stopped as Stopped
-from decisor.nouns import Table as Table
-from decisor.nouns import Token as Token
-from decisor.nouns import Usage as Usage
-from decisor.nouns import Value as Value
-from decisor.protocols import LM as LM
-from decisor.protocols import BulkSource as BulkSource
-from decisor.protocols import Environment as Environment
-from decisor.protocols import Pricing as Pricing
-from decisor.protocols import Retriever as Retriever
-from decisor.protocols import Tool as Tool
-from decisor.protocols import WhatIf as WhatIf
-from decisor.ranking import Excluded as Excluded
-from decisor.ranking import Goal as Goal
-from decisor.ranking import Option as Option
-from decisor.ranking import Point as Point
-from decisor.ranking import Ranking as Ranking
-from decisor.ranking import RuleTest as RuleTest
-from decisor.ranking import Scene as Scene
-from decisor.ranking import Study as Study
-from decisor.ranking import Swing as Swing
-from decisor.ranking import Turn as Turn
-from decisor.ranking import Winner as Winner
+All are frozen: nothing here changes once it is made. First stand the nouns of a run, then a ranking and the studies
+beside it, then the evidence of a decision and the findings of checks. The protocols name the methods that an LLM, a
+tool, an environment, a retriever or a decision model has to have; a technique is ``Technique`` in ``runtime.run``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Pricing(Protocol):
+    """A price of tokens."""
+
+    def dollars(self, prompt_tokens: int, completion_tokens: int) -> float: ...
+
+
+class LM(Protocol):
+    """An LLM: anything that completes messages.
+
+    It may have a ``price``, a Pricing, or None where it is not known: without one it cannot be asked under a limit of
+    dollars.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = ...) -> Completion:
+        """Return one to ``sampling.n`` texts: a run asks for the missing ones."""
+        ...
+
+
+class Tool(Protocol):
+    """A named tool that an action can use.
+
+    Records carry provisional ids r1, r2, ...; the environment completes them.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def describe(self) -> str: ...
+
+    async def call(self, text: str) -> Observation:
+        """Answer the model's input; raise ToolError if it is refused or fails."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Environment(Protocol):
+    """A place where actions happen.
+
+    ``fork`` returns an independent copy of its changing parts; read-only parts may be shared.
+
+    It may have ``forms()``, what each tool speaks (sql, cypher, passages), and ``wrong_form(answer)``: why a text can
+    be no answer here, '' where it can. That is its form alone, never whether it is right.
+    """
+
+    def tools(self) -> tuple[str, ...]: ...
+
+    def describe(self) -> str: ...
+
+    async def step(self, action: Action) -> Observation: ...
+
+    def fork(self) -> Environment: ...
+
+
+class BulkSource(Protocol):
+    """A database that is read in bulk, in the same sandbox. trusted: the query is our own, so it skips the check that a
+    model's query meets; a query from a file never is.
+    """
+
+    @property
+    def form(self) -> Literal["sql", "cypher"]: ...
+
+    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table: ...
+
+
+class Retriever(Protocol):
+    """A search that finds records for a query, best first."""
+
+    async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]: ...
+
+
+class WhatIf(Protocol):
+    """A decision model for one question: its candidates, and the outcome of each."""
+
+    @property
+    def measure(self) -> str: ...
+
+    @property
+    def goal(self) -> Goal: ...
+
+    def candidates(self) -> tuple[str, ...]:
+        """Return the candidates in data order."""
+        ...
+
+    def outcomes(self, candidates: Sequence[str]) -> NDArray[np.float64]:
+        """Return one float per candidate, shape (len(candidates),); nan for one that is not allowed."""
+        ...
+
+    def varied(self, percent: float, rng: np.random.Generator) -> WhatIf:
+        """Return the same model with each input multiplied by 1 + U(-percent, percent)/100."""
+        ...
+
+
+Goal = Literal["min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A candidate and the outcome that the decision model predicts for it. low, high:
+
+    90 % of its outcomes lie between them while the inputs vary; None if they did not vary.
+    """
+
+    name: str
+    outcome: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A candidate that may not be chosen: the rules that it breaks, and why in words.
+
+    ``outcome`` is None where it has none; ``gain``: how much better it is than the best allowed one, in the measure's
+    unit (below 0 where it is worse), None where that cannot be said.
+    """
+
+    name: str
+    outcome: float | None
+    rules: tuple[str, ...]
+    why: str = ""
+    gain: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A candidate, and the share of the trials in which it came first."""
+
+    name: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates from best to worst, equal ones in data order; of very many, the best.
+
+    ``ties``: the candidates within a relative 1e-9 of the best. ``margin``: relative distance from the best to the
+    first candidate outside the tie set, None where there is none; ``lead``: the same in the measure's unit.
+    ``robustness``: share of ``trials`` in which the best stayed in front while the inputs varied, None where it was not
+    measured; ``varied`` says which and how (``varied_percent``: all alike). ``winners``: who came first in the trials.
+    ``compared`` of ``candidates`` were computed (None: not known), ``excluded_count`` of them may not be chosen;
+    ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
+    ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
+    where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
+    """
+
+    measure: str
+    goal: Goal
+    options: tuple[Option, ...]
+    ties: tuple[str, ...] = ()
+    margin: float | None = None
+    robustness: float | None = None
+    varied_percent: float | None = None
+    unit: str = ""
+    lead: float | None = None
+    trials: int = 0
+    varied: tuple[str, ...] = ()
+    winners: tuple[Winner, ...] = ()
+    compared: int | None = None
+    candidates: int | None = None
+    excluded_count: int = 0
+    excluded: tuple[Excluded, ...] = ()
+    excluded_by: Mapping[str, int] = field(default_factory=dict)
+    stopped: str = ""
+    method: str = ""
+    covered: str = ""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of candidates that were computed."""
+        return len(self.options) + self.excluded_count if self.compared is None else self.compared
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """The test of a rule on one ``candidate``. test: the query, or the bound. rows: the first that break the rule.
+    count: number of all that do.
+    """
+
+    name: str
+    text: str
+    state: Literal["kept", "broken", "not testable"]
+    why: str
+    test: str = ""
+    count: int = 0
+    rows: Sequence[Mapping[str, object]] = ()
+    candidate: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatePoint:
+    """A candidate by all measures. front: no allowed candidate is better by one measure and as good by the rest."""
+
+    name: str
+    values: tuple[float, ...]
+    front: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """The range in which one input alone moves the lead of the best over the next.
+
+    In the measure's unit, 90 % of the trials are between ``low`` and ``high`` (below 0: another is in front). stays:
+    the share of trials in which the best stays it.
+    """
+
+    input: str
+    spread: str
+    low: float
+    high: float
+    stays: float
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turning point: the ``factor`` of an input at which ``winner`` wins. winner: '' means that nothing is allowed.
+    factor: None means that no candidate wins in the range that was tried. why: the rule that the former best breaks,
+    with the row, or ''.
+    """
+
+    input: str
+    factor: float | None
+    winner: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioOutcome:
+    """The winner on the unchanged data ('now'), in a scenario, or on changed data. best: the winner ('' if nothing is
+    allowed), with its ``outcome``. usual: the outcome of the present winner; None if a rule or its outcome shuts it
+    out.
+    """
+
+    name: str
+    best: str
+    outcome: float | None
+    usual: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The findings of a what-if beyond a ranking. best: the winner on the unchanged data. lead: its distance to the
+    next; None without another. measures, units, goals: of the values of ``points``; the first is the measure of
+    ``swings`` and ``scenes``.
+    """
+
+    title: str
+    measures: tuple[str, ...]
+    units: tuple[str, ...]
+    goals: tuple[str, ...]
+    best: str = ""
+    lead: float | None = None
+    points: tuple[CandidatePoint, ...] = ()
+    swings: tuple[Swing, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    scenes: tuple[ScenarioOutcome, ...] = ()
+
+
+ObjectionKind = Literal[
+    "figure", "unit", "scale", "candidate", "rank", "row", "period", "direction", "runner_up", "count", "ranking"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Pitfall:
+    """A query that runs but may not mean the thing that it seems to mean. kind: the rule that noticed it. text: the
+    problem and the remedy. records: ids of its rows that a decision cites.
+    """
+
+    kind: str
+    text: str
+    records: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number quoted in an answer, and the record or calculation that supports it. '' means that none was found."""
+
+    text: str
+    support: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """A claim of an answer that the rows it cites do not support."""
+
+    kind: ObjectionKind
+    """The part of the claim that is contradicted."""
+    text: str
+    """The claim, and the record that says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The grounds of a decision: record ids, quoted figures, pitfalls of queries, and objections."""
+
+    ids: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    pitfalls: tuple[Pitfall, ...] = ()
+    objections: tuple[Objection, ...] = ()
+
+
+Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with an LLM."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The resources that calls and actions used. dollars: None if a price is unknown; unknown plus anything is unknown.
+
+    ``estimates``: of how many of the calls the cost is an estimate: they were cut off after they were sent, or the
+    endpoint did not count. ``cache_reads``, ``cache_writes``: how many of the prompt's tokens the endpoint had in its
+    cache, and how many it put there.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    dollars: float | None = 0.0
+    seconds: float = 0.0
+    actions: int = 0
+    estimates: int = 0
+    cache_reads: int = 0
+    cache_writes: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add two usages; dollars are None if either price is unknown.
+
+        >>> (Usage(calls=1, dollars=0.5) + Usage(calls=1, dollars=None)).dollars is None
+        True
+        """
+        unknown = self.dollars is None or other.dollars is None
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
+            self.seconds + other.seconds,
+            self.actions + other.actions,
+            self.estimates + other.estimates,
+            self.cache_reads + other.cache_reads,
+            self.cache_writes + other.cache_writes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that an LLM may call. parameters: the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Settings of one request to an LLM. schema: the reply fits it. functions: one is called, as ``{"name": ...,
+    "arguments": {...}}``. logprobs: number of alternatives for each token. continuation: without a chat template.
+    capped: the run itself set ``max_tokens``.
+    """
+
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    n: int = 1
+    seed: int | None = None
+    schema: Mapping[str, object] | None = None
+    functions: tuple[Function, ...] = ()
+    logprobs: int = 0
+    continuation: bool = False
+    capped: bool = False
+    top_p: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a completion, its log-probability, and the likeliest tokens at its place with theirs."""
+
+    text: str
+    logprob: float
+    top: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The answer of an LLM:
+
+    ``n`` texts, their usage, and why it stopped. finish: stop, length, content_filter, refusal, or loop (it repeated
+    itself and was cut off).
+
+    ``replayed``: from a journal; ``usage`` is what it cost when it was bought. ``usage.seconds`` is 0 where the LM did
+    not measure them. ``logprobs``: the tokens of each text, where they were asked for and the endpoint gave them.
+    """
+
+    texts: tuple[str, ...]
+    usage: Usage = Usage(calls=1)
+    finish: str = "stop"
+    model: str = ""
+    replayed: bool = False
+    logprobs: tuple[tuple[Token, ...], ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A decision question: its text, the rules it is decided by, and the goal in words. earlier: the decision that it
+    goes on from.
+    """
+
+    text: str
+    rules: str = ""
+    goal: str = ""
+    earlier: Earlier | None = None
+
+    def __str__(self) -> str:
+        return "\n\n".join(part.strip() for part in (self.rules, self.text, self.goal) if part.strip())
+
+    @property
+    def topic(self) -> str:
+        """The question with its goal and rules, and with the questions that it goes on from."""
+        earlier = (*self.earlier.before, self.earlier.question) if self.earlier else ()
+        return "\n".join([self.text, self.goal, self.rules, *earlier])
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A tool and its input."""
+
+    tool: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One citable thing that a tool returned: a row or node (fields) or a passage (text).
+
+    ``score``: what a retriever gave it for the query, higher is better; a model is never shown it.
+    """
+
+    id: str
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    text: str = ""
+    source: str = ""
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The result of an action. note: for the model to read. A failed query is an observation with ``error``.
+
+    ``answer`` is not None where the action ended the environment: what it handed in ('' where it gave up). It says
+    nothing of whether that is right. ``ranking``: of the data as they are; ``study``: of a question what if.
+    ``pitfalls``: of the query, which the note tells too. ``rules``: tested on the best of the ranking.
+    """
+
+    records: tuple[Record, ...] = ()
+    note: str = ""
+    error: bool = False
+    truncated: bool = False
+    total: int | None = None
+    ranking: Ranking | None = None
+    answer: str | None = None
+    study: Study | None = None
+    pitfalls: tuple[Pitfall, ...] = ()
+    rules: tuple[RuleTest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action with its observation, the thought before it, and the plan step it serves. plan_step: its number."""
+
+    action: Action
+    observation: Observation
+    thought: str = ""
+    plan_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The decision that a question goes on from. before: questions before that one, each with its answer. steps: those
+    that it rests on, with records that may be cited. last: the highest number of an observation so far.
+    """
+
+    question: str
+    answer: str
+    reasons: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    last: int = 0
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(record for step in self.steps for record in step.observation.records)
+
+
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """A change of plan: after which step (1-based), why, and the new plan."""
+
+    after_step: int
+    why: str
+    plan: tuple[str, ...]
+
+
+Stopped = Literal["answered", "budget", "steps", "no_answer", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a question and everything it rests on. stopped: why the run ended. reasons: in plain words.
+
+    ``assumptions``: what was assumed where the rules or the data leave it open. ``runner_up``: the next best candidate,
+    with what separates it, '' where none is named.
+    """
+
+    answer: str
+    evidence: Evidence = field(default_factory=Evidence)
+    ranking: Ranking | None = None
+    plan: tuple[str, ...] = ()
+    replans: tuple[Replan, ...] = ()
+    reasons: tuple[str, ...] = ()
+    stopped: Stopped = "answered"
+    assumptions: tuple[str, ...] = ()
+    runner_up: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of one query, as plain values. truncated: a cap on rows or bytes cut it. note: how to read them."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    truncated: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem that a check reports. number: of the check, 0 if checks have none. line: in the file, 0 if unknown.
+
+    A ``doubt`` may be right as it is.
+    """
+
+    number: int
+    line: int
+    words: str
+    kind: Literal["error", "doubt"] = "error"
+
+    def __str__(self) -> str:
+        place = f"line {self.line}: " if self.line and not self.words.startswith("line ") else ""
+        check = f" (check {self.number})" if self.number else ""
+        return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words}{check}"

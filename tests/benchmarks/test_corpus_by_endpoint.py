@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from decisor.benchmarks.qa.corpus import SharedTool, corpus_index
-from decisor.cli import run as command
+from decisor.cli import run_command_line as command
 from decisor.errors import SetupError
+from decisor.lab.qa.bench import SharedTool, open_corpus_index
 from servers.openai_server import serve_app
 
 COLOURS = {"sea": "blue waves", "fire": "red flames"}
@@ -35,7 +35,7 @@ async def test_the_endpoint_that_made_the_vectors_is_named_in_the_environment(
     async with serve_app(app) as origin:
         words = ["index", "wiki.jsonl", "--out", "wiki.index", "--embed", f"colours@{origin}"]
         assert await asyncio.to_thread(command, words) == 0
-        shared = SharedTool(lambda: corpus_index(Path("wiki.index"), "dense"), "dense", 1)
+        shared = SharedTool(lambda: open_corpus_index(Path("wiki.index"), "dense"), "dense", 1)
         with pytest.raises(SetupError, match="colours"):
             shared.open()
         monkeypatch.setenv("DECISOR_EMBED", f"colours@{origin}")

@@ -9,15 +9,15 @@ import pymysql
 import pytest
 
 from data import DATA
-from decisor.benchmarks.dqa import dumps
-from decisor.benchmarks.dqa.cases import Scenario, cases
-from decisor.benchmarks.dqa.load import load_database
-from decisor.decision_models import building, locating
-from decisor.decision_models.ranking import rank
-from decisor.decision_models.recognise import recognise
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.ranking import rank_what_if
 from decisor.errors import SetupError
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.sql import SqlTool
+from decisor.graphs.cypher import CypherTool
+from decisor.lab.dqa import building, locating
+from decisor.lab.dqa import worlds as dumps
+from decisor.lab.dqa.databases import load_database
+from decisor.lab.dqa.models import recognise_model
+from decisor.lab.dqa.worlds import Scenario, read_dqa_questions
 from servers.sql_databases import MYSQLS, POSTGRES, lacking
 
 pytestmark = pytest.mark.skipif(not (DATA / "dqa").is_dir(), reason="no released questions at hand")
@@ -40,16 +40,16 @@ def drop(store: str, name: str) -> None:
 
 
 async def holds(url: str, scenario: Scenario) -> None:
-    case = cases(DATA / "dqa", scenario, "sql")[1]
+    case = read_dqa_questions(DATA / "dqa", scenario, "sql")[1]
     await load_database(case.database, url)
     tool: SqlTool | CypherTool
     graph = url.startswith("kglite")
     tool = await (CypherTool.open(url) if graph else SqlTool.open(url))
     try:
-        found = await (locating.read(tool) if scenario == "locating" else building.read(tool))
-        assert found == dumps.read(case.database)
-        model = await recognise(tool, TABLES[scenario], case.question.text, "released")
-        assert model is not None and rank(model, trials=0).options[0].name == case.gold
+        found = await (locating.read_trade_network(tool) if scenario == "locating" else building.read_economy(tool))
+        assert found == dumps.read_dump(case.database)
+        model = await recognise_model(tool, TABLES[scenario], case.question.text, "released")
+        assert model is not None and rank_what_if(model, trials=0).options[0].name == case.gold
     finally:
         await tool.close()
 
@@ -77,7 +77,7 @@ async def test_a_server_keeps_a_world_as_it_was(store: str, scenario: Scenario) 
 
 
 async def test_a_store_that_holds_a_world_is_left_alone(tmp_path: Path) -> None:
-    dump = cases(DATA / "dqa", "building", "sql")[0].database
+    dump = read_dqa_questions(DATA / "dqa", "building", "sql")[0].database
     url = f"sqlite:///{tmp_path}/world.db"
     await load_database(dump, url)
     with pytest.raises(SetupError, match="already exists"):
@@ -87,14 +87,18 @@ async def test_a_store_that_holds_a_world_is_left_alone(tmp_path: Path) -> None:
 def test_both_forms_of_a_dump_are_the_same_world() -> None:
     for scenario in SCENARIOS:
         for sql, graph in list(
-            zip(cases(DATA / "dqa", scenario, "sql"), cases(DATA / "dqa", scenario, "graph"), strict=True)
+            zip(
+                read_dqa_questions(DATA / "dqa", scenario, "sql"),
+                read_dqa_questions(DATA / "dqa", scenario, "graph"),
+                strict=True,
+            )
         )[::9]:
-            assert dumps.read(sql.database) == dumps.read(graph.database)
+            assert dumps.read_dump(sql.database) == dumps.read_dump(graph.database)
 
 
 def test_a_line_that_is_no_statement_is_named() -> None:
     with pytest.raises(SetupError, match="Line 2"):
-        dumps.parse(
+        dumps.parse_dump(
             'INSERT INTO country(country_name,home_node,development) VALUES ("A", "b", 1);\nDROP TABLE country;'
         )
 
@@ -106,6 +110,6 @@ def test_the_misnamed_column_and_booleans_with_blanks_are_read() -> None:
         'MATCH (b:Trade_node {name:"b"}), (A:Country {name:"A"}) CREATE (A)-[r:NodeCountry{is_home: true, '
         'has_has_merchant:  "  True",base_trading_power: 1e-3,calculated_trading_power: 1}]->(b);'
     )
-    world = dumps.parse(text)
+    world = dumps.parse_dump(text)
     assert isinstance(world, locating.LocatingData)
     assert world.powers[0] == ("b", "A", True, True, 0.001, 1.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from decisor.benchmarks.dqa.replans import classify
+from decisor.lab.dqa.failures import classify_replan
 
 A = "Find the nodes upstream of genua"
 B = "Find the power of SAV in these nodes"
@@ -26,9 +26,9 @@ C = "Calculate the profit for each node"
     ],
 )
 def test_a_replan_is_sorted_by_what_changed(new: list[str], change: str, kind: str) -> None:
-    held = classify([A, B, C], new)
+    held = classify_replan([A, B, C], new)
     assert (held.change, held.kind) == (change, kind)
 
 
 def test_a_first_plan_is_an_added_lookup() -> None:
-    assert classify([], [A]).kind == "add lookup"
+    assert classify_replan([], [A]).kind == "add lookup"

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.benchmarks.dqa.paper_figures import paper_figures
-from decisor.benchmarks.dqa.score import extract, score
-from decisor.benchmarks.paper_figures import figures_of_room
-from decisor.benchmarks.protocol import BENCHES
+from decisor.lab.benchmark import BENCHES
+from decisor.lab.dqa.bench import extract_candidate, score_named_candidate
+from decisor.lab.paper_figures import figures_of_room, figures_of_scenario
 
 NODES = ["african_great_lakes", "gulf_of_aden", "aden", "st_lawrence", "krakow", "wien", "rheinland"]
 BUILDINGS = ["5", "12", "1485", "2623"]
@@ -37,7 +36,7 @@ BUILDINGS = ["5", "12", "1485", "2623"]
     ],
 )
 def test_a_node_is_read_in_whatever_dress(text: str, answer: str) -> None:
-    assert extract(text, NODES) == answer
+    assert extract_candidate(text, NODES) == answer
 
 
 @pytest.mark.parametrize(
@@ -56,23 +55,23 @@ def test_a_node_is_read_in_whatever_dress(text: str, answer: str) -> None:
     ],
 )
 def test_a_building_id_is_told_from_other_numbers(text: str, answer: str) -> None:
-    assert extract(text, BUILDINGS) == answer
+    assert extract_candidate(text, BUILDINGS) == answer
 
 
 @given(st.text(max_size=200))
 def test_any_text_at_all_can_be_read(text: str) -> None:
-    assert extract(text, NODES) in ("", *NODES)
-    assert extract(text, BUILDINGS) in ("", *BUILDINGS)
+    assert extract_candidate(text, NODES) in ("", *NODES)
+    assert extract_candidate(text, BUILDINGS) in ("", *BUILDINGS)
 
 
 def test_a_decision_in_the_tie_set_is_right_in_the_second_sense_only() -> None:
-    held = score("wien", "krakow", NODES, ties=("krakow", "wien"))
+    held = score_named_candidate("wien", "krakow", NODES, ties=("krakow", "wien"))
     assert (held.right, held.tie_right) == (False, True)
-    assert score("", "krakow", NODES, ties=("krakow",)).tie_right is False
+    assert score_named_candidate("", "krakow", NODES, ties=("krakow",)).tie_right is False
 
 
 def test_every_published_figure_says_where_it_is_from() -> None:
     everywhere = [figure for name in BENCHES for figure in figures_of_room(name)]
     assert len({figure.benchmark for figure in everywhere}) == 10
     assert all(figure.source for figure in everywhere)
-    assert [figure.value for figure in paper_figures("locating", "sql")] == [25.5, 37.5, 64.5, 53.5]
+    assert [figure.value for figure in figures_of_scenario("locating", "sql")] == [25.5, 37.5, 64.5, 53.5]

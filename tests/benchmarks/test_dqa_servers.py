@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.dqa.bench import DqaBench
-from decisor.benchmarks.dqa.databases import Stores
-from decisor.benchmarks.dqa.generator.generate import generate
-from decisor.benchmarks.dqa.load import load_world
-from decisor.benchmarks.dqa.places import drop, own_place
-from decisor.benchmarks.dqa.worlds import World
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
-from decisor.tools.databases.cypher import CypherTool
+from decisor.graphs.cypher import CypherTool
+from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.dqa.databases import Stores, drop_own_place, load_world, own_place_url
+from decisor.lab.dqa.generator import generate_dataset
+from decisor.lab.dqa.worlds import DqaWorld
 from servers.neo4j_server import NEO4J, ask, neo4j_database
 from servers.sql_databases import MYSQLS, POSTGRES, mysql_database, postgres_database
 
@@ -29,8 +27,8 @@ SERVERS = {**MYSQLS, "postgres": POSTGRES, "neo4j": NEO4J}
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two small worlds: one of each scenario."""
     folder = tmp_path_factory.mktemp("dqa")
-    generate("locating", "tiny", 1, folder, 3)
-    generate("building", "tiny", 2, folder, 3)
+    generate_dataset("locating", "tiny", 1, folder, 3)
+    generate_dataset("building", "tiny", 2, folder, 3)
     return folder
 
 
@@ -38,7 +36,7 @@ def form_of(server: str) -> str:
     return "graph" if server == "neo4j" else "sql"
 
 
-def worlds(data: Path, form: str = "sql") -> Mapping[str, World]:
+def worlds(data: Path, form: str = "sql") -> Mapping[str, DqaWorld]:
     """By scenario."""
     bench = DqaBench(data, form="graph" if form == "graph" else "sql")
     bench.cases()
@@ -58,7 +56,7 @@ def empty(server: str, data: Path) -> Iterator[str]:
             yield SERVERS[server]
         finally:
             for world in worlds(data, form_of(server)).values():
-                drop(own_place(SERVERS[server], world.key))
+                drop_own_place(own_place_url(SERVERS[server], world.key))
 
 
 def change(place: str, sql: str, cypher: str) -> None:
@@ -71,13 +69,13 @@ def change(place: str, sql: str, cypher: str) -> None:
     elif place.startswith("bolt"):
         ask(cypher)
     else:
-        from decisor.tools.databases.sandbox.engines.mysql import open_connection
+        from decisor.sandbox.engines.mysql import open_mysql
 
-        with open_connection(place) as connection, connection.cursor() as cursor:
+        with open_mysql(place) as connection, connection.cursor() as cursor:
             cursor.execute(sql)
 
 
-async def count(stores: Stores, world: World, what: str = "goods") -> object:
+async def count(stores: Stores, world: DqaWorld, what: str = "goods") -> object:
     """Of its goods, or of tables (in a graph: goods) that were made beside them."""
     async with stores.tool(world) as tool:
         query = "SELECT count(*) AS n FROM goods"
@@ -94,7 +92,7 @@ async def test_a_world_has_a_place_of_its_own_on_a_server_and_is_kept_there(serv
     with empty(server, data) as url:
         both = worlds(data, form_of(server))
         world = both["building"]
-        place = own_place(url, world.key)
+        place = own_place_url(url, world.key)
         stores = Stores(form_of(server), url)
         async with stores.tool(world) as tool, stores.tool(both["locating"]) as other:
             assert "oods" in tool.describe() and "rade_node" not in tool.describe()
@@ -134,7 +132,7 @@ async def test_a_database_that_holds_another_world_is_refused(data: Path, tmp_pa
     with pytest.raises(SetupError, match="holds not the world that the question is about"):
         await count(stores, both["locating"])
     await stores.close()
-    generate("building", "tiny", 5, tmp_path / "more", 3)
+    generate_dataset("building", "tiny", 5, tmp_path / "more", 3)
     stores = Stores("sql", url)
     with pytest.raises(SetupError, match="holds another world than the question is about"):
         await count(stores, worlds(tmp_path / "more")["building"])
@@ -145,9 +143,9 @@ def test_the_command_says_so_in_one_line(data: Path, tmp_path: Path, capsys: pyt
     url = f"sqlite:///{tmp_path}/world.db"
     asyncio.run(load_world(worlds(data)["building"].data, url))
     words = ["bench", "dqa", "run", "--data", str(data), "-t", "heuristic", "--db", url]
-    assert run([*words, "--scenario", "building"]) == 0
+    assert run_command_line([*words, "--scenario", "building"]) == 0
     capsys.readouterr()
-    assert run([*words, "--scenario", "locating"]) == 2
+    assert run_command_line([*words, "--scenario", "locating"]) == 2
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1 and "each world is loaded into a place of its own" in lines[0]
 
@@ -157,9 +155,9 @@ def test_the_command_says_so_in_one_line(data: Path, tmp_path: Path, capsys: pyt
 def test_the_command_asks_a_server(server: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with empty(server, data) as url:
         words = ["bench", "dqa", "run", "--data", str(data), "-t", "heuristic", "--json"]
-        assert run([*words, "--graph" if server == "neo4j" else "--db", url, "--fresh"]) == 0
+        assert run_command_line([*words, "--graph" if server == "neo4j" else "--db", url, "--fresh"]) == 0
         there = json.loads(capsys.readouterr().out)
-        assert run([*words, "--form", form_of(server)]) == 0
+        assert run_command_line([*words, "--form", form_of(server)]) == 0
         here = json.loads(capsys.readouterr().out)
     assert there["form"] == form_of(server) and there["asked"] == 6
     assert [row["answer"] for row in there["questions"]] == [row["answer"] for row in here["questions"]]

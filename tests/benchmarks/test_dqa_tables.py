@@ -6,21 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.dqa.bench import DqaBench
-from decisor.benchmarks.dqa.generator.generate import generate
-from decisor.benchmarks.dqa.paper_tables import tables
-from decisor.benchmarks.dqa.questions import kinds
-from decisor.benchmarks.dqa.worlds import WorldCase
-from decisor.benchmarks.paper_tables import tables_for
-from decisor.benchmarks.protocol import Score
-from decisor.outcome import Outcome
-from decisor.trace.events import Entry, LMCall, Trace
+from decisor.lab.benchmark import Outcome, Score
+from decisor.lab.dqa.analysis import make_dqa_paper_tables
+from decisor.lab.dqa.bench import DqaBench, find_retrieval_kinds
+from decisor.lab.dqa.generator import generate_dataset
+from decisor.lab.dqa.worlds import WorldCase
+from decisor.lab.paper_tables import tables_for
+from decisor.trace.events import LMCall, Trace, TraceEntry
 from decisor.types import Decision
 
 
 def outcome(case: str, technique: str, right: bool, retrievals: int, **more: object) -> Outcome:
-    one = Outcome("dqa", case, technique, "m", 0, "right" if right else "wrong", "locating",
-                  counts={"retrievals": retrievals})  # fmt: skip
+    one = Outcome(
+        "dqa", case, technique, "m", 0, "right" if right else "wrong", "locating", counts={"retrievals": retrievals}
+    )
     return replace(one, **more)  # type: ignore[arg-type]
 
 
@@ -29,7 +28,9 @@ PLAN = [outcome("a", "plan_rag", True, 5), outcome("b", "plan_rag", True, 1), ou
 
 
 def test_questions_are_sorted_by_what_iter_rag_did_whoever_answers() -> None:
-    (table,) = [one for one in tables("dqa", {"iter_rag": ITER, "plan_rag": PLAN}) if "figure 5" in one.source]
+    (table,) = [
+        one for one in make_dqa_paper_tables("dqa", {"iter_rag": ITER, "plan_rag": PLAN}) if "figure 5" in one.source
+    ]
     assert [line.cells for line in table.lines] == [
         ("iter_rag", "0.0 % of 1", "50.0 % of 2", ""),
         ("plan_rag", "100.0 % of 1", "50.0 % of 2", ""),
@@ -38,7 +39,7 @@ def test_questions_are_sorted_by_what_iter_rag_did_whoever_answers() -> None:
 
 def test_another_models_runs_do_not_sort_the_questions_of_a_model_that_ran_iter_rag_itself() -> None:
     other = [replace(ITER[0], model="n", counts={"retrievals": 4})]
-    by_question = kinds([*ITER, *other])
+    by_question = find_retrieval_kinds([*ITER, *other])
     assert by_question["a", "m"] == "SR" and by_question["a", "n"] == "MR" and ("a", "") not in by_question
 
 
@@ -47,16 +48,23 @@ def test_without_iter_rag_nothing_is_sorted() -> None:
 
 
 def test_each_printed_table_has_its_published_lines_marked() -> None:
-    marked = {table.source.rpartition(", ")[2]: sum(line.published for line in table.lines)
-              for table in tables_for("dqa form=graph", {"plan_rag": PLAN})}  # fmt: skip
-    assert marked == {"140 questions": 4, "table 11": 3, "a tenth of the questions": 4, "table 6": 2, "figure 6": 0,
-                      } | {name: 2 for name in marked if name == "both forms"}  # fmt: skip
+    marked = {
+        table.source.rpartition(", ")[2]: sum(line.published for line in table.lines)
+        for table in tables_for("dqa form=graph", {"plan_rag": PLAN})
+    }
+    assert marked == {
+        "140 questions": 4,
+        "table 11": 3,
+        "a tenth of the questions": 4,
+        "table 6": 2,
+        "figure 6": 0,
+    } | {name: 2 for name in marked if name == "both forms"}
 
 
 def test_a_kind_of_replan_counts_each_question_once() -> None:
     twice = replace(PLAN[0], tags=("replan: same, reorder", "replan: same, reorder", "replan: increase, divide"))
     once = replace(PLAN[1], tags=("replan: increase, divide",))
-    made = tables("dqa", {"plan_rag": [twice, once, PLAN[2]]})
+    made = make_dqa_paper_tables("dqa", {"plan_rag": [twice, once, PLAN[2]]})
     (table,) = [one for one in made if one.title == "Kinds of replans"]
     cells = dict(zip(table.head, table.lines[0].cells, strict=True))
     assert (cells["reorder"], cells["divide"], cells["merge"]) == ("50.0 % of 2", "100.0 % of 2", "0.0 % of 2")
@@ -65,7 +73,7 @@ def test_a_kind_of_replan_counts_each_question_once() -> None:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> DqaBench:
     folder = tmp_path_factory.mktemp("dqa")
-    generate("building", "small", 3, folder, 3)
+    generate_dataset("building", "small", 3, folder, 3)
     bench = DqaBench(folder)
     bench.cases()
     return bench
@@ -80,7 +88,7 @@ def scored(bench: DqaBench, decision: Decision, *replies: str) -> Score:
     trace = Trace()
     for text in replies:
         trace.add(LMCall("m", (), (text.format(gold=case.gold[0]),)))
-    events: tuple[Entry, ...] = tuple(trace.entries)
+    events: tuple[TraceEntry, ...] = tuple(trace.entries)
     answer = decision.answer.format(gold=case.gold[0])
     return asyncio.run(bench.score(case, replace(decision, answer=answer), events))
 
@@ -107,13 +115,15 @@ def test_a_generated_question_has_its_own_answer_as_the_best_by_the_printed_rule
 
 
 def test_a_folder_of_one_scenario_is_counted_alone(tmp_path: Path) -> None:
-    from decisor.benchmarks.dqa.statistics import sizes
+    from decisor.lab.dqa.analysis import measure_scenarios
 
-    generate("building", "tiny", 1, tmp_path, 2)
-    assert [(one.scenario, one.questions) for one in sizes(tmp_path)] == [("building", 2)]
+    generate_dataset("building", "tiny", 1, tmp_path, 2)
+    assert [(one.scenario, one.questions) for one in measure_scenarios(tmp_path)] == [("building", 2)]
 
 
 def test_repeats_of_a_case_count_as_one_case_in_a_table() -> None:
     tries = [replace(PLAN[0], repeat=at) for at in range(3)]
-    (table,) = [one for one in tables("dqa", {"plan_rag": [*tries, PLAN[2]]}) if "table 10" in one.source]
+    (table,) = [
+        one for one in make_dqa_paper_tables("dqa", {"plan_rag": [*tries, PLAN[2]]}) if "table 10" in one.source
+    ]
     assert table.lines[0].cells == ("plan_rag", "50.0 % of 2", "")  # not 75 %, which pools the tries

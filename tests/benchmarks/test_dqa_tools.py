@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from decisor.benchmarks.dqa.bench import DqaBench
-from decisor.benchmarks.dqa.generator.generate import generate
+from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.dqa.generator import generate_dataset
 from decisor.types import Action
 
 
 async def test_the_model_stands_beside_the_database_where_both_are_wanted(tmp_path: Path) -> None:
-    generate("building", "small", 3, tmp_path, 3)
+    generate_dataset("building", "small", 3, tmp_path, 3)
     bench = DqaBench(tmp_path, tools="both")
     case = bench.cases()[0]
     try:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.dqa.savegames.extract import extract
 from decisor.errors import SetupError
+from decisor.lab.dqa.savegames import extract_worlds
 
 MAP = """
 hill={ inland=yes outgoing={ name="bay" path={ 1 2 } } outgoing={ name="cape" } }
@@ -51,7 +51,7 @@ def files(folder: Path, save: str, definitions: str) -> tuple[Path, Path]:
 
 def test_a_trade_save_becomes_a_locating_world(tmp_path: Path) -> None:
     save, given = files(tmp_path, TRADE, MAP)
-    made = extract(save, tmp_path / "out", given)
+    made = extract_worlds(save, tmp_path / "out", given)
     (entry,) = json.loads((made.folder / "questions/simulated_question.json").read_text())
     assert (entry["country"], entry["home"], entry["year"]) == ("AAA", "cape", "1445")
     assert entry["answer"] == "hill"
@@ -62,7 +62,7 @@ def test_a_trade_save_becomes_a_locating_world(tmp_path: Path) -> None:
 
 def test_an_economy_save_becomes_a_building_world_for_each_country(tmp_path: Path) -> None:
     save, given = files(tmp_path, ECONOMY, GOODS)
-    made = extract(save, tmp_path / "out", given)
+    made = extract_worlds(save, tmp_path / "out", given)
     entries = json.loads((made.folder / "questions/simulated_questions.json").read_text())
     assert {entry["country"] for entry in entries} == {"AAA1836"}
     assert {entry["goods"]: entry["answer"] for entry in entries}["bread"] == 103
@@ -70,11 +70,17 @@ def test_an_economy_save_becomes_a_building_world_for_each_country(tmp_path: Pat
     assert "VALUES (0, 100, 66.0, " in sql  # throughput 1.1
 
 
-@pytest.mark.parametrize(("save", "given", "complaint"), [
-    ("date=1.1.1", MAP, "neither a section trade"), (TRADE, "x={ }", "names none"), ("a={", MAP, "not Clausewitz text"),
-    (TRADE, MAP.replace("end=yes", 'outgoing={ name="hill" }'), "form a ring"), (ECONOMY, "", "names none"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("save", "given", "complaint"),
+    [
+        ("date=1.1.1", MAP, "neither a section trade"),
+        (TRADE, "x={ }", "names none"),
+        ("a={", MAP, "not Clausewitz text"),
+        (TRADE, MAP.replace("end=yes", 'outgoing={ name="hill" }'), "form a ring"),
+        (ECONOMY, "", "names none"),
+    ],
+)
 def test_a_save_that_cannot_be_used_says_why(save: str, given: str, complaint: str, tmp_path: Path) -> None:
     paths = files(tmp_path, save, given)
     with pytest.raises(SetupError, match=complaint):
-        extract(paths[0], tmp_path / "out", paths[1])
+        extract_worlds(paths[0], tmp_path / "out", paths[1])

@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data import DATA
-from decisor.benchmarks.game24.bench import Game24Bench, finished, makes_24
-from decisor.benchmarks.game24.load import cases, question
-from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.errors import SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.lab.game24 import (
+    Game24Bench,
+    Puzzle,
+    list_finished_answers,
+    make_puzzle_question,
+    makes_24,
+    read_puzzle_cases,
+)
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.types import Action, Decision, Message, Observation
 from policies.game24 import Game24LM
 
@@ -47,10 +52,17 @@ async def test_negative_numbers_can_be_used() -> None:
     assert last.note.endswith("Left: 29")
 
 
-@pytest.mark.parametrize(("step", "complaint"), [
-    ("7 + 4", "There is no 7: left are 4 5 5 10"), ("4 + 4", "There is only one 4"), ("add 4 and 5", "That is no step"),
-    ("4 ^ 5", "That is no step"), ("", "That is no step"), ("4/0 + 5", "That is no step"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("step", "complaint"),
+    [
+        ("7 + 4", "There is no 7: left are 4 5 5 10"),
+        ("4 + 4", "There is only one 4"),
+        ("add 4 and 5", "That is no step"),
+        ("4 ^ 5", "That is no step"),
+        ("", "That is no step"),
+        ("4/0 + 5", "That is no step"),
+    ],
+)
 async def test_a_refusal_says_why_and_changes_nothing(step: str, complaint: str) -> None:
     puzzle = Puzzle.of("4 5 5 10")
     with pytest.raises(ToolError, match=complaint):
@@ -82,8 +94,11 @@ async def test_nothing_but_the_numbers_tells_whether_it_is_right() -> None:
     assert (right.error, right.records, right.ranking) == (wrong.error, wrong.records, wrong.ranking)
 
 
-@given(st.lists(st.integers(1, 13), min_size=4, max_size=4), st.lists(st.sampled_from("+-*/"), min_size=3, max_size=3),
-       st.randoms(use_true_random=False))  # fmt: skip
+@given(
+    st.lists(st.integers(1, 13), min_size=4, max_size=4),
+    st.lists(st.sampled_from("+-*/"), min_size=3, max_size=3),
+    st.randoms(use_true_random=False),
+)
 async def test_what_is_handed_in_has_the_value_that_is_left(numbers: list[int], ops: list[str], random: object) -> None:
     import random as r
 
@@ -99,18 +114,30 @@ async def test_what_is_handed_in_has_the_value_that_is_left(numbers: list[int], 
     assert makes_24(answer, " ".join(map(str, numbers))) == (puzzle.left[0].value == Fraction(24))
 
 
-@pytest.mark.parametrize(("answer", "right"), [
-    ("(10 - 4) * (5 - 1)", True), ("(10-4)×(5-1) = 24", True), ("10 + 5 + 4 + 5", False), ("24", False),
-    ("(10 - 4) * (5 - 1", False), ("10 * 4 - (5 + 1) * 1", False), ("(10 - 4) ** (5 - 1)", False),
-    ("__import__('os')", False), ("(" * 99 + "1", False), ("", False), ("10 - 4 // 5 - 1", False), ("1.0 + 4", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("(10 - 4) * (5 - 1)", True),
+        ("(10-4)×(5-1) = 24", True),
+        ("10 + 5 + 4 + 5", False),
+        ("24", False),
+        ("(10 - 4) * (5 - 1", False),
+        ("10 * 4 - (5 + 1) * 1", False),
+        ("(10 - 4) ** (5 - 1)", False),
+        ("__import__('os')", False),
+        ("(" * 99 + "1", False),
+        ("", False),
+        ("10 - 4 // 5 - 1", False),
+        ("1.0 + 4", False),
+    ],
+)
 def test_an_answer_is_right_where_it_uses_each_number_once_and_is_24(answer: str, right: bool) -> None:
     assert makes_24(answer, "1 4 5 10") is right
 
 
 @RELEASED
 def test_the_test_puzzles_are_rows_900_to_999() -> None:
-    loaded = cases(CSV.parent)
+    loaded = read_puzzle_cases(CSV.parent)
     assert (len(loaded), loaded[0].facts["numbers"], loaded[-1].facts["numbers"]) == (100, "4 5 6 10", "4 9 10 13")
     assert (loaded[0].id, loaded[0].facts["rank"]) == ("900", 901)
     assert "4 5 6 10" in str(loaded[0].question)
@@ -126,7 +153,7 @@ async def test_found_and_selected_are_told_apart() -> None:
             await run.act(Action("combine", step))
     events = run.trace.entries
     right, wrong = Decision("5 * 6 - (10 - 4)"), Decision("4 + 5 + 6 + 10")
-    assert finished(events) == ["(5 * 6) - (10 - 4)"]
+    assert list_finished_answers(events) == ["(5 * 6) - (10 - 4)"]
     assert (await bench.score(case, right, events)).metrics == {"selected": 1.0, "found": 1.0}
     lost = await bench.score(case, wrong, events)
     assert (lost.right, lost.metrics, lost.failure) == (False, {"selected": 0.0, "found": 1.0}, "not_selected")
@@ -135,12 +162,12 @@ async def test_found_and_selected_are_told_apart() -> None:
 
 def test_a_missing_or_foreign_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="Tree of Thoughts"):
-        cases(tmp_path)
+        read_puzzle_cases(tmp_path)
     (tmp_path / "24.csv").write_text("a,b\n1,2\n")
     with pytest.raises(SetupError, match="needs the columns"):
-        cases(tmp_path, 0, 0)
+        read_puzzle_cases(tmp_path, 0, 0)
     with pytest.raises(SetupError, match="has rows 0 to 0"):
-        cases(tmp_path)
+        read_puzzle_cases(tmp_path)
 
 
 @RELEASED
@@ -149,7 +176,7 @@ async def test_the_elo_of_the_answer_is_a_metric_where_it_was_compared() -> None
     (case,) = bench.cases()
     for name, rated in (("radagent", True), ("dfsdt", False)):
         run = Run(Game24LM(1), Puzzle.of("4 5 6 10"))
-        decision = await technique(name, calls="40")(case.question, run)
+        decision = await build_technique(name, calls="40")(case.question, run)
         score = await bench.score(case, decision, run.trace.entries)
         assert ("elo" in score.metrics) is rated
         assert score.counts["sequences"] > 0
@@ -165,7 +192,7 @@ async def test_a_bare_24_is_no_answer_and_an_expression_is_one_whatever_it_comes
 
     lm = ScriptedLM(reply)
     run = Run(lm, Puzzle.of("4 5 6 10"))
-    decision = await technique(name, calls="8")(question("4 5 6 10"), run)
+    decision = await build_technique(name, calls="8")(make_puzzle_question("4 5 6 10"), run)
     assert "The answer is an expression that uses each of 4 5 6 10 once" in lm.seen[1]
     assert "Action: combine\nAction input: 10 - 4" in lm.seen[1].partition("could not be used")[2]
     assert decision.answer == "4 + 5 + 6 + 10"

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.dqa.dumps import read
-from decisor.benchmarks.dqa.generator.generate import Scenario, generate
-from decisor.benchmarks.examples import example
-from decisor.decision_models import building, locating
-from decisor.decision_models.building import BuildingData
-from decisor.decision_models.ranking import rank
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.ranking import rank_what_if
+from decisor.lab.dqa import building, locating
+from decisor.lab.dqa.building import BuildingData
+from decisor.lab.dqa.generator import Scenario, generate_dataset
+from decisor.lab.dqa.worlds import read_dump
+from decisor.lab.examples import make_example
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
 from decisor.techniques.exact import Exact
-from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.tools.whatif import WhatIfTool
 
@@ -26,27 +26,27 @@ from decisor.tools.whatif import WhatIfTool
 def test_the_answers_are_those_of_the_decision_model(
     scenario: Scenario, form: str, ending: str, size: str, tmp_path: Path
 ) -> None:
-    made = generate(scenario, size, 3, tmp_path, 12)
+    made = generate_dataset(scenario, size, 3, tmp_path, 12)
     for entry in json.loads(next((made.folder / "questions").iterdir()).read_text()):
         name = f"q{entry['question_num']}" if scenario == "locating" else entry["country"]
-        world = read(made.folder / "queries" / form / f"{name}.{ending}")
+        world = read_dump(made.folder / "queries" / form / f"{name}.{ending}")
         subject = entry["goods"] if isinstance(world, BuildingData) else entry["country"]
-        ranking = rank(world.model(subject, "paper"), trials=0)
+        ranking = rank_what_if(world.model(subject, "paper"), trials=0)
         assert ranking.ties == (str(entry["answer"]),)
         assert ranking.margin == pytest.approx(entry["difficulty"]["margin"], rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["supply", "trade"])
 async def test_exact_decides_an_example(name: str, tmp_path: Path) -> None:
-    made = example(name, tmp_path)
+    made = make_example(name, tmp_path)
     sql = await SqlTool.open(made.database_url)
     try:
         if made.scenario == "building":
-            economy = await building.read(sql)
-            tool = WhatIfTool(lambda semantics: economy.model(made.subject, semantics), rank)  # type: ignore[arg-type]
+            economy = await building.read_economy(sql)
+            tool = WhatIfTool(lambda semantics: economy.model(made.subject, semantics), rank_what_if)  # type: ignore[arg-type]
         else:
-            network = await locating.read(sql)
-            tool = WhatIfTool(lambda semantics: network.model(made.subject, semantics), rank)  # type: ignore[arg-type]
+            network = await locating.read_trade_network(sql)
+            tool = WhatIfTool(lambda semantics: network.model(made.subject, semantics), rank_what_if)  # type: ignore[arg-type]
         decision = await Exact(trials=20)(made.question, Run(ScriptedLM([]), Toolbox([sql, tool])))
     finally:
         await sql.close()

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.protocol import bench, kind_of
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
-from decisor.settings import label
+from decisor.lab.benchmark import find_bench_class, open_bench
+from decisor.system.settings import label_with_settings
 from servers.openai_server import serve_threaded
 
 RIVERS = '''"""Rivers: where they end. Right is an exact match."""
 
-from decisor.benchmarks.qa.bench import QaSet, qa_bench
-from decisor.benchmarks.qa.cases import qa_case
-from decisor.benchmarks.qa.rows import row_errors, rows
+from decisor.lab.qa.bench import QaSet, make_qa_bench as qa_bench
+from decisor.lab.qa.bench import make_qa_case as qa_case
+from decisor.lab.qa.bench import report_row_errors as row_errors, read_question_rows as rows
 
 
 def read_cases(path):
@@ -34,8 +34,10 @@ RIVERS = QaSet(name="rivers", title="Rivers", folder="rivers", files=("rivers.js
                option="long", part=long_rivers)
 RiversBench = qa_bench(RIVERS, __name__)
 '''
-ROWS = [{"id": 1, "question": "Where does the Rhine end?", "answer": "North Sea", "km": 1230},
-        {"id": 2, "question": "Where does the Main end?", "answer": "Rhine", "km": 525}]  # fmt: skip
+ROWS = [
+    {"id": 1, "question": "Where does the Rhine end?", "answer": "North Sea", "km": 1230},
+    {"id": 2, "question": "Where does the Main end?", "answer": "Rhine", "km": 525},
+]
 
 
 @pytest.fixture
@@ -53,27 +55,28 @@ def test_a_set_of_questions_is_one_file_and_is_run_by_its_import_path(
 ) -> None:
     with serve_threaded(lambda request: "The North Sea.") as url:
         words = ["-b", f"own_rivers:RiversBench data={rivers}", "-t", "vanilla", "--lm", f"m@{url}", "--json"]
-        assert run(["eval", *words]) == 0
+        assert run_command_line(["eval", *words]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(row["benchmark"], row["case"], row["state"], row["metrics"]["em"]) for row in rows] == [
-        ("own_rivers:RiversBench", "1", "right", 1.0), ("own_rivers:RiversBench", "2", "wrong", 0.0),
-    ]  # fmt: skip
+        ("own_rivers:RiversBench", "1", "right", 1.0),
+        ("own_rivers:RiversBench", "2", "wrong", 0.0),
+    ]
 
 
 def test_the_sets_own_option_is_a_setting_among_those_of_all_sets(rivers: Path) -> None:
     settings = {"long": "yes", "judge": "j@http://localhost/v1", "limit": "5", "data": str(rivers)}
-    one = bench("own_rivers:RiversBench", **settings)
+    one = open_bench("own_rivers:RiversBench", **settings)
     assert [case.id for case in one.cases()] == ["1"]
     named = "own_rivers:RiversBench limit=5 long=yes judge=j@http://localhost/v1"
-    assert label("own_rivers:RiversBench", one, settings) == named
+    assert label_with_settings("own_rivers:RiversBench", one, settings) == named
     with pytest.raises(SetupError, match="has no longtail; it has data, corpus, mode, limit, long, judge"):
-        bench("own_rivers:RiversBench", data=str(rivers), longtail="yes")
+        open_bench("own_rivers:RiversBench", data=str(rivers), longtail="yes")
 
 
 def test_a_class_that_is_no_benchmark_says_what_it_lacks() -> None:
     with pytest.raises(
         SetupError, match="fractions:Fraction is no benchmark: it has no cases, environment, score, close"
     ):
-        kind_of("fractions:Fraction")
+        find_bench_class("fractions:Fraction")
     with pytest.raises(SetupError, match="there is no module nowhere"):
-        kind_of("nowhere:Bench")
+        find_bench_class("nowhere:Bench")

@@ -7,31 +7,34 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.paper_tables import tables_for
-from decisor.benchmarks.protocol import BENCHES, Bench, Case, Score
-from decisor.benchmarks.qa.arc import ArcBench
-from decisor.benchmarks.qa.hotpotqa import HotpotQABench
-from decisor.benchmarks.qa.musique import MuSiQueBench
-from decisor.benchmarks.qa.parallelqa import ParallelQABench
-from decisor.benchmarks.qa.popqa import PopQABench
-from decisor.benchmarks.qa.strategyqa import StrategyQABench
-from decisor.cache import cache_folder
+from decisor.documents.minilm import find_model_folder
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.outcome import Outcome
-from decisor.run import Run
-from decisor.techniques import technique
-from decisor.tools.documents.minilm import model_folder
+from decisor.lab.benchmark import BENCHES, Bench, Case, Outcome, Score
+from decisor.lab.paper_tables import tables_for
+from decisor.lab.qa.datasets import ArcBench, HotpotQABench, MuSiQueBench, ParallelQABench, PopQABench, StrategyQABench
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.system.storage import cache_folder
+from decisor.techniques import build_technique
 from decisor.types import Action, Decision, Question, Usage
 from servers.openai_server import serve
 
 EMMA = {"id": "p1", "title": "Emma", "text": "A novel by Jane Austen."}
 JANE = {"id": "p2", "title": "Jane Austen", "text": "She was born in Steventon."}
 BATH = {"id": "p3", "title": "Bath", "text": "A town in Somerset."}
-PARTS = [{"question": "Emma >> author", "answer": "Jane Austen", "gold": "p1"},
-         {"question": "#1 >> born in", "answer": "Steventon", "gold": "p2"}]  # fmt: skip
-BORN = {"id": "2hop__1", "question": "Where was the author of Emma born?", "answer": "Steventon", "aliases": [],
-        "type": "2hop", "gold": ["p1", "p2"], "decomposition": PARTS}  # fmt: skip
+PARTS = [
+    {"question": "Emma >> author", "answer": "Jane Austen", "gold": "p1"},
+    {"question": "#1 >> born in", "answer": "Steventon", "gold": "p2"},
+]
+BORN = {
+    "id": "2hop__1",
+    "question": "Where was the author of Emma born?",
+    "answer": "Steventon",
+    "aliases": [],
+    "type": "2hop",
+    "gold": ["p1", "p2"],
+    "decomposition": PARTS,
+}
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -55,7 +58,7 @@ async def scored(bench: Bench, replies: list[str], name: str = "rag") -> Score:
     case = bench.cases()[0]
     async with bench.environment(case) as env:
         run = Run(ScriptedLM(replies), env)
-        decision = await technique(name)(case.question, run)
+        decision = await build_technique(name)(case.question, run)
     score = await bench.score(case, decision, run.trace.entries)
     await bench.close()
     return score
@@ -85,7 +88,7 @@ async def test_what_a_search_brought_and_the_model_never_read_is_no_recall(musiq
     case = bench.cases()[0]
     async with bench.environment(case) as env:
         run = Run(ScriptedLM(["Query: Steventon village\nQuery: Bath", "Final answer: Steventon"]), env)
-        decision = await technique("furepa", first="0", k="1", scorer="rule", queries="2")(case.question, run)
+        decision = await build_technique("furepa", first="0", k="1", scorer="rule", queries="2")(case.question, run)
     score = await bench.score(case, decision, run.trace.entries)
     await bench.close()
     assert score.counts["retrievals"] == 2 and score.counts["passages"] == 1
@@ -126,8 +129,14 @@ async def test_the_index_is_kept_and_follows_its_corpus(musique: Path) -> None:
 
 
 async def test_yes_or_no_is_read_out_of_the_answer(tmp_path: Path) -> None:
-    row = {"id": "s", "question": "Is Emma a novel?", "answer": "yes", "facts": [], "decomposition": [],
-           "evidence": [[[["p1"]]], [[["p1", "p9"]]]]}  # fmt: skip
+    row = {
+        "id": "s",
+        "question": "Is Emma a novel?",
+        "answer": "yes",
+        "facts": [],
+        "decomposition": [],
+        "evidence": [[[["p1"]]], [[["p1", "p9"]]]],
+    }
     write(tmp_path / "dev.jsonl.gz", [row])
     write(tmp_path / "dev_corpus.jsonl.gz", [EMMA, JANE])
     score = await scored(StrategyQABench(tmp_path), ["Final answer: Yes, it is no play.\nBecause: [o1.r1]"])
@@ -204,7 +213,7 @@ async def test_a_judge_adds_its_verdict_and_changes_nothing_else(musique: Path) 
     assert "llm_eval" not in unread.metrics  # unscored is no zero
 
 
-@pytest.mark.skipif(model_folder() is None, reason="the embedding model is not installed")
+@pytest.mark.skipif(find_model_folder() is None, reason="the embedding model is not installed")
 async def test_the_passages_are_embedded_where_the_mode_needs_it(musique: Path) -> None:
     bench = MuSiQueBench(musique, mode="dense", limit=1)
     async with bench.environment(bench.cases()[0]) as env:
@@ -227,14 +236,23 @@ def test_the_tables_of_the_paper_count_documents_depths_and_attribution() -> Non
     right = Outcome("hotpotqa", "a", "reasoning_dag", "m", 0, "right", counts=counts, metrics=metrics)
     wrong = replace(right, case="b", state="wrong", metrics={"acc": 0.0, "f1": 0.5})
     plain = replace(right, technique="rag", counts={"retrievals": 1})
-    by_source = {table.source.rpartition(", ")[2]: table
-                 for table in tables_for("hotpotqa", {"reasoning_dag": [right, wrong], "rag": [plain]})}  # fmt: skip
+    by_source = {
+        table.source.rpartition(", ")[2]: table
+        for table in tables_for("hotpotqa", {"reasoning_dag": [right, wrong], "rag": [plain]})
+    }
     assert by_source["table 2"].lines[0].cells == (
-        "reasoning_dag", "0.0 % of 2", "0.0 % of 2", "100.0 % of 2", "0.0 % of 2", "0.0 % of 2"
-    )  # fmt: skip
+        "reasoning_dag",
+        "0.0 % of 2",
+        "0.0 % of 2",
+        "100.0 % of 2",
+        "0.0 % of 2",
+        "0.0 % of 2",
+    )
     ours, published = by_source["table 5"].lines
     assert ours.cells == ("reasoning_dag", "6 (3.00 a question)", "50.0 % of 2", "66.7 % of 6", "33.3 % of 6")
     assert published.published and published.cells[3] == "88.5 %"
     assert len(by_source["table 6"].lines) == 5
     assert [line.cells[:2] for line in by_source["section 4"].lines] == [
-        ("reasoning_dag", "100.0 % of 1"), ("rag", "100.0 % of 1")]  # fmt: skip
+        ("reasoning_dag", "100.0 % of 1"),
+        ("rag", "100.0 % of 1"),
+    ]

@@ -8,25 +8,26 @@ from typing import Any
 import pytest
 
 from data import DATA
-from decisor.benchmarks.protocol import Case
-from decisor.benchmarks.qa.arc import ARC
-from decisor.benchmarks.qa.bench import QaSet
-from decisor.benchmarks.qa.hotpotqa import HOTPOTQA
-from decisor.benchmarks.qa.musique import MUSIQUE
-from decisor.benchmarks.qa.parallelqa import PARALLELQA
-from decisor.benchmarks.qa.popqa import POPQA
-from decisor.benchmarks.qa.strategyqa import STRATEGYQA
-from decisor.benchmarks.qa.twowiki import TWOWIKI
 from decisor.errors import SetupError
+from decisor.lab.benchmark import Case
+from decisor.lab.qa.bench import QaSet
+from decisor.lab.qa.datasets import ARC, HOTPOTQA, MUSIQUE, PARALLELQA, POPQA, STRATEGYQA, TWOWIKI
 
 HAVE = pytest.mark.skipif(not (DATA / "multihop").is_dir(), reason=f"no test data in {DATA / 'multihop'}")
 SETS = {one.name: one for one in (HOTPOTQA, TWOWIKI, MUSIQUE, STRATEGYQA, ARC, POPQA, PARALLELQA)}
-CONTEXT = [["Emma", ["Emma is a novel. ", "Jane Austen wrote it."]], ["Jane Austen", ["She was born in Steventon."]],
-           ["Persuasion", ["A novel."]]]  # fmt: skip
+CONTEXT = [
+    ["Emma", ["Emma is a novel. ", "Jane Austen wrote it."]],
+    ["Jane Austen", ["She was born in Steventon."]],
+    ["Persuasion", ["A novel."]],
+]
 PARAGRAPHS = {
-    "_id": "h1", "question": "Where was the author of Emma born?", "answer": "Steventon", "type": "bridge",
-    "supporting_facts": [["Emma", 1], ["Jane Austen", 0]], "context": CONTEXT,
-}  # fmt: skip
+    "_id": "h1",
+    "question": "Where was the author of Emma born?",
+    "answer": "Steventon",
+    "type": "bridge",
+    "supporting_facts": [["Emma", 1], ["Jane Austen", 0]],
+    "context": CONTEXT,
+}
 
 
 def write(folder: Path, name: str, content: Any) -> Path:
@@ -39,9 +40,16 @@ def write(folder: Path, name: str, content: Any) -> Path:
 @HAVE
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("hotpotqa", 354), ("twowiki", 910), ("musique", 658), ("strategyqa", 229), ("arc", 1172), ("popqa", 1000),
-     ("parallelqa", 113)],
-)  # fmt: skip
+    [
+        ("hotpotqa", 354),
+        ("twowiki", 910),
+        ("musique", 658),
+        ("strategyqa", 229),
+        ("arc", 1172),
+        ("popqa", 1000),
+        ("parallelqa", 113),
+    ],
+)
 def test_every_question_at_hand_is_read(name: str, count: int) -> None:
     cases = SETS[name].cases(DATA)
     assert len({case.id for case in cases}) == len(cases) == count
@@ -79,8 +87,12 @@ def test_hotpotqa_as_released(tmp_path: Path) -> None:
 def test_2wikimultihopqa_as_released_with_its_aliases(tmp_path: Path) -> None:
     row = PARAGRAPHS | {"evidences": [["Emma", "author", "Jane Austen"]], "answer_id": "Q1", "evidences_id": []}
     write(tmp_path, "dev.json", [row])
-    write(tmp_path, "id_aliases.json", '{"Q_id": "Q1", "aliases": ["Steventon, Hampshire"], "demonyms": []}\n'
-          '{"Q_id": "Q2", "aliases": [], "demonyms": ["Briton"]}\n')  # fmt: skip
+    write(
+        tmp_path,
+        "id_aliases.json",
+        '{"Q_id": "Q1", "aliases": ["Steventon, Hampshire"], "demonyms": []}\n'
+        '{"Q_id": "Q2", "aliases": [], "demonyms": ["Briton"]}\n',
+    )
     (case,) = TWOWIKI.cases(tmp_path / "dev.json")
     assert case.gold == ("Steventon", "Steventon, Hampshire")
     assert case.facts["evidences"] == [["Emma", "author", "Jane Austen"]]
@@ -92,11 +104,19 @@ def test_musique_as_released_leaves_out_what_cannot_be_answered(tmp_path: Path) 
         {"idx": 1, "title": "Emma", "paragraph_text": "By Jane Austen.", "is_supporting": True},
         {"idx": 2, "title": "Jane Austen", "paragraph_text": "Born in Steventon.", "is_supporting": True},
     ]
-    parts = [{"id": 1, "question": "Emma >> author", "answer": "Jane Austen", "paragraph_support_idx": 1},
-             {"id": 2, "question": "#1 >> born in", "answer": "Steventon", "paragraph_support_idx": 2}]  # fmt: skip
-    row = {"id": "2hop__1_2", "question": "Where was Emma's author born?", "answer": "Steventon", "answerable": True,
-           "answer_aliases": ["Steventon, Hampshire"], "paragraphs": paragraphs,
-           "question_decomposition": parts}  # fmt: skip
+    parts = [
+        {"id": 1, "question": "Emma >> author", "answer": "Jane Austen", "paragraph_support_idx": 1},
+        {"id": 2, "question": "#1 >> born in", "answer": "Steventon", "paragraph_support_idx": 2},
+    ]
+    row = {
+        "id": "2hop__1_2",
+        "question": "Where was Emma's author born?",
+        "answer": "Steventon",
+        "answerable": True,
+        "answer_aliases": ["Steventon, Hampshire"],
+        "paragraphs": paragraphs,
+        "question_decomposition": parts,
+    }
     lines = [json.dumps(row), json.dumps(row | {"id": "2hop__3_4", "answerable": False}), ""]
     write(tmp_path, "musique_ans_v1.0_dev.jsonl", "\n".join(lines))
     (case,) = MUSIQUE.cases(tmp_path)
@@ -109,9 +129,16 @@ def test_musique_as_released_leaves_out_what_cannot_be_answered(tmp_path: Path) 
 
 def test_strategyqa_as_released_keeps_each_annotator_apart(tmp_path: Path) -> None:
     evidence = [[[["Emma-1"]], ["operation"]], [[["Emma-1", "Jane-2"]], ["no_evidence", "operation"]]]
-    row = {"qid": "s1", "term": "Emma", "description": "novel", "question": "Is Emma older than film?", "answer": True,
-           "facts": ["It is of 1815."], "decomposition": ["When is Emma from?", "Is #1 before film?"],
-           "evidence": evidence}  # fmt: skip
+    row = {
+        "qid": "s1",
+        "term": "Emma",
+        "description": "novel",
+        "question": "Is Emma older than film?",
+        "answer": True,
+        "facts": ["It is of 1815."],
+        "decomposition": ["When is Emma from?", "Is #1 before film?"],
+        "evidence": evidence,
+    }
     write(tmp_path, "strategyqa_train.json", [row])
     with pytest.raises(SetupError, match=r"strategyqa_train_paragraphs\.json is missing"):
         list(STRATEGYQA.passages(tmp_path))
@@ -126,12 +153,15 @@ def test_strategyqa_as_released_keeps_each_annotator_apart(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "row",
     [
-        {"id": "a", "answerKey": "2",
-         "question": {"stem": "Hot?", "choices": [{"text": "ice", "label": "1"}, {"text": "fire", "label": "2"}]}},
+        {
+            "id": "a",
+            "answerKey": "2",
+            "question": {"stem": "Hot?", "choices": [{"text": "ice", "label": "1"}, {"text": "fire", "label": "2"}]},
+        },
         {"id": "a", "answerKey": "2", "question": "Hot?", "choices": {"text": ["ice", "fire"], "label": ["1", "2"]}},
         {"id": "a", "answer": "2", "question": "Hot?", "choices": {"1": "ice", "2": "fire"}},
     ],
-)  # fmt: skip
+)
 def test_arc_in_three_layouts(tmp_path: Path, row: dict[str, Any]) -> None:
     write(tmp_path, "ARC-Challenge-Test.jsonl", json.dumps(row))
     (case,) = ARC.cases(tmp_path)
@@ -140,8 +170,10 @@ def test_arc_in_three_layouts(tmp_path: Path, row: dict[str, Any]) -> None:
 
 
 def test_popqa_as_released(tmp_path: Path) -> None:
-    rows = 'id\tsubj\tprop\tobj\ts_pop\to_pop\tquestion\tpossible_answers\n42\tEmma\tauthor\tJane Austen\t99\t5\t' \
-           '"Who wrote ""Emma""?"\t"[""Jane Austen"", ""Austen""]"\n'  # fmt: skip
+    rows = (
+        "id\tsubj\tprop\tobj\ts_pop\to_pop\tquestion\tpossible_answers\n42\tEmma\tauthor\tJane Austen\t99\t5\t"
+        '"Who wrote ""Emma""?"\t"[""Jane Austen"", ""Austen""]"\n'
+    )
     write(tmp_path, "popQA.tsv", rows)
     (case,) = POPQA.cases(tmp_path, only_part=True)
     assert (case.question.text, case.gold, case.group) == ('Who wrote "Emma"?', ("Jane Austen", "Austen"), "author")

@@ -14,28 +14,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data import DATA
-from decisor.benchmarks.toolbench.answers import (
+from decisor.errors import SetupError
+from decisor.lab.benchmark import Outcome
+from decisor.lab.judges import open_judge_run
+from decisor.lab.toolbench.bench import (
+    Incidence,
+    TaskRun,
+    ToolBenchBench,
+    Wins,
+    build_run_tags,
+    compute_incidences,
+    count_wins,
+    list_call_outcomes,
+)
+from decisor.lab.toolbench.environment import (
     Answers,
     AnswersInOrder,
+    Api,
+    ApiParameter,
     LiveAnswers,
     RecordedAnswers,
+    RecordedCall,
     SimulatedAnswers,
-    read,
-    same,
+    ToolServer,
+    ToolTask,
+    apis_by_function,
+    avoid_reserved_name,
+    build_function_schema,
+    key_of_arguments,
+    load_calls,
+    load_tasks,
+    parse_call_arguments,
+    parse_finish_input,
+    split_server_output,
+    standardize_api_name,
+    status_of_error,
 )
-from decisor.benchmarks.toolbench.bench import ToolBenchBench
-from decisor.benchmarks.toolbench.environment import ToolServer, read_finish
-from decisor.benchmarks.toolbench.failures import Incidence, calls, incidences, tags
-from decisor.benchmarks.toolbench.functions import Api, Parameter, change, distinct, schema, standardize
-from decisor.benchmarks.toolbench.load import Call, Task, load_calls, load_tasks
-from decisor.benchmarks.toolbench.statuses import reply_of, status_of
-from decisor.benchmarks.toolbench.wins import TaskRun, Wins, wins
-from decisor.errors import SetupError
-from decisor.judging.lm_judge import judging
-from decisor.lms.scripted import ScriptedLM
-from decisor.outcome import Outcome
-from decisor.run import Run
-from decisor.secrets import Secret
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.system.secrets import Secret
 from decisor.techniques.cot import CoT
 from decisor.trace.events import Trace
 from decisor.types import Action, Message, Observation
@@ -43,20 +60,20 @@ from servers.openai_server import serve, serve_app
 
 REAL = DATA / "toolbench"
 needs_data = pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there: set DECISOR_DATA")
-CITY, DAYS = Parameter("city"), Parameter("Days", "NUMBER", "how many", 3)
+CITY, DAYS = ApiParameter("city"), ApiParameter("Days", "NUMBER", "how many", 3)
 ABOUT = "from/Now tells it. " + "x" * 400
-WEATHER = Api("Weather", "Sky Net v2", "from/Now", ABOUT, (CITY, DAYS), (Parameter("id", "BOOLEAN"),))
-TIME = Api("Tools", "Clock", "Time", "", (), (Parameter("zone", "ENUM", "y" * 300, "UTC"),))
-TASK = Task("t-1", "t", "What will the weather be in Ghent?", (WEATHER, TIME))
+WEATHER = Api("Weather", "Sky Net v2", "from/Now", ABOUT, (CITY, DAYS), (ApiParameter("id", "BOOLEAN"),))
+TIME = Api("Tools", "Clock", "Time", "", (), (ApiParameter("zone", "ENUM", "y" * 300, "UTC"),))
+TASK = ToolTask("t-1", "t", "What will the weather be in Ghent?", (WEATHER, TIME))
 RAIN = '{"error": "", "response": "rain"}'
 CALLS = [
-    Call("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Ghent", "days": 2}', RAIN),
-    Call("Tools", "clock_for_Tools", "time", "{}", '{"error": "Message error...", "response": "no zone"}'),
-]  # fmt: skip
+    RecordedCall("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Ghent", "days": 2}', RAIN),
+    RecordedCall("Tools", "clock_for_Tools", "time", "{}", '{"error": "Message error...", "response": "no zone"}'),
+]
 
 
 @cache
-def real_tasks() -> list[Task]:
+def real_tasks() -> list[ToolTask]:
     return load_tasks(REAL)
 
 
@@ -66,18 +83,23 @@ async def step(env: ToolServer, tool: str, given: str) -> tuple[str, str]:
 
 
 def test_a_schema_is_the_releases() -> None:
-    told = schema(WEATHER)
+    told = build_function_schema(WEATHER)
     assert told["name"] == WEATHER.function == "from_now_for_sky_net_v2"
     assert told["description"].startswith(
         'A function of the tool "sky_net_v2". What it does: "from_now_for_sky_net_v2 tells it.'
     )
     assert told["description"].count("x") == 256 - len("from_now_for_sky_net_v2 tells it. ")
     assert told["parameters"] == {
-        "type": "object", "required": ["city", "days"], "optional": ["is_id"],
-        "properties": {"city": {"type": "string", "description": ""}, "is_id": {"type": "boolean", "description": ""},
-                       "days": {"type": "integer", "description": "how many", "example_value": 3}},
-    }  # fmt: skip
-    assert schema(TIME)["parameters"]["properties"] == {}, (
+        "type": "object",
+        "required": ["city", "days"],
+        "optional": ["is_id"],
+        "properties": {
+            "city": {"type": "string", "description": ""},
+            "is_id": {"type": "boolean", "description": ""},
+            "days": {"type": "integer", "description": "how many", "example_value": 3},
+        },
+    }
+    assert build_function_schema(TIME)["parameters"]["properties"] == {}, (
         "optional parameters need a required one: the release's quirk"
     )
 
@@ -85,7 +107,7 @@ def test_a_schema_is_the_releases() -> None:
 def test_long_names_keep_their_end() -> None:
     api = Api("X", "t" * 60, "get the thing")
     assert api.function == ("get_the_thing_for_" + "t" * 60)[-64:] and len(api.function) == 64
-    twice = distinct(
+    twice = apis_by_function(
         [api, Api("X", "t" * 60, "another thing"), Api("X", "t" * 70, "thing"), Api("X", "t" * 70, "other")]
     )
     assert len(twice) == 2, "names that are cut to the same are one function, the first"
@@ -95,8 +117,16 @@ def test_long_names_keep_their_end() -> None:
 def test_names_are_at_most_64_of_the_releases_characters(tool: str, name: str) -> None:
     api = Api("X", tool, name)
     assert len(api.function) <= 64
-    assert standardize(standardize(name)) == standardize(name)
-    assert change(standardize(name)) not in {"from", "class", "return", "false", "true", "id", "and"}
+    assert standardize_api_name(standardize_api_name(name)) == standardize_api_name(name)
+    assert avoid_reserved_name(standardize_api_name(name)) not in {
+        "from",
+        "class",
+        "return",
+        "false",
+        "true",
+        "id",
+        "and",
+    }
 
 
 @needs_data
@@ -105,9 +135,9 @@ def test_all_real_apis_have_a_schema_and_all_tasks_are_read() -> None:
     assert len(tasks) == len({task.id for task in tasks}) == 663
     assert Counter(task.split for task in tasks)["G3_instruction"] == 55
     for task in tasks:
-        assert len(distinct(task.apis)) >= 1
+        assert len(apis_by_function(task.apis)) >= 1
         for api in task.apis:
-            json.dumps(schema(api))
+            json.dumps(build_function_schema(api))
             assert 0 < len(api.function) <= 64 and " " not in api.function
     assert len(load_tasks(REAL, "G1_tool")) == 112
     with pytest.raises(SetupError, match="it has all, G1_category"):
@@ -115,10 +145,22 @@ def test_all_real_apis_have_a_schema_and_all_tasks_are_read() -> None:
 
 
 def test_the_releases_own_files_are_read_too(tmp_path: Path) -> None:
-    row = {"query_id": 7, "query": "x", "relevant APIs": [["A", "b"]], "api_list": [
-        {"category_name": "C", "tool_name": "A", "api_name": "b", "api_description": None, "method": "GET",
-         "required_parameters": [{"name": "q", "type": "STRING", "description": "d", "default": ""}],
-         "optional_parameters": []}]}  # fmt: skip
+    row = {
+        "query_id": 7,
+        "query": "x",
+        "relevant APIs": [["A", "b"]],
+        "api_list": [
+            {
+                "category_name": "C",
+                "tool_name": "A",
+                "api_name": "b",
+                "api_description": None,
+                "method": "GET",
+                "required_parameters": [{"name": "q", "type": "STRING", "description": "d", "default": ""}],
+                "optional_parameters": [],
+            }
+        ],
+    }
     (tmp_path / "G1_instruction.json").write_text(json.dumps([row, row]))
     assert [task.id for task in load_tasks(tmp_path)] == ["G1_instruction-7", "G1_instruction-7-2"]
     (tmp_path / "G1_instruction.json").write_text('[{"query": "x"}]')
@@ -151,7 +193,7 @@ def test_every_recorded_call_has_the_status_that_the_data_say() -> None:
         except (ValueError, TypeError):
             other += 1
             continue
-        found[status_of(reply_of(call.output)[0])] += 1
+        found[status_of_error(split_server_output(call.output)[0])] += 1
     assert len(recorded) == 4609 and other == 69
     assert (found[0], found[11], found[12], sum(found[code] for code in range(5, 11))) == (2883, 1016, 512, 129)
     held = RecordedAnswers(recorded).outputs
@@ -163,10 +205,10 @@ async def test_recorded_calls_of_documented_apis_come_back_through_the_environme
     recorded = RecordedAnswers(load_calls(REAL))
     served, apis = 0, {(api.category, api.function): api for task in real_tasks() for api in task.apis}
     for api in apis.values():
-        env = ToolServer(Task("x", "x", "x", (api,)), AnswersInOrder([recorded]))
+        env = ToolServer(ToolTask("x", "x", "x", (api,)), AnswersInOrder([recorded]))
         for arguments, output in recorded.of(api).items():
             error, response = await step(env, api.function, arguments)
-            wanted_error, wanted = reply_of(output)
+            wanted_error, wanted = split_server_output(output)
             assert (
                 error == wanted_error[:1024]
                 and response.removesuffix("...") == wanted[: len(response.removesuffix("..."))]
@@ -176,13 +218,18 @@ async def test_recorded_calls_of_documented_apis_come_back_through_the_environme
     assert served > 500
 
 
-@pytest.mark.parametrize(("given", "answer", "error"), [
-    ('{"return_type": "give_answer", "final_answer": "7"}', "7", ""),
-    ('{"return_type": "give_up_and_restart"}', "", ""),
-    ('{"return_type": "give_answer", "final_answer": "a "b" c"}', 'a "b" c', ""), ("{}", None, "needs return_type"),
-    ('{"return_type": "give_answer"}', None, "needs final_answer"), ("done", None, "needs return_type"),
-    ('{"return_type": "give_answer", "final_answer": {"a": 1}}', '{"a": 1}', ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "answer", "error"),
+    [
+        ('{"return_type": "give_answer", "final_answer": "7"}', "7", ""),
+        ('{"return_type": "give_up_and_restart"}', "", ""),
+        ('{"return_type": "give_answer", "final_answer": "a "b" c"}', 'a "b" c', ""),
+        ("{}", None, "needs return_type"),
+        ('{"return_type": "give_answer"}', None, "needs final_answer"),
+        ("done", None, "needs return_type"),
+        ('{"return_type": "give_answer", "final_answer": {"a": 1}}', '{"a": 1}', ""),
+    ],
+)
 async def test_finish_hands_in_gives_up_or_complains(given: str, answer: str | None, error: str) -> None:
     env = ToolServer(TASK, AnswersInOrder([]))
     seen = await env.step(Action("Finish", given))
@@ -194,7 +241,7 @@ async def test_finish_hands_in_gives_up_or_complains(given: str, answer: str | N
 
 
 async def test_forks_finish_apart_and_long_answers_are_cut() -> None:
-    long = [Call("Tools", "clock_for_Tools", "time", "{}", json.dumps({"error": "", "response": "z" * 5000}))]
+    long = [RecordedCall("Tools", "clock_for_Tools", "time", "{}", json.dumps({"error": "", "response": "z" * 5000}))]
     env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(long)]))
     other = env.fork()
     await other.step(Action("Finish", '{"return_type": "give_up_and_restart"}'))
@@ -227,11 +274,16 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
             await step(env, "from_now_for_sky_net_v2", json.dumps({"city": city})) for city in ("slow", "down", "odd")
         ]
         await live.close()
-    assert [status_of(error) for error, _ in told] == [5, 12, 12]
+    assert [status_of_error(error) for error, _ in told] == [5, 12, 12]
     assert seen[0] == {
-        "category": "Weather", "tool_name": "sky_net_v2", "api_name": "from_now", "tool_input": '{"city": "Lier"}',
-        "strip": "truncate", "toolbench_key": "key-12345678", "header": "key-12345678",
-    }  # fmt: skip
+        "category": "Weather",
+        "tool_name": "sky_net_v2",
+        "api_name": "from_now",
+        "tool_input": '{"city": "Lier"}',
+        "strip": "truncate",
+        "toolbench_key": "key-12345678",
+        "header": "key-12345678",
+    }
     assert len(seen) == 4, "what is recorded is not asked again"
 
 
@@ -243,21 +295,22 @@ async def test_what_an_lm_made_up_is_marked_in_the_record() -> None:
     assert record.fields["response"] == '{"sky": "blue"}'
     assert '"Ghent"' in lm.seen[0], "recorded calls of the same API are its examples"
     (odd,) = (await env.step(Action("time_for_clock", '{"zone": "UTC"}'))).records
-    assert status_of(str(odd.fields["error"])) == 12
+    assert status_of_error(str(odd.fields["error"])) == 12
     (kept,) = (await env.step(Action("time_for_clock", "{}"))).records
     assert "simulated" not in kept.fields and kept.source == "recorded"
 
 
 async def test_a_call_without_a_parameter_that_is_needed_is_an_error_also_where_no_api_is_reached() -> None:
-    bare = Call("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Lier"}', RAIN)
+    bare = RecordedCall("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Lier"}', RAIN)
     lm = ScriptedLM([])
     both: list[list[Answers]] = [
-        [RecordedAnswers([bare])], [RecordedAnswers([bare]), SimulatedAnswers(lm, RecordedAnswers([]))],
-    ]  # fmt: skip
+        [RecordedAnswers([bare])],
+        [RecordedAnswers([bare]), SimulatedAnswers(lm, RecordedAnswers([]))],
+    ]
     for sources in both:
         env = ToolServer(TASK, AnswersInOrder(sources))
         error, _ = await step(env, "from_now_for_sky_net_v2", '{"days": 1}')
-        assert error == "Bad input: from_now_for_sky_net_v2 needs city." and status_of(error) == 2
+        assert error == "Bad input: from_now_for_sky_net_v2 needs city." and status_of_error(error) == 2
         assert await step(env, "from_now_for_sky_net_v2", '{"city": "Lier"}') == ("", "rain"), "it was recorded"
     assert not lm.seen
 
@@ -293,12 +346,16 @@ async def test_an_answer_of_any_sequence_counts_as_found_where_the_judge_reads_t
 )
 def test_the_order_of_arguments_makes_no_other_call(arguments: dict[str, Any]) -> None:
     turned = dict(reversed(arguments.items()))
-    assert same(arguments) == same(turned) == same(read(json.dumps(turned)) or {})
+    assert (
+        key_of_arguments(arguments)
+        == key_of_arguments(turned)
+        == key_of_arguments(parse_call_arguments(json.dumps(turned)) or {})
+    )
 
 
 @given(st.text(max_size=60))
 def test_any_text_given_to_finish_is_read_without_a_crash(text: str) -> None:
-    kind, answer = read_finish(text)
+    kind, answer = parse_finish_input(text)
     assert isinstance(kind, str) and (answer is None or isinstance(answer, str))
 
 
@@ -310,12 +367,20 @@ SCRIPT = [
 
 
 def small(folder: Path) -> Path:
-    def parameters(given: tuple[Parameter, ...]) -> list[dict[str, Any]]:
+    def parameters(given: tuple[ApiParameter, ...]) -> list[dict[str, Any]]:
         return [{"name": p.name, "type": p.type, "description": p.description, "default": p.default} for p in given]
 
-    apis = [{"category_name": a.category, "tool_name": a.tool, "api_name": a.name, "api_description": a.description,
-             "required_parameters": parameters(a.required), "optional_parameters": parameters(a.optional)}
-            for a in TASK.apis]  # fmt: skip
+    apis = [
+        {
+            "category_name": a.category,
+            "tool_name": a.tool,
+            "api_name": a.name,
+            "api_description": a.description,
+            "required_parameters": parameters(a.required),
+            "optional_parameters": parameters(a.optional),
+        }
+        for a in TASK.apis
+    ]
     row = {"query_id": 1, "split": "t", "query": TASK.query, "api_list": apis, "relevant APIs": []}
     rows = [{"category": c.category, "tool": c.tool, "api": c.api, "input": c.input, "output": c.output} for c in CALLS]
     (folder / "test_queries.jsonl.gz").write_bytes(gzip.compress(json.dumps(row).encode()))
@@ -371,25 +436,40 @@ async def test_without_a_judge_an_answer_is_unscored_and_none_fails(tmp_path: Pa
 async def test_classes_are_counted_over_all_branches_and_fix_ratios_over_runs() -> None:
     trace = Trace()
     limited = '{"error": "Rate limit per minute error...", "response": ""}'
-    more = Call("Tools", "clock_for_Tools", "time", '{"zone": "x"}', limited)
+    more = RecordedCall("Tools", "clock_for_Tools", "time", '{"zone": "x"}', limited)
     env = ToolServer(TASK, AnswersInOrder([RecordedAnswers([*CALLS, more])]))
     run = Run(ScriptedLM([]), env, trace=trace)
-    for tool, text in (("nothing", ""), ("time_for_clock", "{}"), ("time_for_clock", '{"zone": "x"}'),
-                       ("from_now_for_sky_net_v2", '{"city": "Lier", "days": 1}')):  # fmt: skip
+    for tool, text in (
+        ("nothing", ""),
+        ("time_for_clock", "{}"),
+        ("time_for_clock", '{"zone": "x"}'),
+        ("from_now_for_sky_net_v2", '{"city": "Lier", "days": 1}'),
+    ):
         await run.using(env=env.fork()).act(Action(tool, text))
-    made = calls(trace.entries)
+    made = list_call_outcomes(trace.entries)
     assert [one.status for one in made] == [1, 11, 10, 13]
-    assert tags(made, False) == ("hallucinated_tool", "tool_call_error", "unavailable", "not_recorded", "by:recorded")
-    assert tags(made[:1], True) == ("hallucinated_tool", "fixed:hallucinated_tool")
-    assert tags([], False) == ("decision_failure",) and tags([], None) == ()
+    assert build_run_tags(made, False) == (
+        "hallucinated_tool",
+        "tool_call_error",
+        "unavailable",
+        "not_recorded",
+        "by:recorded",
+    )
+    assert build_run_tags(made[:1], True) == ("hallucinated_tool", "fixed:hallucinated_tool")
+    assert build_run_tags([], False) == ("decision_failure",) and build_run_tags([], None) == ()
 
     def outcome(state: Any, *given: str) -> Outcome:
         return Outcome("toolbench", "c", "t", "m", 0, state, tags=given)
 
-    found = incidences([
-        outcome("right", "unavailable", "fixed:unavailable"), outcome("wrong", "unavailable"), outcome("right"),
-        outcome("wrong", "decision_failure"), outcome("crashed", "unavailable"),
-    ])  # fmt: skip
+    found = compute_incidences(
+        [
+            outcome("right", "unavailable", "fixed:unavailable"),
+            outcome("wrong", "unavailable"),
+            outcome("right"),
+            outcome("wrong", "decision_failure"),
+            outcome("crashed", "unavailable"),
+        ]
+    )
     assert found["unavailable"] == Incidence(4, 2, 1)
     assert (found["unavailable"].share, found["unavailable"].fix_ratio) == (0.5, 0.5)
     assert found["hallucinated_tool"].fix_ratio is None and found["decision_failure"].met == 1
@@ -413,7 +493,7 @@ async def test_a_win_is_settled_by_passing_and_judged_where_that_does_not_settle
         "d": TaskRun("t", "x", False),
     }
     lm = ScriptedLM(judge)
-    found = await wins(ones, {**others, "e": TaskRun("t", "z", True)}, judging(lm))
+    found = await count_wins(ones, {**others, "e": TaskRun("t", "z", True)}, open_judge_run(lm))
     assert found == Wins(2, 1, 1, 0) and found.rate == pytest.approx(2 / 3)
     assert len(lm.seen) == 2 * 2 * 3, "two tasks are judged, in two orders, three times"
 

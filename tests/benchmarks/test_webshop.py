@@ -13,21 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data import DATA
-from decisor.benchmarks.webshop.bench import WebShopBench
-from decisor.benchmarks.webshop.bm25 import build
-from decisor.benchmarks.webshop.goals import Goal, goals
-from decisor.benchmarks.webshop.nouns import by_rule
-from decisor.benchmarks.webshop.pages import View, clickable
-from decisor.benchmarks.webshop.products import Product, load_products
-from decisor.benchmarks.webshop.reward import COLOURS, fit
-from decisor.benchmarks.webshop.shop import Shop, WebShop, open_shop, order_text
-from decisor.benchmarks.webshop.stock import is_stock, search_text
-from decisor.benchmarks.webshop.terms import STOP_WORDS, terms
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.lab.webshop.bench import COLOURS, WebShopBench, find_nouns_by_rule, rate_purchase
+from decisor.lab.webshop.products import Goal, Product, is_stock, load_products, make_goals, product_search_text
+from decisor.lab.webshop.search import STOP_WORDS, build_bm25_index, extract_terms
+from decisor.lab.webshop.shop import Shop, ShopView, WebShop, format_order, list_clickable, open_shop
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
 from decisor.techniques.iter_rag import IterRAG
-from decisor.techniques.shared.render import show_observation
+from decisor.techniques.shared.observations import show_observation
 from decisor.trace.events import Trace
 from decisor.types import Action, Observation
 
@@ -39,10 +33,17 @@ def released(number: int, name: str, price: str, **options: list[str]) -> dict[s
     """A product as the release's file has it; all names are invented."""
     custom = {kind: [{"value": value, "image": None} for value in values] for kind, values in options.items()}
     return {
-        "asin": f"B{number:09}", "name": name, "full_description": f"About the {name}.", "pricing": price,
-        "small_description": [f"{name} feature one", "feature two"], "customization_options": custom or "",
-        "category": "home", "product_category": "Home › Lamps › Desk Lamps", "query": "Lamps ", "images": ["x"],
-    }  # fmt: skip
+        "asin": f"B{number:09}",
+        "name": name,
+        "full_description": f"About the {name}.",
+        "pricing": price,
+        "small_description": [f"{name} feature one", "feature two"],
+        "customization_options": custom or "",
+        "category": "home",
+        "product_category": "Home › Lamps › Desk Lamps",
+        "query": "Lamps ",
+        "images": ["x"],
+    }
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +162,9 @@ def test_marks_of_the_release_search_by_field(shop: Shop) -> None:
 def test_goals_ask_for_every_combination_of_options(folder: Path) -> None:
     made = open_shop(folder).goals
     assert {goal.options for goal in made} == {
-        (("color", "red"), ("size", "s | m")), (("color", "navy blue"), ("size", "s | m"))
-    }  # fmt: skip
+        (("color", "red"), ("size", "s | m")),
+        (("color", "navy blue"), ("size", "s | m")),
+    }
     form = r"Find me a hand made desk lamp with color: [a-z ]+, and size: s \| m, and price lower than \d0\.00 dollars"
     assert all(re.fullmatch(form, goal.text) and 30 <= goal.price_limit <= 50 for goal in made)
     (human,) = open_shop(folder, "human").goals
@@ -178,9 +180,20 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         list(load_products(tmp_path))
 
 
-WORDS = ["search[lamp]", "search[brass oak]", "click[next >]", "click[< prev]", "click[b000000001]",
-         "click[b000000002]", "click[red]", "click[s | m]", "click[features]", "click[back to search]",
-         "click[buy now]", "click[x]"]  # fmt: skip
+WORDS = [
+    "search[lamp]",
+    "search[brass oak]",
+    "click[next >]",
+    "click[< prev]",
+    "click[b000000001]",
+    "click[b000000002]",
+    "click[red]",
+    "click[s | m]",
+    "click[features]",
+    "click[back to search]",
+    "click[buy now]",
+    "click[x]",
+]
 WALKS = st.lists(st.sampled_from(WORDS), max_size=8)
 
 
@@ -194,7 +207,7 @@ def test_forks_never_see_each_other(shop: Shop, before: list[str], one: list[str
     visit(trunk, *other)
     visit(alone, *before, *one)
     assert branch.view == alone.view
-    assert set(clickable(branch.view)) == set(clickable(alone.view))
+    assert set(list_clickable(branch.view)) == set(list_clickable(alone.view))
 
 
 def test_ids_are_given_once_in_all_forks(shop: Shop) -> None:
@@ -206,15 +219,27 @@ def test_ids_are_given_once_in_all_forks(shop: Shop) -> None:
 
 TEXTS = st.text(st.sampled_from("abc red navy BLUE size 9%›-'"), max_size=12)
 PRODUCTS = st.builds(
-    Product, asin=st.just("B1"), title=TEXTS, description=TEXTS, bullets=st.tuples(TEXTS),
-    prices=st.just((1.0,)), price_tag=st.just("$1.0"), options=st.just({}), attributes=st.tuples(TEXTS, TEXTS),
-    category=TEXTS, categories=TEXTS, query=TEXTS,
-)  # fmt: skip
+    Product,
+    asin=st.just("B1"),
+    title=TEXTS,
+    description=TEXTS,
+    bullets=st.tuples(TEXTS),
+    prices=st.just((1.0,)),
+    price_tag=st.just("$1.0"),
+    options=st.just({}),
+    attributes=st.tuples(TEXTS, TEXTS),
+    category=TEXTS,
+    categories=TEXTS,
+    query=TEXTS,
+)
 GOALS = st.builds(
-    Goal, text=TEXTS, asin=st.just("B1"), attributes=st.lists(TEXTS, max_size=3).map(tuple),
+    Goal,
+    text=TEXTS,
+    asin=st.just("B1"),
+    attributes=st.lists(TEXTS, max_size=3).map(tuple),
     options=st.lists(TEXTS | st.tuples(TEXTS, TEXTS), max_size=3).map(tuple),
     price_limit=st.sampled_from([10.0, 1_000_000.0]),
-)  # fmt: skip
+)
 
 
 @given(bought=PRODUCTS, asked=PRODUCTS, goal=GOALS, options=st.dictionaries(TEXTS, TEXTS), price=st.floats(0, 20))
@@ -222,7 +247,7 @@ GOALS = st.builds(
 def test_a_reward_is_from_0_to_1(
     bought: Product, asked: Product, goal: Goal, options: dict[str, str], price: float
 ) -> None:
-    got = fit(bought, options, price, goal, asked, by_rule)
+    got = rate_purchase(bought, options, price, goal, asked, find_nouns_by_rule)
     assert all(0 <= part <= 1 for part in (got.reward, got.type, got.attributes, got.options, got.price))
     assert (got.reward == 1) == (got.type == got.attributes == got.options == got.price == 1)
 
@@ -231,11 +256,13 @@ def test_a_worked_reward(shop: Shop) -> None:
     """Of 2 attributes, 2 options and the price (5 parts): both attributes by name, one option, the price: 4 / 5."""
     brass = shop.stock[0]
     goal = Goal("", brass.asin, ("hand made", "desk lamp"), (("color", "red"), ("size", "s | m")), 20.0)
-    assert fit(brass, {"color": "red"}, 19.99, goal, brass, by_rule).reward == pytest.approx(4 / 5)
-    assert fit(brass, {"color": "red", "size": "s | m"}, 19.99, goal, brass, by_rule).reward == 1
-    assert fit(brass, {"color": "red", "size": "s | m"}, 20.01, goal, brass, by_rule).reward == pytest.approx(4 / 5)
+    assert rate_purchase(brass, {"color": "red"}, 19.99, goal, brass, find_nouns_by_rule).reward == pytest.approx(4 / 5)
+    assert rate_purchase(brass, {"color": "red", "size": "s | m"}, 19.99, goal, brass, find_nouns_by_rule).reward == 1
+    assert rate_purchase(
+        brass, {"color": "red", "size": "s | m"}, 20.01, goal, brass, find_nouns_by_rule
+    ).reward == pytest.approx(4 / 5)
     paper = shop.stock[2]
-    other = fit(paper, {}, 100.0, goal, brass, by_rule)
+    other = rate_purchase(paper, {}, 100.0, goal, brass, find_nouns_by_rule)
     assert (other.type, other.attributes, other.price, other.reward) == (1, 0, 0, 0)
     assert len(COLOURS) == 102
 
@@ -247,11 +274,13 @@ async def test_the_bench_scores_the_order_that_the_decision_names_and_the_first_
     (case,) = [case for case in bench.cases() if "red" in case.question.text]
     assert case.gold == ("B000000001 (color: red, size: s | m)",)
     script = [
-        "Action: search\nAction input: desk lamp", "Action: click\nAction input: B000000001",
-        "Action: click\nAction input: red", "Action: click\nAction input: s | m",
+        "Action: search\nAction input: desk lamp",
+        "Action: click\nAction input: B000000001",
+        "Action: click\nAction input: red",
+        "Action: click\nAction input: s | m",
         "Action: click\nAction input: Buy Now",
         "Final answer: B000000001 (color: red, size: s | m)\nBecause: it is ordered [o6.r1]",
-    ]  # fmt: skip
+    ]
     trace = Trace()
     async with bench.environment(case) as env:
         other = env.fork()
@@ -291,9 +320,9 @@ def test_the_gold_items_ranks_are_those_of_lucene_and_those_of_the_specification
         stems = [stem(word) for word in re.findall(r"\w+", text) if word not in STOP_WORDS]
         return [one for one in stems if one.strip("_")]
 
-    index = build((search_text(shop.stock[number]) for number in range(1000)), plain)
+    index = build_bm25_index((product_search_text(shop.stock[number]) for number in range(1000)), plain)
     # Plain words split "40.00", so the draws of price limits count: 269 to 274 for the seeds 0 to 5.
-    drawn = replace(shop, goals=goals(shop.stock.with_instruction(), "synthetic", seed=2))
+    drawn = replace(shop, goals=make_goals(shop.stock.with_instruction(), "synthetic", seed=2))
     found = [index.find(goal.text.lower(), 50) for goal in drawn.goals[:500]]
     assert ranks(drawn, found) == (273, 181, 2)
 
@@ -310,7 +339,7 @@ def test_rules_of_thumb_get_the_rewards_of_the_specification() -> None:
         options = {name: max(values, key=len) for name, values in told.items() if values}
         pairs = dict(option for option in goal.options if isinstance(option, tuple))
         for name, item, taken in (("first", hit, {}), ("options", hit, options), ("gold", asked, pairs)):
-            reward = fit(item, taken, shop.price(item), goal, asked, by_rule).reward
+            reward = rate_purchase(item, taken, shop.price(item), goal, asked, find_nouns_by_rule).reward
             sums[name] = [sums[name][0] + reward, sums[name][1] + (reward == 1)]
     means = {name: (total / 500, right / 500) for name, (total, right) in sums.items()}
     assert means["first"] == pytest.approx((0.53, 0.02), abs=0.01)
@@ -341,17 +370,35 @@ def test_a_kept_shop_is_the_same_shop_and_is_made_once(folder: Path, shop: Shop,
 @needs_data
 def test_the_order_of_goals_does_not_hang_on_the_seed_of_prices() -> None:
     shop = small()
-    again = goals(shop.stock.with_instruction(), "synthetic", seed=7)
+    again = make_goals(shop.stock.with_instruction(), "synthetic", seed=7)
     assert [(goal.asin, goal.options) for goal in again] == [(goal.asin, goal.options) for goal in shop.goals]
 
 
 def test_terms_are_lucenes() -> None:
     """Expected: EnglishAnalyzer of Lucene 10.5."""
     told = "a.b 3.5 40.00 men's x_y a:b 5\" 10' 日本 rock'n'roll 1,000 abc.5 assembly technology us ★ ☆"
-    assert terms(told) == ["a.b", "3.5", "40.00", "men", "x_y", "a:b", "5", "10", "日", "本", "rock'n'rol", "1,000",
-                           "abc", "5", "assembl", "technolog", "us", "★"]  # fmt: skip
+    assert extract_terms(told) == [
+        "a.b",
+        "3.5",
+        "40.00",
+        "men",
+        "x_y",
+        "a:b",
+        "5",
+        "10",
+        "日",
+        "本",
+        "rock'n'rol",
+        "1,000",
+        "abc",
+        "5",
+        "assembl",
+        "technolog",
+        "us",
+        "★",
+    ]
 
 
 def test_an_empty_search_page_offers_nothing_to_click() -> None:
-    assert clickable(View()) == []
-    assert order_text("B1", {}) == "B1"
+    assert list_clickable(ShopView()) == []
+    assert format_order("B1", {}) == "B1"

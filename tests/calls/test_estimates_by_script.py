@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import pytest
 
-from decisor.calls.estimates import fewest_tokens_in, tokens_in
+from decisor.runtime.prompt import estimate_fewest_tokens, estimate_tokens
 
 COUNTS = [
     ("The demand of goods is defined as the sum of all demands connected to the goods, in the city. ", 106),
-    ("Welches Gebäude sollte um fünf Stufen erhöht werden, damit der Preis möglichst stark fällt? "
-     "Für größere Häuser gelten außerdem Übergangsregeln. ", 317),
-    ("Quelle décision réduit le plus les coûts d'électricité dès l'été prochain, étant donné les règles énoncées "
-     "ci-après ? ", 251),
+    (
+        "Welches Gebäude sollte um fünf Stufen erhöht werden, damit der Preis möglichst stark fällt? "
+        "Für größere Häuser gelten außerdem Übergangsregeln. ",
+        317,
+    ),
+    (
+        "Quelle décision réduit le plus les coûts d'électricité dès l'été prochain, étant donné les règles énoncées "
+        "ci-après ? ",
+        251,
+    ),
     ("Który magazyn należy zamknąć, żeby koszty były najniższe, a dostawy wciąż zdążyły na święta? ", 326),
     ("Какое здание следует расширить, чтобы рыночная цена кораблей снизилась сильнее всего? ", 346),
     ("Ποιο κτίριο πρέπει να αναβαθμίσουμε ώστε να μειωθεί η τιμή στην αγορά; ", 311),
@@ -26,15 +32,15 @@ COUNTS = [
     ("市場価格を最も下げるには、どの建物のレベルを上げるべきでしょうか。", 270),
     ("시장 가격을 최대한 낮추려면 어떤 건물의 레벨을 올려야 합니까? ", 371),
     ("😀🚢📦✅", 55),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "count"), COUNTS)
 def test_text_of_any_script_is_taken_for_no_shorter_and_for_not_much_longer(text: str, count: int) -> None:
-    assert 0.95 * count <= tokens_in(text * 5) <= 1.4 * count
+    assert 0.95 * count <= estimate_tokens(text * 5) <= 1.4 * count
 
 
 def test_a_prompt_is_refused_only_where_the_thriftiest_tokenizer_would_be_over_too() -> None:
     chinese = COUNTS[-4][0]
-    assert fewest_tokens_in(chinese) == len(chinese) < tokens_in(chinese)
-    assert fewest_tokens_in("plain words") == tokens_in("plain words")
+    assert estimate_fewest_tokens(chinese) == len(chinese) < estimate_tokens(chinese)
+    assert estimate_fewest_tokens("plain words") == estimate_tokens("plain words")

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from decisor.aio import each
-from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError
-from decisor.evaluation.runner import evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.lms.concurrency import limit_concurrency, slots_of
-from decisor.run import Run
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import evaluate_suite
+from decisor.llms.concurrency import find_slots, limit_concurrency
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.techniques.iter_rag import IterRAG
-from decisor.techniques.shared.decision import Trajectory
+from decisor.techniques.shared.answer import Trajectory
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import FailedCall, LMCall, ShortenedPrompt
 from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling, Step, Usage
@@ -74,11 +74,11 @@ async def test_a_reply_is_capped_by_what_is_left_of_the_tokens() -> None:
 
 
 async def test_a_cap_of_its_own_is_no_part_of_what_a_reply_is_known_by() -> None:
-    from decisor.lms.journal import digest
+    from decisor.llms.journal import request_digest
 
     ask = [Message("user", "Hi")]
-    assert digest(ask, "m", Sampling(max_tokens=300, capped=True)) == digest(ask, "m", Sampling())
-    assert digest(ask, "m", Sampling(max_tokens=300)) != digest(ask, "m", Sampling())
+    assert request_digest(ask, "m", Sampling(max_tokens=300, capped=True)) == request_digest(ask, "m", Sampling())
+    assert request_digest(ask, "m", Sampling(max_tokens=300)) != request_digest(ask, "m", Sampling())
 
 
 async def test_the_last_answer_has_time_left_where_a_call_hangs() -> None:
@@ -102,7 +102,7 @@ async def test_time_in_line_is_no_time_of_a_run() -> None:
         return run.budget.clock.seconds(), run.budget.spent.seconds
 
     began = time.monotonic()
-    clocks, spent = zip(*await each(one, range(9), at_once=9), strict=True)
+    clocks, spent = zip(*await map_concurrently(one, range(9), at_once=9), strict=True)
     took = time.monotonic() - began  # with the time in line it would be five times as much, all added up
     assert took >= 2.7 and sum(clocks) < 2 * took and sum(spent) < 2 * took
 
@@ -110,7 +110,7 @@ async def test_time_in_line_is_no_time_of_a_run() -> None:
 async def test_a_run_that_does_something_else_meanwhile_is_not_stopped_in_time() -> None:
     (lm,) = limit_concurrency([Slow(0.3)], 1)
     run = run_on(lm, seconds=60)
-    await each(lambda _: run.ask("Hi", str), range(3), at_once=3)
+    await map_concurrently(lambda _: run.ask("Hi", str), range(3), at_once=3)
     assert run.budget.clock.seconds() >= 0.9
 
 
@@ -179,13 +179,13 @@ async def test_an_evaluation_asks_no_more_at_once_than_the_server_has_slots(tmp_
     async with llama(slots=2, seconds=0.01, answer=model) as server:
         suite = small_suite(f"{server.origin}/v1", many=8, cases_at_once=8, calls_at_once=32)
         with closing(open_store(str(tmp_path / "run.db"))) as store:
-            tally = await evaluate(suite, store)
+            tally = await evaluate_suite(suite, store)
     assert tally.done == 16 and server.most == 2
 
 
 async def test_a_server_that_does_not_tell_of_slots_is_asked_as_many_at_once_as_is_set() -> None:
     async with llama(tells=False) as server:
         lm = server.lm()
-        assert await slots_of([lm]) == {lm.endpoint.where: 0}
-        (limited,) = limit_concurrency([lm], 5, await slots_of([lm]))
+        assert await find_slots([lm]) == {lm.endpoint.where: 0}
+        (limited,) = limit_concurrency([lm], 5, await find_slots([lm]))
         assert limited.at_once.most == 5

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.budget import Limits
+from decisor.runtime.budget import Limits
 from decisor.trace.events import FailedCall, LMCall, ShortenedPrompt, events_of
 from servers.small_lm import SmallLM, missing, serve
 
@@ -32,9 +32,12 @@ def short() -> Iterator[SmallLM]:
 @pytest.mark.parametrize("technique", ["rag", "ircot"])
 def test_no_prompt_is_longer_than_the_model_takes(short: SmallLM, technique: str) -> None:
     result = decisor.ask(
-        QUESTION, docs=DOCS, technique=technique, lm=f"@{short.url} max_tokens=40",
+        QUESTION,
+        docs=DOCS,
+        technique=technique,
+        lm=f"@{short.url} max_tokens=40",
         settings={"max_steps": 2} if technique != "rag" else {},
-    )  # fmt: skip
+    )
     calls = list(events_of(result.trace, LMCall))
     assert calls and not list(events_of(result.trace, FailedCall))
     assert all(call.usage.prompt_tokens + call.usage.completion_tokens <= 1024 for call in calls)

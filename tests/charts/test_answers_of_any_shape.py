@@ -10,7 +10,7 @@ import pytest
 
 import decisor
 from charts.sales import ANSWER, BY_MONTH, lm, sales
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.trace.events import LMCall, events_of
 from definition_shops import definitions_file, shop
 
@@ -63,9 +63,9 @@ def test_page_terminal_and_json_show_the_same_chart_with_links_to_its_rows(tmp_p
 def test_a_story_read_back_from_its_file_has_the_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(), settings=TEXT)
     result.save(tmp_path / "run.jsonl")
-    assert run(["trace", str(tmp_path / "run.jsonl")]) == 0
+    assert run_command_line(["trace", str(tmp_path / "run.jsonl")]) == 0
     assert "Revenue by month and category\n  Beverages" in capsys.readouterr().out
-    assert run(["trace", str(tmp_path / "run.jsonl"), "--html", str(tmp_path / "trace.html")]) == 0
+    assert run_command_line(["trace", str(tmp_path / "run.jsonl"), "--html", str(tmp_path / "trace.html")]) == 0
     result.html(tmp_path / "run.html")
     assert (tmp_path / "trace.html").read_text("utf-8") == (tmp_path / "run.html").read_text("utf-8")
 
@@ -124,8 +124,13 @@ def test_the_unit_of_a_column_called_as_a_cited_metric_stands_at_its_axis(tmp_pa
         "GROUP BY 1 ORDER BY 2 DESC"
     )
     reply = lm(query, "Final answer: net revenue by customer [o2]\nBecause: all is in [o2]")
-    result = decisor.ask("Net revenue of each customer?", db=shop(tmp_path), definitions=definitions_file(tmp_path),
-                         lm=reply, settings=TEXT)  # fmt: skip
+    result = decisor.ask(
+        "Net revenue of each customer?",
+        db=shop(tmp_path),
+        definitions=definitions_file(tmp_path),
+        lm=reply,
+        settings=TEXT,
+    )
     [chart] = result.charts
     assert (chart.kind, chart.y.title) == ("bar", "net revenue (EUR)")
 

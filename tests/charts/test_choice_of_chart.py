@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 
-from decisor.story.answer_charts.chart import Chart
-from decisor.story.answer_charts.choose import chart_of
-from decisor.story.answer_charts.layout import WIDTHS, layout, long
-from decisor.story.answer_charts.terminal import chart_lines
 from decisor.types import Record, Value
+from decisor.views.chart_drawing import WIDTHS, chart_lines, layout_chart, text_width
+from decisor.views.charts import AnswerChart, choose_chart
 
 Rows = Sequence[Sequence[Value]]
 
 
-def chart(columns: str, rows: Rows, units: Mapping[str, str] | None = None) -> Chart | None:
+def chart(columns: str, rows: Rows, units: Mapping[str, str] | None = None) -> AnswerChart | None:
     names = columns.split()
     records = [Record(f"o1.r{at}", dict(zip(names, row, strict=True))) for at, row in enumerate(rows, 1)]
-    return chart_of(records, units or {})
+    return choose_chart(records, units or {})
 
 
 def months(many: int, start: float = 10.0, step: float = 1.0) -> list[tuple[str, float]]:
@@ -77,7 +75,7 @@ def test_times_stand_where_they_are_not_in_the_order_of_the_rows_and_a_gap_break
     one = chart("month revenue", [("1997-06", 5.0), ("1997-01", 1.0), ("1997-03", None), ("1997-02", 2.0)])
     assert one is not None
     assert [mark.label for mark in one.series[0].marks] == ["1997-01", "1997-02", "1997-03", "1997-06"]
-    assert sum(shape.tag == "path" for shape in layout(one, 680).shapes) == 2
+    assert sum(shape.tag == "path" for shape in layout_chart(one, 680).shapes) == 2
 
 
 def test_bars_keep_the_order_of_the_query_and_of_many_the_first_or_the_largest_are_drawn() -> None:
@@ -110,7 +108,7 @@ def test_an_axis_begins_at_0_unless_the_values_of_a_line_lie_close_together_and_
 def test_bars_below_0_stand_on_the_other_side_of_the_line() -> None:
     one = chart("name change", [("a", 30), ("b", 10), ("c", -20)])
     assert one is not None
-    shapes = layout(one, 680).shapes
+    shapes = layout_chart(one, 680).shapes
     [zero] = [shape.at for shape in shapes if shape.kind == "zero"]
     bars = [shape.at for shape in shapes if shape.tag == "rect"]
     line = float(zero["x1"])
@@ -133,7 +131,7 @@ def test_rows_without_a_value_are_counted() -> None:
 def test_many_points_are_all_drawn_without_links() -> None:
     one = chart("price units", [(at * 7 % 501, at * 3 % 499) for at in range(500)])
     assert one is not None
-    drawing = layout(one, 680)
+    drawing = layout_chart(one, 680)
     assert sum("dot" in shape.kind for shape in drawing.shapes) == 500 and not drawing.links
 
 
@@ -153,12 +151,12 @@ EVERY = [
 def test_nothing_is_drawn_outside_the_drawing(columns: str, rows: Rows, width: int) -> None:
     one = chart(columns, rows)
     assert one is not None
-    drawing = layout(one, width)
+    drawing = layout_chart(one, width)
     for shape in drawing.shapes:
         across = [float(shape.at[name]) for name in ("x", "x1", "x2", "cx") if name in shape.at]
         down = [float(shape.at[name]) for name in ("y", "y1", "y2", "cy") if name in shape.at]
         if shape.at.get("text-anchor") == "end":
-            assert float(shape.at["x"]) - long(shape.text) >= -2
+            assert float(shape.at["x"]) - text_width(shape.text) >= -2
         assert all(0 <= place <= width for place in across) and all(0 <= place <= drawing.height for place in down)
 
 

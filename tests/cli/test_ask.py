@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from decisor.cli import run
+from decisor.cli import run_command_line
 from servers.openai_server import serve_threaded
 
 MODEL = """
@@ -36,7 +36,7 @@ def sites(tmp_path: Path) -> Path:
 def test_an_example_is_decided_without_data_or_a_model(
     name: str, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["ask", "--example", name, "--form", form, "--lm", "none"]) == 0
+    assert run_command_line(["ask", "--example", name, "--form", form, "--lm", "none"]) == 0
     said, how = capsys.readouterr()
     assert how.startswith("Question:") and "Question:" not in said
     for part in ("Decision:", "Ranking:", "Evidence", "█", "No LM planned this", "--lm MODEL"):
@@ -44,7 +44,7 @@ def test_an_example_is_decided_without_data_or_a_model(
 
 
 def test_json_is_one_object_with_the_ranking_the_records_and_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ask", "--example", "trade", "--lm", "none", "--json"]) == 0
+    assert run_command_line(["ask", "--example", "trade", "--lm", "none", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["answer"] == told["ranking"]["options"][0]["name"]
     assert told["evidence"]["records"][0]["id"] == told["evidence"]["ids"][0]
@@ -56,7 +56,7 @@ def test_a_model_file_decides_on_a_persons_own_data_and_nothing_steers_the_termi
 ) -> None:
     model = tmp_path / "sites.toml"
     model.write_text(MODEL)
-    assert run(["ask", "Which site?", "--db", str(sites), "--model", str(model), "--lm", "none"]) == 0
+    assert run_command_line(["ask", "Which site?", "--db", str(sites), "--model", str(model), "--lm", "none"]) == 0
     said = capsys.readouterr().out
     assert "Decision: elm[31m[bold]" in said
     assert "\x1b" not in said
@@ -81,25 +81,35 @@ def test_a_model_file_decides_on_a_persons_own_data_and_nothing_steers_the_termi
 def test_what_cannot_be_used_is_one_line_with_what_to_do(
     words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(words) == 2
+    assert run_command_line(words) == 2
     said = capsys.readouterr().err
     assert complaint in said
     assert said.count("\n") == 1
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("words", [
-    ["nosuch"], ["ask", "--nosuch"], ["ask", "x", "--calls", "many"], ["index", "here"], ["trace", "nosuch"],
-    ["report", "nosuch.db"], ["eval", "-b", "nosuch"], ["doctor", "--statements", "x.jsonl"], ["bench", "nosuch"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["nosuch"],
+        ["ask", "--nosuch"],
+        ["ask", "x", "--calls", "many"],
+        ["index", "here"],
+        ["trace", "nosuch"],
+        ["report", "nosuch.db"],
+        ["eval", "-b", "nosuch"],
+        ["doctor", "--statements", "x.jsonl"],
+        ["bench", "nosuch"],
+    ],
+)
 def test_an_error_with_json_is_one_object_whatever_the_command(
     words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(words) == 2
+    assert run_command_line(words) == 2
     line = capsys.readouterr().err
     assert line.startswith("decisor: ") and line.count("\n") == 1
-    assert run([*words, "--json"]) == 2
+    assert run_command_line([*words, "--json"]) == 2
     told, err = capsys.readouterr()
     assert json.loads(told)["exit"] == 2 and not err
 
@@ -107,7 +117,9 @@ def test_an_error_with_json_is_one_object_whatever_the_command(
 def test_exact_without_a_decision_model_says_so_even_where_there_is_an_lm(
     sites: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["ask", "Which?", "--db", str(sites), "-t", "exact", "--lm", "toy@http://127.0.0.1:9/v1"]) == 2
+    assert (
+        run_command_line(["ask", "Which?", "--db", str(sites), "-t", "exact", "--lm", "toy@http://127.0.0.1:9/v1"]) == 2
+    )
     said = capsys.readouterr().err
     assert "There is no LM" not in said and "--model FILE.toml" in said
 
@@ -117,15 +129,15 @@ def test_a_step_done_again_without_an_lm_says_how_to_name_one(
 ) -> None:
     trace = tmp_path / "run.jsonl"
     with serve_threaded(replies) as url:
-        run(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--trace", str(trace)])
-    assert run(["trace", str(trace), "--edit", "1", "--db", str(sites), "--lm", "none"]) == 2
+        run_command_line(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--trace", str(trace)])
+    assert run_command_line(["trace", str(trace), "--edit", "1", "--db", str(sites), "--lm", "none"]) == 2
     assert "name one with --lm" in capsys.readouterr().err
 
 
 def test_data_without_a_decision_model_and_no_lm_say_how_to_name_one(
     sites: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["ask", "Which site?", "--db", str(sites), "--lm", "none", "--json"]) == 2
+    assert run_command_line(["ask", "Which site?", "--db", str(sites), "--lm", "none", "--json"]) == 2
     told = json.loads(capsys.readouterr().out)
     assert "--lm MODEL" in told["error"] and "--model FILE.toml" in told["error"] and told["exit"] == 2
 
@@ -142,13 +154,13 @@ def test_an_lm_plans_and_the_trace_tells_the_story(
 ) -> None:
     trace = tmp_path / "run.jsonl"
     with serve_threaded(replies) as url:
-        code = run(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--trace", str(trace)])
+        code = run_command_line(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--trace", str(trace)])
     said, how = capsys.readouterr()
     assert code == 0, said
     for part in ("Plan", "1. look at the rents", "SELECT * FROM site", "1 row"):
         assert part in how and part not in said, "the decision alone goes into a file"
     assert "Decision: oak" in said and "2 LM calls to toy" in said and "Decision: oak" not in how
-    assert run(["trace", str(trace)]) == 0
+    assert run_command_line(["trace", str(trace)]) == 0
     story = capsys.readouterr().out
     for part in ("Which site?", "1. look at the rents", "Decision: oak", "[o1.r1]", "$0.0000"):
         assert part in story
@@ -164,10 +176,10 @@ def test_several_databases_are_named_by_their_files_or_by_the_person(
         database.execute("CREATE TABLE price (goods TEXT, euros REAL)")
     words = ["--db", str(tmp_path / "prices.db"), "--db", f"rents={sites}"]
     with serve_threaded(renamed) as url:
-        assert run(["ask", "Which site?", *words, "--lm", f"toy@{url}", "--json"]) == 0
+        assert run_command_line(["ask", "Which site?", *words, "--lm", f"toy@{url}", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["answer"] == "oak" and told["evidence"]["records"][0]["source"] == "rents"
-    assert run(["ask", "Which site?", "--db", str(sites), "--db", str(sites), "--lm", "none"]) == 2
+    assert run_command_line(["ask", "Which site?", "--db", str(sites), "--db", str(sites), "--lm", "none"]) == 2
     assert "Two tools are called sites" in capsys.readouterr().err
 
 
@@ -176,13 +188,13 @@ def test_a_limit_is_exit_code_3(sites: Path) -> None:
         return "Plan: [Step 1: look]\nThought: x\nAction: sql\nAction input: SELECT 1 AS one"
 
     with serve_threaded(never) as url:
-        assert run(["ask", "Which?", "--db", str(sites), "--lm", f"toy@{url}", "--calls", "3"]) == 3
+        assert run_command_line(["ask", "Which?", "--db", str(sites), "--lm", f"toy@{url}", "--calls", "3"]) == 3
 
 
 @pytest.mark.slow
 def test_an_lm_that_is_not_there_is_exit_code_1(sites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["ask", "Which?", "--db", str(sites), "--lm", "toy@http://127.0.0.1:9/v1", "--seconds", "20"]
-    assert run(words) == 1
+    assert run_command_line(words) == 1
     assert "The LM failed" in capsys.readouterr().err
 
 
@@ -191,7 +203,7 @@ def test_doctor_judges_statements_without_running_them(
 ) -> None:
     path = tmp_path / "statements.jsonl"
     path.write_text('{"id": "a", "statement": "SELECT 1"}\n{"id": "b", "statement": "DROP TABLE site"}\n')
-    assert run(["doctor", "--db", str(sites), "--statements", str(path), "--json"]) == 0
+    assert run_command_line(["doctor", "--db", str(sites), "--statements", str(path), "--json"]) == 0
     first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert first == {"id": "a", "statement": "SELECT 1", "allowed": True, "reason": ""}
     assert not second["allowed"] and second["reason"]
@@ -199,7 +211,7 @@ def test_doctor_judges_statements_without_running_them(
 
 def test_doctor_tests_the_lm_and_the_database(sites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serve_threaded(lambda request: "ready") as url:
-        assert run(["doctor", "--lm", f"toy@{url}", "--db", str(sites), "--json"]) == 0
+        assert run_command_line(["doctor", "--lm", f"toy@{url}", "--db", str(sites), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["lm_test"]["text"] == "ready"
     assert told["database"]["ok"] and "rent" in told["database"]["schema"]
@@ -210,22 +222,22 @@ def test_doctor_says_which_ways_of_calling_an_endpoint_has(capsys: pytest.Captur
         return '{"city": "Lyon"}' if "response_format" in request else "Lyon"
 
     with serve_threaded(reply) as url:
-        assert run(["doctor", "--lm", f"toy@{url}"]) == 0
+        assert run_command_line(["doctor", "--lm", f"toy@{url}"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any("It takes" in line and "JSON schemas (calling=json)" in line for line in lines)
     assert any("It ignores" in line and "calls of functions (calling=tools)" in line for line in lines)
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
-    assert run(["ask", "--help"]) == 0
+    assert run_command_line(["--version"]) == 0
+    assert run_command_line(["ask", "--help"]) == 0
     assert "--example" in capsys.readouterr().out
-    assert run(["techniques"]) == 0
+    assert run_command_line(["techniques"]) == 0
     assert "plan_rag" in capsys.readouterr().out
 
 
 def test_output_into_a_pipe_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ask", "--example", "trade", "--lm", "none"]) == 0
+    assert run_command_line(["ask", "--example", "trade", "--lm", "none"]) == 0
     said, how = capsys.readouterr()
     lines, first = said.splitlines(), how.splitlines()[0]
     assert len(first) > 100 and first.startswith("Question:") and first.endswith("be placed?")
@@ -233,7 +245,7 @@ def test_output_into_a_pipe_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_bare_command_shows_its_help_and_a_misspelt_one_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([]) == 0
+    assert run_command_line([]) == 0
     assert "\n  ask  " in capsys.readouterr().out
-    assert run(["aks"]) == 2
+    assert run_command_line(["aks"]) == 2
     assert capsys.readouterr().err == "decisor: No such command 'aks'. Did you mean 'ask'? See: decisor --help\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decisor.cli import run
+from decisor.cli import run_command_line
 from servers.openai_server import serve_app, serve_threaded
 from servers.plants_api import DOCUMENT, KEY, application
 
@@ -65,10 +65,23 @@ def test_a_function_and_an_api_decide_together(
     (folder / "plants.json").write_text(json.dumps(DOCUMENT))
     monkeypatch.setenv("PLANTS_KEY", KEY)
     with serve_threaded(replies) as url:
-        words = ["ask", "Which plant?", "--tools", "costs_of_cli_test:freight", "--tools", "plants.json#read",
-                 "--base-url", api, "--auth", "head=PLANTS_KEY", "--lm", f"toy@{url}", "--trace",
-                 "run.jsonl"]  # fmt: skip
-        code = run([*words, "--json"])
+        words = [
+            "ask",
+            "Which plant?",
+            "--tools",
+            "costs_of_cli_test:freight",
+            "--tools",
+            "plants.json#read",
+            "--base-url",
+            api,
+            "--auth",
+            "head=PLANTS_KEY",
+            "--lm",
+            f"toy@{url}",
+            "--trace",
+            "run.jsonl",
+        ]
+        code = run_command_line([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert code == 0, told
     assert told["answer"] == "Ghent" and told["evidence"]["objections"] == []
@@ -76,16 +89,22 @@ def test_a_function_and_an_api_decide_together(
     assert KEY not in (folder / "run.jsonl").read_text() and KEY not in "".join(said)
 
 
-@pytest.mark.parametrize(("words", "complaint"), [
-    (["--tools", "nothing.json"], "neither a function nor a file"),
-    (["--tools", "costs_of_cli_test:fright"], "costs_of_cli_test has freight"),
-    (["--tools", "no_such_module_x:y"], "no module no_such_module_x"),
-    (["--tools", "https://x.invalid/api.json"], "Download it, and give the file"),
-    (["--tools", "costs_of_cli_test:freight", "--tools", "costs_of_cli_test:freight"], "Two tools are called freight"),
-    (["--tools", "plants.json", "--auth", "NOT_SET_AT_ALL"], "NOT_SET_AT_ALL, which is not set"),
-    (["--tools", "plants.json", "--allow-methods", "post,send"], "send is no HTTP method"),
-    (["--db", "x.db", "--auth", "HOME"], "say how to call --tools"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--tools", "nothing.json"], "neither a function nor a file"),
+        (["--tools", "costs_of_cli_test:fright"], "costs_of_cli_test has freight"),
+        (["--tools", "no_such_module_x:y"], "no module no_such_module_x"),
+        (["--tools", "https://x.invalid/api.json"], "Download it, and give the file"),
+        (
+            ["--tools", "costs_of_cli_test:freight", "--tools", "costs_of_cli_test:freight"],
+            "Two tools are called freight",
+        ),
+        (["--tools", "plants.json", "--auth", "NOT_SET_AT_ALL"], "NOT_SET_AT_ALL, which is not set"),
+        (["--tools", "plants.json", "--allow-methods", "post,send"], "send is no HTTP method"),
+        (["--db", "x.db", "--auth", "HOME"], "say how to call --tools"),
+    ],
+)
 def test_what_cannot_be_a_tool_is_one_line_with_what_to_do(
     folder: Path, words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,7 +112,7 @@ def test_what_cannot_be_a_tool_is_one_line_with_what_to_do(
 
     sqlite3.connect(folder / "x.db").close()
     (folder / "plants.json").write_text(json.dumps(DOCUMENT))
-    assert run(["ask", "Which?", *words, "--lm", "toy@http://127.0.0.1:9/v1"]) == 2
+    assert run_command_line(["ask", "Which?", *words, "--lm", "toy@http://127.0.0.1:9/v1"]) == 2
     said = capsys.readouterr().err
     assert complaint in said and said.count("\n") == 1
 
@@ -113,23 +132,23 @@ def test_a_search_uses_a_persons_own_function_and_what_that_prints_spoils_nothin
 
     with serve_threaded(replies) as url:
         words = ["ask", "Where?", "--tools", "loud_of_cli_test:freight", "-t", "radagent", "-o", "calls=8"]
-        code = run([*words, "--lm", f"toy@{url}", "--json"])
+        code = run_command_line([*words, "--lm", f"toy@{url}", "--json"])
     heard = capsys.readouterr()
     assert code == 0 and json.loads(heard.out)["answer"] == "Ghent"
     assert "loud Ghent" in heard.err
 
 
 def test_tools_without_an_lm_say_that_one_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ask", "Which?", "--tools", "costs_of_cli_test:freight", "--lm", "none"]) == 2
+    assert run_command_line(["ask", "Which?", "--tools", "costs_of_cli_test:freight", "--lm", "none"]) == 2
     assert "There is no LM to plan this" in capsys.readouterr().err
 
 
 def test_the_doctor_shows_tools_and_what_is_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "plants.json").write_text(json.dumps(DOCUMENT))
-    assert run(["doctor", "--tools", "plants.json", "--tools", "costs_of_cli_test:freight"]) == 0
+    assert run_command_line(["doctor", "--tools", "plants.json", "--tools", "costs_of_cli_test:freight"]) == 0
     said = capsys.readouterr().out
     assert "### Tool: freight" in said and "Left out\n" in said and "    POST /plants: POST is not allowed" in said
-    assert run(["doctor", "--tools", "plants.json"]) == 0
+    assert run_command_line(["doctor", "--tools", "plants.json"]) == 0
     assert "Keys (--auth) are sent to\n    http://nowhere.invalid/v1\n" in capsys.readouterr().out
-    assert run(["doctor", "--tools", "plants.json", "--json"]) == 0
+    assert run_command_line(["doctor", "--tools", "plants.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tools"][0]["name"] == "listPlants"

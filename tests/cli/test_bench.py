@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.dqa.paper_figures import PAPER
-from decisor.cli import run
+from decisor.cli import run_command_line
+from decisor.lab.paper_figures import PAPER
 
 RELEASED = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[3] / "shared" / "data")) / "dqa"
 released = pytest.mark.skipif(not RELEASED.is_dir(), reason="the released questions are not here (set DECISOR_DATA)")
@@ -21,21 +21,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dqa")
     for scenario in ("locating", "building"):
         words = ["--scenario", scenario, "--size", "small", "--seed", "3", "--questions", "4", "--out", str(folder)]
-        assert run(["bench", "dqa", "generate", *words]) == 0
+        assert run_command_line(["bench", "dqa", "generate", *words]) == 0
     return folder
 
 
 def ran(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
     """What ``bench dqa run --json`` printed: one object, and nothing else."""
     capsys.readouterr()
-    assert run(["bench", "dqa", "run", "--json", *map(str, words)]) == 0
+    assert run_command_line(["bench", "dqa", "run", "--json", *map(str, words)]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
 def complaint(capsys: pytest.CaptureFixture[str], words: Sequence[str | Path]) -> str:
     capsys.readouterr()
-    assert run(["bench", "dqa", "run", *map(str, words)]) == 2
+    assert run_command_line(["bench", "dqa", "run", *map(str, words)]) == 2
     return capsys.readouterr().err
 
 
@@ -60,14 +60,14 @@ def test_the_heuristic_runs_as_a_technique_on_a_database(made: Path, capsys: pyt
 
 def test_the_table_stands_beside_the_published_figures(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--data", str(made), "-t", "exact", "--scenario", "building", "--limit", "2"]
-    assert run(["bench", "dqa", "run", *words]) == 0
+    assert run_command_line(["bench", "dqa", "run", *words]) == 0
     shown = capsys.readouterr().out
     assert "published" in shown and PAPER in shown and "40.6" in shown
     assert "locating" not in shown
 
 
 def test_the_statistics_count_rows_beside_the_papers(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "dqa", "statistics", "--data", str(made)]) == 0
+    assert run_command_line(["bench", "dqa", "statistics", "--data", str(made)]) == 0
     shown = capsys.readouterr().out
     assert "| locating | 4 | 1 |" in shown and "2038.8" in shown and "| building, supply |" in shown
 

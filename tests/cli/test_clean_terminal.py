@@ -31,8 +31,23 @@ ATTACKS = {
 STYLES = re.compile(rb"\x1b\[[0-9;]*m|\r+[0-9,]+ of [0-9,]+|\r\n|\r(?:\x1b\[1A|\x1b\[2K)+|\x1b\[\?25[lh]")
 """Of ours: colours, the line that tells how far a computation is, a terminal's line end, a line written over."""
 COMMANDS = {
-    "ask": (["ask", "Which site?ATTACK", "--db", "DB", "--lm", "LM", "-t", "plan_rag", "--trace", "run.jsonl",
-             "--record", "record.json"], "elm"),
+    "ask": (
+        [
+            "ask",
+            "Which site?ATTACK",
+            "--db",
+            "DB",
+            "--lm",
+            "LM",
+            "-t",
+            "plan_rag",
+            "--trace",
+            "run.jsonl",
+            "--record",
+            "record.json",
+        ],
+        "elm",
+    ),
     "history": (["history"], "Which site"),
     "history --search": (["history", "--search", "site"], "Which site"),
     "history mark": (["history", "mark", "1", "wrong", "--answer", "oakATTACK"], "marked wrong"),
@@ -58,7 +73,7 @@ COMMANDS = {
     "doctor --statements": (["doctor", "--db", "DB", "--statements", "odd.jsonl"], "of 1 allowed"),
     "config": (["config"], "shop"),
     "techniques": (["techniques"], "plan_rag"),
-}  # fmt: skip
+}
 """And what stands there where the command got as far as what it is to print. They run in this order, in one folder."""
 ATTACK = " ".join(ATTACKS.values())
 
@@ -75,7 +90,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     (folder / "decisor.toml").write_text(f"[connections.shop]\nurl = {escaped('sqlite:///shop' + ATTACK)}\n", "utf-8")
     (folder / "words.toml").write_text(
         f"[metric.dear]\nsql = {escaped('SUM(cost) ' + ATTACK)}\nfrom = {escaped('site' + ATTACK)}\n"
-        f"synonyms = [{escaped('x' + ATTACK)}]\n", "utf-8")  # fmt: skip
+        f"synonyms = [{escaped('x' + ATTACK)}]\n",
+        "utf-8",
+    )
     (folder / "odd.jsonl").write_text(json.dumps({"statement": f"DROP TABLE {ATTACK}"}) + "\n")
     (folder / "notes").mkdir()
     (folder / "notes" / f"n{ATTACKS['bidi']}{ATTACKS['a colour']}.md").write_text(f"# A{ATTACK}\n\nThe elm{ATTACK}.\n")
@@ -156,13 +173,17 @@ def test_no_code_of_the_command_writes_past_the_streams_that_clean() -> None:
     package = Path(decisor.__file__).parent
     past = [
         f"{path.name}:{node.lineno}"
-        for room in ("cli", "story", "render")
+        for room in ("cli", "views", "lab")
         for path in (package / room).rglob("*.py")
-        if path.name != "console.py"
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for statement in ast.parse(path.read_text("utf-8")).body
+        if (path.name, getattr(statement, "name", "")) not in CLEANERS
+        for node in ast.walk(statement)
         if isinstance(node, ast.expr) and writes_past(node)
     ]
     assert not past
+
+
+CLEANERS = (("output.py", "CleanOutput"), ("output.py", "unwrap_stream"))
 
 
 def writes_past(node: ast.expr) -> bool:
@@ -222,7 +243,17 @@ def test_an_infinite_outcome_is_json_too(tmp_path: Path) -> None:
     )
     for words in (["rank"], ["whatif"]):
         tail = ["why elm"] if words == ["whatif"] else []
-        command = [sys.executable, "-m", "decisor", "model", *words, str(tmp_path / "site.toml"), *tail,
-                   "--db", f"sqlite:///{tmp_path}/shop.db", "--json"]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "decisor",
+            "model",
+            *words,
+            str(tmp_path / "site.toml"),
+            *tail,
+            "--db",
+            f"sqlite:///{tmp_path}/shop.db",
+            "--json",
+        ]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True)
         json.loads(done.stdout, parse_constant=refuse)

@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 import decisor
-from decisor.counting import COUNTER
-from decisor.story.live import LiveView
+from decisor.system.tasks import COUNTER
+from decisor.views.terminal import LiveView
 
 MODEL = """
 decide = "the shop"

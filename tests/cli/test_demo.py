@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli import run
-from decisor.demo import show
-from decisor.demo.question import UNSUPPORTED
-from decisor.demo.shop import write_shop
+from decisor.cli import run_command_line
+from decisor.demo import demo as show
+from decisor.demo.demo import UNSUPPORTED, write_shop
 from decisor.errors import SetupError
 
 
@@ -21,7 +20,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_recorded_run_replans_decides_and_one_figure_is_caught(shop: Path) -> None:
-    result = show.recorded_run(shop)
+    result = show.replay_recorded_run(shop)
     assert result.answer == "Tamsin & Co"
     assert len(result.decision.replans) == 1
     (objection,) = result.evidence.objections
@@ -32,7 +31,7 @@ def test_the_recorded_run_replans_decides_and_one_figure_is_caught(shop: Path) -
 
 
 def test_the_decision_model_computes_the_same_and_says_who_is_ruled_out(shop: Path) -> None:
-    result = show.computed_decision(shop)
+    result = show.compute_decision(shop)
     assert result.answer == "Tamsin & Co"
     assert result.ranking is not None
     assert [option.name for option in result.ranking.options][:2] == ["Tamsin & Co", "Arlo Works"]
@@ -54,10 +53,11 @@ def test_the_best_is_the_best_by_plain_arithmetic(shop: Path) -> None:
             return None
         cheapest = {product: min(cost for (_, one), cost in left.items() if one == product) for product in price}
         profit: float = sum(
-            quantity * (price[product] - cheapest[product]) if supplier == dropped
+            quantity * (price[product] - cheapest[product])
+            if supplier == dropped
             else quantity * (price[product] - offers[supplier, product]) - faults.get(number, 0.0)
             for number, supplier, product, quantity in lines
-        )  # fmt: skip
+        )
         return profit
 
     profits = {names[one]: profit for one in names if (profit := profit_without(one)) is not None}
@@ -72,18 +72,24 @@ def test_a_recording_that_no_longer_fits_is_an_error(shop: Path, tmp_path: Path)
     with closing(sqlite3.connect(other)) as database, database:
         database.execute("UPDATE purchase SET quantity = quantity + 1 WHERE supplier = 3")
     with pytest.raises(SetupError, match="The recording is stale"):
-        show.recorded_run(other)
+        show.replay_recorded_run(other)
 
 
 def test_the_command_shows_it_all_and_writes_the_page_beside_what_is_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "decision.html").write_text("mine")
-    assert run(["demo", "--folder", str(tmp_path)]) == 0
+    assert run_command_line(["demo", "--folder", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    parts = ("1. A recorded run", "Replan after step 1", "Objection: You wrote 4,200", "2. The same question",
-             "ruled out by",
-             "decision-2.html", "Your turn")  # fmt: skip
+    parts = (
+        "1. A recorded run",
+        "Replan after step 1",
+        "Objection: You wrote 4,200",
+        "2. The same question",
+        "ruled out by",
+        "decision-2.html",
+        "Your turn",
+    )
     assert [part for part in parts if part not in out] == []
     assert (tmp_path / "decision.html").read_text() == "mine"
     page = (tmp_path / "decision-2.html").read_text()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli.doctor_parts import DATABASES, DOCUMENTS, OTHERS, is_there, part_lines, there
+from decisor.cli.doctor import DATABASES, DOCUMENTS, OTHERS, find_installed_parts, is_installed, part_lines
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 ALL = DATABASES | DOCUMENTS | OTHERS
@@ -26,11 +26,15 @@ def test_an_extra_that_is_missing_has_one_line(parts: dict[str, tuple[str, str]]
 
 
 def test_of_an_extra_that_is_there_in_part_only_the_rest_is_missing() -> None:
-    state = there(DOCUMENTS) | {"words (tantivy)": True, "PDF (pypdf)": False, "HTML (selectolax)": False}
+    state = find_installed_parts(DOCUMENTS) | {
+        "words (tantivy)": True,
+        "PDF (pypdf)": False,
+        "HTML (selectolax)": False,
+    }
     lines = list(part_lines(DOCUMENTS, state))
     assert "    words (tantivy): ready" in lines
     assert [line for line in lines if "HTML (selectolax), PDF (pypdf): not installed" in line]
 
 
 def test_a_module_of_a_package_that_is_not_there_is_not_there() -> None:
-    assert not is_there("no_such_package.part") and is_there("json")
+    assert not is_installed("no_such_package.part") and is_installed("json")

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from decision_shops import SITES, database
-from decisor.cli import run
+from decisor.cli import run_command_line
 from servers.openai_server import serve_threaded
 from techniques.test_model_first import FACTS, FARTHEST, MODEL, QUESTION, SECOND, TWELVE, hand
 
@@ -14,8 +14,23 @@ from techniques.test_model_first import FACTS, FARTHEST, MODEL, QUESTION, SECOND
 def draft(folder: Path, url: str, replies: list[str]) -> int:
     left = iter(replies)
     with serve_threaded(lambda body: next(left)) as lm:
-        return run(["model", "draft", QUESTION, "--db", url, "--out", str(folder / "close.toml"), "--lm", f"m@{lm}",
-                    "-o", "trials=0", "--trace", str(folder / "run.jsonl")])  # fmt: skip
+        return run_command_line(
+            [
+                "model",
+                "draft",
+                QUESTION,
+                "--db",
+                url,
+                "--out",
+                str(folder / "close.toml"),
+                "--lm",
+                f"m@{lm}",
+                "-o",
+                "trials=0",
+                "--trace",
+                str(folder / "run.jsonl"),
+            ]
+        )
 
 
 @pytest.mark.slow
@@ -25,13 +40,13 @@ def test_the_file_ranks_again_and_the_decision_verifies_without_an_lm(
     url, file = database(tmp_path, SITES), tmp_path / "close.toml"
     assert draft(tmp_path, url, [FACTS, hand(tmp_path), MODEL, SECOND]) == 0
     assert "Mainz + Linz" in capsys.readouterr().out
-    assert run(["model", "rank", str(file), "--db", url, "--trials", "0"]) == 0
+    assert run_command_line(["model", "rank", str(file), "--db", url, "--trials", "0"]) == 0
     assert "Mainz + Linz" in capsys.readouterr().out
-    assert run(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 0
+    assert run_command_line(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 0
     assert "rule capacity: kept" in capsys.readouterr().out
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
         db.execute("UPDATE site SET capacity = 10 WHERE name = 'Ulm'")
-    assert run(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 1
+    assert run_command_line(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 1
     out = capsys.readouterr().out
     assert "does not hold" in out and "rule capacity: broken" in out
 

@@ -51,10 +51,28 @@ def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[s
 
     ours, theirs = pty.openpty()
     with serve_threaded(first) as lm, serve_threaded(second) as other:
-        words = ["model", "draft", QUESTION, "--db", url, "--out", str(folder / "close.toml"), "--lm", f"m@{lm}",
-                 "-o", "trials=0", "-o", f"second_lm=m2@{other}"]  # fmt: skip
-        process = subprocess.Popen([sys.executable, "-m", "decisor", *words], stdin=theirs, stderr=theirs,
-                                   stdout=subprocess.DEVNULL, cwd=folder)  # fmt: skip
+        words = [
+            "model",
+            "draft",
+            QUESTION,
+            "--db",
+            url,
+            "--out",
+            str(folder / "close.toml"),
+            "--lm",
+            f"m@{lm}",
+            "-o",
+            "trials=0",
+            "-o",
+            f"second_lm=m2@{other}",
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "decisor", *words],
+            stdin=theirs,
+            stderr=theirs,
+            stdout=subprocess.DEVNULL,
+            cwd=folder,
+        )
         os.close(theirs)
         text = ""
         for question, answer in answers.items():

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "module", ["signal", "decisor.errors", "typer", "decisor.cli.eval", "decisor.evaluation.suite"]
+    "module", ["signal", "decisor.errors", "typer", "decisor.cli.output", "decisor.lab.evaluation.suite"]
 )
 def test_an_interrupt_while_modules_are_imported_ends_the_command_without_a_traceback(module: str) -> None:
     """``-v`` names each module as soon as it is there."""

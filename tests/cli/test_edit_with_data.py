@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.test_ask import MODEL
-from decisor.cli import run
+from decisor.cli import run_command_line
 from servers.openai_server import serve_threaded
 
 COSTS = '''
@@ -44,8 +44,12 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]
     Path("notes/closed.txt").write_text("The site elm is closed to us until the flood is over.")
     Path("costs_of_edit_test.py").write_text(COSTS)
     Path("sites.toml").write_text(MODEL)
-    return {"sql": ["--db", "sites.db"], "passages": ["--docs", "notes"], "whatif": ["--model", "sites.toml"],
-            "freight": ["--tools", "costs_of_edit_test:freight"]}  # fmt: skip
+    return {
+        "sql": ["--db", "sites.db"],
+        "passages": ["--docs", "notes"],
+        "whatif": ["--model", "sites.toml"],
+        "freight": ["--tools", "costs_of_edit_test:freight"],
+    }
 
 
 def record(replies: Sequence[str], *options: str) -> None:
@@ -53,7 +57,7 @@ def record(replies: Sequence[str], *options: str) -> None:
     given = iter(replies)
     with serve_threaded(lambda body: next(given)) as url:
         words = ["ask", "Which site?", *options, "-t", "plan_rag", "--lm", f"m@{url}", "--trace", "run.jsonl"]
-        assert run(words) == 0
+        assert run_command_line(words) == 0
 
 
 def edit(*options: str, says: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> tuple[Any, Asked, int]:
@@ -66,7 +70,7 @@ def edit(*options: str, says: Callable[[str], str], capsys: pytest.CaptureFixtur
 
     capsys.readouterr()
     with serve_threaded(reply) as url:
-        code = run(["trace", "run.jsonl", *options, "--lm", f"m@{url}", "--json"])
+        code = run_command_line(["trace", "run.jsonl", *options, "--lm", f"m@{url}", "--json"])
     return json.loads(capsys.readouterr().out), sent, code
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli import run
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.table import table
-from decisor.outcome import Outcome, State
+from decisor.cli import run_command_line
+from decisor.lab.benchmark import Outcome, State
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.suite import format_suite_table
 from decisor.types import Usage
 from evaluation.small import model
 from servers.openai_server import serve_threaded
@@ -20,11 +20,26 @@ def test_flags_run_and_the_same_command_has_nothing_left_to_do(
 ) -> None:
     asked: list[object] = []
     with serve_threaded(lambda request: asked.append(1) or model(request)) as url:  # type: ignore[func-returns-value]
-        words = ["eval", "-b", "small", "-t", "plan_rag", "-t", "plan_rag replan=no max_steps=15", "--repeats", "2",
-                 "--lm", f"m@{url} price=1,2", "--store", str(tmp_path / "run.db"), "--limit-cases", "3"]  # fmt: skip
-        assert run(words) == 0
+        words = [
+            "eval",
+            "-b",
+            "small",
+            "-t",
+            "plan_rag",
+            "-t",
+            "plan_rag replan=no max_steps=15",
+            "--repeats",
+            "2",
+            "--lm",
+            f"m@{url} price=1,2",
+            "--store",
+            str(tmp_path / "run.db"),
+            "--limit-cases",
+            "3",
+        ]
+        assert run_command_line(words) == 0
         first, calls = capsys.readouterr(), len(asked)
-        assert run(words) == 0
+        assert run_command_line(words) == 0
         assert capsys.readouterr().out == first.out and len(asked) == calls
     lines = first.out.splitlines()
     assert [line.split()[:7] for line in lines[1:]] == [
@@ -40,12 +55,14 @@ def test_a_suite_in_toml_is_run_and_flags_go_before_it(tmp_path: Path, capsys: p
             f'store = "kept.db"\nbenches = ["small"]\ntechniques = ["iter_rag max_steps=3"]\nmodels = ["m@{url}"]\n'
             "cases_at_once = 2\nrepeats = 2\n\n[limits]\ncalls = 9\n"
         )
-        assert run(["eval", str(tmp_path / "suite.toml"), "--repeats", "1", "--json"]) == 0
+        assert run_command_line(["eval", str(tmp_path / "suite.toml"), "--repeats", "1", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(row["case"], row["technique"], row["state"]) for row in rows] == [
-        ("c0", "iter_rag max_steps=3", "right"), ("c1", "iter_rag max_steps=3", "right"),
-        ("c2", "iter_rag max_steps=3", "wrong"), ("c3", "iter_rag max_steps=3", "right"),
-    ]  # fmt: skip
+        ("c0", "iter_rag max_steps=3", "right"),
+        ("c1", "iter_rag max_steps=3", "right"),
+        ("c2", "iter_rag max_steps=3", "wrong"),
+        ("c3", "iter_rag max_steps=3", "right"),
+    ]
     assert (tmp_path / "kept.db").is_file()
 
 
@@ -69,22 +86,28 @@ def test_bad_input_is_one_line(
     words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(["eval", *words]) == 2
+    assert run_command_line(["eval", *words]) == 2
     error = capsys.readouterr().err
     assert told in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize(("text", "told"), [
-    ("bench = []", "A suite has no bench; it has store, benches"), ("[limits]\ncall = 3", r"\[limits\] has no call"),
-    ("repeats = -1", "repeats cannot be -1"), ("seed = true", "seed cannot be True"), ("limits = 3", "keys and values"),
-    ("store = [", "Cannot read the suite"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("bench = []", "A suite has no bench; it has store, benches"),
+        ("[limits]\ncall = 3", r"\[limits\] has no call"),
+        ("repeats = -1", "repeats cannot be -1"),
+        ("seed = true", "seed cannot be True"),
+        ("limits = 3", "keys and values"),
+        ("store = [", "Cannot read the suite"),
+    ],
+)
 def test_a_suite_with_a_mistake_is_told_where_it_is(
     text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "suite.toml"
     path.write_text(text)
-    assert run(["eval", str(path)]) == 2
+    assert run_command_line(["eval", str(path)]) == 2
     assert told.replace("\\", "") in capsys.readouterr().err
 
 
@@ -94,9 +117,20 @@ def test_a_dead_endpoint_is_told_of_and_stops_the_run_after_the_patience(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:  # nobody listens there afterwards
         port = taken.getsockname()[1]
-    words = ["eval", "-b", "small many=500", "-t", "plan_rag", "--lm", f"m@http://127.0.0.1:{port}/v1",
-             "--store", str(tmp_path / "run.db"), "--patience", "2"]  # fmt: skip
-    assert run(words) == 1
+    words = [
+        "eval",
+        "-b",
+        "small many=500",
+        "-t",
+        "plan_rag",
+        "--lm",
+        f"m@http://127.0.0.1:{port}/v1",
+        "--store",
+        str(tmp_path / "run.db"),
+        "--patience",
+        "2",
+    ]
+    assert run_command_line(words) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"decisor: m does not answer; the run waits for it, 2 s at most: 127.0.0.1:{port}")
     assert "m has not answered for 2 s, so the run stops" in lines[-1] and "--again crashed" in lines[-1]
@@ -113,19 +147,24 @@ def test_outcomes_of_every_state_can_be_run_again(
         store.finish(Outcome("small many=1", "c0", "plan_rag", "m", 0, state, text="as it was"), [])
         store.close()
         for again, text in ([], "as it was"), (["--again", state], "bel"):
-            assert run([*words, *again, "--json"]) == 0
+            assert run_command_line([*words, *again, "--json"]) == 0
             (row,) = map(json.loads, capsys.readouterr().out.splitlines())
             assert row["text"] == text
 
 
 def test_benchmarks_are_listed_with_their_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "list", "--json"]) == 0
+    assert run_command_line(["bench", "list", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     settings = {one["name"]: one["default"] for one in rows["dqa"]["settings"]}
     assert settings == {
-        "data": "...", "scenario": "both", "form": "sql", "limit": None, "db": "", "tools": "database",
+        "data": "...",
+        "scenario": "both",
+        "form": "sql",
+        "limit": None,
+        "db": "",
+        "tools": "database",
         "fresh": False,
-    }  # fmt: skip
+    }
 
 
 def test_a_report_of_crashed_cases_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +173,7 @@ def test_a_report_of_crashed_cases_says_why(tmp_path: Path, capsys: pytest.Captu
     store.begin({"suite": "s"})
     store.finish(outcome, [])
     store.close()
-    assert run(["report", str(tmp_path / "run.db")]) == 0
+    assert run_command_line(["report", str(tmp_path / "run.db")]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "The endpoint cannot be reached." in told and "--again crashed" in told
 
@@ -147,9 +186,9 @@ def test_the_table_and_the_report_say_the_same_of_repeats(tmp_path: Path, capsys
         for repeat in range(3):
             state: State = "right" if case < 8 or (case < 12 and repeat) else "wrong"
             store.finish(Outcome("b", f"c{case:02}", "rag", "m", repeat, state, usage=Usage(calls=2)), [])
-    told = table(store.outcomes()).splitlines()[1].split()
+    told = format_suite_table(store.outcomes()).splitlines()[1].split()
     store.close()
-    assert run(["report", path, "--json"]) == 0
+    assert run_command_line(["report", path, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["benchmarks"][0]["rows"]
     within = row["interval"]
     assert told[3:6] == ["20", "32", "28"] and row["cases"] == 20
@@ -160,5 +199,5 @@ def test_the_table_and_the_report_say_the_same_of_repeats(tmp_path: Path, capsys
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
-    assert run(["eval", "-b", "small", "-t", "exact", "--store", str(tmp_path / "file" / "run.db")]) == 2
+    assert run_command_line(["eval", "-b", "small", "-t", "exact", "--store", str(tmp_path / "file" / "run.db")]) == 2
     assert "The folder of the run store" in capsys.readouterr().err

@@ -11,18 +11,17 @@ from typing import Any
 
 import pytest
 
-from decisor.budget import Budget
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Task
-from decisor.lms.scripted import ScriptedLM
-from decisor.outcome import Outcome
-from decisor.run import Run
-from decisor.techniques.replay.edits import Edit
-from decisor.techniques.replay.rerun import rerun
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import CaseTask
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget
+from decisor.runtime.run import Run
+from decisor.techniques.replay.rerun import Edit, rerun_with_edits
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Entry, RunStart, events_of
+from decisor.trace.events import RunStart, TraceEntry, events_of
 from decisor.trace.file import read_trace
 from decisor.types import Question
 from servers.listening import listening
@@ -51,7 +50,7 @@ def record(technique: str, replies: Callable[[], Iterator[str]], *options: str) 
     given = replies()
     with serve_threaded(lambda body: next(given)) as url:
         words = ["ask", "Which site?", "--db", "sites.db", "-t", technique, *options, "--lm", f"m@{url}"]
-        assert run([*words, "--trace", "run.jsonl", "--json"]) == 0
+        assert run_command_line([*words, "--trace", "run.jsonl", "--json"]) == 0
 
 
 def chains() -> Iterator[str]:
@@ -74,7 +73,7 @@ def edit(*options: str) -> int:
     given = chains()
     words = ["trace", "run.jsonl", "--edit", "1", "--action", f"{ROWS} desc", "--db", "sites.db", *options]
     with serve_threaded(lambda body: next(given)) as url:
-        return run([*words, "--lm", f"m@{url}"])
+        return run_command_line([*words, "--lm", f"m@{url}"])
 
 
 @pytest.mark.parametrize("spec", ["m@{url}", "m@{url} price=1,2"])
@@ -90,8 +89,10 @@ def test_an_lm_that_a_trace_names_gets_neither_the_key_nor_a_row(
     assert code == 2
     said = capsys.readouterr().err
     named = f"[2J{spec.format(url=url)}"
-    assert said == (f"decisor: The trace names an LM for the judge, {named}. LMs come from the command line only: "
-                    "give -o judge_lm=MODEL@URL to use one.\n")  # fmt: skip
+    assert said == (
+        f"decisor: The trace names an LM for the judge, {named}. LMs come from the command line only: "
+        "give -o judge_lm=MODEL@URL to use one.\n"
+    )
 
 
 def test_the_lm_of_a_part_that_the_command_names_takes_the_place_of_the_traces(folder: Path) -> None:
@@ -158,11 +159,16 @@ def test_settings_of_other_kinds_are_refused_in_a_line(settings: dict[str, Any],
 
 def test_from_python_too_a_trace_names_neither_lms_nor_paths(folder: Path) -> None:
     record("best_of_n", chains, "-o", "n=2")
-    for technique, settings in (("best_of_n", {"judge_lm": "m@http://evil/v1"}), ("furepa", {"scorer": "/etc"}),
-                                ("os:system", {})):  # fmt: skip
+    for technique, settings in (
+        ("best_of_n", {"judge_lm": "m@http://evil/v1"}),
+        ("furepa", {"scorer": "/etc"}),
+        ("os:system", {}),
+    ):
         changed(technique, **settings)
         with pytest.raises(SetupError, match="command line only"):
-            asyncio.run(rerun(read_trace(Path("run.jsonl")), [Edit("1")], Run(ScriptedLM([]), Toolbox([]), Budget())))
+            asyncio.run(
+                rerun_with_edits(read_trace(Path("run.jsonl")), [Edit("1")], Run(ScriptedLM([]), Toolbox([]), Budget()))
+            )
 
 
 def test_what_a_run_store_names_is_not_asked_opened_or_imported(
@@ -173,18 +179,23 @@ def test_what_a_run_store_names_is_not_asked_opened_or_imported(
         store = open_store("run.db")
         store.begin({"models": f"m@{url}", "benches": f"popqa data={url}", "techniques": "evil_technique:Evil"})
         names = (f"radagent judge_lm=m@{url}", "evil_technique:Evil", f"furepa scorer={folder}")
-        store.plan([Task((f"popqa data={url}", "c1", name, f"m@{url}", 0)) for name in names])
+        store.plan([CaseTask((f"popqa data={url}", "c1", name, f"m@{url}", 0)) for name in names])
         for name in names:
             start = RunStart(Question("Which site?"), name, f"m@{url}", {"judge_lm": f"m@{url}"})
             claim = store.claim()
             assert claim is not None
             outcome = Outcome(claim.key[0], "c1", claim.key[2], f"m@{url}", 0, "right")
-            assert store.finish(outcome, [Entry(1, 0, 0.0, start)], claim.fence)
+            assert store.finish(outcome, [TraceEntry(1, 0, 0.0, start)], claim.fence)
         store.close()
-        for words in (["report", "run.db"], ["report", "run.db", "--html", "page.html"],
-                      ["report", "run.db", "--against", "run.db", "--json"]):  # fmt: skip
-            assert run(words) == 0
-        assert run(["eval", "--store", "run.db", "-b", "dqa data=nowhere", "-t", "exact"]) == 2
-        assert run(["eval", "--store", "run.db"]) == 2, "benchmarks are named by the command, never by the store"
+        for words in (
+            ["report", "run.db"],
+            ["report", "run.db", "--html", "page.html"],
+            ["report", "run.db", "--against", "run.db", "--json"],
+        ):
+            assert run_command_line(words) == 0
+        assert run_command_line(["eval", "--store", "run.db", "-b", "dqa data=nowhere", "-t", "exact"]) == 2
+        assert run_command_line(["eval", "--store", "run.db"]) == 2, (
+            "benchmarks are named by the command, never by the store"
+        )
         assert not came
     assert not Path("ran").exists() and "evil_technique" not in sys.modules

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars
 import pytest
 
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import drop_labelled
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import drop_labelled_graph
 from local_lm import Decisor, LocalLM
 from servers.neo4j_server import neo4j_database
 
@@ -136,7 +136,7 @@ async def test_headers_of_neo4j_and_columns_that_a_person_names(tmp_path: Path, 
         (("nodes.csv", "--out", "bolt://127.0.0.1:1"), "127.0.0.1:1 cannot be used"),
         (("--from", "sqlite:///none.db", "--out", "g.kgl"), "none.db. Check the path"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_loaded_is_one_clear_line(
     words: tuple[str, ...], complaint: str, towns: Path, decisor: Decisor
 ) -> None:
@@ -195,8 +195,9 @@ def test_a_question_is_decided_from_a_graph_that_was_loaded(shop: Path, decisor:
     result = json.loads(decisor(*words, "--no-history").stdout)
     assert result["answer"] == "Ann"
     assert [record["fields"] for record in result["evidence"]["records"]] == [
-        {"customer": "Ann", "pieces": 3}, {"customer": "Bo", "pieces": 3},
-    ]  # fmt: skip
+        {"customer": "Ann", "pieces": 3},
+        {"customer": "Bo", "pieces": 3},
+    ]
 
 
 @pytest.mark.slow
@@ -211,4 +212,4 @@ async def test_a_graph_server_gets_a_graph_under_its_label_once(towns: Path, dec
             failure = decisor("graph", "load", "nodes.csv", "--out", whole.partition("?")[0], code=2)
             assert "nodes already: give the graph a label of its own" in failure.stderr
         finally:
-            drop_labelled(url)
+            drop_labelled_graph(url)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from decisor.cli import run
-from decisor.tools.documents import Passage, build_index
+from decisor.cli import run_command_line
+from decisor.documents.index import build_index
+from decisor.documents.passage import Passage
 from servers.openai_server import serve_threaded
 
 
@@ -27,13 +28,13 @@ def folder(tmp_path: Path) -> Path:
 def test_an_index_is_made_told_and_updated(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(folder.parent / "fees.index")
     (folder / "bad.txt").write_bytes(b"a\x00")
-    assert run(["index", str(folder), "--out", out]) == 0
+    assert run_command_line(["index", str(folder), "--out", out]) == 0
     told = capsys.readouterr().out
     assert "2 passages" in told
     assert "bad.txt: it is no text" in told
-    assert run(["index", str(folder), "--out", out, "--json"]) == 0
+    assert run_command_line(["index", str(folder), "--out", out, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kept"] == 2
-    assert run(["index", str(folder), "--out", out, "--json", "--fresh"]) == 0
+    assert run_command_line(["index", str(folder), "--out", out, "--json", "--fresh"]) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 2
 
 
@@ -57,7 +58,7 @@ def test_what_cannot_be_used_is_one_line(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "README.md").write_text("x")
     (tmp_path / "empty.db").touch()
-    assert run(words) == 2
+    assert run_command_line(words) == 2
     told = capsys.readouterr().err
     assert complaint in told
     assert told.count("\n") == 1
@@ -85,28 +86,28 @@ def test_where_nothing_can_be_indexed_it_says_why_and_an_index_stays_as_it_was(
     (folder.parent / "bad" / name).write_bytes(content)
     out = folder.parent / "fees.index"
     words = ["index", str(folder.parent / "bad"), "--out", str(out), *more]
-    assert run(words) == 1
+    assert run_command_line(words) == 1
     told = capsys.readouterr().out
     assert complaint in told
     assert told.endswith("no index was made.\n")
     assert not (out / "CURRENT").exists()
-    assert run(["index", str(folder), "--out", str(out)]) == 0
-    assert run(words) == 1
+    assert run_command_line(["index", str(folder), "--out", str(out)]) == 0
+    assert run_command_line(words) == 1
     assert capsys.readouterr().out.endswith("fees.index stays as it was.\n")
-    assert run(["index", str(folder), "--out", str(out), "--json"]) == 0
+    assert run_command_line(["index", str(folder), "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kept"] == 2
 
 
 def test_a_database_without_rows_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with closing(sqlite3.connect(tmp_path / "empty.db")) as database:
         database.execute("CREATE TABLE town (name TEXT)")
-    assert run(["index", str(tmp_path / "empty.db"), "--out", str(tmp_path / "x")]) == 1
+    assert run_command_line(["index", str(tmp_path / "empty.db"), "--out", str(tmp_path / "x")]) == 1
     assert capsys.readouterr().out.startswith("There are no rows in the database.")
 
 
 def test_a_csv_without_names_of_columns_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "towns.csv").write_text("1,Genua,A port\n2,Pisa,A tower\n")
-    assert run(["index", str(tmp_path / "towns.csv"), "--out", str(tmp_path / "x")]) == 0
+    assert run_command_line(["index", str(tmp_path / "towns.csv"), "--out", str(tmp_path / "x")]) == 0
     assert "towns.csv row 1: taken for names of columns (1, Genua, A port)" in capsys.readouterr().out
 
 
@@ -115,8 +116,8 @@ def test_an_index_that_cannot_be_updated_is_built_anew_and_says_why(
 ) -> None:
     out = folder.parent / "fees.index"
     words = ["index", str(folder), "--out", str(out)]
-    assert run(words) == 0
-    assert run([*words, "--language", "german", "--words", "50"]) == 0
+    assert run_command_line(words) == 0
+    assert run_command_line([*words, "--language", "german", "--words", "50"]) == 0
     told = capsys.readouterr().out
     assert (
         "Built anew, since it had other settings (language english, now german; words of a passage 100, now 50)" in told
@@ -124,12 +125,12 @@ def test_an_index_that_cannot_be_updated_is_built_anew_and_says_why(
     about = out / "2" / "about.json"
     for content in (about.read_text().replace('"format": 2', '"format": 1'), "{"):
         about.write_text(content)
-        assert run([*words, "--json"]) == 0
+        assert run_command_line([*words, "--json"]) == 0
         changes = json.loads(capsys.readouterr().out)
         assert (changes["added"], changes["anew"]) == (2, "it was damaged, or made by another version")
         about = out / (out / "CURRENT").read_text().strip() / "about.json"
     (out / "CURRENT").write_text("x")
-    assert run(words) == 2
+    assert run_command_line(words) == 2
     assert f"damaged: remove {out}" in capsys.readouterr().err
 
 
@@ -142,15 +143,15 @@ def test_vectors_are_not_dropped_by_an_option_left_out(folder: Path, capsys: pyt
 
     out = folder.parent / "fees.index"
     build_index([Passage("a", "one")], out, embedder=Ones())
-    assert run(["index", str(folder), "--out", str(out)]) == 2
+    assert run_command_line(["index", str(folder), "--out", str(out)]) == 2
     assert "holds vectors by ones: add --embed ones@URL, or --fresh" in capsys.readouterr().err
-    assert run(["index", str(folder), "--out", str(out), "--fresh"]) == 0
+    assert run_command_line(["index", str(folder), "--out", str(out), "--fresh"]) == 0
 
 
 def test_names_and_ids_that_are_no_unicode_are_indexed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / os.fsdecode(b"fee\xff.txt")).write_text("A fee.")
     (folder / "rows.jsonl").write_text(r'{"id": "\ud800", "text": "half of a pair"}')
-    assert run(["index", str(folder), "--out", str(folder.parent / "x"), "--json"]) == 0
+    assert run_command_line(["index", str(folder), "--out", str(folder.parent / "x"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 4
 
 
@@ -166,11 +167,22 @@ def test_a_question_is_answered_from_documents(folder: Path, indexed: bool, caps
     docs = folder
     if indexed:
         docs = folder.parent / "fees.index"
-        assert run(["index", str(folder), "--out", str(docs)]) == 0
+        assert run_command_line(["index", str(folder), "--out", str(docs)]) == 0
         capsys.readouterr()
     with serve_threaded(reply) as url:
-        code = run(["ask", "Where is the harbour cheaper?", "--docs", str(docs), "-t", "iter_rag", "--lm", f"m@{url}",
-                    "--json"])  # fmt: skip
+        code = run_command_line(
+            [
+                "ask",
+                "Where is the harbour cheaper?",
+                "--docs",
+                str(docs),
+                "-t",
+                "iter_rag",
+                "--lm",
+                f"m@{url}",
+                "--json",
+            ]
+        )
     told = json.loads(capsys.readouterr().out)
     assert (code, told["answer"]) == (0, "Lübeck")
     assert told["evidence"]["records"][0]["source"] == "lubeck.md#1"

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from decisor.cli import run
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
-from decisor.session.lms import LMs
-from decisor.session.technique import technique_of
+from decisor.cli import run_command_line
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
+from decisor.session.run_setup import LMs, configure_technique
 from servers.openai_server import serve_threaded
 
 
@@ -25,12 +24,12 @@ def test_the_judge_of_a_search_has_an_lm_of_its_own(tmp_path: Path, capsys: pyte
     answers = iter(f"Thought: x\nFinal answer: {name}" for name in ("elm", "oak", "ash", "elm"))
     with serve_threaded(lambda body: next(answers)) as url, serve_threaded(judge) as other:
         words = ["ask", "Which site?", "--docs", str(tmp_path), "-t", "best_of_n", "-o", "calling=text", "-o", "n=2"]
-        assert run([*words, "-o", f"judge_lm=j@{other}", "--lm", f"m@{url}"]) == 0
+        assert run_command_line([*words, "-o", f"judge_lm=j@{other}", "--lm", f"m@{url}"]) == 0
     assert len(judged) == 2 and all("Better: A, or" in one for one in judged)
 
 
 def test_every_setting_that_is_listed_can_be_given_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["techniques", "--json"]) == 0
+    assert run_command_line(["techniques", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     told = {(row["name"], setting["name"]) for row in rows for setting in row["settings"]}
     assert {("radagent", "judge_lm"), ("reasoning_dag", "critic_lm"), ("radagent", "tau")} <= told
@@ -38,14 +37,14 @@ def test_every_setting_that_is_listed_can_be_given_as_text(capsys: pytest.Captur
     for row in rows:
         for setting in row["settings"]:
             given = "m@http://127.0.0.1:9/v1" if setting["type"] == "MODEL[@URL]" else str(setting["default"])
-            asyncio.run(technique_of(row["name"], {setting["name"]: given}, LMs()))
+            asyncio.run(configure_technique(row["name"], {setting["name"]: given}, LMs()))
 
 
 def test_the_price_of_the_lm_is_not_taken_for_that_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DECISOR_PRICE", "1,2")
     given = {"critic_lm": "small@http://127.0.0.1:9/v1", "writer_lm": "other@http://127.0.0.1:9/v1 price=3,4"}
     lms = LMs()
-    asyncio.run(technique_of("reasoning_dag", given, lms))
+    asyncio.run(configure_technique("reasoning_dag", given, lms))
     critic, writer = lms.by_spec.values()
     assert isinstance(critic, OpenAICompatible) and critic.price == Price(0, 0)  # it runs here
     assert isinstance(writer, OpenAICompatible) and writer.price == Price(3, 4)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli import run
-from decisor.evaluation.store.sqlite import is_writable, open_sqlite, snapshot
+from decisor.cli import run_command_line
+from decisor.lab.evaluation.sqlite_store import is_writable, open_read_only_store, open_sqlite_store
 from local_lm import LocalLM
 
 MODEL = """
@@ -51,81 +51,95 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("words", "advice"), [
-    (["ask", "which", "plant"], 'in quotes: decisor ask "WHICH'),
-    (["ask", "x", "--db", "sqlite://shop.db"], "three slashes: sqlite:///shop.db"),
-    (["ask", "x", "--db", "empty.db"], "an empty file"),
-    (["ask", "x", "--db", "sqlite:///prices.csv"], "no database of SQLite"),
-    (["ask", "x", "--db", "duckdb:///shop.db"], "database of SQLite: write sqlite:///"),
-    (["ask", "x", "--db", "shop.db", "-t", "plan_rga"], "Did you mean plan_rag? See: decisor techniques"),
-    (["ask", "x", "--db", "shop.db", "-t", "zzz"], "There is plan_rag, "),
-    (["ask", "x", "--db", "shop.db", "--rules", "latin.txt"], "iconv -f LATIN1 -t UTF-8 latin.txt"),
-    (["ask", "x", "--db", "shop.db", "--rules", "binary.txt"], "is no text"),
-    (["ask", "x", "--lm", "none", "--lm=none"], "--lm is there twice"),
-    (["eval", "--store", "a.db", "--store", "b.db"], "--store is there twice"),
-    (["ask", "x", "--db", "duckdb:///prices.csv"], "--db prices.csv"),
-    (["ask", "x", "--db", "prices.csv", "--lm", "m@ftp://x"], "takes MODEL or MODEL@BASE_URL"),
-    (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b@lm.example:8000"], "begins with http:// or https://"),
-    (["ask", "x", "--db", "shop.db", "--rules", "nul.txt"], "is no text"),
-    (["ask", "x", "--db", "shop.db", "--rules", "Rents count."], "--rules takes a text file"),
-    (["serve", "--db", "nowhere.csv", "--no-browser"], "There is no file nowhere.csv"),
-    (["serve", "--db", "sqlite:///nowhere.db", "--no-browser"], "There is no file"),
-    (["ask", "x", "--db", "prices.csv", "--docs", "https://example.org/a.html"], "Download it, and give the file"),
-    (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b"], "start Ollama"),
-    (["trace", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory. Make one with"),
-    (["doctor", "--tools", "prices.csv"], "is no OpenAPI document"),
-    (["report", "prices.csv"], "decisor eval --store FILE makes one"),
-    (["report", "shop.db"], "is no run store of decisor: decisor eval --store FILE makes one"),
-    (["ask", "x", "--db", "shop.db", "--calls", "few"], "--calls should be a valid integer. See: decisor ask --help"),
-    (["ask", "x", "--db", "shop.db", "--calls", "0"], "--calls should be greater than or equal to 1"),
-    (["ask", "x", "--db", "shop.db", "--html", "none/run.html"], "there is no folder none. Name another --html file"),
-    (["ask", "x", "--db", "shop.db", "--record", "."], "it is a folder. Name another --record file"),
-    (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
-    (["mcp"], "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
-    (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path."),
-    (["ask", "x", "--db", "nowhere/", "--lm", "none"], "There is nothing at nowhere/. Check the path"),
-    (["ask", "x", "--goal"], "'--goal' requires an argument. See: decisor ask --help"),
-    (["history", "--most", "0"], "--most should be greater than or equal to 1. See: decisor history --help"),
-    (["history", "mark", "x", "right"], "See: decisor history mark --help"),
-    (["mcp", "--db", "shop.db", "-t", "plan_rga"], "Did you mean plan_rag? See: decisor techniques"),
-    (["model", "whatif", "rents.toml", "make coffee", "--db", "shop.db"], "Inputs are such as 'why NAME'"),
-    (["definitions", "approve", "none.toml", "reading.x"], "See: decisor definitions propose --help"),
-    (["eval", "-b", "dqa dat=x", "-t", "exact", "--store", "run.db"], "dqa has no dat; it has data"),
-    (["eval", "none.toml"], "Cannot read the suite none.toml: No such file or directory."),
-    (["show"], "decisor ask keeps one of each question of your own"),
-    (["graph", "load", "none.csv", "--out", "x.kgl"], "There is no file none.csv. Check the path."),
-    (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["ask", "which", "plant"], 'in quotes: decisor ask "WHICH'),
+        (["ask", "x", "--db", "sqlite://shop.db"], "three slashes: sqlite:///shop.db"),
+        (["ask", "x", "--db", "empty.db"], "an empty file"),
+        (["ask", "x", "--db", "sqlite:///prices.csv"], "no database of SQLite"),
+        (["ask", "x", "--db", "duckdb:///shop.db"], "database of SQLite: write sqlite:///"),
+        (["ask", "x", "--db", "shop.db", "-t", "plan_rga"], "Did you mean plan_rag? See: decisor techniques"),
+        (["ask", "x", "--db", "shop.db", "-t", "zzz"], "There is plan_rag, "),
+        (["ask", "x", "--db", "shop.db", "--rules", "latin.txt"], "iconv -f LATIN1 -t UTF-8 latin.txt"),
+        (["ask", "x", "--db", "shop.db", "--rules", "binary.txt"], "is no text"),
+        (["ask", "x", "--lm", "none", "--lm=none"], "--lm is there twice"),
+        (["eval", "--store", "a.db", "--store", "b.db"], "--store is there twice"),
+        (["ask", "x", "--db", "duckdb:///prices.csv"], "--db prices.csv"),
+        (["ask", "x", "--db", "prices.csv", "--lm", "m@ftp://x"], "takes MODEL or MODEL@BASE_URL"),
+        (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b@lm.example:8000"], "begins with http:// or https://"),
+        (["ask", "x", "--db", "shop.db", "--rules", "nul.txt"], "is no text"),
+        (["ask", "x", "--db", "shop.db", "--rules", "Rents count."], "--rules takes a text file"),
+        (["serve", "--db", "nowhere.csv", "--no-browser"], "There is no file nowhere.csv"),
+        (["serve", "--db", "sqlite:///nowhere.db", "--no-browser"], "There is no file"),
+        (["ask", "x", "--db", "prices.csv", "--docs", "https://example.org/a.html"], "Download it, and give the file"),
+        (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b"], "start Ollama"),
+        (["trace", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory. Make one with"),
+        (["doctor", "--tools", "prices.csv"], "is no OpenAPI document"),
+        (["report", "prices.csv"], "decisor eval --store FILE makes one"),
+        (["report", "shop.db"], "is no run store of decisor: decisor eval --store FILE makes one"),
+        (
+            ["ask", "x", "--db", "shop.db", "--calls", "few"],
+            "--calls should be a valid integer. See: decisor ask --help",
+        ),
+        (["ask", "x", "--db", "shop.db", "--calls", "0"], "--calls should be greater than or equal to 1"),
+        (
+            ["ask", "x", "--db", "shop.db", "--html", "none/run.html"],
+            "there is no folder none. Name another --html file",
+        ),
+        (["ask", "x", "--db", "shop.db", "--record", "."], "it is a folder. Name another --record file"),
+        (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
+        (["mcp"], "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
+        (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path."),
+        (["ask", "x", "--db", "nowhere/", "--lm", "none"], "There is nothing at nowhere/. Check the path"),
+        (["ask", "x", "--goal"], "'--goal' requires an argument. See: decisor ask --help"),
+        (["history", "--most", "0"], "--most should be greater than or equal to 1. See: decisor history --help"),
+        (["history", "mark", "x", "right"], "See: decisor history mark --help"),
+        (["mcp", "--db", "shop.db", "-t", "plan_rga"], "Did you mean plan_rag? See: decisor techniques"),
+        (["model", "whatif", "rents.toml", "make coffee", "--db", "shop.db"], "Inputs are such as 'why NAME'"),
+        (["definitions", "approve", "none.toml", "reading.x"], "See: decisor definitions propose --help"),
+        (["eval", "-b", "dqa dat=x", "-t", "exact", "--store", "run.db"], "dqa has no dat; it has data"),
+        (["eval", "none.toml"], "Cannot read the suite none.toml: No such file or directory."),
+        (["show"], "decisor ask keeps one of each question of your own"),
+        (["graph", "load", "none.csv", "--out", "x.kgl"], "There is no file none.csv. Check the path."),
+        (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
+    ],
+)
 def test_a_mistake_gets_one_line_that_says_what_to_do(
     words: list[str], advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(words) == 2
+    assert run_command_line(words) == 2
     line = capsys.readouterr().err
     assert advice in line and line.count("\n") == 1
 
 
 def test_a_place_that_cannot_be_written_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "dqa", "generate", "--scenario", "locating", "--size", "tiny", "--out", "/proc/none"]) == 1
+    assert (
+        run_command_line(
+            ["bench", "dqa", "generate", "--scenario", "locating", "--size", "tiny", "--out", "/proc/none"]
+        )
+        == 1
+    )
     assert capsys.readouterr().err == (
         "decisor: /proc/none: No such file or directory. Name a place that is there, and that you may write.\n"
     )
 
 
 def test_without_words_there_is_help_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([]) == 0
+    assert run_command_line([]) == 0
     out, err = capsys.readouterr()
     assert "Usage: decisor" in out and "  ask " in out and not err
 
 
 def test_a_question_may_hold_an_option_twice_after_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ask", "--lm", "none", "--", "--lm"]) == 2
+    assert run_command_line(["ask", "--lm", "none", "--", "--lm"]) == 2
     assert "Which data?" in capsys.readouterr().err
 
 
 def test_a_trace_that_is_there_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*EXAMPLE, "--trace", "run.jsonl"]) == 0
+    assert run_command_line([*EXAMPLE, "--trace", "run.jsonl"]) == 0
     before = (folder / "run.jsonl").read_bytes()
-    assert run([*EXAMPLE, "--trace", "run.jsonl"]) == 2
+    assert run_command_line([*EXAMPLE, "--trace", "run.jsonl"]) == 2
     assert "name another --trace" in capsys.readouterr().err
     assert (folder / "run.jsonl").read_bytes() == before
 
@@ -167,14 +181,14 @@ def test_a_terminal_without_our_characters_gets_others() -> None:
 
 
 def test_files_say_how_many_rows_they_have(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:
-    assert run(["ask", "Which?", "--db", "prices.csv", "--lm", local_lm.name, "--calls", "1"]) == 3
+    assert run_command_line(["ask", "Which?", "--db", "prices.csv", "--lm", local_lm.name, "--calls", "1"]) == 3
     assert "prices: 1 row from prices.csv." in capsys.readouterr().err
 
 
 def test_one_call_is_said_to_be_the_limit(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:
     local_lm.replies = ["Hello there."]
     words = ["ask", "Which?", "--db", "shop.db", "--lm", local_lm.name]
-    assert run([*words, "--calls", "1"]) == 3
+    assert run_command_line([*words, "--calls", "1"]) == 3
     assert "No last answer was given. The limit of 1 call is reached." in capsys.readouterr().out
 
 
@@ -184,7 +198,7 @@ def test_a_folder_of_ours_that_cannot_be_made_is_named_with_its_variable(
 ) -> None:
     monkeypatch.setenv(folder_of, "prices.csv/below")
     words = ["history"] if folder_of == "XDG_DATA_HOME" else ["ask", "x", "--db", "prices.csv", "--lm", "none"]
-    assert run(words) == 2
+    assert run_command_line(words) == 2
     assert f"Set {folder_of} to a folder that can be written." in capsys.readouterr().err
 
 
@@ -194,7 +208,7 @@ def test_an_endpoint_that_refuses_is_told_once_with_its_reason(
     status: int, advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with refusing(status) as url:
-        assert run(["ask", "--example", "trade", "--lm", f"m@{url}"]) == 1
+        assert run_command_line(["ask", "--example", "trade", "--lm", f"m@{url}"]) == 1
     out, err = capsys.readouterr()
     assert f"answered {status}: No such thing." in err.splitlines()[-1] and advice in err
     assert err.count("No such thing.") == 1 and "No such thing." not in out and "0 tokens" not in err
@@ -222,8 +236,8 @@ def refusing(status: int) -> Iterator[str]:
 
 
 def test_the_store_of_a_run_in_a_folder_that_cannot_be_written_is_read(folder: Path) -> None:
-    open_sqlite(folder / "run.db").close()
+    open_sqlite_store(folder / "run.db").close()
     assert is_writable(folder / "run.db")
-    connection = snapshot(folder / "run.db")
+    connection = open_read_only_store(folder / "run.db")
     assert len(connection.execute("SELECT name FROM sqlite_master").fetchall()) > 3
     connection.close()

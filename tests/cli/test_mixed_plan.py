@@ -9,28 +9,32 @@ from typing import Any
 
 import pytest
 
-from decisor.cli import run
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
-from decisor.trace.events import events_of
+from decisor.cli import run_command_line
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
+from decisor.trace.events import NodeAnswer, NodeResult, events_of
 from decisor.trace.file import read_trace
-from decisor.trace.graph_events import NodeAnswer, NodeResult
 from decisor.types import Message
 from servers.openai_server import serve_threaded
 from techniques.documents import Policy, part_of
 
 NODES = (
-    Node("Site", {"name": "oak"}), Node("Site", {"name": "elm"}),
-    Node("Town", {"name": "Ghent", "inhabitants": 265000}), Node("Town", {"name": "Lyon", "inhabitants": 520000}),
-)  # fmt: skip
-EDGES = (Edge("LIES_IN", 0, 2, {"since": 1990}), Edge("LIES_IN", 1, 3, {"since": 2001}))
-PLAN = json.dumps({"nodes": [
-    {"id": "1.1", "ask": "To which site did the team of Ada move?", "needs": [], "source": "passages"},
-    {"id": "2.1", "ask": "In which town does the site <A1.1> lie?", "needs": ["1.1"], "source": "cypher"},
-    {"id": "2.2", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
-    {"id": "3.1", "ask": "How many people live in <A2.1>?", "needs": ["2.1"], "source": "cypher"},
-    {"id": "4.1", "ask": "What is <A2.2> divided by <A3.1>?", "needs": ["2.2", "3.1"], "source": "none"},
-]})  # fmt: skip
+    GraphNode("Site", {"name": "oak"}),
+    GraphNode("Site", {"name": "elm"}),
+    GraphNode("Town", {"name": "Ghent", "inhabitants": 265000}),
+    GraphNode("Town", {"name": "Lyon", "inhabitants": 520000}),
+)
+EDGES = (GraphEdge("LIES_IN", 0, 2, {"since": 1990}), GraphEdge("LIES_IN", 1, 3, {"since": 2001}))
+PLAN = json.dumps(
+    {
+        "nodes": [
+            {"id": "1.1", "ask": "To which site did the team of Ada move?", "needs": [], "source": "passages"},
+            {"id": "2.1", "ask": "In which town does the site <A1.1> lie?", "needs": ["1.1"], "source": "cypher"},
+            {"id": "2.2", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
+            {"id": "3.1", "ask": "How many people live in <A2.1>?", "needs": ["2.1"], "source": "cypher"},
+            {"id": "4.1", "ask": "What is <A2.2> divided by <A3.1>?", "needs": ["2.2", "3.1"], "source": "none"},
+        ]
+    }
+)
 QUESTION = "What does the team of Ada pay for each inhabitant of its town?"
 
 
@@ -40,16 +44,19 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("NO_COLOR", "1")
-    load("kglite:///towns.kgl", NODES, EDGES)
+    load_nodes_and_edges("kglite:///towns.kgl", NODES, EDGES)
     with closing(sqlite3.connect("sites.db")) as db, db:
         db.execute("CREATE TABLE site (name TEXT, rent REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("oak", 700.5), ("elm", 400.5)])
     Path("notes").mkdir()
     Path("notes/move.txt").write_text("The team of Ada moved to the site oak in May. The team of Bo moved to elm.")
-    assert run(["index", "notes", "--out", "notes.index"]) == 0
+    assert run_command_line(["index", "notes", "--out", "notes.index"]) == 0
     capsys.readouterr()
-    return {"sql": ["--db", "sites.db"], "cypher": ["--graph", "kglite:///towns.kgl"],
-            "passages": ["--docs", "notes.index"]}  # fmt: skip
+    return {
+        "sql": ["--db", "sites.db"],
+        "cypher": ["--graph", "kglite:///towns.kgl"],
+        "passages": ["--docs", "notes.index"],
+    }
 
 
 def writer(returns: str = "t.name AS town") -> Callable[[str], str]:
@@ -82,8 +89,10 @@ def say(prompt: str) -> str:
 
 def policy(returns: str = "t.name AS town") -> Policy:
     says: Mapping[str, Callable[[str], str | None]] = {
-        "query writer": writer(returns), "generator": say, "relevance": lambda prompt: "[1]",
-    }  # fmt: skip
+        "query writer": writer(returns),
+        "generator": say,
+        "relevance": lambda prompt: "[1]",
+    }
     return Policy(PLAN, says)
 
 
@@ -111,14 +120,17 @@ def test_each_node_asks_its_own_source_and_a_row_of_the_graph_is_evidence_in_any
             "-o",
             "calling=text",
         ]
-        assert run([*words, "--lm", f"m@{url}", "--trace", "run.jsonl", "--json"]) == 0
+        assert run_command_line([*words, "--lm", f"m@{url}", "--trace", "run.jsonl", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["answer"], told["evidence"]["objections"]) == ("0.002643", [])
     nodes = answered(Path("run.jsonl"))
     assert [(id, nodes[id].answer, nodes[id].attribution) for id in sorted(nodes)] == [
-        ("Q1.1", "oak", "attributed"), ("Q2.1", "Ghent", "attributed"), ("Q2.2", "700.5", "attributed"),
-        ("Q3.1", "265000", "attributed"), ("Q4.1", "0.002643", "model_knowledge"),
-    ]  # fmt: skip
+        ("Q1.1", "oak", "attributed"),
+        ("Q2.1", "Ghent", "attributed"),
+        ("Q2.2", "700.5", "attributed"),
+        ("Q3.1", "265000", "attributed"),
+        ("Q4.1", "0.002643", "model_knowledge"),
+    ]
     assert len(told["evidence"]["ids"]) == 4
     again = [prompt for prompt in played.of("query writer") if "# Tried before" in prompt]
     assert len(again) == 1 and "Did you mean" in again[0]
@@ -136,17 +148,23 @@ def test_an_edit_of_its_first_node_asks_graph_and_database_again_and_says_which_
     with serve_threaded(play(policy())) as url:
         lm = ["--lm", f"m@{url}"]
         assert (
-            run(["ask", QUESTION, *every, "-t", "reasoning_dag", "-o", "calling=text", *lm, "--trace", "run.jsonl"])
+            run_command_line(
+                ["ask", QUESTION, *every, "-t", "reasoning_dag", "-o", "calling=text", *lm, "--trace", "run.jsonl"]
+            )
             == 0
         )
         capsys.readouterr()
         edit = ["trace", "run.jsonl", "--edit", "1.1", "--answer", "elm"]
-        assert run([*edit, *data["sql"], *data["cypher"], *lm, "--json", "--out", "new.jsonl"]) == 0
+        assert run_command_line([*edit, *data["sql"], *data["cypher"], *lm, "--json", "--out", "new.jsonl"]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert run([*edit, *data["sql"], *lm]) == 2
+        assert run_command_line([*edit, *data["sql"], *lm]) == 2
     assert "the tool cypher is needed: name its data again, with --graph" in capsys.readouterr().err
     assert (told["before"]["answer"], told["after"]["answer"]) == ("0.002643", "0.000770")
     assert [change["how"] for change in told["changes"]] == ["edited", "again", "again", "again", "again"]
     assert {id: node.answer for id, node in answered(Path("new.jsonl")).items()} == {
-        "Q1.1": "elm", "Q2.1": "Lyon", "Q2.2": "400.5", "Q3.1": "520000", "Q4.1": "0.000770",
-    }  # fmt: skip
+        "Q1.1": "elm",
+        "Q2.1": "Lyon",
+        "Q2.2": "400.5",
+        "Q3.1": "520000",
+        "Q4.1": "0.000770",
+    }

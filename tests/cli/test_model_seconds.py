@@ -23,25 +23,35 @@ MODELS = {
     "an endless rule": SITES + COST + f'[rule.safe]\ntext = "x"\nbroken = """{ENDLESS.format("count(*), $name")}"""\n',
     "a cross join in a rule": SITES + COST + '[rule.safe]\ntext = "x"\nbroken = """SELECT $name FROM big a, big b, '
     'big c, big d WHERE a.i + b.i + c.i + d.i < 0"""\n',
-    "a nested repeat": SITES + MEASURE.format(
-        "cost", "SELECT sum(length(replace(repeat(repeat(name, 1000), 1000), 'e', i::VARCHAR))) FROM site, big"),
+    "a nested repeat": SITES
+    + MEASURE.format(
+        "cost", "SELECT sum(length(replace(repeat(repeat(name, 1000), 1000), 'e', i::VARCHAR))) FROM site, big"
+    ),
     "an until that never settles": SITES + '[recompute]\nuntil = "SELECT sum(cost) FROM site"\ntimes = 10000\n'
     'sql = "UPDATE site SET cost = (SELECT sum(a.i + b.i + c.i) FROM big a, big b, big c) - cost"\n' + COST,
-    "3,000 measures": SITES + "".join(MEASURE.format(f"cost{at}", f"SELECT cost + {at} FROM site WHERE name = $name")
-                                      for at in range(3000)),
-    "an input that takes long": SITES + MEASURE.format("cost", f"SELECT cost + ({CROSS.replace('a.i', 'a.i % 2')}) * 0 "
-                                                       "FROM site WHERE name = $name") + INPUT,
+    "3,000 measures": SITES
+    + "".join(MEASURE.format(f"cost{at}", f"SELECT cost + {at} FROM site WHERE name = $name") for at in range(3000)),
+    "an input that takes long": SITES
+    + MEASURE.format("cost", f"SELECT cost + ({CROSS.replace('a.i', 'a.i % 2')}) * 0 FROM site WHERE name = $name")
+    + INPUT,
     "a program without an end": 'decide = "sites"\n[variable.open]\nkind = "yes or no"\n'
     'each = "SELECT name, cost FROM site"\n'
     '[measure.cost]\ngoal = "min"\nsum = "cost * open"\n'
     f'sql = """SELECT sum(cost) + ({CROSS}) FROM open"""\n',
-}  # fmt: skip
+}
 ENDS = {"3,000 measures": "Best for", "a nested repeat": "Out of Memory"}
 """What may come before the time is over, and how it ends then."""
 COMMANDS = {"rank": [], "check": [], "show": [], "whatif": ["turning points"]}
-CASES = [*((case, "rank") for case in MODELS), ("an endless choice", "check"), ("an endless rule", "check"),
-         ("a program without an end", "check"), ("an endless choice", "show"), ("an endless measure", "show"),
-         ("an endless measure", "whatif"), ("an input that takes long", "whatif")]  # fmt: skip
+CASES = [
+    *((case, "rank") for case in MODELS),
+    ("an endless choice", "check"),
+    ("an endless rule", "check"),
+    ("a program without an end", "check"),
+    ("an endless choice", "show"),
+    ("an endless measure", "show"),
+    ("an endless measure", "whatif"),
+    ("an input that takes long", "whatif"),
+]
 
 
 def printed(folder: Path, command: str, model: str) -> tuple[float, int, str]:
@@ -61,8 +71,9 @@ def printed(folder: Path, command: str, model: str) -> tuple[float, int, str]:
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "decisor", *words], cwd=folder, capture_output=True, text=True,
-                          timeout=120)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "decisor", *words], cwd=folder, capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.mark.slow

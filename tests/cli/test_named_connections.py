@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli import run
-from decisor.config.current import current
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
-from decisor.session.source_tools import open_source
-from decisor.session.sources import sources_of
+from decisor.session.config import resolve_config
+from decisor.session.open_sources import open_source
+from decisor.session.request import build_sources
 
 CONFIG = """
 [connections.shop]
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_definitions_are_checked_within_what_a_connection_lets_be_read(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(["definitions", "check", "definitions.toml", "--db", "shop"])
+    run_command_line(["definitions", "check", "definitions.toml", "--db", "shop"])
     text = capsys.readouterr().out
     assert "secrets may not be read" in text
     assert "which no row has" in text and text.count("which no row has") == 2
@@ -66,7 +66,7 @@ def test_definitions_are_checked_within_what_a_connection_lets_be_read(
 
 
 def test_a_draft_tells_of_no_table_that_a_connection_denies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(["definitions", "draft", "--db", "shop", "--lm", "none"])
+    run_command_line(["definitions", "draft", "--db", "shop", "--lm", "none"])
     text = capsys.readouterr().out
     assert "customers" in text
     assert "secrets" not in text
@@ -79,8 +79,8 @@ def test_a_decision_model_ranks_only_what_a_connection_lets_be_read(
 ) -> None:
     (folder / "denied.toml").write_text(MODEL.format(name="token", table="secrets"))
     (folder / "masked.toml").write_text(MODEL.format(name="email", table="customers"))
-    assert run(["model", "rank", "denied.toml", "--db", "shop", "--trials", "0"]) != 0
-    assert run(["model", "rank", "masked.toml", "--db", "shop", "--trials", "0"]) == 0
+    assert run_command_line(["model", "rank", "denied.toml", "--db", "shop", "--trials", "0"]) != 0
+    assert run_command_line(["model", "rank", "masked.toml", "--db", "shop", "--trials", "0"]) == 0
     output = capsys.readouterr()
     assert "CANARY" not in output.out + output.err
     assert "private.example" not in output.out + output.err
@@ -91,16 +91,16 @@ def test_doctor_shows_only_what_a_connection_lets_be_read(folder: Path, capsys: 
     (folder / "statements.jsonl").write_text(
         '{"statement": "SELECT token FROM secrets"}\n{"statement": "SELECT city FROM customers"}\n'
     )
-    assert run(["doctor", "--db", "shop", "--lm", "none"]) == 0
+    assert run_command_line(["doctor", "--db", "shop", "--lm", "none"]) == 0
     text = capsys.readouterr().out
     assert "table customers" in text and "secrets" not in text and "private.example" not in text
-    run(["doctor", "--db", "shop", "--statements", "statements.jsonl"])
+    run_command_line(["doctor", "--db", "shop", "--statements", "statements.jsonl"])
     assert "1 of 2 allowed" in capsys.readouterr().out
 
 
 def test_an_index_holds_only_what_a_connection_lets_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["index", "shop", "--out", "places"]) == 0
-    assert run(["index", "shop", "--table", "secrets", "--out", "tokens"]) != 0
+    assert run_command_line(["index", "shop", "--out", "places"]) == 0
+    assert run_command_line(["index", "shop", "--table", "secrets", "--out", "tokens"]) != 0
     stored = b"".join(path.read_bytes() for path in folder.joinpath("places").rglob("*") if path.is_file())
     assert b"Ghent" in stored and b"CANARY" not in stored and b"private.example" not in stored and b"Oslo" not in stored
     assert "decisor.toml" in capsys.readouterr().err
@@ -109,7 +109,7 @@ def test_an_index_holds_only_what_a_connection_lets_be_read(folder: Path, capsys
 def test_a_graph_is_loaded_from_one_connection_into_another(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("kglite")
     (folder / "decisor.toml").write_text(CONFIG + '\n[connections]\nroads = "kglite:///roads.kgl"\n')
-    assert run(["graph", "load", "--from", "shop", "--out", "roads", "--json"]) == 0
+    assert run_command_line(["graph", "load", "--from", "shop", "--out", "roads", "--json"]) == 0
     assert '"customers": 1' in capsys.readouterr().out and (folder / "roads.kgl").exists()
 
 
@@ -140,17 +140,17 @@ async def test_a_retriever_of_ones_own_is_a_connection_with_settings(
     (home / "decisor.toml").write_text(config)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(here)
-    tool = await open_source(sources_of(docs=current().connection("ports")).places[0])
+    tool = await open_source(build_sources(docs=resolve_config().connection("ports")).places[0])
     seen = await tool.call("marble")
     assert [record.text for record in seen.records] == ["marble from port 0", "marble from port 1"]
     assert "Ports by their stone" in tool.describe()
     await tool.close()
     (home / "decisor.toml").unlink()
     (here / "decisor.toml").write_text(config)
-    assert "ports" not in current().connections, "a folder's file names no code until it is trusted"
+    assert "ports" not in resolve_config().connections, "a folder's file names no code until it is trusted"
 
 
 def test_settings_are_for_a_retriever_alone(folder: Path) -> None:
     (folder / "decisor.toml").write_text('[connections.shop]\nurl = "shop.db"\nsettings = { a = "b" }\n')
     with pytest.raises(SetupError, match="settings are for a retriever of your own"):
-        current()
+        resolve_config()

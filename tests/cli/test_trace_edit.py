@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.types import Message
 from servers.openai_server import serve_threaded
 from techniques.documents import Policy, part_of
 
-PLAN = json.dumps({"nodes": [
-    {"id": "1.1", "ask": "Which site has the lowest rent?", "needs": [], "source": "sql"},
-    {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
-]})  # fmt: skip
+PLAN = json.dumps(
+    {
+        "nodes": [
+            {"id": "1.1", "ask": "Which site has the lowest rent?", "needs": [], "source": "sql"},
+            {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
+        ]
+    }
+)
 DAG = ("-t", "reasoning_dag", "-o", "calling=text")
 
 
@@ -41,7 +45,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("oak", 700.5), ("elm", 400.5)])
     with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
         words = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
-        assert run([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"]) == 0
+        assert run_command_line([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"]) == 0
     return database, trace
 
 
@@ -53,13 +57,18 @@ def test_a_story_shows_each_node_its_answer_and_where_it_stands(
     recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert run(["trace", str(recorded[1])]) == 0
+    assert run_command_line(["trace", str(recorded[1])]) == 0
     said = capsys.readouterr().out
-    for part in ("Q2.1: What is the rent of <A1.1>?", " Q1.1     -> elm [o1.r1]", "“400.5”", "Decision: 400.5",
-                 "The answer stands in [o2.r1]."):  # fmt: skip
+    for part in (
+        "Q2.1: What is the rent of <A1.1>?",
+        " Q1.1     -> elm [o1.r1]",
+        "“400.5”",
+        "Decision: 400.5",
+        "The answer stands in [o2.r1].",
+    ):
         assert part in said
     assert "— query writer" not in said
-    assert run(["trace", str(recorded[1]), "--full"]) == 0
+    assert run_command_line(["trace", str(recorded[1]), "--full"]) == 0
     assert "— query writer" in capsys.readouterr().out
 
 
@@ -71,16 +80,16 @@ def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
     capsys.readouterr()
     with serve_threaded(play(policy)) as url:
         words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
-        assert run([*words, "--out", str(tmp_path / "new.jsonl")]) == 0
+        assert run_command_line([*words, "--out", str(tmp_path / "new.jsonl")]) == 0
         said = capsys.readouterr().out
         assert [role for role, _ in policy.prompts] == ["query writer", "generator"]
-        assert run([*words, "--json"]) == 0
+        assert run_command_line([*words, "--json"]) == 0
     for part in ("before", "after", "-> elm [o1.r1]", "-> oak (manual)", "400.5", "700.5", "2 LM calls, 1 action"):
         assert part in said
     told = json.loads(capsys.readouterr().out)
     assert (told["before"]["answer"], told["after"]["answer"]) == ("400.5", "700.5")
     assert [change["how"] for change in told["changes"]] == ["edited", "again"]
-    assert run(["trace", str(tmp_path / "new.jsonl")]) == 0
+    assert run_command_line(["trace", str(tmp_path / "new.jsonl")]) == 0
     assert "oak (manual)" in capsys.readouterr().out
 
 
@@ -92,10 +101,10 @@ def test_an_edit_has_limits_of_its_own(
     capsys.readouterr()
     with serve_threaded(play(policy)) as url:
         words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
-        run([*words, "--tokens", "20", "--json"])
+        run_command_line([*words, "--tokens", "20", "--json"])
         assert not policy.prompts
     assert "The limit of 20 tokens is reached" in capsys.readouterr().out
-    assert run(["trace", str(trace), "--calls", "3"]) == 2
+    assert run_command_line(["trace", str(trace), "--calls", "3"]) == 2
 
 
 def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +117,7 @@ def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsy
         (["--out", "new.jsonl"], "--out goes with --edit"),
         (["--edit", "1.1"], "the tool sql is needed: name its data again, with --db."),
     ):
-        assert run(["trace", trace, *words]) != 0
+        assert run_command_line(["trace", trace, *words]) != 0
         assert complaint.lower() in capsys.readouterr().err.lower()
 
 
@@ -118,10 +127,14 @@ def test_documents_and_a_database_serve_one_plan_from_the_command_and_again_afte
     folder, trace = tmp_path / "notes", tmp_path / "mixed.jsonl"
     folder.mkdir()
     (folder / "move.txt").write_text("The team of Ada moved to the site oak in May. The team of Bo moved to elm.")
-    plan = json.dumps({"nodes": [
-        {"id": "1.1", "ask": "To which site did the team of Ada move?", "needs": [], "source": "passages"},
-        {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
-    ]})  # fmt: skip
+    plan = json.dumps(
+        {
+            "nodes": [
+                {"id": "1.1", "ask": "To which site did the team of Ada move?", "needs": [], "source": "passages"},
+                {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
+            ]
+        }
+    )
 
     def moved(prompt: str) -> str:
         if "rent" in part_of(prompt, "Question"):
@@ -133,10 +146,10 @@ def test_documents_and_a_database_serve_one_plan_from_the_command_and_again_afte
     data = ["--db", str(recorded[0]), "--docs", str(folder)]
     with serve_threaded(play(policy)) as url:
         words = ["ask", "What does Ada's team pay?", *data, *DAG, "--lm", f"m@{url}"]
-        assert run([*words, "--trace", str(trace)]) == 0
+        assert run_command_line([*words, "--trace", str(trace)]) == 0
         assert "Decision: 700.5" in capsys.readouterr().out
         edit = ["--edit", "1.1", "--ask", "To which site did the team of Bo move?"]
-        assert run(["trace", str(trace), *edit, "--lm", f"m@{url}", *data, "--json"]) == 0
+        assert run_command_line(["trace", str(trace), *edit, "--lm", f"m@{url}", *data, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["before"]["answer"], told["after"]["answer"]) == ("700.5", "400.5")
     assert len([role for role, _ in policy.prompts if role == "planner"]) == 1
@@ -146,7 +159,7 @@ def test_where_nothing_changes_neither_data_nor_an_lm_are_needed(
     recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert run(["trace", str(recorded[1]), "--edit", "Q1.1", "--answer", "Elm.", "--lm", "none"]) == 0
+    assert run_command_line(["trace", str(recorded[1]), "--edit", "Q1.1", "--answer", "Elm.", "--lm", "none"]) == 0
     assert "0 LM calls, 0 actions" in capsys.readouterr().out
 
 
@@ -159,19 +172,19 @@ def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_
     ask = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
     with serve_threaded(play(main)) as url, serve_threaded(play(small)) as other:
         parts = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}", "-o", "aggregator=always"]
-        assert run([*ask, *parts, "--lm", f"m@{url}", "--trace", str(trace)]) == 0
+        assert run_command_line([*ask, *parts, "--lm", f"m@{url}", "--trace", str(trace)]) == 0
         assert [role for role, _ in small.prompts] == ["query writer", "query writer", "aggregator"]
         assert [role for role, _ in main.prompts] == ["planner", "generator", "generator"]
         capsys.readouterr()
         edit = ["--edit", "1.1", "--answer", "oak", "--db", str(database), "--lm", f"m@{url}"]
-        assert run(["trace", str(trace), *edit]) == 2
+        assert run_command_line(["trace", str(trace), *edit]) == 2
         assert "names an LM for the writer, small@http" in capsys.readouterr().err and len(small.prompts) == 3
         named = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}"]
-        assert run(["trace", str(trace), *edit, *named]) == 0
+        assert run_command_line(["trace", str(trace), *edit, *named]) == 0
         assert [role for role, _ in small.prompts[3:]] == ["query writer", "aggregator"]
     assert "3 LM calls, 1 action" in capsys.readouterr().out
     for wrong, complaint in (("writer_lm=none", "writer_lm takes MODEL or MODEL@URL"), ("judge_lm=x", "no judge_lm")):
-        assert run([*ask, "-o", wrong, "--lm", "m@http://127.0.0.1:9/v1"]) == 2
+        assert run_command_line([*ask, "-o", wrong, "--lm", "m@http://127.0.0.1:9/v1"]) == 2
         assert complaint in capsys.readouterr().err
 
 
@@ -181,11 +194,11 @@ def test_a_run_with_masked_columns_goes_on_only_where_columns_are_masked_again(
     database, trace = recorded[0], tmp_path / "masked.jsonl"
     with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
         words = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG, "--mask", "site.name"]
-        run([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"])
+        run_command_line([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"])
         assert "elm" not in trace.read_text() and "masked_" in trace.read_text()
         again = ["trace", str(trace), "--edit", "Q1.1", "--answer", "elm", "--db", str(database), "--lm", f"m@{url}"]
         capsys.readouterr()
-        assert run([*again, "-o", "calling=text"]) == 2
+        assert run_command_line([*again, "-o", "calling=text"]) == 2
         assert "--mask TABLE.COLUMN" in capsys.readouterr().err
-        run([*again, "-o", "calling=text", "--mask", "site.name"])
+        run_command_line([*again, "-o", "calling=text", "--mask", "site.name"])
         assert "--mask TABLE.COLUMN" not in capsys.readouterr().err

@@ -5,17 +5,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from decisor.benchmarks.game24.load import question
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.budget import Budget, Limits
-from decisor.run import Run
-from decisor.story.lines import event_lines
-from decisor.story.telling import tell_story
-from decisor.techniques import technique
+from decisor.lab.game24 import Puzzle, make_puzzle_question
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.techniques.radagent import RadAgent
-from decisor.trace.events import FailedCall, RunStart, Trace, UnreadableReply
+from decisor.trace.events import FailedCall, RunStart, SearchNode, SearchProblem, Trace, UnreadableReply
 from decisor.trace.file import TraceFile, read_trace
-from decisor.trace.search_events import SearchNode, SearchProblem
+from decisor.views.terminal import event_lines
+from decisor.views.transcript import tell_story
 from policies.game24 import Game24LM
 
 
@@ -23,9 +21,9 @@ async def test_the_whole_tree_is_drawn_from_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     with file.open("w", encoding="utf-8") as opened:
         trace = Trace(listeners=[TraceFile(opened).write])
-        trace.add(RunStart(question("4 5 6 10"), "radagent", "policy"))
+        trace.add(RunStart(make_puzzle_question("4 5 6 10"), "radagent", "policy"))
         run = Run(Game24LM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), trace)
-        decision = await technique("radagent")(question("4 5 6 10"), run)
+        decision = await build_technique("radagent")(make_puzzle_question("4 5 6 10"), run)
     screen = io.StringIO()
     tell_story(read_trace(file), Console(file=screen, width=160))
     drawn = screen.getvalue().partition("Search tree: ")[2].splitlines()
@@ -44,7 +42,7 @@ async def test_one_sequence_is_said_to_be_one(tmp_path: Path) -> None:
         run = Run(
             Game24LM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), Trace(listeners=[TraceFile(opened).write])
         )
-        decision = await RadAgent(check=lambda answer: True)(question("4 5 6 10"), run)
+        decision = await RadAgent(check=lambda answer: True)(make_puzzle_question("4 5 6 10"), run)
     screen = io.StringIO()
     tell_story(read_trace(file), Console(file=screen, width=160))
     assert "Search tree: 3 nodes, 1 sequence\n" in screen.getvalue()
@@ -58,6 +56,6 @@ def test_only_a_reply_that_cannot_be_read_is_said_to_be_asked_for_again() -> Non
     for event, said in (
         (FailedCall("", text), "the LM failed"),
         (SearchProblem("many_rounds", text), "many rounds"),
-    ):  # fmt: skip
+    ):
         (line,) = event_lines(event)
         assert line.plain == f"    {said}: so it is"

@@ -20,7 +20,7 @@ from typing import Any
 from databases.mutation_shops import ENGINES, Shop, harmless, hostile, shop
 from databases.mutations import Mutant, harmless_mutant, mutants
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.memory import memory_of
+from decisor.sandbox.limits import memory_of
 
 CANARY = ("canary", "yranac", b"CANARY".hex(), b"canary".hex(), "q0foqvjz")
 SLACK_SECONDS = 3.0
@@ -173,11 +173,19 @@ async def check(dialect: str, seconds: float, seed: int) -> dict[str, Any]:
         commented = await check_harmless(target, Random(seed), seconds / 20, comments=True)
         await target.worker.close()
     return {
-        "engine": dialect, "seed": seed, "seconds": round(time.monotonic() - bad.start), "hostile": dict(bad.counts),
-        "effects": bad.effects, "longest_s": round(bad.longest, 2), "most_mb": round(bad.most_mb),
-        "harmless": dict(good.counts), "not_run": good.effects[:20], "with_comments": dict(commented.counts),
-        "not_run_with_comments": commented.effects[:20], "ran": bad.ran,
-    }  # fmt: skip
+        "engine": dialect,
+        "seed": seed,
+        "seconds": round(time.monotonic() - bad.start),
+        "hostile": dict(bad.counts),
+        "effects": bad.effects,
+        "longest_s": round(bad.longest, 2),
+        "most_mb": round(bad.most_mb),
+        "harmless": dict(good.counts),
+        "not_run": good.effects[:20],
+        "with_comments": dict(commented.counts),
+        "not_run_with_comments": commented.effects[:20],
+        "ran": bad.ran,
+    }
 
 
 def main() -> None:

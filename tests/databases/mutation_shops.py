@@ -16,10 +16,9 @@ from urllib.parse import urlsplit
 
 from data import SECURITY, read_security_rows
 from databases.mutations import Seed
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.process import Worker
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.process import Worker
 from servers.neo4j_server import ask, neo4j_database
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
@@ -54,10 +53,12 @@ POSTGRES_STATE = (
     "WHERE datname = current_database() AND locktype = 'advisory'",
 )
 MYSQL_STATE = (
-    "SHOW FULL TABLES", "SHOW TRIGGERS", "SELECT user, host FROM mysql.user WHERE user LIKE '%pwn%'",
+    "SHOW FULL TABLES",
+    "SHOW TRIGGERS",
+    "SELECT user, host FROM mysql.user WHERE user LIKE '%pwn%'",
     "SHOW DATABASES LIKE '%pwn%'",
     "SELECT routine_name, routine_type FROM information_schema.routines WHERE routine_schema = database()",
-)  # fmt: skip
+)
 VARIABLES = (
     "SELECT variable_name, variable_value FROM {} WHERE variable_name NOT LIKE '%timestamp%' "
     "AND variable_name NOT LIKE 'gtid%'"
@@ -69,9 +70,12 @@ MYSQL_OWN = {
 NEO4J_STATE = (
     "MATCH (n) RETURN labels(n) AS labels, properties(n) AS properties",
     "MATCH (a)-[r]->(b) RETURN type(r) AS type, properties(r) AS properties, a.id AS a, b.id AS b",
-    "SHOW INDEXES YIELD name", "SHOW CONSTRAINTS YIELD name", "SHOW USERS YIELD user", "SHOW DATABASES YIELD name",
+    "SHOW INDEXES YIELD name",
+    "SHOW CONSTRAINTS YIELD name",
+    "SHOW USERS YIELD user",
+    "SHOW DATABASES YIELD name",
     "SHOW SETTINGS YIELD name, value WHERE name STARTS WITH 'db.' OR name STARTS WITH 'dbms.' RETURN name, value",
-)  # fmt: skip
+)
 TABLES = ("customers", "products", "orders", "order_items", "employees", "edges", "tickets", "api_tokens", "audit_log")
 SESSION = {
     "duckdb": "SELECT name, value FROM duckdb_settings()",
@@ -126,7 +130,7 @@ def fixture(dialect: str) -> list[str]:
 def file_database(dialect: str, folder: Path) -> str:
     path = folder / f"shop.{dialect}"
     if dialect == "kglite":
-        load(f"kglite:///{folder}/shop.kgl", *graph())
+        load_nodes_and_edges(f"kglite:///{folder}/shop.kgl", *graph())
         return f"kglite:///{folder}/shop.kgl"
     script = (SECURITY / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
     if dialect == "sqlite":
@@ -143,11 +147,20 @@ def file_database(dialect: str, folder: Path) -> str:
     return f"{dialect}:///{path}"
 
 
-def graph() -> tuple[list[Node], list[Edge]]:
-    nodes = [Node("Customer", {"id": n, "name": name, "region": "EU", "tier": "gold"}) for n, name in enumerate("abcd")]
-    nodes += [Node(label, {"id": 1, "name": "x", "total": 9.5}) for label in ("Order", "Orders", "Product", "Employee")]
-    nodes.append(Node("Token", {"id": 1, "value": "CANARY-TOKEN-51c0ffee"}))
-    edges = [Edge("PLACED", 0, 4), Edge("CONTAINS", 4, 6, {"qty": 14}), Edge("LIKES", 0, 6), Edge("OWNS_TOKEN", 0, 8)]
+def graph() -> tuple[list[GraphNode], list[GraphEdge]]:
+    nodes = [
+        GraphNode("Customer", {"id": n, "name": name, "region": "EU", "tier": "gold"}) for n, name in enumerate("abcd")
+    ]
+    nodes += [
+        GraphNode(label, {"id": 1, "name": "x", "total": 9.5}) for label in ("Order", "Orders", "Product", "Employee")
+    ]
+    nodes.append(GraphNode("Token", {"id": 1, "value": "CANARY-TOKEN-51c0ffee"}))
+    edges = [
+        GraphEdge("PLACED", 0, 4),
+        GraphEdge("CONTAINS", 4, 6, {"qty": 14}),
+        GraphEdge("LIKES", 0, 6),
+        GraphEdge("OWNS_TOKEN", 0, 8),
+    ]
     return nodes, edges
 
 
@@ -208,7 +221,7 @@ def database(engine: str, folder: Path) -> Iterator[tuple[str, Callable[[], obje
             yield url, lambda: mysql_state(url, engine)
     elif engine == "neo4j":
         with neo4j_database() as url:
-            load(url, *graph())
+            load_nodes_and_edges(url, *graph())
             yield url, lambda: [sorted(map(repr, ask(query))) for query in NEO4J_STATE]
     else:
         yield file_database(engine, folder), lambda: None

@@ -131,10 +131,21 @@ def quoted_strings(random: Random, text: str) -> str:
         half = len(inner) // 2
         left, right, code = inner[:half], inner[half:], inner.encode("utf-8", "replace").hex()
         forms = (
-            f"E'{inner}'", f"$${inner}$$", f"$q${inner}$q$", f"N'{inner}'", f"'{left}'\n'{right}'", f'"{inner}"',
-            f"x'{code}'", f"('{left}'||'{right}')", f"concat('{left}','{right}')", f"'{inner}\\'", f"'{inner}''",
-            f"_utf8'{inner}'", f"U&'{inner}'", f"0x{code}",
-        )  # fmt: skip
+            f"E'{inner}'",
+            f"$${inner}$$",
+            f"$q${inner}$q$",
+            f"N'{inner}'",
+            f"'{left}'\n'{right}'",
+            f'"{inner}"',
+            f"x'{code}'",
+            f"('{left}'||'{right}')",
+            f"concat('{left}','{right}')",
+            f"'{inner}\\'",
+            f"'{inner}''",
+            f"_utf8'{inner}'",
+            f"U&'{inner}'",
+            f"0x{code}",
+        )
         return random.choice(forms)
 
     return some(random, text, lambda part: part[0] == "'" and len(part) > 1, change)

@@ -20,15 +20,24 @@ class OddFile:
     habits: str = ""
 
 
-def numbers(name: str, texts: list[str], values: list[object], note: str = "", apart: str = "",
-            separator: str = ",", habits: str = "") -> OddFile:  # fmt: skip
+def numbers(
+    name: str,
+    texts: list[str],
+    values: list[object],
+    note: str = "",
+    apart: str = "",
+    separator: str = ",",
+    habits: str = "",
+) -> OddFile:
     """A file with one column of these texts beside one of names."""
-    rows = [f'r{at}{separator}"{text}"' if separator in text else f"r{at}{separator}{text}"
-            for at, text in enumerate(texts)]  # fmt: skip
+    rows = [
+        f'r{at}{separator}"{text}"' if separator in text else f"r{at}{separator}{text}" for at, text in enumerate(texts)
+    ]
     content = "\n".join([f"name{separator}v", *rows]) + "\n"
     ending = {"\t": "tsv"}.get(separator, "csv")
-    return OddFile(name, content, {"name": [f"r{at}" for at in range(len(texts))], "v": values}, note, apart,
-                   ending, habits)  # fmt: skip
+    return OddFile(
+        name, content, {"name": [f"r{at}" for at in range(len(texts))], "v": values}, note, apart, ending, habits
+    )
 
 
 SAY = "#decimal=comma or #decimal=point"
@@ -188,44 +197,76 @@ DATES = [
     numbers("two_digits_thrice", ["24/01/02", "24/01/03"], ["24/01/02", "24/01/03"], SAY_DAY),
     numbers("iso", ["2024-01-31", "2024-02-01"], [D(2024, 1, 31), D(2024, 2, 1)]),
     numbers("iso_slashes", ["2024/01/31", "2024/02/01"], [D(2024, 1, 31), D(2024, 2, 1)]),
-    numbers("iso_time", ["2024-01-31 10:30:00", "2024-02-01 00:00:00"],
-            [datetime(2024, 1, 31, 10, 30), datetime(2024, 2, 1)]),
-    numbers("iso_t", ["2024-01-31T10:30:00", "2024-02-01T00:00:00"],
-            [datetime(2024, 1, 31, 10, 30), datetime(2024, 2, 1)]),
-    numbers("offset", ["2024-01-31T10:30:00+02:00", "2024-02-01T00:00:00+02:00"],
-            [datetime(2024, 1, 31, 10, 30), datetime(2024, 2, 1)], "local time, +02:00 from UTC"),
-    numbers("offsets", ["2024-01-31T10:30:00+02:00", "2024-02-01T00:00:00+01:00"],
-            ["2024-01-31T10:30:00+02:00", "2024-02-01T00:00:00+01:00"], "is text"),
+    numbers(
+        "iso_time",
+        ["2024-01-31 10:30:00", "2024-02-01 00:00:00"],
+        [datetime(2024, 1, 31, 10, 30), datetime(2024, 2, 1)],
+    ),
+    numbers(
+        "iso_t", ["2024-01-31T10:30:00", "2024-02-01T00:00:00"], [datetime(2024, 1, 31, 10, 30), datetime(2024, 2, 1)]
+    ),
+    numbers(
+        "offset",
+        ["2024-01-31T10:30:00+02:00", "2024-02-01T00:00:00+02:00"],
+        [datetime(2024, 1, 31, 10, 30), datetime(2024, 2, 1)],
+        "local time, +02:00 from UTC",
+    ),
+    numbers(
+        "offsets",
+        ["2024-01-31T10:30:00+02:00", "2024-02-01T00:00:00+01:00"],
+        ["2024-01-31T10:30:00+02:00", "2024-02-01T00:00:00+01:00"],
+        "is text",
+    ),
     numbers("names_of_months", ["3 Feb 2024", "14 March 2024"], [D(2024, 2, 3), D(2024, 3, 14)], "month's name"),
     numbers("names_dashed", ["03-Feb-2024", "14-Mar-2024"], [D(2024, 2, 3), D(2024, 3, 14)], "month's name"),
     numbers("names_american", ["Feb 3, 2024", "March 14, 2024"], [D(2024, 2, 3), D(2024, 3, 14)], "month's name"),
-    numbers("day_first_clock", ["13/02/2026 10:30", "03/04/2026 09:00"],
-            [datetime(2026, 2, 13, 10, 30), datetime(2026, 4, 3, 9)], "day, month, year"),
-    numbers("month_first_pm", ["2/13/2026 4:05 PM", "3/4/2026 9:00 AM"],
-            [datetime(2026, 2, 13, 16, 5), datetime(2026, 3, 4, 9)], "month, day, year"),
+    numbers(
+        "day_first_clock",
+        ["13/02/2026 10:30", "03/04/2026 09:00"],
+        [datetime(2026, 2, 13, 10, 30), datetime(2026, 4, 3, 9)],
+        "day, month, year",
+    ),
+    numbers(
+        "month_first_pm",
+        ["2/13/2026 4:05 PM", "3/4/2026 9:00 AM"],
+        [datetime(2026, 2, 13, 16, 5), datetime(2026, 3, 4, 9)],
+        "month, day, year",
+    ),
     numbers("dates_missing", ["13/02/2026", "n/a"], [D(2026, 2, 13), None], "'n/a' is no value"),
     numbers("no_such_day", ["31/02/2026", "13/02/2026"], ["31/02/2026", "13/02/2026"], "no date as the others"),
     numbers("iso_and_slashes", ["2024-01-31", "01/02/2024"], ["2024-01-31", "01/02/2024"], "is text"),
     numbers("quarters", ["2024-Q1", "2024-Q2"], ["2024-Q1", "2024-Q2"]),
     numbers("compact", ["20240131", "20240201"], [20240131, 20240201]),
-    OddFile("order_by_other_dates", "a,b\n13/02/2026,01/02/2026\n14/02/2026,02/02/2026\n",
-            {"a": [D(2026, 2, 13), D(2026, 2, 14)], "b": [D(2026, 2, 1), D(2026, 2, 2)]}, "If that is wrong"),
-]  # fmt: skip
+    OddFile(
+        "order_by_other_dates",
+        "a,b\n13/02/2026,01/02/2026\n14/02/2026,02/02/2026\n",
+        {"a": [D(2026, 2, 13), D(2026, 2, 14)], "b": [D(2026, 2, 1), D(2026, 2, 2)]},
+        "If that is wrong",
+    ),
+]
 HEADERS = [
     OddFile("years", "name,2022,2023\na,1,2\nb,3,4\n", {"name": ["a", "b"], "2022": [1, 3], "2023": [2, 4]}),
     OddFile("years_only", "2022,2023\n5,6\n7,8\n", {"2022": [5, 7], "2023": [6, 8]}),
-    OddFile("year_data", "oslo,2001\nrome,2005\n", {"column_1": ["oslo", "rome"], "column_2": [2001, 2005]}, "no header"),  # noqa: E501
+    OddFile(
+        "year_data", "oslo,2001\nrome,2005\n", {"column_1": ["oslo", "rome"], "column_2": [2001, 2005]}, "no header"
+    ),
     OddFile("no_header", "a,1\nb,2\n", {"column_1": ["a", "b"], "column_2": [1, 2]}, "no header"),
     OddFile("numbers_only", "1,2\n3,4\n", {"column_1": [1, 3], "column_2": [2, 4]}, "no header"),
     OddFile("periods", "name,1,2,3\na,10,20,30\n", {"name": ["a"], "1": [10], "2": [20], "3": [30]}),
-    OddFile("empty_cell", "name,,v\na,x,1\nb,y,2\n",
-            {"name": ["a", "b"], "column_2": ["x", "y"], "v": [1, 2]}, "column_2 (it has no name)"),
+    OddFile(
+        "empty_cell",
+        "name,,v\na,x,1\nb,y,2\n",
+        {"name": ["a", "b"], "column_2": ["x", "y"], "v": [1, 2]},
+        "column_2 (it has no name)",
+    ),
     OddFile("index_column", ",name,v\n0,a,1\n1,b,2\n", {"column_1": [0, 1], "name": ["a", "b"], "v": [1, 2]}),
     OddFile("index_of_two", ",v\n0,5\n1,6\n", {"column_1": [0, 1], "v": [5, 6]}),
     OddFile("duplicates", "a,a,b\n1,2,3\n4,5,6\n", {"a": [1, 4], "a_2": [2, 5], "b": [3, 6]}, "its name stands twice"),
     OddFile("duplicates_case", "a,A\n1,2\n", {"a": [1], "A_2": [2]}),
     OddFile("title", "Report of 2024\n\nname,v\na,1\nb,2\n", {"name": ["a", "b"], "v": [1, 2]}, "above the header"),
-    OddFile("title_close", "Report of 2024\nname,v,w\na,1,2\n", {"name": ["a"], "v": [1], "w": [2]}, "above the header"),  # noqa: E501
+    OddFile(
+        "title_close", "Report of 2024\nname,v,w\na,1,2\n", {"name": ["a"], "v": [1], "w": [2]}, "above the header"
+    ),
     OddFile("title_padded", "Report,,\n,,\nname,v,w\na,1,2\n", {"name": ["a"], "v": [1], "w": [2]}, "above the header"),
     OddFile("titles", "Report\nby Ann\n\nname,v\na,1\n", {"name": ["a"], "v": [1]}, "3 lines above"),
     OddFile("blank_above", "\n\nname,v\na,1\n", {"name": ["a"], "v": [1]}),
@@ -236,21 +277,28 @@ HEADERS = [
     OddFile("separator_at_end", "name,v,\na,1,\n", {"name": ["a"], "v": [1], "column_3": [None]}),
     OddFile("one_column", "v\n1\n2\n", {"v": [1, 2]}),
     OddFile("one_column_texts", "note\nhello, you\nbye\nthanks\n", {"note": ["hello, you", "bye", "thanks"]}),
-    OddFile("comma_without_quotes", "name,v\na,1,234\nb,5,678\n",
-            {"name": ["a", "b"], "v": [1, 5], "column_3": [234, 678]}, "its digits are in two columns"),
+    OddFile(
+        "comma_without_quotes",
+        "name,v\na,1,234\nb,5,678\n",
+        {"name": ["a", "b"], "v": [1, 5], "column_3": [234, 678]},
+        "its digits are in two columns",
+    ),
     OddFile("named_file", "file,v\na,1\n", {"file": ["a"], "v": [1]}),
     OddFile("quoted_header", '"name","v"\n"a","1"\n', {"name": ["a"], "v": [1]}),
-    OddFile("dates_as_header", "name,2024-01-31,2024-02-29\na,1,2\n",
-            {"name": ["a"], "2024-01-31": [1], "2024-02-29": [2]}),
+    OddFile(
+        "dates_as_header", "name,2024-01-31,2024-02-29\na,1,2\n", {"name": ["a"], "2024-01-31": [1], "2024-02-29": [2]}
+    ),
     OddFile("text_over_numbers_3", "name,v,2\na,1,5\n", {"name": ["a"], "v": [1], "2": [5]}),
-]  # fmt: skip
+]
 SHAPES = [
     OddFile("semicolons", "name;v\na;1\n", {"name": ["a"], "v": [1]}),
     OddFile("tabs", "name\tv\na\t1\n", {"name": ["a"], "v": [1]}, ending="tsv"),
     OddFile("tabs_in_csv", "name\tv\na\t1\n", {"name": ["a"], "v": [1]}),
     OddFile("pipes", "name|v\na|1\n", {"name": ["a"], "v": [1]}),
     OddFile("semicolon_commas", "n;v\na;1,5\nb;2,5\n", {"n": ["a", "b"], "v": [1.5, 2.5]}, "decimal comma"),
-    OddFile("semicolon_comma_header", "Name;Price, EUR\nA;1,5\nB;2,5\n", {"Name": ["A", "B"], "Price, EUR": [1.5, 2.5]}),  # noqa: E501
+    OddFile(
+        "semicolon_comma_header", "Name;Price, EUR\nA;1,5\nB;2,5\n", {"Name": ["A", "B"], "Price, EUR": [1.5, 2.5]}
+    ),
     OddFile("comma_semicolon_list", "id,tags\n1,a;b\n2,c;d\n", {"id": [1, 2], "tags": ["a;b", "c;d"]}),
     OddFile("carriage_returns", "name,v\ra,1\rb,2\r", {"name": ["a", "b"], "v": [1, 2]}),
     OddFile("windows_lines", "name,v\r\na,1\r\nb,2\r\n", {"name": ["a", "b"], "v": [1, 2]}),
@@ -261,50 +309,89 @@ SHAPES = [
     OddFile("line_in_cell_windows", 'name,v\r\n"a\nb",1\r\nc,2\r\n', {"name": ["a\nb", "c"], "v": [1, 2]}),
     OddFile("doubled_quotes", 'name,v\n"a ""b""",1\n', {"name": ['a "b"'], "v": [1]}),
     OddFile("quote_inside", 'name,v\n5" pipe,1\nx,2\n', {"name": ['5" pipe', "x"], "v": [1, 2]}),
-    OddFile("single_quotes", "name,v\n'a, b',1\n'c',2\n", {"name": ["a, b", "c"], "v": [1, 2]},
-            apart="the libraries know no single quotes"),
+    OddFile(
+        "single_quotes",
+        "name,v\n'a, b',1\n'c',2\n",
+        {"name": ["a, b", "c"], "v": [1, 2]},
+        apart="the libraries know no single quotes",
+    ),
     OddFile("backslashes", 'name,v\n"a \\"b\\", c",1\nd,2\n', {"name": ['a "b", c', "d"], "v": [1, 2]}),
     OddFile("mark", "\ufeffname,v\na,1\n", {"name": ["a"], "v": [1]}),
     OddFile("utf_16", "name,v\nä,1\n".encode("utf-16"), {"name": ["ä"], "v": [1]}, "utf-16"),
     OddFile("windows_1252", "name,v\nä,1\n".encode("cp1252"), {"name": ["ä"], "v": [1]}, "cp1252"),
     OddFile("blank_lines", "name,v\na,1\n\nb,2\n\n", {"name": ["a", "b"], "v": [1, 2]}),
     OddFile("long_row", "name,v\na,1\nb,2\nc,3,4\n", {"name": ["a", "b"], "v": [1, 2]}, "1 row left out"),
-    OddFile("short_row", "name,v,w\na,1,2\nb,3,4\nc\n", {"name": ["a", "b"], "v": [1, 3], "w": [2, 4]}, "1 row left out"),  # noqa: E501
+    OddFile(
+        "short_row", "name,v,w\na,1,2\nb,3,4\nc\n", {"name": ["a", "b"], "v": [1, 3], "w": [2, 4]}, "1 row left out"
+    ),
     OddFile("total", "name,v\na,1\nb,2\nTotal,3\n", {"name": ["a", "b", "Total"], "v": [1, 2, 3]}, "add up the others"),
     OddFile("trailing_spaces", "name,v\na ,1 \nb, 2\n", {"name": ["a ", "b"], "v": [1, 2]}),
     OddFile("empty_column", "name,v,w\na,,1\nb,,2\n", {"name": ["a", "b"], "v": [None, None], "w": [1, 2]}),
-]  # fmt: skip
+]
 PHONES = [
-    OddFile("phones_by_name", "name,Tel.\na,30 123 456\nb,40 987 654\n",
-            {"name": ["a", "b"], "Tel.": ["30 123 456", "40 987 654"]}, "by its name it holds telephone numbers"),
-    OddFile("hotels_spaced", "name,Hotel\na,30 123 456\nb,40 987 654\n",
-            {"name": ["a", "b"], "Hotel": [30123456, 40987654]}, "its spaces part thousands"),
-]  # fmt: skip
+    OddFile(
+        "phones_by_name",
+        "name,Tel.\na,30 123 456\nb,40 987 654\n",
+        {"name": ["a", "b"], "Tel.": ["30 123 456", "40 987 654"]},
+        "by its name it holds telephone numbers",
+    ),
+    OddFile(
+        "hotels_spaced",
+        "name,Hotel\na,30 123 456\nb,40 987 654\n",
+        {"name": ["a", "b"], "Hotel": [30123456, 40987654]},
+        "its spaces part thousands",
+    ),
+]
 ONE_COLUMN = [
     OddFile("one_column_decimals", "v\n9,54\nn/a\n1,76\n", {"v": [9.54, None, 1.76]}, "decimal comma", "one column"),
     OddFile("one_column_thousands", "v\n1,234\n-950\n", {"v": [1234, -950]}, "comma parts thousands", "one column"),
     OddFile("one_column_comma_at_end", "v\nnorth\nsouth\nx, y\n", {"v": ["north", "south", "x, y"]}),
-    OddFile("one_column_some_commas", "v\nx, y\nx, y\nsouth\n5 apples\nx, y\n",
-            {"v": ["x, y", "x, y", "south", "5 apples", "x, y"]}),
+    OddFile(
+        "one_column_some_commas",
+        "v\nx, y\nx, y\nsouth\n5 apples\nx, y\n",
+        {"v": ["x, y", "x, y", "south", "5 apples", "x, y"]},
+    ),
     OddFile("two_columns_of_numbers", "v,w\n1,234\n5,678\n", {"v": [1, 5], "w": [234, 678]}),
-]  # fmt: skip
+]
 TOTALS = [
-    OddFile("total_without_name", "name,v\na,1\nb,2\n,3\n", {"name": ["a", "b", None], "v": [1, 2, 3]},
-            "the row with name without a name seems to add up"),
+    OddFile(
+        "total_without_name",
+        "name,v\na,1\nb,2\n,3\n",
+        {"name": ["a", "b", None], "v": [1, 2, 3]},
+        "the row with name without a name seems to add up",
+    ),
     OddFile("no_total_without_name", "name,v\na,1\nb,2\n,4\n", {"name": ["a", "b", None], "v": [1, 2, 4]}),
-    OddFile("total_of_all", "name,v\nAll regions,3\na,1\nb,2\n", {"name": ["All regions", "a", "b"], "v": [3, 1, 2]},
-            "'All regions' seems to add up"),
-    OddFile("total_general", "name,v\na,1\nb,2\nTOTAL GENERAL,3\n",
-            {"name": ["a", "b", "TOTAL GENERAL"], "v": [1, 2, 3]}, "'TOTAL GENERAL' seems to add up"),
+    OddFile(
+        "total_of_all",
+        "name,v\nAll regions,3\na,1\nb,2\n",
+        {"name": ["All regions", "a", "b"], "v": [3, 1, 2]},
+        "'All regions' seems to add up",
+    ),
+    OddFile(
+        "total_general",
+        "name,v\na,1\nb,2\nTOTAL GENERAL,3\n",
+        {"name": ["a", "b", "TOTAL GENERAL"], "v": [1, 2, 3]},
+        "'TOTAL GENERAL' seems to add up",
+    ),
     OddFile("one_figure", "name,v,w\na,1,\nb,2,5\n", {"name": ["a", "b"], "v": [1, 2], "w": [None, 5]}),
     OddFile("half_of_all", "name,v\na,5\nb,2\nc,3\n", {"name": ["a", "b", "c"], "v": [5, 2, 3]}),
-    OddFile("no_total_by_name", "name,v\nTotal Energies,1\nAll Bran,2\nShell,5\n",
-            {"name": ["Total Energies", "All Bran", "Shell"], "v": [1, 2, 5]}),
-    OddFile("subtotals", "name,v\na,1\nA total,1\nb,2\nb Total,2\n",
-            {"name": ["a", "A total", "b", "b Total"], "v": [1, 1, 2, 2]}, "'A total', 'b Total' seem to add up"),
-    OddFile("names_with_total", "name,v\nCrest Total,1\nAjax Total,2\nSure,5\n",
-            {"name": ["Crest Total", "Ajax Total", "Sure"], "v": [1, 2, 5]}),
-]  # fmt: skip
+    OddFile(
+        "no_total_by_name",
+        "name,v\nTotal Energies,1\nAll Bran,2\nShell,5\n",
+        {"name": ["Total Energies", "All Bran", "Shell"], "v": [1, 2, 5]},
+    ),
+    OddFile(
+        "subtotals",
+        "name,v\na,1\nA total,1\nb,2\nb Total,2\n",
+        {"name": ["a", "A total", "b", "b Total"], "v": [1, 1, 2, 2]},
+        "'A total', 'b Total' seem to add up",
+    ),
+    OddFile(
+        "names_with_total",
+        "name,v\nCrest Total,1\nAjax Total,2\nSure,5\n",
+        {"name": ["Crest Total", "Ajax Total", "Sure"], "v": [1, 2, 5]},
+    ),
+]
 BEYOND = "more digits than fit beside decimals"
 LONG_NUMBERS = [
     numbers("long_beside_decimals", ["9007199254740993", "5.5"], ["9007199254740993", "5.5"], BEYOND, "it stays exact"),
@@ -320,42 +407,108 @@ LONG_NUMBERS = [
 ]
 IDENTIFIER = "550E8400-E29B-41D4-A716-446655440000"
 JSON_FILES = [
-    OddFile("json_long_within", '[{"v": {"id": 18446744073709551617, "s": "007"}}, {"v": {"id": 2.5, "s": "1"}}]',
-            {"v": [{"id": "18446744073709551617", "s": "007"}, {"id": "2.5", "s": "1"}]}, BEYOND, ending="json"),
-    OddFile("json_long_in_lists", '[{"v": [9007199254740993, 2.5]}]', {"v": [["9007199254740993", "2.5"]]}, BEYOND,
-            ending="json"),
-    OddFile("json_decimals_within", '[{"v": {"id": 1.5, "s": "9007199254740993"}}]',
-            {"v": [{"id": 1.5, "s": "9007199254740993"}]}, ending="json"),
+    OddFile(
+        "json_long_within",
+        '[{"v": {"id": 18446744073709551617, "s": "007"}}, {"v": {"id": 2.5, "s": "1"}}]',
+        {"v": [{"id": "18446744073709551617", "s": "007"}, {"id": "2.5", "s": "1"}]},
+        BEYOND,
+        ending="json",
+    ),
+    OddFile(
+        "json_long_in_lists",
+        '[{"v": [9007199254740993, 2.5]}]',
+        {"v": [["9007199254740993", "2.5"]]},
+        BEYOND,
+        ending="json",
+    ),
+    OddFile(
+        "json_decimals_within",
+        '[{"v": {"id": 1.5, "s": "9007199254740993"}}]',
+        {"v": [{"id": 1.5, "s": "9007199254740993"}]},
+        ending="json",
+    ),
     OddFile("json_large_within", '[{"v": {"x": 1.5e20}}]', {"v": [{"x": 1.5e20}]}, ending="json"),
-    OddFile("json_identifiers", f'[{{"v": "{IDENTIFIER}", "w": {{"u": "{IDENTIFIER}"}}}}]',
-            {"v": [IDENTIFIER], "w": [{"u": IDENTIFIER}]}, ending="json"),
-    OddFile("json_no_dates", '[{"v": "1-2-3", "w": {"d": "24-01-31"}}]', {"v": ["1-2-3"], "w": [{"d": "24-01-31"}]},
-            ending="json"),
-    OddFile("json_dates", '[{"v": "2024-01-31", "w": {"d": "2024-01-31"}}]',
-            {"v": [D(2024, 1, 31)], "w": [{"d": D(2024, 1, 31)}]}, ending="json"),
-    OddFile("json_offset", '[{"v": "2024-01-31T10:30:00+02:00"}]', {"v": [datetime(2024, 1, 31, 10, 30)]},
-            "local time, +02:00 from UTC", ending="json"),
-    OddFile("json_rows", '{"rows": [{"v": 18446744073709551617}, {"v": 2}]}', {"v": [18446744073709551617, 2]},
-            "its rows are the objects in 'rows'.", ending="json"),
-    OddFile("json_rows_in_response", '{"response": {"n": 2, "items": [{"v": 1}, {"v": 2}]}, "ok": true}',
-            {"v": [1, 2]}, "its rows are the objects in 'response.items'; left out: ok, n.", ending="json"),
-    OddFile("json_two_lists", '{"a": [{"v": 1}], "b": [{"w": 1}]}', {"a": [[{"v": 1}]], "b": [[{"w": 1}]]},
-            "If its rows are in 'a' or 'b'", ending="json"),
-    OddFile("json_columns", '{"a": {"0": 1}, "b": {"0": 2}}', {"a": [{"0": 1}], "b": [{"0": 2}]},
-            "the file is one object, and is one row", ending="json"),
+    OddFile(
+        "json_identifiers",
+        f'[{{"v": "{IDENTIFIER}", "w": {{"u": "{IDENTIFIER}"}}}}]',
+        {"v": [IDENTIFIER], "w": [{"u": IDENTIFIER}]},
+        ending="json",
+    ),
+    OddFile(
+        "json_no_dates",
+        '[{"v": "1-2-3", "w": {"d": "24-01-31"}}]',
+        {"v": ["1-2-3"], "w": [{"d": "24-01-31"}]},
+        ending="json",
+    ),
+    OddFile(
+        "json_dates",
+        '[{"v": "2024-01-31", "w": {"d": "2024-01-31"}}]',
+        {"v": [D(2024, 1, 31)], "w": [{"d": D(2024, 1, 31)}]},
+        ending="json",
+    ),
+    OddFile(
+        "json_offset",
+        '[{"v": "2024-01-31T10:30:00+02:00"}]',
+        {"v": [datetime(2024, 1, 31, 10, 30)]},
+        "local time, +02:00 from UTC",
+        ending="json",
+    ),
+    OddFile(
+        "json_rows",
+        '{"rows": [{"v": 18446744073709551617}, {"v": 2}]}',
+        {"v": [18446744073709551617, 2]},
+        "its rows are the objects in 'rows'.",
+        ending="json",
+    ),
+    OddFile(
+        "json_rows_in_response",
+        '{"response": {"n": 2, "items": [{"v": 1}, {"v": 2}]}, "ok": true}',
+        {"v": [1, 2]},
+        "its rows are the objects in 'response.items'; left out: ok, n.",
+        ending="json",
+    ),
+    OddFile(
+        "json_two_lists",
+        '{"a": [{"v": 1}], "b": [{"w": 1}]}',
+        {"a": [[{"v": 1}]], "b": [[{"w": 1}]]},
+        "If its rows are in 'a' or 'b'",
+        ending="json",
+    ),
+    OddFile(
+        "json_columns",
+        '{"a": {"0": 1}, "b": {"0": 2}}',
+        {"a": [{"0": 1}], "b": [{"0": 2}]},
+        "the file is one object, and is one row",
+        ending="json",
+    ),
     OddFile("json_one_line", '{"id": 1, "lines": [{"v": 1}]}', {"id": [1], "lines": [[{"v": 1}]]}, ending="jsonl"),
     OddFile("json_keys_alike", '[{"A": 1, "a": 2}]', {"A": [1], "a_1": [2]}, ending="json"),
     OddFile("json_long", '[{"v": 18446744073709551617}, {"v": 2}]', {"v": [18446744073709551617, 2]}, ending="json"),
-    OddFile("json_long_beside_decimals", '[{"v": 18446744073709551617}, {"v": 2.5}]',
-            {"v": ["18446744073709551617", "2.5"]}, BEYOND, ending="json"),
+    OddFile(
+        "json_long_beside_decimals",
+        '[{"v": 18446744073709551617}, {"v": 2.5}]',
+        {"v": ["18446744073709551617", "2.5"]},
+        BEYOND,
+        ending="json",
+    ),
     OddFile("json_large_decimals", '[{"v": 1.5e20}, {"v": 2.5}]', {"v": [1.5e20, 2.5]}, ending="json"),
     OddFile("json_numbers_beside_texts", '[{"v": 1}, {"v": "2"}, {"v": 3.5}]', {"v": [1, 2, 3.5]}, ending="json"),
-    OddFile("json_texts_beside_numbers", '[{"v": 1}, {"v": "x"}]', {"v": ["1", "x"]}, "'x' is no number",
-            ending="json"),
+    OddFile(
+        "json_texts_beside_numbers", '[{"v": 1}, {"v": "x"}]', {"v": ["1", "x"]}, "'x' is no number", ending="json"
+    ),
     OddFile("json_mark", b'\xef\xbb\xbf[{"v": 1}, {"v": 2}]', {"v": [1, 2]}, ending="json"),
-    OddFile("json_late_key", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": 1, "w": 5}\n',
-            {"v": [*range(25_000), 1], "w": [*([None] * 25_000), 5]}, ending="jsonl"),
-    OddFile("json_late_text", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": "x"}\n',
-            {"v": [*map(str, range(25_000)), "x"]}, "'x' is no number", ending="jsonl"),
-]  # fmt: skip
+    OddFile(
+        "json_late_key",
+        "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": 1, "w": 5}\n',
+        {"v": [*range(25_000), 1], "w": [*([None] * 25_000), 5]},
+        ending="jsonl",
+    ),
+    OddFile(
+        "json_late_text",
+        "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": "x"}\n',
+        {"v": [*map(str, range(25_000)), "x"]},
+        "'x' is no number",
+        ending="jsonl",
+    ),
+]
 ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *PHONES, *ONE_COLUMN, *TOTALS, *LONG_NUMBERS, *JSON_FILES)

@@ -96,15 +96,23 @@ def tables() -> dict[str, list[tuple[object, ...]]]:
         "ward": [(f"w{n}", f"Ward {n}", 10 + n) for n in range(1, 3)],
         "insurance": [(n, ("basic", "full")[n % 2], 90 + n) for n in range(1, 11)],
         "settings": [(0.2, "EUR")],
-        "staff": [(n, f"W{n}", "NULL" if n < 3 else 1 + n % 2, "NULL" if n == 8 else "red" if n % 2 else "blue")
-                  for n in range(1, 9)],
+        "staff": [
+            (n, f"W{n}", "NULL" if n < 3 else 1 + n % 2, "NULL" if n == 8 else "red" if n % 2 else "blue")
+            for n in range(1, 9)
+        ],
         "events": [
-            (n, f"E{n}", f"{1 + n * 5 % 28:02}/{1 + n * 7 % 12:02}/{2022 + n % 3}",
-             f"2024-{1 + n % 6:02}-{n:02} 1{n % 10}:15:00", f"2024-{1 + n % 6:02}-{n:02}",
-             "NULL" if n == 9 else 1 + n % 6, n % 5)
+            (
+                n,
+                f"E{n}",
+                f"{1 + n * 5 % 28:02}/{1 + n * 7 % 12:02}/{2022 + n % 3}",
+                f"2024-{1 + n % 6:02}-{n:02} 1{n % 10}:15:00",
+                f"2024-{1 + n % 6:02}-{n:02}",
+                "NULL" if n == 9 else 1 + n % 6,
+                n % 5,
+            )
             for n in range(1, 26)
         ],
-    }  # fmt: skip
+    }
 
 
 @contextmanager

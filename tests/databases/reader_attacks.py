@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 
-TARGETS = (("customers", "email", "id"), ("customers", "phone", "id"), ("orders", "note", "id"),
-           ("orders", "total", "id"))  # fmt: skip
+TARGETS = (
+    ("customers", "email", "id"),
+    ("customers", "phone", "id"),
+    ("orders", "note", "id"),
+    ("orders", "total", "id"),
+)
 FORMS = """SELECT {c} FROM {t}
 SELECT * FROM {t}
 SELECT {t}.* FROM {t} ORDER BY {k} DESC

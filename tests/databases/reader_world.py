@@ -36,11 +36,14 @@ def secrets() -> list[str]:
 
 
 def statements() -> list[str]:
-    customers = ", ".join(f"({n}, 'C{n}', '{email}', {phone}, 'city{n % 3}')"
-                          for n, (email, phone) in enumerate(zip(emails(), phones(), strict=True), 1))  # fmt: skip
+    customers = ", ".join(
+        f"({n}, 'C{n}', '{email}', {phone}, 'city{n % 3}')"
+        for n, (email, phone) in enumerate(zip(emails(), phones(), strict=True), 1)
+    )
     own = [f"({n}, {1 + n % 6}, 'EU', 'open-{n}', '{n * 3}', {10 * n})" for n in range(1, OWN_ORDERS + 1)]
-    hidden = [f"({OWN_ORDERS + n}, {1 + n % 6}, 'US', '{note}', '{note}', {8800000 + n})"
-              for n, note in enumerate(notes(), 1)]  # fmt: skip
+    hidden = [
+        f"({OWN_ORDERS + n}, {1 + n % 6}, 'US', '{note}', '{note}', {8800000 + n})" for n, note in enumerate(notes(), 1)
+    ]
     letters = ", ".join(f"({n}, '{email}')" for n, email in enumerate(emails()[:4], 1))
     return [
         "CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR(40), email VARCHAR(60), phone BIGINT, "
@@ -64,15 +67,23 @@ def statements() -> list[str]:
 
 
 EXTRA = {
-    "sqlite": ["CREATE VIRTUAL TABLE words USING fts5(note, content='orders', content_rowid='id')",
-               "INSERT INTO words(words) VALUES ('rebuild')", "ANALYZE"],
-    "duckdb": ["CREATE MACRO every_note() AS TABLE SELECT note FROM orders",
-               "CREATE MACRO most() AS (SELECT max(total) FROM orders)"],
-    "postgres": ["CREATE MATERIALIZED VIEW kept_orders AS SELECT * FROM orders",
-                 "CREATE TABLE parts () INHERITS (orders)", "ANALYZE"],
+    "sqlite": [
+        "CREATE VIRTUAL TABLE words USING fts5(note, content='orders', content_rowid='id')",
+        "INSERT INTO words(words) VALUES ('rebuild')",
+        "ANALYZE",
+    ],
+    "duckdb": [
+        "CREATE MACRO every_note() AS TABLE SELECT note FROM orders",
+        "CREATE MACRO most() AS (SELECT max(total) FROM orders)",
+    ],
+    "postgres": [
+        "CREATE MATERIALIZED VIEW kept_orders AS SELECT * FROM orders",
+        "CREATE TABLE parts () INHERITS (orders)",
+        "ANALYZE",
+    ],
     "mysql": ["ANALYZE TABLE orders"],
     "mariadb": ["ANALYZE TABLE orders"],
-}  # fmt: skip
+}
 
 
 @contextmanager

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from databases.test_sql_corpus import CAPS, build, fixture_statements, statements
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.policy import policy_of
-from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sandbox.urls import parse_url
-from decisor.tools.databases.sql import SqlTool
+from decisor.sandbox.engine import Caps, build_policy
+from decisor.sandbox.engines import parse_url
+from decisor.sandbox.process import Worker
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 pytest.importorskip("sqlalchemy")
@@ -104,11 +103,13 @@ async def test_harmless_queries_bring_what_the_engine_of_our_own_brings(server: 
 
 
 WRITE = "INSERT INTO plant VALUES (9, 'Nowhere', 1)"
-PLANTS = ["CREATE TABLE plant (id INT PRIMARY KEY, city VARCHAR(20), cost DECIMAL(9, 2))",
-          "INSERT INTO plant VALUES (1, 'Ghent', 3.5), (2, '100%:x', 1)",
-          "CREATE TABLE part (id INT PRIMARY KEY, plant INT REFERENCES plant (id))",
-          "CREATE TABLE secrets (token VARCHAR(20))",
-          "CREATE VIEW leak AS SELECT token FROM secrets"]  # fmt: skip
+PLANTS = [
+    "CREATE TABLE plant (id INT PRIMARY KEY, city VARCHAR(20), cost DECIMAL(9, 2))",
+    "INSERT INTO plant VALUES (1, 'Ghent', 3.5), (2, '100%:x', 1)",
+    "CREATE TABLE part (id INT PRIMARY KEY, plant INT REFERENCES plant (id))",
+    "CREATE TABLE secrets (token VARCHAR(20))",
+    "CREATE VIEW leak AS SELECT token FROM secrets",
+]
 ENDLESS = {"postgres": "SELECT pg_sleep(60)", "mysql": "SELECT sleep(60)", "mariadb": "SELECT sleep(60)"}
 RUNNING = {
     "postgres": "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
@@ -228,7 +229,7 @@ async def test_what_cannot_be_opened_is_told_in_a_line(tmp_path: Path) -> None:
 
 async def test_rows_of_readers_are_refused_where_no_one_kept_to_them() -> None:
     with database("postgres", PLANTS) as url, pytest.raises(SetupError, match="not kept to on postgresql"):
-        await SqlTool.open(url, policy=policy_of({"plant": "cost < 2"}, ()))
+        await SqlTool.open(url, policy=build_policy({"plant": "cost < 2"}, ()))
 
 
 @pytest.mark.slow

@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 
 import decisor
+from decisor.databases.combine import CombineTool
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.tools.databases.combine import CombineTool
-from decisor.tools.databases.sql import SqlTool
+from decisor.llms.scripted import ScriptedLM
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action, Message, Observation, Record
 
-SITES = ("CREATE TABLE site (id INTEGER, city TEXT, tons REAL)",
-         "INSERT INTO site VALUES (1, 'Ghent', 4), (2, 'Oslo', 10)")  # fmt: skip
+SITES = (
+    "CREATE TABLE site (id INTEGER, city TEXT, tons REAL)",
+    "INSERT INTO site VALUES (1, 'Ghent', 4), (2, 'Oslo', 10)",
+)
 RENTS = ("CREATE TABLE rent (town TEXT, euros TEXT)", "INSERT INTO rent VALUES ('Ghent', '12.10'), ('Oslo', '30.05')")
 
 
@@ -84,19 +86,22 @@ async def test_passages_and_nested_values_of_apis_are_tables_too() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("statement", "complaint"), [
-    ("SELECT * FROM o7", "There is no observation o7 with rows. There is o1"),
-    ("SELECT 1", "Name the observations to read as tables, such as o1"),
-    ("SELECT total FROM o1", "o1 has city, tons"),
-    ("SELECT * FROM o1, '/etc/passwd'", "Refused"),
-    ("SELECT * FROM o1, read_csv('/etc/passwd')", "Refused"),
-    ("SELECT * FROM o1, read_text('http://127.0.0.1/')", "Refused"),
-    ("COPY o1 TO '/tmp/o1.csv'", "Refused"),
-    ("ATTACH '/tmp/o1.db' AS o1", "Refused"),
-    ("DROP TABLE o1", "Refused"),
-    ("INSTALL httpfs; SELECT * FROM o1", "Refused"),
-    ("SELECT getenv('HOME') FROM o1", "Refused"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("statement", "complaint"),
+    [
+        ("SELECT * FROM o7", "There is no observation o7 with rows. There is o1"),
+        ("SELECT 1", "Name the observations to read as tables, such as o1"),
+        ("SELECT total FROM o1", "o1 has city, tons"),
+        ("SELECT * FROM o1, '/etc/passwd'", "Refused"),
+        ("SELECT * FROM o1, read_csv('/etc/passwd')", "Refused"),
+        ("SELECT * FROM o1, read_text('http://127.0.0.1/')", "Refused"),
+        ("COPY o1 TO '/tmp/o1.csv'", "Refused"),
+        ("ATTACH '/tmp/o1.db' AS o1", "Refused"),
+        ("DROP TABLE o1", "Refused"),
+        ("INSTALL httpfs; SELECT * FROM o1", "Refused"),
+        ("SELECT getenv('HOME') FROM o1", "Refused"),
+    ],
+)
 async def test_what_does_not_read_the_observations_is_refused(statement: str, complaint: str) -> None:
     tool = remembering([Record("o1.r1", {"city": "Ghent", "tons": 4})])
     with pytest.raises(ToolError) as raised:
@@ -107,8 +112,9 @@ async def test_what_does_not_read_the_observations_is_refused(statement: str, co
 async def test_codes_stay_text_and_columns_of_mixed_kinds_are_text() -> None:
     tool = remembering([Record("o1.r1", {"zip": "0105", "mixed": 1}), Record("o1.r2", {"zip": "9000", "mixed": "x"})])
     assert rows(await tool.call("SELECT zip, mixed FROM o1 ORDER BY zip")) == [
-        {"zip": "0105", "mixed": "1"}, {"zip": "9000", "mixed": "x"},
-    ]  # fmt: skip
+        {"zip": "0105", "mixed": "1"},
+        {"zip": "9000", "mixed": "x"},
+    ]
 
 
 async def test_a_run_over_two_databases_is_shown_what_each_holds_and_cites_what_it_combined(tmp_path: Path) -> None:
@@ -128,8 +134,9 @@ async def test_a_run_over_two_databases_is_shown_what_each_holds_and_cites_what_
     play: Callable[[Sequence[Message]], str] = reply
     places = [f"sites={database(tmp_path / 'a.db', SITES)}", f"rents={database(tmp_path / 'b.db', RENTS)}"]
     async with decisor.open(db=places) as data:
-        result = await data.ask("Which is cheapest?", lm=ScriptedLM(play), technique="iter_rag",
-                                settings={"calling": "text"})  # fmt: skip
+        result = await data.ask(
+            "Which is cheapest?", lm=ScriptedLM(play), technique="iter_rag", settings={"calling": "text"}
+        )
     assert result.answer == "Ghent" and [record.fields["cost"] for record in result.records] == [48.4]
     assert "### Tool: combine" in prompts[0]
     assert "- sites: SQLite, 1 table: site\n- rents: SQLite, 1 table: rent" in prompts[0]

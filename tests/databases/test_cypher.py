@@ -10,23 +10,22 @@ import pytest_asyncio
 
 from data import read_security_rows
 from decisor.errors import SetupError, ToolError
-from decisor.techniques.shared.render import show_observation
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
-from decisor.tools.databases.sandbox.engine import Caps
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
+from decisor.sandbox.engine import Caps
+from decisor.techniques.shared.observations import show_observation
 
 PEOPLE = [
-    Node("Person", {"name": "Ann", "age": 30, "score": 1.5}),
-    Node("Person", {"name": "Bob", "age": 40, "nick": "B"}),
-    Node(("City", "Place"), {"id": 17, "name": "Oslo", "pop": 700000}),
+    GraphNode("Person", {"name": "Ann", "age": 30, "score": 1.5}),
+    GraphNode("Person", {"name": "Bob", "age": 40, "nick": "B"}),
+    GraphNode(("City", "Place"), {"id": 17, "name": "Oslo", "pop": 700000}),
 ]
-LINKS = [Edge("KNOWS", 0, 1, {"since": 2010}), Edge("LIVES_IN", 0, 2), Edge("LIVES_IN", 1, 2)]
+LINKS = [GraphEdge("KNOWS", 0, 1, {"since": 2010}), GraphEdge("LIVES_IN", 0, 2), GraphEdge("LIVES_IN", 1, 2)]
 
 
 @pytest_asyncio.fixture
 async def graph(tmp_path: Path) -> AsyncIterator[CypherTool]:
-    load(f"kglite:///{tmp_path}/people.kgl", PEOPLE, LINKS)
+    load_nodes_and_edges(f"kglite:///{tmp_path}/people.kgl", PEOPLE, LINKS)
     tool = await CypherTool.open(f"kglite:///{tmp_path}/people.kgl", caps=Caps(seconds=2.0, memory_mb=1024))
     yield tool
     await tool.close()
@@ -133,7 +132,7 @@ async def test_statements_that_want_everything_end_at_the_caps(graph: CypherTool
 
 
 async def test_only_the_labels_and_types_that_are_named_are_read_and_seen(tmp_path: Path) -> None:
-    load(f"kglite:///{tmp_path}/people.kgl", PEOPLE, LINKS)
+    load_nodes_and_edges(f"kglite:///{tmp_path}/people.kgl", PEOPLE, LINKS)
     tool = await CypherTool.open(f"kglite:///{tmp_path}/people.kgl", only=["Person", "KNOWS"])
     assert "Oslo" not in tool.describe() and "LIVES_IN" not in tool.describe()
     assert (await tool.call("MATCH (p:Person)-[:KNOWS]->(q:Person) RETURN q.name AS name")).total == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from data import read_security_rows
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.cypher_guard import check
+from decisor.sandbox.cypher_guard import check_cypher
 
 
 def statements(name: str, expected: str) -> list[str]:
@@ -20,7 +20,7 @@ def statements(name: str, expected: str) -> list[str]:
 
 def is_refused(statement: str, *denied: str) -> bool:
     try:
-        check(statement, frozenset(denied))
+        check_cypher(statement, frozenset(denied))
     except ToolError as error:
         return error.refused
     return False
@@ -35,7 +35,7 @@ def test_every_hostile_statement_is_refused() -> None:
 def test_every_benign_statement_is_allowed() -> None:
     benign = statements("benign", "allow")
     assert len(benign) > 30
-    assert all(check(statement) for statement in benign)
+    assert all(check_cypher(statement) for statement in benign)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_every_benign_statement_is_allowed() -> None:
 )
 def test_ways_around_the_list_are_refused(statement: str) -> None:
     with pytest.raises(ToolError) as refusal:
-        check(statement)
+        check_cypher(statement)
     assert refusal.value.refused
 
 
@@ -92,7 +92,7 @@ def test_ways_around_the_list_are_refused(statement: str) -> None:
     ],
 )
 def test_reading_goes_through_as_it_is_written(statement: str) -> None:
-    assert check(statement) == statement
+    assert check_cypher(statement) == statement
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_reading_goes_through_as_it_is_written(statement: str) -> None:
 )
 def test_where_names_are_denied_what_could_read_them_is_refused(statement: str) -> None:
     with pytest.raises(ToolError) as refusal:
-        check(statement, frozenset({"token"}))
+        check_cypher(statement, frozenset({"token"}))
     assert refusal.value.refused
 
 
@@ -142,7 +142,7 @@ def test_where_names_are_denied_what_could_read_them_is_refused(statement: str) 
     ],
 )
 def test_where_names_are_denied_what_names_others_goes_through(statement: str) -> None:
-    assert check(statement, frozenset({"token"})) == statement
+    assert check_cypher(statement, frozenset({"token"})) == statement
 
 
 def test_what_a_policy_must_forbid_is_refused_where_its_label_is_denied() -> None:
@@ -152,22 +152,26 @@ def test_what_a_policy_must_forbid_is_refused_where_its_label_is_denied() -> Non
 
 
 def test_what_is_run_holds_no_comment_no_version_and_no_escape() -> None:
-    assert check("CYPHER 5 MATCH /* x */ (n) // y\n RETURN 'caf\\u00e9';") == "MATCH (n) RETURN 'café'"
+    assert check_cypher("CYPHER 5 MATCH /* x */ (n) // y\n RETURN 'caf\\u00e9';") == "MATCH (n) RETURN 'café'"
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_refused_or_runs_as_one_clean_statement(text: str) -> None:
     ran = ""
     with contextlib.suppress(ToolError):
-        ran = check("MATCH (n) RETURN " + text)
-    assert not ran or check(ran) == ran
+        ran = check_cypher("MATCH (n) RETURN " + text)
+    assert not ran or check_cypher(ran) == ran
 
 
 @pytest.mark.parametrize("call", ["c.all", "c.any", "c.exists", "apoc.all", "`c`.exists", "1.exists"])
-@pytest.mark.parametrize("statement", [
-    "MATCH (a:City) RETURN {} (b)", "MATCH (a:City), {} (b) RETURN b", "MATCH (a:City) WHERE {} (b)-[:X]->(a:City) "
-    "RETURN a",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MATCH (a:City) RETURN {} (b)",
+        "MATCH (a:City), {} (b) RETURN b",
+        "MATCH (a:City) WHERE {} (b)-[:X]->(a:City) RETURN a",
+    ],
+)
 def test_a_word_before_a_pattern_is_none_after_a_dot(call: str, statement: str) -> None:
     """So it is the same there whether ``(b)`` is taken for a node or for an argument."""
     for denied in ((), ("secret",)):

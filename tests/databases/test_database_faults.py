@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from decisor.budget import Budget
+from decisor.databases.sql import SqlTool
 from decisor.errors import OutageError, SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sql import SqlTool
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget
+from decisor.runtime.run import Run
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.process import Worker
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult
 from decisor.types import Action
@@ -75,11 +75,15 @@ class Store:
 LINES = f"UNWIND range(1, 3000) AS x RETURN x, '{'y' * 100}' AS y"
 STORES = {
     "postgres": Store("postgres", POSTGRES, "SELECT x, repeat('y', 100) AS y FROM generate_series(1, 3000) AS s(x)"),
-    "mariadb": Store("mysql", MYSQL, "SELECT a.x, repeat('y', 100) AS y FROM (WITH RECURSIVE s AS (SELECT 1 AS x UNION "
-                   "ALL SELECT x + 1 FROM s WHERE x < 60) SELECT x FROM s) a JOIN (WITH RECURSIVE s AS (SELECT 1 AS x "
-                   "UNION ALL SELECT x + 1 FROM s WHERE x < 50) SELECT x FROM s) b"),
+    "mariadb": Store(
+        "mysql",
+        MYSQL,
+        "SELECT a.x, repeat('y', 100) AS y FROM (WITH RECURSIVE s AS (SELECT 1 AS x UNION "
+        "ALL SELECT x + 1 FROM s WHERE x < 60) SELECT x FROM s) a JOIN (WITH RECURSIVE s AS (SELECT 1 AS x "
+        "UNION ALL SELECT x + 1 FROM s WHERE x < 50) SELECT x FROM s) b",
+    ),
     "neo4j": Store("bolt", f"{NEO4J}/neo4j", LINES, "RETURN 1 AS x"),
-}  # fmt: skip
+}
 STORES["mysql"] = replace(STORES["mariadb"], url=f"{MYSQLS['mysql']}/mysql")
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from decisor.calls.estimates import tokens_in
 from decisor.errors import SetupError, ToolError
-from decisor.max_scan import parse_max_scan
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.cypher_schema import render
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
+from decisor.graphs.schema import render_graph_schema
+from decisor.runtime.budget import parse_max_scan
+from decisor.runtime.prompt import estimate_tokens
 from servers.neo4j_server import neo4j_database
 
 QUESTION = "Which ships carry the most cannons?"
@@ -22,11 +21,13 @@ NAMES = [
     f"{a}{b}{c}{d}".title() for a in "bdfgk" for b in "aeo" for c in "rstn" for d in ("va", "lo", "mi", "ku", "pe")
 ]
 NODES = [
-    Node("Ship", {"name": "Sant'Ana", "cannons": 12}), Node("Ship", {"name": "Manowar II", "cannons": 74}),
-    Node("Harbour", {"name": "Ghent", "code": 17}), Node("Secret", {"name": "Manowar plans"}),
-    *(Node(name, {"id": at, "title": f"a {name.lower()} of number {at}"}) for at, name in enumerate(NAMES)),
-]  # fmt: skip
-EDGES = [Edge("LIES_IN", 0, 2, {"since": "the MANOWAR years"}), Edge("LIES_IN", 1, 2)]
+    GraphNode("Ship", {"name": "Sant'Ana", "cannons": 12}),
+    GraphNode("Ship", {"name": "Manowar II", "cannons": 74}),
+    GraphNode("Harbour", {"name": "Ghent", "code": 17}),
+    GraphNode("Secret", {"name": "Manowar plans"}),
+    *(GraphNode(name, {"id": at, "title": f"a {name.lower()} of number {at}"}) for at, name in enumerate(NAMES)),
+]
+EDGES = [GraphEdge("LIES_IN", 0, 2, {"since": "the MANOWAR years"}), GraphEdge("LIES_IN", 1, 2)]
 
 
 @pytest_asyncio.fixture(params=["kglite", pytest.param("neo4j", marks=pytest.mark.slow)])
@@ -34,13 +35,13 @@ async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     """302 labels that may be seen; on engines that are slow to be asked of each, four."""
     if request.param == "neo4j":
         with neo4j_database() as url:
-            load(url, NODES[:6], EDGES)
+            load_nodes_and_edges(url, NODES[:6], EDGES)
             tool = await CypherTool.open(url, deny=["Secret"])
             yield tool
             await tool.close()
         return
     url = f"kglite:///{tmp_path}/ships.kgl"
-    load(url, NODES, EDGES)
+    load_nodes_and_edges(url, NODES, EDGES)
     tool = await CypherTool.open(url, deny=["Secret"])
     yield tool
     await tool.close()
@@ -49,9 +50,9 @@ async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def test_300_labels_are_shown_for_the_question_within_the_budget(graph: CypherTool) -> None:
     if len(graph.schema.labels) < 100:
         pytest.skip("its graph is small enough to be shown whole")
-    assert len(graph.schema.labels) == 302 and tokens_in(render(graph.schema)) > 6_000
+    assert len(graph.schema.labels) == 302 and estimate_tokens(render_graph_schema(graph.schema)) > 6_000
     text = (await graph.about(QUESTION)).describe()
-    assert tokens_in(text) <= 2_000
+    assert estimate_tokens(text) <= 2_000
     assert "(:Ship) 2 nodes" in text and "(:Ship)-[:LIES_IN]->(:Harbour) 2" in text
     assert "`describe LABEL`" in text and "It has 302 labels" in text
 
@@ -96,7 +97,9 @@ async def test_a_text_that_tries_to_leave_its_quotes_finds_nothing(graph: Cypher
 @pytest.mark.slow
 async def test_a_query_that_would_read_too_much_of_a_graph_is_not_run() -> None:
     with neo4j_database() as url:
-        load(url, [Node("Ship", {"name": f"ship {at}"}) for at in range(300)], [Edge("NEXT", 0, 1)])
+        load_nodes_and_edges(
+            url, [GraphNode("Ship", {"name": f"ship {at}"}) for at in range(300)], [GraphEdge("NEXT", 0, 1)]
+        )
         tool = await CypherTool.open(url)
         narrow = tool.limited(parse_max_scan("1000"))
         assert (await narrow.call("MATCH (s:Ship) RETURN count(s) AS ships")).records[0].fields == {"ships": 300}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from databases.test_hidden_tables import SHOP, database
+from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
-from decisor.tools.databases.sql import SqlTool
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 UNSEEN = ("\u200b", "\u2060", "\ufeff", "\u00ad", "\u202e", "\U000e0041")
@@ -21,8 +21,12 @@ async def test_characters_that_engines_take_for_white_space_or_letters_are_refus
     with database(kind, tmp_path) as url:
         tool = await SqlTool.open(url, deny_tables=["secrets"])
         for odd in UNSEEN:
-            for text in (f"SELECT * FROM plant AS x{odd}CROSS{odd}JOIN{odd}secrets", f"SELECT city{odd} FROM plant",
-                         f"SELECT 1 AS a{odd}b", f"SELECT EXTRACT(ye{odd}ar FROM city) FROM plant"):  # fmt: skip
+            for text in (
+                f"SELECT * FROM plant AS x{odd}CROSS{odd}JOIN{odd}secrets",
+                f"SELECT city{odd} FROM plant",
+                f"SELECT 1 AS a{odd}b",
+                f"SELECT EXTRACT(ye{odd}ar FROM city) FROM plant",
+            ):
                 with pytest.raises(ToolError) as complaint:
                     await tool.call(text)
                 assert complaint.value.refused, text
@@ -114,7 +118,8 @@ async def test_a_function_of_a_row_is_not_called_as_a_column(query: str) -> None
 
 OWN_OPERATORS = (
     *SHOP,
-    "CREATE TYPE mood AS ENUM ('glad', 'sad')", "CREATE TYPE tone AS ENUM ('high', 'low')",
+    "CREATE TYPE mood AS ENUM ('glad', 'sad')",
+    "CREATE TYPE tone AS ENUM ('high', 'low')",
     "CREATE FUNCTION peeks(text, int) RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT max(token) FROM secrets'",
     "CREATE FUNCTION feels(mood) RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT length(max(token)) FROM secrets'",
     "CREATE FUNCTION sounds(tone) RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT max(token) FROM secrets'",
@@ -123,20 +128,28 @@ OWN_OPERATORS = (
     "CREATE OPERATOR ~~ (LEFTARG = text, RIGHTARG = int, FUNCTION = peeks)",
     "CREATE CAST (mood AS int) WITH FUNCTION feels(mood)",
     "CREATE CAST (tone AS text) WITH FUNCTION sounds(tone) AS IMPLICIT",
-    "CREATE TABLE sung(tone tone)", "INSERT INTO sung VALUES ('high')",
-)  # fmt: skip
+    "CREATE TABLE sung(tone tone)",
+    "INSERT INTO sung VALUES ('high')",
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT city + 1 FROM plant", "SELECT city <<>> 1 FROM plant", "SELECT city OPERATOR(public.+) 1 FROM plant",
-        "SELECT city LIKE 1 FROM plant", "SELECT CAST('glad'::mood AS int)", "SELECT 'glad'::mood::integer",
-        "SELECT int4('glad'::mood)", "SELECT upper(tone) FROM sung", "SELECT upper('high'::tone)",
-        "SELECT concat('high'::tone::text)", "SELECT tone || 'x' FROM sung",
+        "SELECT city + 1 FROM plant",
+        "SELECT city <<>> 1 FROM plant",
+        "SELECT city OPERATOR(public.+) 1 FROM plant",
+        "SELECT city LIKE 1 FROM plant",
+        "SELECT CAST('glad'::mood AS int)",
+        "SELECT 'glad'::mood::integer",
+        "SELECT int4('glad'::mood)",
+        "SELECT upper(tone) FROM sung",
+        "SELECT upper('high'::tone)",
+        "SELECT concat('high'::tone::text)",
+        "SELECT tone || 'x' FROM sung",
     ],
-)  # fmt: skip
+)
 async def test_an_operator_or_a_cast_does_not_call_a_function_of_a_user(query: str) -> None:
     with postgres_database(OWN_OPERATORS) as url:
         tool = await SqlTool.open(url)
@@ -161,8 +174,12 @@ async def test_a_view_that_does_what_a_query_may_not_is_not_read_by_a_query_eith
 async def test_harmless_words_of_mysql_run(server: str) -> None:
     with mysql_database(SHOP, MYSQLS[server]) as url:
         tool = await SqlTool.open(url, deny_tables=["secrets"])
-        for condition, number in (("city REGEXP '^gh'", 1), ("city RLIKE 'x'", 0), ("city NOT REGEXP 'x'", 1),
-                                  ("NOT city RLIKE '^G' OR id = 1", 1)):  # fmt: skip
+        for condition, number in (
+            ("city REGEXP '^gh'", 1),
+            ("city RLIKE 'x'", 0),
+            ("city NOT REGEXP 'x'", 1),
+            ("NOT city RLIKE '^G' OR id = 1", 1),
+        ):
             seen = await tool.call(f"SELECT count(*) AS n FROM plant WHERE {condition}")
             assert seen.records[0].fields == {"n": number}, condition
         rows = await tool.call("VALUES ROW(1, 2), ROW(3, 4)")

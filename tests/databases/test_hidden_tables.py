@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.tools.databases.sql import SqlTool
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 SHOP = (
@@ -63,53 +63,96 @@ async def everything_said(tool: SqlTool, statements: Sequence[str]) -> str:
 
 
 TRIES = (
-    "SELECT * FROM peek", "SELECT * FROM over_peek", "SELECT token FROM secret", "SELECT tokn FROM plant",
+    "SELECT * FROM peek",
+    "SELECT * FROM over_peek",
+    "SELECT token FROM secret",
+    "SELECT tokn FROM plant",
     "SELECT * FROM plant JOIN (SELECT 1) AS x ON true, peek",
     "WITH a AS (SELECT 1 AS n) SELECT * FROM a, over_peek",
-    "SELECT table_name FROM information_schema.tables", "SELECT column_name FROM information_schema.columns",
-    "SELECT * FROM information_schema.table_constraints", "SELECT * FROM information_schema.views",
-    "SELECT view_definition FROM information_schema.views", "SELECT * FROM information_schema.statistics",
+    "SELECT table_name FROM information_schema.tables",
+    "SELECT column_name FROM information_schema.columns",
+    "SELECT * FROM information_schema.table_constraints",
+    "SELECT * FROM information_schema.views",
+    "SELECT view_definition FROM information_schema.views",
+    "SELECT * FROM information_schema.statistics",
     "SELECT count(*) FILTER (WHERE EXISTS (SELECT * FROM information_schema.tables))",
     "SELECT (SELECT count(*) FROM information_schema.columns)",
-    "EXPLAIN SELECT * FROM information_schema.tables", "SELECT reverse(table_name) FROM information_schema.tables",
-)  # fmt: skip
+    "EXPLAIN SELECT * FROM information_schema.tables",
+    "SELECT reverse(table_name) FROM information_schema.tables",
+)
 OWN_TRIES = {
     "sqlite": (
-        "PRAGMA table_list", "PRAGMA foreign_key_list(plant)", "PRAGMA table_info(peek)",
-        "SELECT name FROM pragma_table_info('sec' || 'rets')", "SELECT name FROM pragma_table_list",
-        "SELECT sql FROM sqlite_master", "SELECT name FROM sqlite_schema", "SELECT * FROM sqlite_sequence",
-        "SELECT name FROM pragma_table_info WHERE arg = 'secrets'", "PRAGMA foreign_key_list(badge)",
+        "PRAGMA table_list",
+        "PRAGMA foreign_key_list(plant)",
+        "PRAGMA table_info(peek)",
+        "SELECT name FROM pragma_table_info('sec' || 'rets')",
+        "SELECT name FROM pragma_table_list",
+        "SELECT sql FROM sqlite_master",
+        "SELECT name FROM sqlite_schema",
+        "SELECT * FROM sqlite_sequence",
+        "SELECT name FROM pragma_table_info WHERE arg = 'secrets'",
+        "PRAGMA foreign_key_list(badge)",
         "SELECT hex(name) FROM sqlite_master",
     ),
     "duckdb": (
-        "SHOW TABLES", "SUMMARIZE peek", "DESCRIBE over_peek", "SHOW peek", "SELECT * FROM duckdb_tables()",
-        "SELECT * FROM duckdb_columns()", "SELECT * FROM duckdb_views", "SELECT * FROM duckdb_constraints()",
-        "FROM peek", "DESCRIBE SELECT * FROM peek", "SELECT count(*) FROM query_table('sec' || 'rets')",
-        "PIVOT peek ON t USING count(*)", "SELECT look()", "SELECT sql FROM sqlite_master",
-        "SELECT reverse(name) FROM sqlite_schema", "SELECT * FROM sqlite_temp_master", "SELECT relname FROM pg_class",
-        "SELECT attname FROM pg_attribute", "SELECT * FROM main.sqlite_master", "SELECT tablename FROM pg_tables",
-        "SHOW 'tables'", "DESCRIBE \"TABLES\"", "SUMMARIZE 'tables'", "DESCRIBE `schemas`",
+        "SHOW TABLES",
+        "SUMMARIZE peek",
+        "DESCRIBE over_peek",
+        "SHOW peek",
+        "SELECT * FROM duckdb_tables()",
+        "SELECT * FROM duckdb_columns()",
+        "SELECT * FROM duckdb_views",
+        "SELECT * FROM duckdb_constraints()",
+        "FROM peek",
+        "DESCRIBE SELECT * FROM peek",
+        "SELECT count(*) FROM query_table('sec' || 'rets')",
+        "PIVOT peek ON t USING count(*)",
+        "SELECT look()",
+        "SELECT sql FROM sqlite_master",
+        "SELECT reverse(name) FROM sqlite_schema",
+        "SELECT * FROM sqlite_temp_master",
+        "SELECT relname FROM pg_class",
+        "SELECT attname FROM pg_attribute",
+        "SELECT * FROM main.sqlite_master",
+        "SELECT tablename FROM pg_tables",
+        "SHOW 'tables'",
+        'DESCRIBE "TABLES"',
+        "SUMMARIZE 'tables'",
+        "DESCRIBE `schemas`",
     ),
     "postgres": (
-        "SELECT relname FROM pg_class", "SELECT tablename FROM pg_catalog.pg_tables",
-        "SELECT definition FROM pg_views", "SELECT attname FROM pg_attribute",
-        "SELECT CAST('secrets' AS regclass)", "SELECT (NULL::secrets)", "SELECT json_populate_record(NULL::peek, '{}')",
-        "SELECT obj_description(1)", "SELECT * FROM kept", "SELECT * FROM part_1", "SELECT typname FROM pg_type",
+        "SELECT relname FROM pg_class",
+        "SELECT tablename FROM pg_catalog.pg_tables",
+        "SELECT definition FROM pg_views",
+        "SELECT attname FROM pg_attribute",
+        "SELECT CAST('secrets' AS regclass)",
+        "SELECT (NULL::secrets)",
+        "SELECT json_populate_record(NULL::peek, '{}')",
+        "SELECT obj_description(1)",
+        "SELECT * FROM kept",
+        "SELECT * FROM part_1",
+        "SELECT typname FROM pg_type",
     ),
     "mysql": (
-        "SHOW TABLES", "SHOW FULL TABLES", "DESCRIBE peek", "SHOW CREATE TABLE over_peek", "SHOW INDEX FROM peek",
-        "SHOW COLUMNS FROM peek", "EXPLAIN peek", "SELECT * FROM information_schema.key_column_usage",
-        "EXPLAIN FORMAT=JSON SELECT * FROM information_schema.tables", "SHOW CREATE TABLE badge",
+        "SHOW TABLES",
+        "SHOW FULL TABLES",
+        "DESCRIBE peek",
+        "SHOW CREATE TABLE over_peek",
+        "SHOW INDEX FROM peek",
+        "SHOW COLUMNS FROM peek",
+        "EXPLAIN peek",
+        "SELECT * FROM information_schema.key_column_usage",
+        "EXPLAIN FORMAT=JSON SELECT * FROM information_schema.tables",
+        "SHOW CREATE TABLE badge",
     ),
-}  # fmt: skip
+}
 OWN_TRIES["mariadb"] = OWN_TRIES["mysql"]
 OWN_SHOP = {
     "sqlite": (),
     "duckdb": ("CREATE MACRO look() AS (SELECT max(token) FROM secrets)",),
-    "postgres": ("CREATE MATERIALIZED VIEW kept AS SELECT token FROM secrets",
-                 "COMMENT ON TABLE secrets IS 'CANARY'"),
+    "postgres": ("CREATE MATERIALIZED VIEW kept AS SELECT token FROM secrets", "COMMENT ON TABLE secrets IS 'CANARY'"),
     **dict.fromkeys(MYSQLS, ()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -134,8 +177,11 @@ async def test_only_the_tables_that_are_named_are_read_and_seen(kind: str, tmp_p
         text = await everything_said(tool, (*TRIES, *OWN_TRIES[kind]))
         own = "WITH best AS (SELECT city FROM plant) SELECT city FROM best"
         assert [dict(record.fields) for record in (await tool.call(own)).records] == [{"city": "Ghent"}]
-        for query in ("SELECT * FROM secrets", "SELECT * FROM cities",
-                      "SELECT * FROM secrets, (WITH secrets AS (SELECT 1) SELECT * FROM secrets) AS x"):  # fmt: skip
+        for query in (
+            "SELECT * FROM secrets",
+            "SELECT * FROM cities",
+            "SELECT * FROM secrets, (WITH secrets AS (SELECT 1) SELECT * FROM secrets) AS x",
+        ):
             with pytest.raises(ToolError, match="may not be read"):
                 await tool.call(query)
         await tool.close()
@@ -149,11 +195,15 @@ async def test_a_table_that_is_not_there_cannot_be_the_only_one(tmp_path: Path) 
 
 async def test_full_text_indexes_of_a_denied_table_are_hidden_with_their_shadows(tmp_path: Path) -> None:
     statements = (
-        *SHOP, "CREATE VIRTUAL TABLE words USING fts5(token, content='secrets')",
-        "INSERT INTO words(words) VALUES ('rebuild')", "CREATE VIRTUAL TABLE terms USING fts5vocab('words', 'row')",
-        "CREATE VIRTUAL TABLE notes USING fts5(body)", "INSERT INTO notes VALUES ('fine')",
-        "CREATE VIRTUAL TABLE diary USING fts5(body)", "INSERT INTO diary VALUES ('CANARY')",
-    )  # fmt: skip
+        *SHOP,
+        "CREATE VIRTUAL TABLE words USING fts5(token, content='secrets')",
+        "INSERT INTO words(words) VALUES ('rebuild')",
+        "CREATE VIRTUAL TABLE terms USING fts5vocab('words', 'row')",
+        "CREATE VIRTUAL TABLE notes USING fts5(body)",
+        "INSERT INTO notes VALUES ('fine')",
+        "CREATE VIRTUAL TABLE diary USING fts5(body)",
+        "INSERT INTO diary VALUES ('CANARY')",
+    )
     with database("sqlite", tmp_path, statements) as url:
         tool = await SqlTool.open(url, deny_tables=["secrets", "diary"])
         tables = ("words('canary')", "words_data", "terms", "diary_content", "diary_data")
@@ -167,8 +217,9 @@ async def test_full_text_indexes_of_a_denied_table_are_hidden_with_their_shadows
 async def test_partitions_and_parents_of_a_denied_table_are_hidden() -> None:
     statements = (
         "CREATE TABLE sale(id INT, year INT) PARTITION BY LIST (year)",
-        "CREATE TABLE sale_2024 PARTITION OF sale FOR VALUES IN (2024)", "INSERT INTO sale VALUES (77, 2024)",
-    )  # fmt: skip
+        "CREATE TABLE sale_2024 PARTITION OF sale FOR VALUES IN (2024)",
+        "INSERT INTO sale VALUES (77, 2024)",
+    )
     for denied in ("sale", "sale_2024"):
         with postgres_database(statements) as url:
             tool = await SqlTool.open(url, deny_tables=[denied])
@@ -181,10 +232,13 @@ async def test_a_table_that_alone_may_be_read_is_read_with_its_partitions() -> N
     statements = (
         "CREATE TABLE sale(id INT, year INT) PARTITION BY LIST (year)",
         "CREATE TABLE sale_2024 PARTITION OF sale FOR VALUES IN (2024) PARTITION BY LIST (id)",
-        "CREATE TABLE sale_77 PARTITION OF sale_2024 FOR VALUES IN (77)", "INSERT INTO sale VALUES (77, 2024)",
-        "CREATE TABLE other(sale TEXT DEFAULT 'CANARY')", "CREATE TABLE person(name TEXT)",
-        "CREATE TABLE manager(bonus INT) INHERITS (person)", "INSERT INTO manager VALUES ('CANARY', 5)",
-    )  # fmt: skip
+        "CREATE TABLE sale_77 PARTITION OF sale_2024 FOR VALUES IN (77)",
+        "INSERT INTO sale VALUES (77, 2024)",
+        "CREATE TABLE other(sale TEXT DEFAULT 'CANARY')",
+        "CREATE TABLE person(name TEXT)",
+        "CREATE TABLE manager(bonus INT) INHERITS (person)",
+        "INSERT INTO manager VALUES ('CANARY', 5)",
+    )
     with postgres_database(statements) as url:
         tool = await SqlTool.open(url, tables=["sale"])
         assert {table.name for table in tool.tables} == {"sale", "sale_2024", "sale_77"}
@@ -197,9 +251,11 @@ async def test_a_table_that_alone_may_be_read_is_read_with_its_partitions() -> N
 @pytest.mark.parametrize("server", MYSQLS)
 async def test_a_table_that_merges_a_denied_one_is_hidden(server: str) -> None:
     statements = (
-        "CREATE TABLE vault(token VARCHAR(40)) ENGINE=MyISAM", "INSERT INTO vault VALUES ('CANARY')",
-        "CREATE TABLE merged(token VARCHAR(40)) ENGINE=MERGE UNION=(vault)", *SHOP[:2],
-    )  # fmt: skip
+        "CREATE TABLE vault(token VARCHAR(40)) ENGINE=MyISAM",
+        "INSERT INTO vault VALUES ('CANARY')",
+        "CREATE TABLE merged(token VARCHAR(40)) ENGINE=MERGE UNION=(vault)",
+        *SHOP[:2],
+    )
     with mysql_database(statements, MYSQLS[server]) as url:
         tool = await SqlTool.open(url)
         assert (await tool.call("SELECT token FROM merged")).total == 1

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sql import SqlTool
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
+from decisor.sandbox.engine import Caps
 
 FLEET = """
 CREATE TABLE unit (name TEXT PRIMARY KEY, cost REAL);
@@ -44,10 +43,12 @@ async def fleet(tmp_path: Path) -> AsyncIterator[SqlTool]:
 
 @pytest_asyncio.fixture
 async def roads(tmp_path: Path) -> AsyncIterator[CypherTool]:
-    towns = [Node("Town", {"name": name, "people": at * 1000}) for at, name in enumerate(("Ghent", "Bruges", "Ypres"))]
-    lord = Node("Lord", {"name": "Guy", "gold": 12.5})
-    edges = [Edge("ROAD", 0, 1, {"km": 45}), Edge("ROAD", 2, 1, {"km": 60}), Edge("RULES", 3, 0)]
-    load(f"kglite:///{tmp_path}/roads.kgl", [*towns, lord], edges)
+    towns = [
+        GraphNode("Town", {"name": name, "people": at * 1000}) for at, name in enumerate(("Ghent", "Bruges", "Ypres"))
+    ]
+    lord = GraphNode("Lord", {"name": "Guy", "gold": 12.5})
+    edges = [GraphEdge("ROAD", 0, 1, {"km": 45}), GraphEdge("ROAD", 2, 1, {"km": 60}), GraphEdge("RULES", 3, 0)]
+    load_nodes_and_edges(f"kglite:///{tmp_path}/roads.kgl", [*towns, lord], edges)
     tool = await CypherTool.open(f"kglite:///{tmp_path}/roads.kgl")
     yield tool
     await tool.close()
@@ -58,19 +59,27 @@ async def roads(tmp_path: Path) -> AsyncIterator[CypherTool]:
     ("query", "note"),
     [
         ("SELECT * FROM unit WHERE name = 'man-o-war'", 'No rows. unit.name has no "man-o-war"; nearest: "manowars".'),
-        ("SELECT u.cost FROM unit u JOIN build b ON b.unit = u.name WHERE u.name IN ('galleys', 'galeys')",
-         'unit.name has no "galeys"; nearest: "galleys".'),
+        (
+            "SELECT u.cost FROM unit u JOIN build b ON b.unit = u.name WHERE u.name IN ('galleys', 'galeys')",
+            'unit.name has no "galeys"; nearest: "galleys".',
+        ),
         ("SELECT cost FROM unit WHERE name = 'frigates'", 'No rows. unit.name has no "frigates"; nearest: "Frigates".'),
         ("SELECT cost FROM unit WHERE lower(name) = 'frigates' AND cost > 100", "No rows."),
-        ("SELECT * FROM port WHERE name LIKE '%ubec%'",
-         'No rows. port.name has nothing with "ubec"; it has: "Sevilla", "Genua", "Lübeck".'),
-        ("SELECT * FROM unit WHERE cost = 12.34568",
-         "No rows. unit.cost has no 12.34568; nearest: 12.3456789, 9.0, 7.0."),
-        ("SELECT days FROM build WHERE unit = 'galleys' AND port_id = 1",
-         "No rows. Each value in the query is stored, but no row meets all of its conditions together."),
+        (
+            "SELECT * FROM port WHERE name LIKE '%ubec%'",
+            'No rows. port.name has nothing with "ubec"; it has: "Sevilla", "Genua", "Lübeck".',
+        ),
+        (
+            "SELECT * FROM unit WHERE cost = 12.34568",
+            "No rows. unit.cost has no 12.34568; nearest: 12.3456789, 9.0, 7.0.",
+        ),
+        (
+            "SELECT days FROM build WHERE unit = 'galleys' AND port_id = 1",
+            "No rows. Each value in the query is stored, but no row meets all of its conditions together.",
+        ),
         ("SELECT sum(cost) FROM unit WHERE name = 'galley'", 'unit.name has no "galley"; nearest: "galleys".'),
     ],
-)  # fmt: skip
+)
 async def test_a_query_without_rows_is_answered_with_what_is_stored(fleet: SqlTool, query: str, note: str) -> None:
     assert (await fleet.call(query)).note == note
 
@@ -120,15 +129,19 @@ async def test_a_relationship_within_a_label_has_a_real_edge_as_example(roads: C
     ("query", "note"),
     [
         ("MATCH (t:Town {name: 'Gent'}) RETURN t.people", 'No rows. (:Town).name has no "Gent"; nearest: "Ghent".'),
-        ("MATCH (t:Town) WHERE t.name CONTAINS 'aris' RETURN t.people",
-         'No rows. (:Town).name has nothing with "aris"; it has: "Ghent", "Bruges", "Ypres".'),
+        (
+            "MATCH (t:Town) WHERE t.name CONTAINS 'aris' RETURN t.people",
+            'No rows. (:Town).name has nothing with "aris"; it has: "Ghent", "Bruges", "Ypres".',
+        ),
         ("MATCH ()-[r:ROAD]->() WHERE r.km = 50 RETURN r.km", "No rows. [:ROAD].km has no 50; nearest: 45, 60."),
-        ("MATCH (t:Town {name: 'Ghent'})-[:RULES]->(l:Lord {name: 'Gui'}) RETURN l.gold",
-         'No rows. (:Lord).name has no "Gui"; it has: "Guy". There is no (:Town)-[:RULES]->(:Lord); '
-         "there is (:Lord)-[:RULES]->(:Town)."),
+        (
+            "MATCH (t:Town {name: 'Ghent'})-[:RULES]->(l:Lord {name: 'Gui'}) RETURN l.gold",
+            'No rows. (:Lord).name has no "Gui"; it has: "Guy". There is no (:Town)-[:RULES]->(:Lord); '
+            "there is (:Lord)-[:RULES]->(:Town).",
+        ),
         ("MATCH (t:Town) RETURN t.height LIMIT 1", "There is no property height. (:Town) has name, people."),
         ("MATCH (t:Town) RETURN date('2024-01-03').year AS y, {km: 1}.km AS k LIMIT 1", ""),
     ],
-)  # fmt: skip
+)
 async def test_a_graph_says_what_it_holds_instead(roads: CypherTool, query: str, note: str) -> None:
     assert (await roads.call(query)).note == note

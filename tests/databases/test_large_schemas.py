@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.calls.estimates import tokens_in
 from decisor.cli import main
+from decisor.databases.schema import ColumnInfo, TableInfo
+from decisor.databases.schema_search import SchemaIndex
+from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.tools.databases.schema_index import SchemaIndex
-from decisor.tools.databases.sql import SqlTool
-from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.prompt import estimate_tokens
 from decisor.types import Message
 from servers.sql_databases import postgres_database
 
@@ -57,7 +57,7 @@ async def test_the_tables_of_the_question_are_shown_with_values_within_the_budge
     async with opened(large(tmp_path)) as tool:
         view = await tool.about(QUESTION)
         text = view.describe()
-        assert tokens_in(text) <= 2_000
+        assert estimate_tokens(text) <= 2_000
         assert "table ship (2 rows)" in text and 'class TEXT, e.g. "manowars", "galleys"' in text
         assert "table harbour (2 rows)" in text, "a neighbour by its foreign key"
         assert "references harbour(harbour_id)" in text
@@ -124,10 +124,12 @@ def test_a_wide_table_shows_the_columns_that_the_question_names() -> None:
     columns = tuple(ColumnInfo(f"measure_{number}", "REAL") for number in range(900))
     wide = TableInfo("survey", (*columns, ColumnInfo("median_income", "REAL", comment="in dollars")))
     other = TableInfo("other", tuple(ColumnInfo(f"c{number}", "TEXT") for number in range(900)))
-    from decisor.tools.databases.sandbox.engines import engine
-    from decisor.tools.databases.sql_brief import brief
+    from decisor.databases.schema_text import describe_schema_briefly
+    from decisor.sandbox.engines import load_engine
 
-    view = brief(engine("sqlite"), SchemaIndex([other, wide]), "What is the median income in the survey?", 1_000)
+    view = describe_schema_briefly(
+        load_engine("sqlite"), SchemaIndex([other, wide]), "What is the median income in the survey?", 1_000
+    )
     assert view.tables[0].table == "survey" and "median_income" in view.tables[0].columns
     assert "-- in dollars" in view.text and "+887 columns" in view.text and view.tokens <= 1_000
 
@@ -143,7 +145,7 @@ async def test_a_run_is_shown_the_tables_of_its_question(tmp_path: Path) -> None
 
     async with decisor.open(db=large(tmp_path)) as data:
         await data.ask(QUESTION, lm=ScriptedLM(reply), technique="single_rag", settings={"calling": "text"})
-    assert "table ship (2 rows)" in prompts[0] and tokens_in(prompts[0]) < 3_500
+    assert "table ship (2 rows)" in prompts[0] and estimate_tokens(prompts[0]) < 3_500
 
 
 def test_doctor_says_which_tables_a_question_would_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +154,7 @@ def test_doctor_says_which_tables_a_question_would_be_shown(tmp_path: Path, caps
     database = json.loads(capsys.readouterr().out)["database"]
     names = [one["table"] for one in database["tables"]]
     assert names[:2] == ["ship", "harbour"] and database["tables"][0]["whole"]
-    assert database["tokens"] == tokens_in(database["schema"]) <= 2_000
+    assert database["tokens"] == estimate_tokens(database["schema"]) <= 2_000
     assert database["others"] == 502 - sum(1 + len(one["alike"]) for one in database["tables"])
     assert 0 < database["tables"][0]["tokens"] < 200
 
@@ -180,8 +182,10 @@ async def test_other_schemas_materialized_views_enumerations_and_arrays_of_postg
             assert records[0].fields["what"] == "lantern"
             assert "-- the goods, by name" in (await tool.call("describe orders")).note
             assert dict((await tool.call("find lantern")).records[0].fields) == {
-                "table": "sales.orders", "column": "what", "value": "lantern",
-            }  # fmt: skip
+                "table": "sales.orders",
+                "column": "what",
+                "value": "lantern",
+            }
             assert (await tool.call("find 'ok'")).records[0].fields["value"] == "it's ok"
             assert (await tool.fetch(f"SELECT * FROM {tool.quoted('sales.orders')}")).rows == ((1, 1, "lantern"),)
 
@@ -199,19 +203,20 @@ async def test_tables_of_other_schemas_of_duckdb_are_shown(tmp_path: Path) -> No
 
 
 def test_a_graph_of_many_labels_is_shown_for_the_question_within_the_budget() -> None:
-    from decisor.tools.databases.cypher_brief import brief as graph_brief
-    from decisor.tools.databases.cypher_lookup import label_tables
-    from decisor.tools.databases.cypher_schema import GraphSchema, PropertyInfo, render
-    from decisor.tools.databases.schema_index import SchemaIndex
+    from decisor.databases.schema_search import SchemaIndex
+    from decisor.graphs.schema import GraphSchema, PropertyInfo, render_graph_schema, tables_of_labels
+    from decisor.graphs.schema import describe_graph_briefly as graph_brief
 
     names = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeio" for c in "rstnlmp"]
     labels = {name.title(): 10 for name in names} | {"Ship": 5, "Harbour": 2}
-    properties = {label: (PropertyInfo("id", ("int",), ("1", "2")), PropertyInfo("name", ("string",), ('"x"',)))
-                  for label in labels}  # fmt: skip
+    properties = {
+        label: (PropertyInfo("id", ("int",), ("1", "2")), PropertyInfo("name", ("string",), ('"x"',)))
+        for label in labels
+    }
     links = {("Ship", "LIES_IN", "Harbour"): 5} | {(one, "NEXT_TO", "Bar"): 3 for one in list(labels)[:100]}
     schema = GraphSchema(labels, links, {}, properties)
-    text = graph_brief(schema, SchemaIndex(label_tables(schema)), QUESTION)
-    assert tokens_in(render(schema)) > 2_500 and tokens_in(text) <= 2_000
+    text = graph_brief(schema, SchemaIndex(tables_of_labels(schema)), QUESTION)
+    assert estimate_tokens(render_graph_schema(schema)) > 2_500 and estimate_tokens(text) <= 2_000
     assert "(:Ship) 5 nodes" in text and "(:Ship)-[:LIES_IN]->(:Harbour) 5" in text and "more labels: " in text
     small = GraphSchema({"Ship": 5}, {}, {}, {})
-    assert graph_brief(small, SchemaIndex(label_tables(small)), QUESTION) == render(small)
+    assert graph_brief(small, SchemaIndex(tables_of_labels(small)), QUESTION) == render_graph_schema(small)

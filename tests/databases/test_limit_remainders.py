@@ -5,9 +5,9 @@ import sqlite3
 import duckdb
 import pytest
 
-from decisor.tools.databases.sandbox.engines.duckdb import DIALECT as DUCKDB
-from decisor.tools.databases.sandbox.engines.sqlite import DIALECT as SQLITE
-from decisor.tools.databases.sandbox.guard import Guard
+from decisor.sandbox.engines.duckdb import DIALECT as DUCKDB
+from decisor.sandbox.engines.sqlite import DIALECT as SQLITE
+from decisor.sandbox.sql_guard import SqlGuard
 
 TABLE = "CREATE TABLE t AS SELECT 1 AS id, 'a' AS g UNION ALL SELECT 2, 'b' UNION ALL SELECT 3, 'a'"
 QUERIES = [
@@ -26,8 +26,8 @@ def test_a_remainder_in_a_limit_is_read_as_the_engine_reads_it(query: str) -> No
     lite, duck = sqlite3.connect(":memory:"), duckdb.connect()
     lite.execute(TABLE)
     duck.execute(TABLE)
-    assert lite.execute(Guard(SQLITE).check(query)).fetchall() == lite.execute(query).fetchall()
-    assert duck.execute(Guard(DUCKDB).check(query)).fetchall() == duck.execute(query).fetchall()
+    assert lite.execute(SqlGuard(SQLITE).check(query)).fetchall() == lite.execute(query).fetchall()
+    assert duck.execute(SqlGuard(DUCKDB).check(query)).fetchall() == duck.execute(query).fetchall()
     lite.close()
 
 
@@ -38,4 +38,4 @@ def test_brackets_around_a_limit_let_nothing_else_through(query: str) -> None:
     from decisor.errors import ToolError
 
     with pytest.raises(ToolError):
-        Guard(SQLITE).check(query)
+        SqlGuard(SQLITE).check(query)

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.policy import policy_of
-from decisor.tools.databases.sql import SqlTool
+from decisor.sandbox.engine import build_policy
 from servers.sql_databases import MYSQLS, NAME, mysql_database, postgres_database
 
 FAR = f"{NAME}_far"
@@ -68,8 +68,13 @@ async def is_refused(tool: SqlTool, query: str) -> bool:
     return False
 
 
-NAMES = ("{s}.totals", "{q}{s}{q}.{q}totals{q}", "{s} . totals AS t", "{s}.totals totals",
-         "(SELECT * FROM {s}.totals) AS totals")  # fmt: skip
+NAMES = (
+    "{s}.totals",
+    "{q}{s}{q}.{q}totals{q}",
+    "{s} . totals AS t",
+    "{s}.totals totals",
+    "(SELECT * FROM {s}.totals) AS totals",
+)
 
 
 def ways(kind: str, schema: str) -> list[str]:
@@ -89,22 +94,32 @@ async def test_of_two_views_of_one_name_only_the_one_over_a_denied_table_is_refu
     views = (
         f"CREATE VIEW {safe}.totals AS SELECT id, total FROM {here}.orders",
         f"CREATE VIEW {leak}.totals AS SELECT token FROM {here}.secrets",
-        f"CREATE VIEW fine AS SELECT * FROM {safe}.totals", f"CREATE VIEW peek AS SELECT * FROM {leak}.totals",
+        f"CREATE VIEW fine AS SELECT * FROM {safe}.totals",
+        f"CREATE VIEW peek AS SELECT * FROM {leak}.totals",
         f"CREATE VIEW {FAR}.peek_too AS SELECT * FROM {here}.peek",
-    )  # fmt: skip
+    )
     with database(kind, tmp_path, views) as url:
         tool = await SqlTool.open(url, deny_tables=["secrets"])
         for query in (*ways(kind, safe), "SELECT * FROM fine", *(["SELECT * FROM totals"] if safe_here else [])):
             assert await rows(tool, query) == [(1, 10), (2, 20), (3, 7777)], query
         hostile = (
-            *ways(kind, leak), "SELECT * FROM peek", f"SELECT * FROM {FAR}.peek_too",
+            *ways(kind, leak),
+            "SELECT * FROM peek",
+            f"SELECT * FROM {FAR}.peek_too",
             f"WITH totals AS (SELECT 1 AS id) SELECT * FROM totals, {leak}.totals AS t",
             f"SELECT * FROM {safe}.totals AS totals, {leak}.totals AS t",
             f"SELECT (SELECT max(token) FROM {leak}.totals) FROM {safe}.totals",
             f"WITH {FAR} AS (SELECT 1 AS totals) SELECT * FROM {leak}.totals",
-            *([] if safe_here else ["SELECT * FROM totals", "SELECT * FROM (SELECT * FROM Totals) AS t",
-                                    "WITH a AS (WITH totals AS (SELECT 1) SELECT * FROM totals) SELECT * FROM totals"]),
-        )  # fmt: skip
+            *(
+                []
+                if safe_here
+                else [
+                    "SELECT * FROM totals",
+                    "SELECT * FROM (SELECT * FROM Totals) AS t",
+                    "WITH a AS (WITH totals AS (SELECT 1) SELECT * FROM totals) SELECT * FROM totals",
+                ]
+            ),
+        )
         for query in hostile:
             assert await is_refused(tool, query), query
         assert ("totals" in {table.name for table in tool.tables}) == safe_here
@@ -126,7 +141,7 @@ async def test_rows_and_masks_hold_in_each_of_two_views_of_one_name(kind: str, t
         f"CREATE VIEW {FAR}.afar AS SELECT total FROM {FAR}.totals_there",
     )
     with database(kind, tmp_path, views) as url:
-        tool = await SqlTool.open(url, policy=policy_of({"orders": "region = 'EU'"}, ("orders.customer",)))
+        tool = await SqlTool.open(url, policy=build_policy({"orders": "region = 'EU'"}, ("orders.customer",)))
         for name in ("totals", f"{here}.totals"):
             assert await rows(tool, f"SELECT id, total FROM {name}") == [(1, 10), (2, 20)], name
         assert await rows(tool, f"SELECT t FROM {FAR}.totals") == [(20,)]
@@ -142,7 +157,7 @@ async def test_rows_and_masks_hold_in_each_of_two_views_of_one_name(kind: str, t
 async def test_a_view_of_duckdb_reads_the_tables_of_its_own_schema_first(tmp_path: Path) -> None:
     views = (f"CREATE VIEW {FAR}.near AS SELECT total FROM orders", "CREATE VIEW near AS SELECT total FROM orders")
     with database("duckdb", tmp_path, views) as url:
-        tool = await SqlTool.open(url, policy=policy_of({"orders": "region = 'EU'"}, ()))
+        tool = await SqlTool.open(url, policy=build_policy({"orders": "region = 'EU'"}, ()))
         assert await rows(tool, f"SELECT total FROM {FAR}.near") == [(5,)]
         assert await rows(tool, "SELECT total FROM near") == [(10,), (20,)]
         await tool.close()
@@ -195,13 +210,18 @@ async def test_what_a_view_multiplies_is_told_of_the_view_that_the_query_names(
     here = HERE[kind]
     single = f"SELECT customer, sum(total) AS total FROM {here}.orders GROUP BY customer"
     texts = (single, f"SELECT customer, total FROM {here}.orders")
-    views = [f"CREATE VIEW {schema}.sales AS {text}" for schema, text in
-             zip((here, FAR) if single_here else (FAR, here), texts, strict=True)]  # fmt: skip
+    views = [
+        f"CREATE VIEW {schema}.sales AS {text}"
+        for schema, text in zip((here, FAR) if single_here else (FAR, here), texts, strict=True)
+    ]
     with database(kind, tmp_path, views) as url:
         tool = await SqlTool.open(url)
         assert tool.pitfalls is not None
-        for name, multiplies in (("sales", not single_here), (f"{here}.sales", not single_here),
-                                 (f"{FAR}.sales", single_here)):  # fmt: skip
+        for name, multiplies in (
+            ("sales", not single_here),
+            (f"{here}.sales", not single_here),
+            (f"{FAR}.sales", single_here),
+        ):
             query = f"SELECT sum(c.credit) FROM customers AS c JOIN {name} AS s ON s.customer = c.id"
             assert bool(await tool.pitfalls.look(query)) == multiplies, name
         await tool.close()

@@ -9,34 +9,42 @@ import pytest
 import pytest_asyncio
 
 from decisor.errors import SetupError, ToolError
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import drop_labelled, load
-from decisor.tools.databases.graph_write import Edge, Node
-from decisor.tools.databases.sandbox.cypher_within import undone, within
-from decisor.tools.databases.sandbox.engine import Caps
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import GraphEdge, GraphNode, drop_labelled_graph, load_nodes_and_edges
+from decisor.sandbox.cypher_scope import remove_label, restrict_to_label
+from decisor.sandbox.engine import Caps
 from servers.neo4j_server import ask, neo4j_database
 
 ENDLESS = "UNWIND range(1, 1000000) AS x UNWIND range(1, 10000000) AS y RETURN count(*) AS n"
 OF_NEO4J = (
-    "localdatetime.statement()", "localdatetime.transaction()", "localtime.statement()", "localtime.transaction()",
-    "time.statement()", "time.transaction()", "vector.similarity.cosine([1.0, 0.0], [1.0, 0.0])",
-    "vector.similarity.euclidean([1.0, 0.0], [1.0, 0.0])", "date.statement()", "datetime.fromEpoch(0, 0)",
-    "duration.inDays(date('2024-01-01'), date('2024-01-03'))", "char_length('ab')", "normalize('a')",
-)  # fmt: skip
+    "localdatetime.statement()",
+    "localdatetime.transaction()",
+    "localtime.statement()",
+    "localtime.transaction()",
+    "time.statement()",
+    "time.transaction()",
+    "vector.similarity.cosine([1.0, 0.0], [1.0, 0.0])",
+    "vector.similarity.euclidean([1.0, 0.0], [1.0, 0.0])",
+    "date.statement()",
+    "datetime.fromEpoch(0, 0)",
+    "duration.inDays(date('2024-01-01'), date('2024-01-03'))",
+    "char_length('ab')",
+    "normalize('a')",
+)
 
 
-def people(*names: str) -> tuple[list[Node], list[Edge]]:
+def people(*names: str) -> tuple[list[GraphNode], list[GraphEdge]]:
     """They know each other in a ring, and live in one city."""
-    nodes = [Node("Person", {"name": name}) for name in names] + [Node("City", {"name": "Oslo"})]
-    ring = [Edge("KNOWS", at, (at + 1) % len(names), {"since": 2000 + at}) for at in range(len(names))]
-    return nodes, ring + [Edge("LIVES_IN", at, len(names)) for at in range(len(names))]
+    nodes = [GraphNode("Person", {"name": name}) for name in names] + [GraphNode("City", {"name": "Oslo"})]
+    ring = [GraphEdge("KNOWS", at, (at + 1) % len(names), {"since": 2000 + at}) for at in range(len(names))]
+    return nodes, ring + [GraphEdge("LIVES_IN", at, len(names)) for at in range(len(names))]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     with neo4j_database() as url:
-        load(f"{url}?label=one", *people("Ann", "Bob"))
-        load(f"{url}?label=two", *people("Cid", "Dee", "Eve"))
+        load_nodes_and_edges(f"{url}?label=one", *people("Ann", "Bob"))
+        load_nodes_and_edges(f"{url}?label=two", *people("Cid", "Dee", "Eve"))
         yield url
 
 
@@ -134,16 +142,16 @@ async def test_its_description_and_complaints_do_not_tell_of_the_label(two: Cyph
 
 async def test_a_graph_of_a_label_is_loaded_once_and_dropped_alone(server: str, two: CypherTool) -> None:
     with pytest.raises(SetupError, match="already exists"):
-        load(f"{server}?label=two", *people("Fay", "Guy"))
-    load(f"{server}?label=three", *people("Fay", "Guy"))
-    drop_labelled(f"{server}?label=three")
+        load_nodes_and_edges(f"{server}?label=two", *people("Fay", "Guy"))
+    load_nodes_and_edges(f"{server}?label=three", *people("Fay", "Guy"))
+    drop_labelled_graph(f"{server}?label=three")
     assert ask("MATCH (p:Person) RETURN count(p) AS n") == [{"n": 5}]
     assert (await two.call("MATCH (p:Person) RETURN count(p) AS n")).records[0].fields == {"n": 3}
 
 
 def test_a_label_with_odd_letters_stays_a_name() -> None:
-    statement = within("MATCH (n) RETURN labels(n)", "a`b'c\\")
+    statement = restrict_to_label("MATCH (n) RETURN labels(n)", "a`b'c\\")
     assert statement == (
         "MATCH (n:`a``b'c\\`) RETURN [decisor_label IN labels(n) WHERE decisor_label <> 'a`b\\'c\\\\']"
     )
-    assert undone("Unknown: (n:`w1`)", "w1") == "Unknown: (n)"
+    assert remove_label("Unknown: (n:`w1`)", "w1") == "Unknown: (n)"

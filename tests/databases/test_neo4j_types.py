@@ -2,15 +2,19 @@
 
 import re
 
-from decisor.tools.databases.cypher import CypherTool
+from decisor.graphs.cypher import CypherTool
 from servers.neo4j_server import ask, neo4j_database
 
 VALUES = {
-    "born": "date('1990-01-02')", "seen": "datetime('2024-03-05T14:00:00+01:00[Europe/Berlin]')",
-    "local": "localdatetime('2024-03-05T14:00:00')", "at": "localtime('09:30:00')", "zoned": "time('09:30:00+01:00')",
-    "lasts": "duration('P1Y2M3DT4S')", "place": "point({x: 1.5, y: 2.0})",
+    "born": "date('1990-01-02')",
+    "seen": "datetime('2024-03-05T14:00:00+01:00[Europe/Berlin]')",
+    "local": "localdatetime('2024-03-05T14:00:00')",
+    "at": "localtime('09:30:00')",
+    "zoned": "time('09:30:00+01:00')",
+    "lasts": "duration('P1Y2M3DT4S')",
+    "place": "point({x: 1.5, y: 2.0})",
     "home": "point({longitude: 12.5, latitude: 55.5})",
-}  # fmt: skip
+}
 TYPES = ["date", "datetime", "localdatetime", "localtime", "time", "duration", "point", "point"]
 
 

@@ -11,14 +11,14 @@ ENGINE = '''"""A second SQLite, under a scheme of its own, with a function fewer
 
 from dataclasses import replace
 
-from decisor.tools.databases.sandbox.engine import Caps, Database
-from decisor.tools.databases.sandbox.engines import sqlite
-from decisor.tools.databases.sandbox.guard import Guard
+from decisor.sandbox.engine import Caps, EngineDatabase
+from decisor.sandbox.engines import sqlite
+from decisor.sandbox.sql_guard import SqlGuard
 
 
-def connect(url: str, caps: Caps) -> Database:
-    database = sqlite.connect(url.replace("toy:///", "sqlite:///"), caps)
-    database.guard = Guard(DIALECT, database.guard.access)
+def connect(url: str, caps: Caps) -> EngineDatabase:
+    database = sqlite.connect_sqlite(url.replace("toy:///", "sqlite:///"), caps)
+    database.guard = SqlGuard(DIALECT, database.guard.access)
     return database
 
 
@@ -30,7 +30,7 @@ ENGINE = replace(
 USE = """
 import asyncio, sys
 from decisor.errors import ToolError
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
 
 async def use():
     tool = await SqlTool.open(sys.argv[1], deny_tables=["secrets"])
@@ -50,7 +50,7 @@ asyncio.run(use())
 def test_an_sql_engine_is_one_file_and_one_line(tmp_path: Path) -> None:
     house = tmp_path / "house"
     shutil.copytree(Path(decisor.__file__).parent, house / "decisor", ignore=shutil.ignore_patterns("__pycache__"))
-    engines = house / "decisor" / "tools" / "databases" / "sandbox" / "engines"
+    engines = house / "decisor" / "sandbox" / "engines"
     (engines / "toy.py").write_text(ENGINE)
     names = (engines / "__init__.py").read_text()
     (engines / "__init__.py").write_text(names.replace('    "sqlite",\n', '    "sqlite",\n    "toy",\n', 1))

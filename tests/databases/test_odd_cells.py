@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
+from decisor.graphs.cypher import CypherTool
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.process import Worker
 from decisor.tools.calculator import CalculatorTool
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sql import SqlTool
 from servers.neo4j_server import ask, neo4j_database
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
@@ -51,9 +51,16 @@ async def test_times_of_postgresql_beyond_pythons_come_as_text() -> None:
             daterange('2024-01-01', 'infinity'), '1 month 2 days'::interval, '2024-01-03'::date,
             'infinity'::timestamptz, '{2024-01-01,infinity}'::date[]"""
         assert await cells(url, query) == [
-            "infinity", "-infinity", "0044-03-15 BC", "24:00:00", "[2024-01-01,infinity)", "1 mon 2 days", "2024-01-03",
-            "infinity", ["2024-01-01", "infinity"],
-        ]  # fmt: skip
+            "infinity",
+            "-infinity",
+            "0044-03-15 BC",
+            "24:00:00",
+            "[2024-01-01,infinity)",
+            "1 mon 2 days",
+            "2024-01-03",
+            "infinity",
+            ["2024-01-01", "infinity"],
+        ]
 
 
 @pytest.mark.parametrize("server", MYSQLS)
@@ -147,9 +154,12 @@ ENDLESS = "UNWIND range(1, 1000000) AS x UNWIND range(1, 10000000) AS y RETURN c
 def server_of(kind: str) -> Iterator[str]:
     one = ["CREATE TABLE t(a INT)"]
     with (
-        neo4j_database() if kind == "neo4j"
-        else postgres_database(one) if kind == "postgres" else mysql_database(one, MYSQLS[kind])
-    ) as url:  # fmt: skip
+        neo4j_database()
+        if kind == "neo4j"
+        else postgres_database(one)
+        if kind == "postgres"
+        else mysql_database(one, MYSQLS[kind])
+    ) as url:
         yield url
 
 

@@ -20,9 +20,9 @@ import pytest
 from databases.odd_exports import ODD_EXPORTS
 from databases.odd_files import DATES, NUMBERS, OddFile
 from databases.odd_files import ODD_FILES as FORMER_FILES
-from decisor.tools.databases.files.load import load
-from decisor.tools.databases.files.numerals import count_numerals
-from decisor.tools.databases.files.places import files_of
+from decisor.databases.files.import_process import import_files
+from decisor.databases.files.numerals import count_numerals
+from decisor.databases.files.store import find_data_files
 
 ODD_FILES = (*FORMER_FILES, *ODD_EXPORTS)
 
@@ -34,9 +34,9 @@ def written(odd: OddFile, folder: Path) -> Path:
 
 
 def columns_of(path: str, folder: Path) -> tuple[dict[str, list[object]], list[str]]:
-    files = files_of(path)
+    files = find_data_files(path)
     store = folder / "store.duckdb"
-    notes = load(store, list(files.parts), files.decimal, files.dates)
+    notes = import_files(store, list(files.parts), files.decimal, files.dates)
     with duckdb.connect(str(store), read_only=True) as database:
         result = database.execute("SELECT * FROM t")
         names = [column[0] for column in result.description]
@@ -54,8 +54,9 @@ def test_an_odd_file_is_read_as_a_person_reads_it(odd: OddFile, tmp_path: Path) 
     assert odd.note or "add up the others" not in " ".join(notes)
 
 
-@pytest.mark.parametrize("odd", [odd for odd in (*NUMBERS, *DATES) if odd.content and "\t" not in str(odd.content)],
-                         ids=lambda odd: odd.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "odd", [odd for odd in (*NUMBERS, *DATES) if odd.content and "\t" not in str(odd.content)], ids=lambda odd: odd.name
+)
 def test_texts_of_a_sheet_are_read_as_those_of_a_csv_file(odd: OddFile, tmp_path: Path) -> None:
     """But for a file whose separator says something, and errors, which a sheet has as cells without a value."""
     assert isinstance(odd.content, str)
@@ -64,8 +65,9 @@ def test_texts_of_a_sheet_are_read_as_those_of_a_csv_file(odd: OddFile, tmp_path
     book = openpyxl.Workbook()
     assert book.active is not None
     quote = ";" if ";" in odd.content else ","
-    for row in pandas.read_csv(io.StringIO(odd.content), sep=quote, dtype=str, header=None, keep_default_na=False,
-                               skip_blank_lines=False).itertuples(index=False):  # fmt: skip
+    for row in pandas.read_csv(
+        io.StringIO(odd.content), sep=quote, dtype=str, header=None, keep_default_na=False, skip_blank_lines=False
+    ).itertuples(index=False):
         book.active.append(list(row))
     book.save(tmp_path / "t.xlsx")
     columns, notes = columns_of(f"{tmp_path / 't.xlsx'}{odd.habits}", tmp_path)
@@ -73,7 +75,7 @@ def test_texts_of_a_sheet_are_read_as_those_of_a_csv_file(odd: OddFile, tmp_path
 
 
 FORMATTED: list[tuple[str, list[float | str], str, list[object], str]] = [
-    ("0.0%", [0.125, 0.07, 0.29], '12.5%,7.0%,29.0%', [12.5, 7, 29], "in %"),
+    ("0.0%", [0.125, 0.07, 0.29], "12.5%,7.0%,29.0%", [12.5, 7, 29], "in %"),
     ("[$€-407] #,##0.00", [1250, 2.5], '"€ 1,250.00",€ 2.50', [1250, 2.5], "in €"),
     ('_-* #,##0.00\\ "€"_-;-* #,##0.00\\ "€"_-', [-1250, 2.5], '"-1,250.00 €",2.50 €', [-1250, 2.5], "in €"),
     ("[$CHF] #,##0", [1250, 2], '"CHF 1,250",CHF 2', [1250, 2], "in CHF"),
@@ -83,7 +85,7 @@ FORMATTED: list[tuple[str, list[float | str], str, list[object], str]] = [
     ('0.0"%"', [12.5, 3], "12.5%,3.0%", [12.5, 3], "in %"),
     ("0.0\\%", [12.5, 3], "12.5%,3.0%", [12.5, 3], "in %"),
     ("0%", [0.5, "n/a"], "50%,n/a", [50, None], "in %; 'n/a' is no value"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("code", "cells", "shown", "right", "note"), FORMATTED, ids=[row[0] for row in FORMATTED])
@@ -111,10 +113,13 @@ def test_a_cell_is_read_as_its_format_shows_it(
         assert columns_of(str(tmp_path / "csv" / "t.csv"), tmp_path)[0]["v"] == right
 
 
-@pytest.mark.parametrize(("codes", "right", "note"), [
-    (["0%", "General"], ["50%", "3"], "1 value of 2 are in %"),
-    (["[$$-409]#,##0", "[$€-407]#,##0"], ["0.5$", "3€"], "its amounts are in $ and €"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("codes", "right", "note"),
+    [
+        (["0%", "General"], ["50%", "3"], "1 value of 2 are in %"),
+        (["[$$-409]#,##0", "[$€-407]#,##0"], ["0.5$", "3€"], "its amounts are in $ and €"),
+    ],
+)
 def test_cells_of_two_units_stay_text(codes: list[str], right: list[str], note: str, tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     assert book.active is not None
@@ -193,7 +198,7 @@ def test_rows_of_several_json_files_say_their_file(tmp_path: Path) -> None:
     (tmp_path / "made_1.jsonl").write_text('{"file": "x"}\nnone\n')
     (tmp_path / "made_2.jsonl").write_text('{"file": "y"}\n')
     store = tmp_path / "store.duckdb"
-    notes = load(store, list(files_of(str(tmp_path)).parts))
+    notes = import_files(store, list(find_data_files(str(tmp_path)).parts))
     with duckdb.connect(str(store), read_only=True) as database:
         rows = database.execute("SELECT v, file FROM sales ORDER BY v").fetchall()
         assert rows == [(2, "sales_2024.json"), (18446744073709551617, "sales_2023.json")]

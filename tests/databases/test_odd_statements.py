@@ -2,9 +2,9 @@
 
 import pytest
 
-from decisor.tools.databases.sandbox.engines.mysql import DIALECT as MYSQL
-from decisor.tools.databases.sandbox.engines.postgres import DIALECT as POSTGRES
-from decisor.tools.databases.sandbox.guard import Guard
+from decisor.sandbox.engines.mysql import DIALECT as MYSQL
+from decisor.sandbox.engines.postgres import DIALECT as POSTGRES
+from decisor.sandbox.sql_guard import SqlGuard
 from servers.sql_databases import NAME, mysql_database, postgres_database
 
 TABLES = [
@@ -129,7 +129,7 @@ OF_MARIADB = [
 
 
 def test_the_median_of_mariadb_keeps_its_words() -> None:
-    checked = Guard(MYSQL).check("SELECT MEDIAN(x) OVER (PARTITION BY g) AS m FROM t")
+    checked = SqlGuard(MYSQL).check("SELECT MEDIAN(x) OVER (PARTITION BY g) AS m FROM t")
     assert checked == "SELECT MEDIAN(`x`) OVER (PARTITION BY `g`) AS `m` FROM `t`"
 
 
@@ -142,7 +142,7 @@ def test_postgresql_brings_the_same_rows_through_the_guard() -> None:
         for query in [*BOTH, *OF_POSTGRES]:
             wanted = db.execute(query).fetchall()
             try:
-                if (got := db.execute(Guard(POSTGRES).check(query)).fetchall()) != wanted:
+                if (got := db.execute(SqlGuard(POSTGRES).check(query)).fetchall()) != wanted:
                     faults.append((query, got, wanted))
             except Exception as error:
                 faults.append((query, error, wanted))
@@ -160,7 +160,7 @@ def test_mariadb_brings_the_same_rows_through_the_guard() -> None:
                 cursor.execute(query)
                 wanted = cursor.fetchall()
                 try:
-                    cursor.execute(Guard(MYSQL).check(query))
+                    cursor.execute(SqlGuard(MYSQL).check(query))
                     if (got := cursor.fetchall()) != wanted:
                         faults.append((query, got, wanted))
                 except Exception as error:

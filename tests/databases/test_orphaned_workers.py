@@ -21,8 +21,8 @@ from servers.sql_databases import MYSQLS, NAME, POSTGRES, mysql_database, postgr
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
 ASK = """import asyncio, sys
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.process import Worker
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.process import Worker
 
 async def ask(engine, url, statement):
     worker = Worker(engine, url, Caps(seconds=600))
@@ -54,15 +54,16 @@ goal = "min"
 sql = "SELECT 1"
 """
 PYTHON_ALONE = """import os, subprocess, sys
-from decisor import child_process
-start = child_process.python("endless_python")
+from decisor.system import processes
+start = processes.build_python_start("endless_python")
 child = subprocess.Popen(start.command, env=start.environment, cwd=start.folder)
 print("begins", flush=True)
 child.wait()"""
 WATCHED = """import os, subprocess, sys
-code = "import os; from decisor.child_process import watch; print('begins', flush=True); watch(int(os.sys.argv[1]))"
+code = "import os; from decisor.system.processes import watch_parent; "
+code += "print('begins', flush=True); watch_parent(int(os.sys.argv[1]))"
 subprocess.run([sys.executable, "-c", code, str(os.getpid())])"""
-TOO_LATE = "import os; from decisor.child_process import end_with; end_with(int(os.sys.argv[1])); print('goes on')"
+TOO_LATE = "import os; from decisor.system.processes import end_with; end_with(int(os.sys.argv[1])); print('goes on')"
 
 
 @contextmanager
@@ -108,11 +109,10 @@ def source(engine: str, folder: Path) -> Iterator[tuple[str, str]]:
             case "postgres":
                 yield "postgres", stack.enter_context(postgres_database(["CREATE TABLE site (name TEXT)"]))
             case "kglite":
-                from decisor.tools.databases.graph_load import load
-                from decisor.tools.databases.graph_write import Node
+                from decisor.graphs.load import GraphNode, load_nodes_and_edges
 
                 url = f"kglite:///{folder}/sites.kgl"
-                load(url, [Node("Site", {"name": "elm"})], [])
+                load_nodes_and_edges(url, [GraphNode("Site", {"name": "elm"})], [])
                 yield "kglite", url
             case "neo4j":
                 if not importlib.util.find_spec("neo4j"):
@@ -152,7 +152,7 @@ def runs_on_server(engine: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENDLESS)
 def test_a_worker_that_computes_without_end_is_gone_when_its_parent_is_killed(engine: str, tmp_path: Path) -> None:
-    from decisor.tools.databases.sandbox.urls import parse_url
+    from decisor.sandbox.engines import parse_url
 
     with source(engine, tmp_path) as (_, url):
         name, address = parse_url(url)

@@ -10,11 +10,11 @@ import pytest
 
 from data import read_security_rows
 from databases.test_sql_corpus import build
-from decisor.log import note_faults
-from decisor.tools.databases.pitfalls.rules import Pitfalls
-from decisor.tools.databases.sandbox.engines import duckdb, mysql, postgres, sqlite
-from decisor.tools.databases.sandbox.naming import FullName
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.pitfalls.rules import Pitfalls
+from decisor.databases.sql import SqlTool
+from decisor.sandbox.dialect import FullName
+from decisor.sandbox.engines import duckdb, mysql, postgres, sqlite
+from decisor.system.extras import note_faults
 from decisor.types import Table
 
 DIALECTS = {one.name: one for one in (sqlite.DIALECT, duckdb.DIALECT, postgres.DIALECT, mysql.DIALECT)}
@@ -130,16 +130,19 @@ async def test_a_fault_in_the_reader_is_noted_and_the_rows_still_come(events: Pa
     assert notes == ["The check of pitfalls failed (AttributeError) and was passed over."]
 
 
-@pytest.mark.parametrize(("condition", "rows"), [
-    ("nature LIKE '%!%%' ESCAPE '!'", 1),
-    ("nature LIKE '%!_score' ESCAPE '!'", 1),
-    ("nature LIKE '%nature%'", 2),
-    ("nature LIKE 'For%TURE'", 2),
-    ("nature LIKE '%q_f%'", 0),
-    ("nature NOT LIKE '%!%%' ESCAPE '!'", 3),
-    ("nature NOT LIKE '%absent%'", 4),
-    ("nature LIKE '%absent!%' ESCAPE '!'", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("nature LIKE '%!%%' ESCAPE '!'", 1),
+        ("nature LIKE '%!_score' ESCAPE '!'", 1),
+        ("nature LIKE '%nature%'", 2),
+        ("nature LIKE 'For%TURE'", 2),
+        ("nature LIKE '%q_f%'", 0),
+        ("nature NOT LIKE '%!%%' ESCAPE '!'", 3),
+        ("nature NOT LIKE '%absent%'", 4),
+        ("nature LIKE '%absent!%' ESCAPE '!'", 0),
+    ],
+)
 async def test_a_pattern_is_looked_up_as_the_query_compares_it(events: Path, condition: str, rows: int) -> None:
     query = f"SELECT COUNT(*) AS n FROM orders WHERE {condition}"
     assert rows_of(events, query) == [(rows,)]
@@ -161,9 +164,15 @@ async def test_a_pattern_in_any_case_is_looked_up_in_any_case(tmp_path: Path) ->
     assert 'nothing with "nature"' in absent.note
 
 
-@pytest.mark.parametrize("condition", [
-    "nature LIKE '%nature%'", "nature LIKE '%!%%' ESCAPE '!'", "nature LIKE 'For%TURE'", "nature LIKE 'under_score'",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "nature LIKE '%nature%'",
+        "nature LIKE '%!%%' ESCAPE '!'",
+        "nature LIKE 'For%TURE'",
+        "nature LIKE 'under_score'",
+    ],
+)
 async def test_an_empty_result_is_not_blamed_on_a_pattern_that_is_stored(events: Path, condition: str) -> None:
     assert rows_of(events, f"SELECT COUNT(*) FROM orders WHERE {condition}") != [(0,)]
     tool = await SqlTool.open(f"sqlite:///{events}")
@@ -172,12 +181,15 @@ async def test_an_empty_result_is_not_blamed_on_a_pattern_that_is_stored(events:
     assert "nothing with" not in observation.note and "has no " not in observation.note
 
 
-@pytest.mark.parametrize("query", [
-    "SELECT country, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY n DESC LIMIT 1",
-    "SELECT country, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 2 DESC LIMIT 1",
-    "SELECT lower(country) AS c, COUNT(*) AS n FROM orders GROUP BY c ORDER BY n DESC LIMIT 1",
-    "SELECT country, COUNT(*) AS n FROM orders GROUP BY country HAVING n > 1 ORDER BY n DESC LIMIT 1",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT country, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY n DESC LIMIT 1",
+        "SELECT country, COUNT(*) AS n FROM orders GROUP BY 1 ORDER BY 2 DESC LIMIT 1",
+        "SELECT lower(country) AS c, COUNT(*) AS n FROM orders GROUP BY c ORDER BY n DESC LIMIT 1",
+        "SELECT country, COUNT(*) AS n FROM orders GROUP BY country HAVING n > 1 ORDER BY n DESC LIMIT 1",
+    ],
+)
 async def test_equal_rows_at_the_cut_are_seen_however_the_groups_are_named(events: Path, query: str) -> None:
     counts = [row[1] for row in rows_of(events, query.removesuffix(" LIMIT 1"))]
     assert counts == [2, 2]
@@ -187,12 +199,24 @@ async def test_equal_rows_at_the_cut_are_seen_however_the_groups_are_named(event
 DAY = "date(placed)"
 
 
-@pytest.mark.parametrize("condition", [
-    "{} <= '2024-03-05'", "{} = '2024-03-05'", "{} BETWEEN '2024-03-05' AND '2024-03-06'", "{} > '2024-03-05'",
-    "{} >= '2024-03-05' AND {} < '2024-03-06'", "{} < '2024-03-06'", "{} >= '2024-03-06'", "'2024-03-05' >= {}",
-    "'2024-03-05' < {}", "{} NOT BETWEEN '2024-03-05' AND '2024-03-06'", "{} <> '2024-03-05'", "{} >= '2025'",
-    "{} < '2025'",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "{} <= '2024-03-05'",
+        "{} = '2024-03-05'",
+        "{} BETWEEN '2024-03-05' AND '2024-03-06'",
+        "{} > '2024-03-05'",
+        "{} >= '2024-03-05' AND {} < '2024-03-06'",
+        "{} < '2024-03-06'",
+        "{} >= '2024-03-06'",
+        "'2024-03-05' >= {}",
+        "'2024-03-05' < {}",
+        "{} NOT BETWEEN '2024-03-05' AND '2024-03-06'",
+        "{} <> '2024-03-05'",
+        "{} >= '2025'",
+        "{} < '2025'",
+    ],
+)
 async def test_a_datetime_of_sqlite_is_a_text_and_alarms_where_whole_days_would_bring_other_rows(
     events: Path, condition: str
 ) -> None:

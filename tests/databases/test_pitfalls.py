@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from databases.pitfall_world import ENGINES, kinds, queries, world
+from decisor.databases.pitfalls.arithmetic import fan_out
+from decisor.databases.pitfalls.rules import LOOKUP
+from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
-from decisor.tools.databases.pitfalls.fan_out import fan_out
-from decisor.tools.databases.pitfalls.rules import LOOKUP
-from decisor.tools.databases.sql import SqlTool
 
 FEWEST = 60
 MISSES, FALSE_ALARMS = 3, 1
@@ -87,20 +87,23 @@ async def test_a_value_that_rows_came_back_for_is_not_looked_up(tmp_path: Path) 
         await tool.close()
 
 
-@pytest.mark.parametrize(("statement", "is_lookup"), [
-    ("SELECT name, city FROM customers WHERE id = 3 AND total<=7.5;", True),
-    ("select * from customers", True),
-    ("SELECT name FROM customers c WHERE id = 3", False),
-    ("SELECT COUNT(*) FROM customers", False),
-    ("SELECT name FROM customers WHERE id = 3 OR id = 4", False),
-    ("SELECT name FROM customers LIMIT 3", False),
-    ("SELECT name FROM customers, orders", False),
-    ("SELECT name FROM customers ORDER BY name", False),
-    ("SELECT a / b FROM customers", False),
-    ("SELECT name FROM customers WHERE name = 'x'", False),
-    ("SELECT name FROM customers WHERE id <> 3", False),
-    ("SELECT name FROM customers WHERE id = 3 UNION SELECT name FROM customers", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("statement", "is_lookup"),
+    [
+        ("SELECT name, city FROM customers WHERE id = 3 AND total<=7.5;", True),
+        ("select * from customers", True),
+        ("SELECT name FROM customers c WHERE id = 3", False),
+        ("SELECT COUNT(*) FROM customers", False),
+        ("SELECT name FROM customers WHERE id = 3 OR id = 4", False),
+        ("SELECT name FROM customers LIMIT 3", False),
+        ("SELECT name FROM customers, orders", False),
+        ("SELECT name FROM customers ORDER BY name", False),
+        ("SELECT a / b FROM customers", False),
+        ("SELECT name FROM customers WHERE name = 'x'", False),
+        ("SELECT name FROM customers WHERE id <> 3", False),
+        ("SELECT name FROM customers WHERE id = 3 UNION SELECT name FROM customers", False),
+    ],
+)
 def test_only_columns_of_one_table_by_numbers_are_a_lookup(statement: str, is_lookup: bool) -> None:
     assert (LOOKUP.fullmatch(statement) is not None) == is_lookup
 

@@ -8,10 +8,9 @@ import sys
 
 import pytest
 
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
-from decisor.tools.databases.sandbox.memory import memory_of
-from decisor.tools.databases.sandbox.platforms import here, limits_on, ready, warn
+from decisor.sandbox.limits import check_platform, limits_of_this_system, limits_on, memory_of, warn_once
 
 MEMORY = "memory limit not enforced on this system"
 
@@ -29,10 +28,10 @@ def test_where_memory_is_not_told_it_is_said_and_warned_of_once(
 ) -> None:
     limits = limits_on(platform, proc)
     assert limits.time and MEMORY in limits.lines
-    warn.cache_clear()
+    warn_once.cache_clear()
     with caplog.at_level(logging.WARNING, "decisor"):
-        ready(limits)
-        ready(limits)
+        check_platform(limits)
+        check_platform(limits)
     assert [record.getMessage() for record in caplog.records].count(f"sandbox: {MEMORY}") == 1
 
 
@@ -44,19 +43,21 @@ def test_windows_has_no_alarm_and_tells_no_server() -> None:
 @pytest.mark.parametrize("platform", ["emscripten", "wasi", "ios"])
 def test_where_no_process_can_be_killed_nothing_is_opened(platform: str) -> None:
     with pytest.raises(SetupError, match="could not be killed"):
-        ready(limits_on(platform, proc=False))
+        check_platform(limits_on(platform, proc=False))
 
 
 def test_what_is_said_of_this_system_is_so() -> None:
     import os
 
-    assert here().memory == (memory_of(os.getpid()) > 0)
-    assert here() == limits_on(sys.platform, here().memory)
+    assert limits_of_this_system().memory == (memory_of(os.getpid()) > 0)
+    assert limits_of_this_system() == limits_on(sys.platform, limits_of_this_system().memory)
 
 
 def test_the_doctor_says_what_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--lm", "none"]) == 0
+    assert run_command_line(["doctor", "--lm", "none"]) == 0
     text = capsys.readouterr().out
-    assert all(f"sandbox: {line}" in text for line in here().lines or ["every limit holds on this system"])
-    assert run(["doctor", "--lm", "none", "--json"]) == 0
+    assert all(
+        f"sandbox: {line}" in text for line in limits_of_this_system().lines or ["every limit holds on this system"]
+    )
+    assert run_command_line(["doctor", "--lm", "none", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sandbox"]["time"] is True

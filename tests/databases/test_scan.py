@@ -7,18 +7,20 @@ from pathlib import Path
 import pytest
 
 import decisor
+from decisor.databases.combine import CombineTool
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.max_scan import parse_max_scan
-from decisor.tools.databases.combine import CombineTool
-from decisor.tools.databases.sql import SqlTool
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import parse_max_scan
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, events_of
 from decisor.types import Action
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
-SCHEMA = ("CREATE TABLE event (id INTEGER PRIMARY KEY, kind INTEGER, label VARCHAR(20))",
-          "CREATE TABLE kind (id INTEGER PRIMARY KEY, title VARCHAR(20))")  # fmt: skip
+SCHEMA = (
+    "CREATE TABLE event (id INTEGER PRIMARY KEY, kind INTEGER, label VARCHAR(20))",
+    "CREATE TABLE kind (id INTEGER PRIMARY KEY, title VARCHAR(20))",
+)
 DIGITS = f"(SELECT 0 AS d{''.join(f' UNION ALL SELECT {digit}' for digit in range(1, 10))})"
 NUMBERS = f"SELECT a.d + 10 * b.d + 100 * c.d, a.d, 'x' FROM {DIGITS} AS a, {DIGITS} AS b, {DIGITS} AS c"
 FILL = (f"INSERT INTO event {NUMBERS}", "INSERT INTO kind VALUES (1, 'one'), (2, 'two'), (3, 'three')")
@@ -42,8 +44,12 @@ REFUSED = (
     "SELECT count(*) FROM event JOIN event AS b ON event.label <> b.label",
     "WITH w AS (SELECT * FROM event) SELECT count(*) FROM w WHERE label = 'x'",
 )
-RUN = ("SELECT title FROM kind", "SELECT label FROM event WHERE id = 7", "SELECT 1 AS one",
-       "SELECT k.title FROM kind AS k JOIN event AS e ON e.id = k.id WHERE k.id = 2")  # fmt: skip
+RUN = (
+    "SELECT title FROM kind",
+    "SELECT label FROM event WHERE id = 7",
+    "SELECT 1 AS one",
+    "SELECT k.title FROM kind AS k JOIN event AS e ON e.id = k.id WHERE k.id = 2",
+)
 
 
 async def limits_hold(url: str, run: tuple[str, ...] = RUN) -> None:
@@ -90,11 +96,13 @@ async def test_what_reads_a_table_again_and_again_or_by_another_name_is_refused(
     with closing(sqlite3.connect(tmp_path / "log.db")) as db, db:
         for statement in (*SCHEMA, *FILL, MORE_KINDS, BIG_ONE.format('"')):
             db.execute(statement)
-    ranges = ("SELECT count(*) FROM event WHERE id > 0 AND label LIKE '%y'",
-              "SELECT count(*) FROM event AS e JOIN kind AS k ON e.id >= k.id",
-              "SELECT count(*) FROM event AS a JOIN event AS b ON a.label = b.label WHERE a.id = 7",
-              "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 100) "
-              "SELECT (SELECT count(*) FROM kind WHERE title <> n) FROM r")  # fmt: skip
+    ranges = (
+        "SELECT count(*) FROM event WHERE id > 0 AND label LIKE '%y'",
+        "SELECT count(*) FROM event AS e JOIN kind AS k ON e.id >= k.id",
+        "SELECT count(*) FROM event AS a JOIN event AS b ON a.label = b.label WHERE a.id = 7",
+        "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 100) "
+        "SELECT (SELECT count(*) FROM kind WHERE title <> n) FROM r",
+    )
     await none_runs(f"sqlite:///{tmp_path}/log.db", (*AGAIN, *NAMES, *ranges))
 
 
@@ -109,8 +117,10 @@ async def test_what_reads_a_table_again_and_again_is_refused_on_duckdb(tmp_path:
 
 async def test_what_reads_a_table_again_and_again_is_refused_on_postgresql() -> None:
     index = "CREATE INDEX places ON event (kind)"
-    filtered = ("SELECT * FROM event WHERE label LIKE '%y%' ORDER BY id LIMIT 1",
-                "SELECT * FROM event WHERE id > 0 AND label LIKE '%y%' ORDER BY id LIMIT 1")  # fmt: skip
+    filtered = (
+        "SELECT * FROM event WHERE label LIKE '%y%' ORDER BY id LIMIT 1",
+        "SELECT * FROM event WHERE id > 0 AND label LIKE '%y%' ORDER BY id LIMIT 1",
+    )
     with postgres_database((*SCHEMA, *FILL, MORE_KINDS, BIG_ONE.format('"'), index, "ANALYZE")) as url:
         await none_runs(url, (*AGAIN, *NAMES, *filtered))
 
@@ -188,8 +198,9 @@ async def test_a_run_keeps_to_the_limit_and_says_why(tmp_path: Path) -> None:
             db.execute(statement)
     lm = ScriptedLM([REFUSED[0], "SELECT count(*) AS n FROM kind", "Answer: 3 [o2.r1]"])
     async with decisor.open(db=f"sqlite:///{tmp_path}/log.db") as data:
-        result = await data.ask("How many?", lm=lm, technique="single_rag", max_scan="100",
-                                settings={"calling": "text"})  # fmt: skip
+        result = await data.ask(
+            "How many?", lm=lm, technique="single_rag", max_scan="100", settings={"calling": "text"}
+        )
     notes = [event.observation.note for event in events_of(result.trace, ActionResult)]
     assert "at most 100 rows are allowed" in notes[0] and result.answer == "3"
 

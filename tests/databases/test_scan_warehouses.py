@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.config.current import current
+from decisor.databases.scan_limits import check_limits
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.max_scan import parse_max_scan
-from decisor.session.data import opened
-from decisor.session.sources import sources_of
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.engines import engine
-from decisor.tools.databases.scan import check_limits
-from decisor.tools.databases.sql import SqlTool
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import parse_max_scan
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.engines import load_engine
+from decisor.session.config import resolve_config
+from decisor.session.data import open_data
+from decisor.session.request import build_sources
 from servers.spark_server import spark_database
 from servers.sql_databases import postgres_database
 from servers.trino_server import trino_database
@@ -49,8 +49,10 @@ async def refuses(url: str, most: str, queries: Sequence[str] = (MANY,), run: Se
 @pytest.mark.slow
 async def test_trino_is_asked_what_a_query_reads() -> None:
     numbers = "UNNEST(sequence(1, 5000)) AS t(n)"
-    statements = (f"CREATE TABLE {{schema}}.event AS {EVENTS.format(numbers=numbers)}",
-                  "CREATE TABLE {schema}.kind AS SELECT 'one' AS title")  # fmt: skip
+    statements = (
+        f"CREATE TABLE {{schema}}.event AS {EVENTS.format(numbers=numbers)}",
+        "CREATE TABLE {schema}.kind AS SELECT 'one' AS title",
+    )
     with trino_database(statements) as url:
         await refuses(url, "1000")
         await refuses(url, "5KB")
@@ -60,8 +62,10 @@ async def test_trino_is_asked_what_a_query_reads() -> None:
 @pytest.mark.slow
 async def test_spark_is_asked_what_a_query_reads() -> None:
     events = EVENTS.format(numbers="(SELECT id AS n FROM range(5000))")
-    statements = (f"CREATE TABLE {{schema}}.event USING parquet AS {events}",
-                  "CREATE TABLE {schema}.kind USING parquet AS SELECT 'one' AS title")  # fmt: skip
+    statements = (
+        f"CREATE TABLE {{schema}}.event USING parquet AS {events}",
+        "CREATE TABLE {schema}.kind USING parquet AS SELECT 'one' AS title",
+    )
     with spark_database(statements) as url:
         await refuses(url, "2KB")
         await refuses(url, "1MB", queries=(), run=(FEW, "SELECT count(*) AS n FROM event"))
@@ -108,12 +112,15 @@ async def test_a_database_through_sqlalchemy_is_asked_as_by_its_own_engine() -> 
         await refuses(f"sqlalchemy+postgresql+psycopg://{url.partition('://')[2]}", "1000")
 
 
-@pytest.mark.parametrize(("name", "limit", "complaint"), [
-    ("alchemy:teradatasql", "5M", "teradatasql does not tell ahead"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "limit", "complaint"),
+    [
+        ("sqlalchemy:teradatasql", "5M", "teradatasql does not tell ahead"),
+    ],
+)
 def test_a_limit_that_nobody_can_hold_to_is_refused_with_the_way_out(name: str, limit: str, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint) as error:
-        check_limits(engine(name), "sales", [parse_max_scan(limit)])
+        check_limits(load_engine(name), "sales", [parse_max_scan(limit)])
     assert "\n" not in str(error.value) and "sales" in str(error.value)
 
 
@@ -127,9 +134,14 @@ def log_file(folder: Path) -> Path:
     return folder / "log.db"
 
 
-@pytest.mark.parametrize("query", [
-    "/* all */ SELECT label FROM event", "-- all\nSELECT label FROM event", "SELECT label FROM recent",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "/* all */ SELECT label FROM event",
+        "-- all\nSELECT label FROM event",
+        "SELECT label FROM recent",
+    ],
+)
 async def test_no_way_of_writing_a_query_goes_past_the_limit(query: str, tmp_path: Path) -> None:
     await refuses(f"sqlite:///{log_file(tmp_path)}", "1000", (query,))
 
@@ -161,14 +173,14 @@ async def test_a_connection_has_a_limit_of_its_own_beside_that_of_the_question(
     monkeypatch.chdir(tmp_path)
     for most in ("", "1M"):
         lm = ScriptedLM([f"Action: log\nAction input: {query}" for query in (MANY, FEW)] + ["Answer: one [o2.r1]"])
-        async with opened(sources_of(db=current().connection("log"))) as data:
+        async with open_data(build_sources(db=resolve_config().connection("log"))) as data:
             result = await data.ask(
                 "Which?", lm=lm, technique="single_rag", settings={"calling": "text"}, max_scan=most
             )
         assert result.answer == "one" and "at most 1,000 rows are allowed" in str(result.trace)
     (home / "decisor.toml").write_text('[connections.log]\nurl = "log.db"\nmax_scan = "little"\n')
     with pytest.raises(SetupError, match="such as 5M or 2GB"):
-        current()
+        resolve_config()
 
 
 async def test_a_graph_that_cannot_tell_what_it_reads_is_not_asked_with_a_limit(tmp_path: Path) -> None:

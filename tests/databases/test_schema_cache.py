@@ -14,8 +14,8 @@ import psycopg
 import pymysql
 import pytest
 
-from decisor.tools.databases.sql import SqlTool
-from decisor.tools.databases.sql_tables import TableInfo
+from decisor.databases.schema import TableInfo
+from decisor.databases.sql import SqlTool
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 TABLES = (
@@ -26,8 +26,8 @@ TABLES = (
 
 @pytest.fixture(autouse=True)
 def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("sql_cache", "sql_schema", "sql"):
-        monkeypatch.setattr(f"decisor.tools.databases.{module}.LARGE", 1)
+    for module in ("schema", "sql"):
+        monkeypatch.setattr(f"decisor.databases.{module}.LARGE", 1)
 
 
 @pytest.fixture
@@ -76,9 +76,14 @@ async def test_a_database_that_did_not_change_is_read_from_its_file(cities: Path
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
-    ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
-     "ALTER TABLE city RENAME COLUMN name TO called", "CREATE VIEW v AS SELECT name FROM city"],
-)  # fmt: skip
+    [
+        "CREATE TABLE rent (euros int)",
+        "ALTER TABLE city ADD COLUMN country text",
+        "DROP TABLE site",
+        "ALTER TABLE city RENAME COLUMN name TO called",
+        "CREATE VIEW v AS SELECT name FROM city",
+    ],
+)
 async def test_any_change_of_a_table_is_seen_at_the_next_opening(statement: str, cities: Path, tmp_path: Path) -> None:
     before = await schema_of(str(cities))
     mark(files(tmp_path)[0])
@@ -91,12 +96,19 @@ async def test_any_change_of_a_table_is_seen_at_the_next_opening(statement: str,
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
-    ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
-     "ALTER TABLE city RENAME COLUMN name TO called", "ALTER TABLE site ALTER COLUMN city TYPE varchar(9)",
-     "COMMENT ON TABLE city IS 'towns too'", "COMMENT ON COLUMN city.name IS 'in its own language'",
-     "ALTER TABLE site ADD FOREIGN KEY (id) REFERENCES city (id)", "ALTER TABLE site ALTER COLUMN city SET NOT NULL",
-     "ALTER TYPE mood RENAME VALUE 'sad' TO 'glum'"],
-)  # fmt: skip
+    [
+        "CREATE TABLE rent (euros int)",
+        "ALTER TABLE city ADD COLUMN country text",
+        "DROP TABLE site",
+        "ALTER TABLE city RENAME COLUMN name TO called",
+        "ALTER TABLE site ALTER COLUMN city TYPE varchar(9)",
+        "COMMENT ON TABLE city IS 'towns too'",
+        "COMMENT ON COLUMN city.name IS 'in its own language'",
+        "ALTER TABLE site ADD FOREIGN KEY (id) REFERENCES city (id)",
+        "ALTER TABLE site ALTER COLUMN city SET NOT NULL",
+        "ALTER TYPE mood RENAME VALUE 'sad' TO 'glum'",
+    ],
+)
 async def test_any_change_of_a_table_in_postgresql_is_seen_at_the_next_opening(statement: str, tmp_path: Path) -> None:
     moods = ("CREATE TYPE mood AS ENUM ('sad', 'ok')", "ALTER TABLE site ADD COLUMN felt mood")
     with postgres_database([*TABLES, *moods]) as url:
@@ -113,11 +125,18 @@ async def test_any_change_of_a_table_in_postgresql_is_seen_at_the_next_opening(s
         assert await schema_of(url) == after
 
 
-IN_DUCKDB = ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
-             "ALTER TABLE city RENAME COLUMN name TO called", "ALTER TABLE site ALTER COLUMN city TYPE integer",
-             "COMMENT ON TABLE city IS 'towns too'", "COMMENT ON COLUMN city.name IS 'in its own language'",
-             "ALTER TABLE site ALTER COLUMN city SET NOT NULL", "CREATE VIEW v AS SELECT name FROM city",
-             "INSERT INTO city SELECT i, 'x' FROM range(20) AS t(i)"]  # fmt: skip
+IN_DUCKDB = [
+    "CREATE TABLE rent (euros int)",
+    "ALTER TABLE city ADD COLUMN country text",
+    "DROP TABLE site",
+    "ALTER TABLE city RENAME COLUMN name TO called",
+    "ALTER TABLE site ALTER COLUMN city TYPE integer",
+    "COMMENT ON TABLE city IS 'towns too'",
+    "COMMENT ON COLUMN city.name IS 'in its own language'",
+    "ALTER TABLE site ALTER COLUMN city SET NOT NULL",
+    "CREATE VIEW v AS SELECT name FROM city",
+    "INSERT INTO city SELECT i, 'x' FROM range(20) AS t(i)",
+]
 
 
 @pytest.mark.slow
@@ -137,13 +156,19 @@ async def test_any_change_of_a_table_in_duckdb_is_seen_at_the_next_opening(state
     assert "from the file" not in {table.comment for table in after.values()}
 
 
-IN_MYSQL = ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
-            "ALTER TABLE site MODIFY COLUMN city varchar(9)", "ALTER TABLE city COMMENT = 'towns too'",
-            "ALTER TABLE city MODIFY COLUMN name text COMMENT 'its own'",
-            "ALTER TABLE site ADD FOREIGN KEY (id) REFERENCES city (id)",
-            "ALTER TABLE site MODIFY COLUMN city text NOT NULL",
-            "ALTER TABLE city MODIFY COLUMN size enum('S', 'L')", "CREATE VIEW v AS SELECT id FROM city",
-            "ALTER TABLE city CHANGE COLUMN name called text"]  # fmt: skip
+IN_MYSQL = [
+    "CREATE TABLE rent (euros int)",
+    "ALTER TABLE city ADD COLUMN country text",
+    "DROP TABLE site",
+    "ALTER TABLE site MODIFY COLUMN city varchar(9)",
+    "ALTER TABLE city COMMENT = 'towns too'",
+    "ALTER TABLE city MODIFY COLUMN name text COMMENT 'its own'",
+    "ALTER TABLE site ADD FOREIGN KEY (id) REFERENCES city (id)",
+    "ALTER TABLE site MODIFY COLUMN city text NOT NULL",
+    "ALTER TABLE city MODIFY COLUMN size enum('S', 'L')",
+    "CREATE VIEW v AS SELECT id FROM city",
+    "ALTER TABLE city CHANGE COLUMN name called text",
+]
 
 
 @pytest.mark.slow
@@ -192,6 +217,6 @@ async def test_where_nothing_can_be_written_the_catalog_is_read_each_time(cities
 
 
 def test_the_catalogs_of_databases_need_nothing_of_documents() -> None:
-    code = "import sys, decisor.tools.databases.sql_cache; print([m for m in sys.modules if '.documents' in m])"
+    code = "import sys, decisor.databases.schema; print([m for m in sys.modules if '.documents' in m])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

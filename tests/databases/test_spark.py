@@ -8,15 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.tools.databases.sandbox.access import Access
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.engines.spark import DIALECT, URL, plain
-from decisor.tools.databases.sandbox.guard import Guard
-from decisor.tools.databases.sandbox.naming import FullName
-from decisor.tools.databases.sandbox.policy import policy_of
-from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sql import SqlTool
+from decisor.sandbox.access import Access
+from decisor.sandbox.dialect import FullName
+from decisor.sandbox.engine import Caps, build_policy
+from decisor.sandbox.engines.spark import DIALECT, URL, spark_complaint
+from decisor.sandbox.process import Worker
+from decisor.sandbox.sql_guard import SqlGuard
 from servers.spark_server import spark_database
 
 PLANTS = (
@@ -32,19 +31,38 @@ ENDLESS = "SELECT count(*) FROM range(10000000000) AS a CROSS JOIN range(1000) A
 @pytest.mark.parametrize(
     "query",
     [
-        "DROP TABLE plant", "INSERT INTO plant VALUES (3, 'x', 1)", "CACHE TABLE plant", "ADD JAR '/x.jar'",
-        "SET spark.sql.ansi.enabled = false", "USE other", "CREATE TABLE t AS SELECT 1 AS x", "REFRESH TABLE plant",
-        "INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT 1", "SELECT * FROM text.`/etc/passwd`", "SELECT * FROM csv.passwd",
-        "SELECT TRANSFORM(city) USING 'cat' AS (x) FROM plant", "SELECT java_method('java.lang.System', 'exit', 1)",
-        "SELECT reflect('java.lang.System', 'exit', 1)", "SELECT input_file_name() FROM plant", "SELECT current_user()",
-        "SELECT /*+ BROADCAST(plant) */ * FROM plant", "SELECT * FROM secrets", "SELECT my_udf(city) FROM plant",
-        "SELECT * FROM other.shop.plant", "SHOW TABLES", "DESCRIBE plant", "EXPLAIN SELECT 1", "SELECT 1; SELECT 2",
-        "EXECUTE IMMEDIATE 'DROP TABLE plant'", "BEGIN SELECT 1; END", "FROM plant INSERT INTO other SELECT *",
+        "DROP TABLE plant",
+        "INSERT INTO plant VALUES (3, 'x', 1)",
+        "CACHE TABLE plant",
+        "ADD JAR '/x.jar'",
+        "SET spark.sql.ansi.enabled = false",
+        "USE other",
+        "CREATE TABLE t AS SELECT 1 AS x",
+        "REFRESH TABLE plant",
+        "INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT 1",
+        "SELECT * FROM text.`/etc/passwd`",
+        "SELECT * FROM csv.passwd",
+        "SELECT TRANSFORM(city) USING 'cat' AS (x) FROM plant",
+        "SELECT java_method('java.lang.System', 'exit', 1)",
+        "SELECT reflect('java.lang.System', 'exit', 1)",
+        "SELECT input_file_name() FROM plant",
+        "SELECT current_user()",
+        "SELECT /*+ BROADCAST(plant) */ * FROM plant",
+        "SELECT * FROM secrets",
+        "SELECT my_udf(city) FROM plant",
+        "SELECT * FROM other.shop.plant",
+        "SHOW TABLES",
+        "DESCRIBE plant",
+        "EXPLAIN SELECT 1",
+        "SELECT 1; SELECT 2",
+        "EXECUTE IMMEDIATE 'DROP TABLE plant'",
+        "BEGIN SELECT 1; END",
+        "FROM plant INSERT INTO other SELECT *",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_reading_of_what_may_be_read_is_refused(query: str) -> None:
     with pytest.raises(ToolError) as complaint:
-        Guard(DIALECT, Access(hidden=frozenset({FullName("", "secrets")}))).check(query)
+        SqlGuard(DIALECT, Access(hidden=frozenset({FullName("", "secrets")}))).check(query)
     assert complaint.value.refused
 
 
@@ -57,9 +75,9 @@ def test_a_url_names_the_server_its_database_and_options() -> None:
 
 def test_a_complaint_comes_without_the_plan_of_the_query() -> None:
     error = Exception("[X] no column `a`. SQLSTATE: 42703; line 1 pos 7;\n'Project ['a]\n+- Relation")
-    assert plain(error) == "[X] no column `a`. SQLSTATE: 42703"
+    assert spark_complaint(error) == "[X] no column `a`. SQLSTATE: 42703"
     error = Exception('<RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "refused"\n>')
-    assert plain(error) == "refused"
+    assert spark_complaint(error) == "refused"
 
 
 async def test_nobody_who_answers_is_told_in_a_line() -> None:
@@ -108,8 +126,8 @@ async def test_rows_are_capped_and_parameters_are_values(worker: Worker) -> None
 @pytest.mark.slow
 async def test_masks_of_readers_are_kept_to_and_their_rows_are_refused(url: str) -> None:
     with pytest.raises(SetupError, match="rows are not kept to on Spark"):
-        await Worker("spark", url, Caps(policy=policy_of({"plant": "cost < 2"}, ()))).start()
-    worker = Worker("spark", url, Caps(seconds=60, policy=policy_of({}, ["plant.city"])))
+        await Worker("spark", url, Caps(policy=build_policy({"plant": "cost < 2"}, ()))).start()
+    worker = Worker("spark", url, Caps(seconds=60, policy=build_policy({}, ["plant.city"])))
     cells = (await worker.run("SELECT city FROM plant UNION SELECT city FROM cheap")).rows
     assert len(cells) == 2 and all(str(cell[0]).startswith("masked_") for cell in cells)
     await worker.close()

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from decisor.databases.schema import ColumnInfo, TableInfo, close_names
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.techniques.shared.render import show_observation
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.engines import NAMES, engine
-from decisor.tools.databases.sandbox.report import check_statements
-from decisor.tools.databases.sql import SqlTool
-from decisor.tools.databases.sql_schema import close_names
-from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.engines import NAMES, load_engine
+from decisor.sandbox.process import check_statements
+from decisor.techniques.shared.observations import show_observation
 from servers.sql_databases import CONNECTING, MYSQLS, lacking, mysql_database
 
 DATABASE = f"decisor_sql_{os.getpid()}"
@@ -186,7 +185,7 @@ async def test_what_cannot_be_opened_is_one_line_and_makes_no_file(name: str, tm
 
 def hint_of(message: str, tables: tuple[TableInfo, ...]) -> str:
     """Of the first engine that complains like this."""
-    dialects = [one.dialect for one in map(engine, NAMES) if one.dialect]
+    dialects = [one.dialect for one in map(load_engine, NAMES) if one.dialect]
     return next(filter(None, (close_names(message, tables, dialect) for dialect in dialects)), "")
 
 

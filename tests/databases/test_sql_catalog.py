@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from decisor.databases.schema import TableInfo
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
-from decisor.tools.databases.sql import SqlTool
-from decisor.tools.databases.sql_tables import TableInfo
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 
@@ -75,13 +75,21 @@ async def test_a_view_of_a_duckdb_file_reads_no_other_file_while_it_opens(tmp_pa
     secret = tmp_path / "secret.csv"
     secret.write_text("name\nnobody\n")
     read = f"SELECT * FROM read_csv('{secret}', header = false, columns = {{'line': 'VARCHAR'}})"
-    url = make("duckdb", tmp_path, [
-        "CREATE TABLE plant(city VARCHAR)", "INSERT INTO plant VALUES ('Ghent')",
-        f"CREATE VIEW leak AS {read}", "CREATE VIEW over_leak AS SELECT * FROM leak",
-        f"CREATE VIEW auto AS SELECT * FROM read_csv('{secret}')", f"CREATE VIEW plain AS SELECT * FROM '{secret}'",
-        "CREATE VIEW fine AS SELECT city FROM plant", f"CREATE MACRO lines() AS TABLE {read}",
-        "CREATE VIEW by_macro AS SELECT * FROM lines()",
-    ])  # fmt: skip
+    url = make(
+        "duckdb",
+        tmp_path,
+        [
+            "CREATE TABLE plant(city VARCHAR)",
+            "INSERT INTO plant VALUES ('Ghent')",
+            f"CREATE VIEW leak AS {read}",
+            "CREATE VIEW over_leak AS SELECT * FROM leak",
+            f"CREATE VIEW auto AS SELECT * FROM read_csv('{secret}')",
+            f"CREATE VIEW plain AS SELECT * FROM '{secret}'",
+            "CREATE VIEW fine AS SELECT city FROM plant",
+            f"CREATE MACRO lines() AS TABLE {read}",
+            "CREATE VIEW by_macro AS SELECT * FROM lines()",
+        ],
+    )
     secret.write_text("CANARY_HEAD\nCANARY_LINE\n")
     async with opened(url) as (tables, text):
         assert "CANARY" not in text
@@ -94,10 +102,15 @@ async def test_macros_named_like_the_catalog_do_not_stand_in_for_it(tmp_path: Pa
     secret.write_text("CANARY\n")
     read = f"SELECT * FROM read_csv('{secret}', header = false, columns = {{'line': 'VARCHAR'}})"
     names = ("duckdb_columns", "duckdb_tables", "duckdb_constraints", "duckdb_views")
-    url = make("duckdb", tmp_path, [
-        *KEYS, f"CREATE MACRO current_schema() AS (SELECT max(line) FROM ({read}))",
-        *[f"CREATE MACRO {name}() AS TABLE {read}" for name in names],
-    ])  # fmt: skip
+    url = make(
+        "duckdb",
+        tmp_path,
+        [
+            *KEYS,
+            f"CREATE MACRO current_schema() AS (SELECT max(line) FROM ({read}))",
+            *[f"CREATE MACRO {name}() AS TABLE {read}" for name in names],
+        ],
+    )
     await keys_are_told(url)
 
 
@@ -109,13 +122,23 @@ async def test_functions_named_like_the_catalogs_do_not_stand_in_for_them() -> N
 
 
 async def test_views_that_call_or_cannot_be_bound_do_not_stop_a_sqlite_file_from_opening(tmp_path: Path) -> None:
-    url = make("sqlite", tmp_path, [
-        "CREATE TABLE plant(city TEXT)", "INSERT INTO plant VALUES ('Ghent')", "CREATE TABLE secrets(token TEXT)",
-        "INSERT INTO secrets VALUES ('CANARY')", "CREATE VIEW fine AS SELECT city FROM plant",
-        "CREATE VIEW calls AS SELECT load_extension('libm.so.6') AS a", "CREATE VIEW gone AS SELECT * FROM no_such",
-        "CREATE VIEW bomb AS SELECT printf('%.*c', 900000000, 'x') AS a", "CREATE VIEW peek AS SELECT * FROM secrets",
-        "CREATE VIEW over_peek AS SELECT * FROM peek", "CREATE VIRTUAL TABLE words USING fts5(body)",
-    ])  # fmt: skip
+    url = make(
+        "sqlite",
+        tmp_path,
+        [
+            "CREATE TABLE plant(city TEXT)",
+            "INSERT INTO plant VALUES ('Ghent')",
+            "CREATE TABLE secrets(token TEXT)",
+            "INSERT INTO secrets VALUES ('CANARY')",
+            "CREATE VIEW fine AS SELECT city FROM plant",
+            "CREATE VIEW calls AS SELECT load_extension('libm.so.6') AS a",
+            "CREATE VIEW gone AS SELECT * FROM no_such",
+            "CREATE VIEW bomb AS SELECT printf('%.*c', 900000000, 'x') AS a",
+            "CREATE VIEW peek AS SELECT * FROM secrets",
+            "CREATE VIEW over_peek AS SELECT * FROM peek",
+            "CREATE VIRTUAL TABLE words USING fts5(body)",
+        ],
+    )
     async with opened(url, deny=["secrets"]) as (tables, text):
         assert "CANARY" not in text and "token" not in text
         assert tables["fine"].rows == 1 and tables["words"].columns[0].name == "body"
@@ -124,10 +147,14 @@ async def test_views_that_call_or_cannot_be_bound_do_not_stop_a_sqlite_file_from
 
 
 SERVER_VIEWS = (
-    "CREATE TABLE plant(city VARCHAR(40))", "INSERT INTO plant VALUES ('Ghent')", "CREATE TABLE secrets(token TEXT)",
-    "INSERT INTO secrets VALUES ('CANARY')", "CREATE VIEW fine AS SELECT city FROM plant",
-    "CREATE VIEW peek AS SELECT token FROM secrets", "CREATE VIEW over_peek AS SELECT token FROM peek",
-)  # fmt: skip
+    "CREATE TABLE plant(city VARCHAR(40))",
+    "INSERT INTO plant VALUES ('Ghent')",
+    "CREATE TABLE secrets(token TEXT)",
+    "INSERT INTO secrets VALUES ('CANARY')",
+    "CREATE VIEW fine AS SELECT city FROM plant",
+    "CREATE VIEW peek AS SELECT token FROM secrets",
+    "CREATE VIEW over_peek AS SELECT token FROM peek",
+)
 
 
 async def test_a_view_of_postgresql_is_told_from_the_catalog_and_runs_only_what_a_query_may() -> None:
@@ -160,8 +187,15 @@ async def test_an_invisible_column_is_not_told(server: str) -> None:
 
 
 async def test_odd_names_are_told_as_they_are(tmp_path: Path) -> None:
-    url = make("sqlite", tmp_path, ['CREATE TABLE "a b"(x, "select" INT, c AS (x + 1))', "CREATE TABLE none(a)",
-                                    'CREATE VIEW "v (x) AS y"(q) AS SELECT x FROM "a b"'])  # fmt: skip
+    url = make(
+        "sqlite",
+        tmp_path,
+        [
+            'CREATE TABLE "a b"(x, "select" INT, c AS (x + 1))',
+            "CREATE TABLE none(a)",
+            'CREATE VIEW "v (x) AS y"(q) AS SELECT x FROM "a b"',
+        ],
+    )
     async with opened(url) as (tables, _):
         assert [column.name for column in tables["a b"].columns] == ["x", "select", "c"]
         assert tables["v (x) AS y"].rows == 0

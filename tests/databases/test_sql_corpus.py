@@ -9,8 +9,8 @@ import pytest
 
 from data import SECURITY, read_security_rows
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.process import Worker
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.process import Worker
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 CAPS = Caps(seconds=1.5, memory_mb=600, deny=("api_tokens",))
@@ -85,14 +85,14 @@ async def test_harmless_statements_run_and_mean_what_they_meant(
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres", "mysql"])
 def test_the_guard_by_itself_tells_them_apart(dialect: str) -> None:
     """What the parse tree cannot know (costs, dollars of work) is left to the limits."""
-    from decisor.tools.databases.sandbox.access import Access
-    from decisor.tools.databases.sandbox.engines import engine
-    from decisor.tools.databases.sandbox.guard import Guard
-    from decisor.tools.databases.sandbox.naming import FullName
+    from decisor.sandbox.access import Access
+    from decisor.sandbox.dialect import FullName
+    from decisor.sandbox.engines import load_engine
+    from decisor.sandbox.sql_guard import SqlGuard
 
-    words = engine(dialect).dialect
+    words = load_engine(dialect).dialect
     assert words is not None
-    guard = Guard(words, Access(hidden=frozenset({FullName("", "api_tokens")})))
+    guard = SqlGuard(words, Access(hidden=frozenset({FullName("", "api_tokens")})))
     for row in statements("benign", dialect):
         guard.check(row["statement"])
     passed = []

@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
+from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.policy import policy_of
-from decisor.tools.databases.sql import SqlTool
+from decisor.sandbox.engine import Caps, build_policy
 from servers.trino_server import say, trino_database
 
 PLANTS = (
@@ -99,7 +98,7 @@ async def test_a_misspelt_name_gets_a_hint(plants: SqlTool) -> None:
 
 
 async def test_rows_and_masks_of_readers_are_kept_to(url: str) -> None:
-    policy = policy_of({"plant": "cost < 2"}, ["plant.city"], reveal=True)
+    policy = build_policy({"plant": "cost < 2"}, ["plant.city"], reveal=True)
     tool = await SqlTool.open(url, policy=policy, caps=Caps(seconds=30))
     seen = await tool.call("SELECT city, cost FROM plant")
     assert len(seen.records) == 1 and str(seen.records[0].fields["city"]).startswith("masked_")

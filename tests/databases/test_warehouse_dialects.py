@@ -9,59 +9,75 @@ from pathlib import Path
 import pytest
 import sqlglot
 
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
+from decisor.sandbox.access import Access
+from decisor.sandbox.dialect import Dialect, FullName
+from decisor.sandbox.engines import NAMES, engine_of, load_engine, parse_url
+from decisor.sandbox.process import Worker
+from decisor.sandbox.sql_guard import SqlGuard
 from decisor.session.checks import check_database
-from decisor.session.sources import sources_of
-from decisor.tools.databases.sandbox.access import Access
-from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sandbox.engines import NAMES, engine
-from decisor.tools.databases.sandbox.guard import Guard
-from decisor.tools.databases.sandbox.naming import FullName
-from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sandbox.urls import engine_of, parse_url
-from decisor.tools.databases.sql import SqlTool
+from decisor.session.request import build_sources
 
-WAREHOUSES = [name for name in NAMES if engine(name).extra == "warehouse" and engine(name).warehouse]
+WAREHOUSES = [name for name in NAMES if load_engine(name).extra == "warehouse" and load_engine(name).warehouse]
 READS = {
     "trino": "SELECT date_trunc('month', d) AS m, approx_distinct(c) AS n FROM sales GROUP BY 1 ORDER BY 2 LIMIT 3",
     "clickhouse": "SELECT toStartOfMonth(d) AS m, uniqExact(c), sumIf(x, x > 0) FROM sales GROUP BY m LIMIT 3",
 }
 EVERYWHERE = (
-    "DROP TABLE sales", "DELETE FROM sales", "INSERT INTO sales VALUES (1)", "UPDATE sales SET x = 1",
-    "CREATE TABLE t AS SELECT 1 AS x", "TRUNCATE TABLE sales", "ALTER TABLE sales ADD y INT",
-    "GRANT SELECT ON sales TO x", "SELECT 1 AS a; DROP TABLE sales",
-    "CALL danger()", "SELECT danger(1) FROM sales", "SELECT * FROM danger('x')",
-    "EXECUTE IMMEDIATE 'DROP TABLE sales'", "SELECT * FROM secrets", "SELECT x.token FROM other.secrets AS x",
+    "DROP TABLE sales",
+    "DELETE FROM sales",
+    "INSERT INTO sales VALUES (1)",
+    "UPDATE sales SET x = 1",
+    "CREATE TABLE t AS SELECT 1 AS x",
+    "TRUNCATE TABLE sales",
+    "ALTER TABLE sales ADD y INT",
+    "GRANT SELECT ON sales TO x",
+    "SELECT 1 AS a; DROP TABLE sales",
+    "CALL danger()",
+    "SELECT danger(1) FROM sales",
+    "SELECT * FROM danger('x')",
+    "EXECUTE IMMEDIATE 'DROP TABLE sales'",
+    "SELECT * FROM secrets",
+    "SELECT x.token FROM other.secrets AS x",
     "MERGE INTO sales USING other ON sales.id = other.id WHEN MATCHED THEN DELETE",
-)  # fmt: skip
+)
 OWN = {
     "trino": ("SELECT * FROM system.runtime.queries", "SELECT * FROM TABLE(pg.system.query(query => 'DROP TABLE x'))"),
     "clickhouse": (
-        "SELECT * FROM url('http://127.0.0.1/x', 'CSV')", "SELECT * FROM file('/etc/passwd', 'CSV')",
-        "SELECT * FROM remote('h', 'd', 't')", "SELECT * FROM s3('http://x')", "SELECT * FROM system.users",
-        "SELECT * FROM executable('sh')", "SELECT * FROM sales SETTINGS readonly = 0",
-        "SELECT * FROM sales INTO OUTFILE 'x'", "SELECT * FROM sales FORMAT Native", "SELECT sleep(3)",
-        "SELECT dictGet('d', 'a', 1)", "SYSTEM SHUTDOWN", "KILL QUERY WHERE 1",
+        "SELECT * FROM url('http://127.0.0.1/x', 'CSV')",
+        "SELECT * FROM file('/etc/passwd', 'CSV')",
+        "SELECT * FROM remote('h', 'd', 't')",
+        "SELECT * FROM s3('http://x')",
+        "SELECT * FROM system.users",
+        "SELECT * FROM executable('sh')",
+        "SELECT * FROM sales SETTINGS readonly = 0",
+        "SELECT * FROM sales INTO OUTFILE 'x'",
+        "SELECT * FROM sales FORMAT Native",
+        "SELECT sleep(3)",
+        "SELECT dictGet('d', 'a', 1)",
+        "SYSTEM SHUTDOWN",
+        "KILL QUERY WHERE 1",
         "SELECT * FROM mysql('h','d','t','u','p')",
     ),
-}  # fmt: skip
+}
 
 
 def dialect_of(name: str) -> Dialect:
-    dialect = engine(name).dialect
+    dialect = load_engine(name).dialect
     assert dialect is not None
     return dialect
 
 
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_a_query_in_its_own_words_is_let_through(name: str) -> None:
-    text = Guard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")}))).check(READS[name])
+    text = SqlGuard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")}))).check(READS[name])
     assert sqlglot.parse_one(text, dialect=dialect_of(name).name)
 
 
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_what_writes_reaches_out_or_tells_of_others_is_refused(name: str) -> None:
-    guard = Guard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")})))
+    guard = SqlGuard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")})))
     passed = []
     for statement in (*EVERYWHERE, *OWN[name]):
         try:
@@ -87,21 +103,21 @@ def test_the_catalog_is_read_by_reading_queries_that_parse(name: str) -> None:
     ],
 )
 def test_a_name_without_quotes_is_quoted_in_the_letters_it_means(name: str, text: str) -> None:
-    assert Guard(dialect_of(name)).check("SELECT Region FROM orders") == text
+    assert SqlGuard(dialect_of(name)).check("SELECT Region FROM orders") == text
 
 
 def test_other_catalogs_are_not_named_where_some_tables_may_not_be_read() -> None:
-    for name in ("trino", "alchemy:snowflake", "alchemy:bigquery"):
+    for name in ("trino", "sqlalchemy:snowflake", "sqlalchemy:bigquery"):
         query = "SELECT a FROM elsewhere.shop.sales"
-        assert Guard(dialect_of(name)).check(query)
+        assert SqlGuard(dialect_of(name)).check(query)
         with pytest.raises(ToolError, match="none may be named with its catalog"):
-            Guard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")}))).check(query)
+            SqlGuard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")}))).check(query)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(name: str) -> None:
-    check = check_database(sources_of(db=f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop"))
+    check = check_database(build_sources(db=f"{load_engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop"))
     assert not check.ok and "hunter22" not in check.error and "\n" not in check.error
     assert check.role and "hunter22" not in " ".join(check.role)
     assert sum(line.startswith("run on a real one") for line in check.layers) == 1
@@ -110,8 +126,8 @@ def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(n
 def test_a_url_keeps_its_driver() -> None:
     url = "trino+rest://me@host/shop"
     assert parse_url(url) == ("trino", url)
-    assert parse_url("sqlalchemy+hive://host/x")[0] == "alchemy:hive"
-    assert engine_of("sqlalchemy+hive://host/x").dialect == engine("alchemy:hive").dialect
+    assert parse_url("sqlalchemy+hive://host/x")[0] == "sqlalchemy:hive"
+    assert engine_of("sqlalchemy+hive://host/x").dialect == load_engine("sqlalchemy:hive").dialect
 
 
 MAKE_PLANTS = """

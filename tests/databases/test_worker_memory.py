@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.memory import Room, sizes
-from decisor.tools.databases.sandbox.platforms import STATM, here
-from decisor.tools.databases.sandbox.process import Worker
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.limits import STATM, MemoryRoom, limits_of_this_system, read_memory_sizes
+from decisor.sandbox.process import Worker
 
-pytestmark = pytest.mark.skipif(not here().memory, reason="this system does not tell how much memory a process holds")
+pytestmark = pytest.mark.skipif(
+    not limits_of_this_system().memory, reason="this system does not tell how much memory a process holds"
+)
 TOO_MUCH = (
     "SELECT list(range) FROM range(100000000)",
     "SELECT string_agg(repeat('x', 1000), '') FROM range(1000000)",
@@ -42,10 +43,10 @@ async def test_a_query_after_one_that_took_too_much_memory_has_room(tmp_path: Pa
 @pytest.mark.parametrize(("left", "short"), [(10, True), (50, False)])
 def test_a_process_is_short_of_room_with_less_than_a_quarter_left(left: int, short: bool) -> None:
     mb = 2**20
-    addresses, memory = sizes(STATM)
-    room = Room(addresses + 1000 * mb, memory + left * mb, first=100 * mb)
+    addresses, memory = read_memory_sizes(STATM)
+    room = MemoryRoom(addresses + 1000 * mb, memory + left * mb, first=100 * mb)
     assert room.is_short() is short
-    assert Room(addresses + left * mb, memory + 1000 * mb, first=100 * mb).is_short() is short
+    assert MemoryRoom(addresses + left * mb, memory + 1000 * mb, first=100 * mb).is_short() is short
 
 
 @pytest.mark.slow
@@ -56,8 +57,9 @@ async def test_what_an_engine_advises_its_administrator_reaches_nobody(tmp_path:
     worker = Worker("duckdb", f"duckdb:///{tmp_path}/shop.duckdb", Caps(memory_mb=300, seconds=60))
     try:
         with pytest.raises(ToolError) as complaint:
-            await worker.run("SELECT count(*) FROM (SELECT DISTINCT md5(range::VARCHAR) AS m FROM range(30000000))",
-                             trusted=True)  # fmt: skip
+            await worker.run(
+                "SELECT count(*) FROM (SELECT DISTINCT md5(range::VARCHAR) AS m FROM range(30000000))", trusted=True
+            )
     finally:
         await worker.close()
     assert "emory" in str(complaint.value)

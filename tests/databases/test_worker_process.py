@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError, ToolError
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.memory import memory_of
-from decisor.tools.databases.sandbox.process import Worker
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.limits import memory_of
+from decisor.sandbox.process import Worker
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
 LONG = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2000000) SELECT max(x) FROM c"

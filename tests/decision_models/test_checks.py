@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from decision_shops import CLOSE, SITES, database, opened
-from decisor.cli import run
-from decisor.decision_models.checks.run import check, compared
-from decisor.decision_models.parse import parse
-from decisor.decision_models.show import show
-from decisor.finding import Finding
-from decisor.session.models import opened_model
+from decisor.cli import run_command_line
+from decisor.decision_models.checks import check_model, compare_models
+from decisor.decision_models.file import parse_model
+from decisor.decision_models.tool import explain_decision_model
+from decisor.session.decision_models import opened_model
+from decisor.types import Finding
 
 RIGHT = (
     CLOSE
@@ -35,15 +35,17 @@ MISTAKES = {  # what is written instead, and the checks that see it
     "WHERE name IN (SELECT name FROM choice)": ("WHERE name = 'Basel'", {4, 5, 6}),
     "(SELECT sum(rent) FROM site)": ("(SELECT rent FROM site LIMIT 1)", {4, 13}),
     "WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id'''\n\n[rule": (
-        "WHERE site IN (SELECT name FROM site) AND cost < 0 GROUP BY customer) ON customer = id'''\n\n[rule", {2, 4}),
+        "WHERE site IN (SELECT name FROM site) AND cost < 0 GROUP BY customer) ON customer = id'''\n\n[rule",
+        {2, 4},
+    ),
     'goal = "min"': ('goal = "max"', {12}),
     "No warehouse may hold": ("No warehouse may hold 17 % of", {18}),
-}  # fmt: skip
+}
 
 
 async def findings(folder: Path, text: str) -> list[Finding]:
     async with opened(folder, text) as model:
-        return await asyncio.to_thread(lambda: list(check(model)))
+        return await asyncio.to_thread(lambda: list(check_model(model)))
 
 
 async def test_a_right_model_is_not_complained_about(tmp_path: Path) -> None:
@@ -83,10 +85,10 @@ sql = "SELECT 100 - gain FROM mill WHERE name = $name"
 async def test_of_candidates_on_which_two_models_differ_the_easiest_to_work_by_hand_is_named(tmp_path: Path) -> None:
     url = database(tmp_path, MILLS)
     async with (
-        opened_model(parse(PRICE), url) as one,
-        opened_model(parse(PRICE.replace("100 - gain", "101 - 2 * gain")), url) as two,
+        opened_model(parse_model(PRICE), url) as one,
+        opened_model(parse_model(PRICE.replace("100 - gain", "101 - 2 * gain")), url) as two,
     ):
-        difference = await asyncio.to_thread(lambda: compared(one, two, float("inf")))
+        difference = await asyncio.to_thread(lambda: compare_models(one, two, float("inf")))
         assert difference is not None and difference.candidate is not None
         assert one.candidates.name(difference.candidate) == "b"
 
@@ -95,20 +97,26 @@ async def test_of_candidates_on_which_two_models_differ_the_easiest_to_work_by_h
 async def test_a_second_model_that_differs_is_named_with_the_candidate(tmp_path: Path) -> None:
     url = database(tmp_path, SITES)
     async with (
-        opened_model(parse(RIGHT), url) as one,
-        opened_model(parse(RIGHT.replace("sum(units * cheapest)", "sum(units * cheapest * 1.01)")), url) as two,
-        opened_model(parse(RIGHT), url) as same,
+        opened_model(parse_model(RIGHT), url) as one,
+        opened_model(parse_model(RIGHT.replace("sum(units * cheapest)", "sum(units * cheapest * 1.01)")), url) as two,
+        opened_model(parse_model(RIGHT), url) as same,
     ):
-        seen = await asyncio.to_thread(lambda: [f for f in check(one, two) if f.number == 16])
+        seen = await asyncio.to_thread(lambda: [f for f in check_model(one, two) if f.number == 16])
         assert len(seen) == 1 and "this model gives" in seen[0].words
-        assert await asyncio.to_thread(lambda: [f for f in check(one, same) if f.number == 16]) == []
+        assert await asyncio.to_thread(lambda: [f for f in check_model(one, same) if f.number == 16]) == []
 
 
 async def test_a_model_is_said_in_plain_words_with_real_rows(tmp_path: Path) -> None:
     async with opened(tmp_path, RIGHT) as model:
-        text = "\n".join(await asyncio.to_thread(lambda: list(show(model))))
-    for words in ("21 candidates", "it changes site (7 rows): 2 go", "cost, as small as possible", "Broken by 18 of 21",
-                  "lane.cost by 15 % together", "would hold"):  # fmt: skip
+        text = "\n".join(await asyncio.to_thread(lambda: list(explain_decision_model(model))))
+    for words in (
+        "21 candidates",
+        "it changes site (7 rows): 2 go",
+        "cost, as small as possible",
+        "Broken by 18 of 21",
+        "lane.cost by 15 % together",
+        "would hold",
+    ):
         assert words in text, text
 
 
@@ -119,24 +127,24 @@ def test_the_command_checks_shows_ranks_and_tells_the_schema(
     url = database(tmp_path, SITES)
     file = tmp_path / "close.toml"
     file.write_text(RIGHT)
-    assert run(["model", "check", str(file), "--db", url]) == 0
+    assert run_command_line(["model", "check", str(file), "--db", url]) == 0
     assert "nothing to complain about" in capsys.readouterr().out
-    assert run(["model", "rank", str(file), "--db", url, "--trials", "5", "--scenario", "dear_fuel"]) == 0
+    assert run_command_line(["model", "rank", str(file), "--db", url, "--trials", "5", "--scenario", "dear_fuel"]) == 0
     assert "Best for min cost" in capsys.readouterr().out
-    assert run(["model", "show", str(file), "--db", url]) == 0
+    assert run_command_line(["model", "show", str(file), "--db", url]) == 0
     assert "To decide: the two warehouses to close" in capsys.readouterr().out
-    assert run(["model", "schema"]) == 0
+    assert run_command_line(["model", "schema"]) == 0
     assert '"decide"' in capsys.readouterr().out
     file.write_text(RIGHT.replace("sum(units * cheapest)", "sum(cheapest)"))
-    assert run(["model", "check", str(file), "--db", url]) == 1
+    assert run_command_line(["model", "check", str(file), "--db", url]) == 1
     assert "your example says 228,614" in capsys.readouterr().out
-    assert run(["model", "rank", str(file), "--db", url, "--scenario", "war"]) == 2
+    assert run_command_line(["model", "rank", str(file), "--db", url, "--scenario", "war"]) == 2
     assert "there is no scenario war; there is dear_fuel" in capsys.readouterr().err
 
 
 async def test_a_unit_that_is_mixed_is_seen_where_the_outcome_is_0(tmp_path: Path) -> None:
     model = PRICE.replace("100 - gain", "gain - 30").replace('goal = "min"', 'goal = "min"\nunit = "EUR"')
     model += '[input]\n"mill.gain" = { unit = "EUR", raises = "price" }\n'
-    async with opened_model(parse(model), database(tmp_path, MILLS)) as machine:
-        seen = await asyncio.to_thread(lambda: [one.words for one in check(machine) if one.number == 10])
+    async with opened_model(parse_model(model), database(tmp_path, MILLS)) as machine:
+        seen = await asyncio.to_thread(lambda: [one.words for one in check_model(machine) if one.number == 10])
     assert len(seen) == 1 and "price of a is no longer 0: a column" in seen[0]

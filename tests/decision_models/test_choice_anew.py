@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from decision_shops import opened
-from decisor.decision_models.model_tool import ModelTool
-from decisor.decision_models.rank_model import rank_model
+from decisor.decision_models.ranking import rank_model
+from decisor.decision_models.tool import ModelTool
 
 OFFERS = """CREATE TABLE offer AS SELECT * FROM (VALUES ('a', 'X', 10.0, 5.0), ('b', 'X', 11.0, 1.0),
     ('c', 'Y', 30.0, 2.0)) t(name, maker, price, freight); CREATE TABLE need AS SELECT 100 AS pieces"""
@@ -24,8 +24,7 @@ change = "UPDATE offer SET price = price * 3 WHERE name = 'a'"
 [input]
 "offer.price" = {{ spread = "50 % by name" }}
 """
-PLAIN = MODEL.format(choice="SELECT name, price, freight FROM offer",
-                     sql="SELECT pieces * $price + $freight FROM need")  # fmt: skip
+PLAIN = MODEL.format(choice="SELECT name, price, freight FROM offer", sql="SELECT pieces * $price + $freight FROM need")
 
 
 @pytest.mark.slow
@@ -40,8 +39,9 @@ async def test_a_price_that_is_read_by_the_choice_moves_in_a_scenario(tmp_path: 
 
 @pytest.mark.slow
 async def test_a_trial_is_the_same_through_the_choice_and_through_the_table(tmp_path: Path) -> None:
-    table = MODEL.format(choice="SELECT name FROM offer",
-                         sql="SELECT pieces * price + freight FROM need, offer JOIN choice USING (name)")  # fmt: skip
+    table = MODEL.format(
+        choice="SELECT name FROM offer", sql="SELECT pieces * price + freight FROM need, offer JOIN choice USING (name)"
+    )
     async with opened(tmp_path, PLAIN, OFFERS) as model:
         one = await asyncio.to_thread(model.trials, range(3), 40)
         robust = (await asyncio.to_thread(rank_model, model)).robustness
@@ -72,8 +72,10 @@ async def test_a_what_if_and_a_turning_point_move_the_choice(tmp_path: Path) -> 
 
 
 async def test_a_row_that_is_no_longer_to_be_chosen_keeps_its_values_and_that_is_said(tmp_path: Path) -> None:
-    narrow = MODEL.format(choice="SELECT name, price, freight FROM offer WHERE price < 20",
-                          sql="SELECT pieces * $price + $freight FROM need")  # fmt: skip
+    narrow = MODEL.format(
+        choice="SELECT name, price, freight FROM offer WHERE price < 20",
+        sql="SELECT pieces * $price + $freight FROM need",
+    )
     async with opened(tmp_path, narrow, OFFERS) as model:
         answer = await ModelTool(model).call("scenario dear")
         ranking = await asyncio.to_thread(rank_model, model)

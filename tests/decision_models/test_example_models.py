@@ -12,9 +12,9 @@ from typing import TypeAlias
 import duckdb
 import pytest
 
-from decisor.decision_models.checks.run import check
-from decisor.decision_models.solver import decide
-from decisor.session.models import opened_model
+from decisor.decision_models.checks import check_model
+from decisor.decision_models.optimize import rank_or_solve
+from decisor.session.decision_models import opened_model
 
 FOLDER = Path(__file__).parents[2] / "examples" / "decision_models"
 Rows: TypeAlias = dict[str, list[dict[str, float | str]]]
@@ -166,7 +166,7 @@ async def test_an_example_decides_as_plain_python_does_and_as_its_page_says(name
     if name == "projects":
         pytest.importorskip("highspy")
     async with opened_model(FOLDER / f"{name}.toml", url) as model:
-        ranking = await asyncio.to_thread(decide, model, trials=5)
+        ranking = await asyncio.to_thread(rank_or_solve, model, trials=5)
         if model.model.choice:
             outcomes = await asyncio.to_thread(model.outcomes)
             names = [model.candidates.name(at) for at in range(len(model.candidates))]
@@ -189,4 +189,4 @@ async def test_no_check_complains_about_an_example(name: str, tmp_path: Path) ->
         pytest.importorskip("highspy")
     url, _ = made(name, tmp_path)
     async with opened_model(FOLDER / f"{name}.toml", url) as model:
-        assert [one for one in await asyncio.to_thread(lambda: list(check(model))) if one.kind == "error"] == []
+        assert [one for one in await asyncio.to_thread(lambda: list(check_model(model))) if one.kind == "error"] == []

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from decision_shops import database
+from decisor.databases.sql import SqlTool
 from decisor.decision_models.candidates import Candidates
-from decisor.decision_models.content import content
-from decisor.decision_models.copying import copies_of
-from decisor.decision_models.parse import parse
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.models import few_rows
-from decisor.tools.databases.sandbox.models.machine import Machine, connect
-from decisor.tools.databases.sandbox.models.statements import queries
-from decisor.tools.databases.sandbox.models.versions import Version, Versions
-from decisor.tools.databases.sql import SqlTool
+from decisor.decision_models.client import build_machine_content
+from decisor.decision_models.copies import read_copies
+from decisor.decision_models.file import parse_model
+from decisor.decision_models.worker import set_based as few_rows
+from decisor.decision_models.worker.engine import Machine, connect_machine
+from decisor.decision_models.worker.program import parse_query
+from decisor.decision_models.worker.set_based import Version, Versions
+from decisor.sandbox.engine import Caps
 
 LANES = """CREATE TABLE lane AS SELECT i AS id, i % 100 AS carrier, (20 + (i * 37) % 90)::DOUBLE AS units,
     CASE WHEN i % 11 = 0 THEN NULL ELSE 2 + (i * 7919) % 900 / 100.0 END::DOUBLE AS cost FROM range(3000) t(i);
@@ -56,10 +56,10 @@ async def machine(folder: Path, change: str) -> tuple[Machine, Candidates]:
         f"[measure.m{at}]\ngoal = 'min'\nsql = '''{query}'''\n" for at, query in enumerate(QUERIES)
     )
     sql = await SqlTool.open(database(folder, LANES))
-    model = parse(text)
-    copies = await copies_of(model, sql)
+    model = parse_model(text)
+    copies = await read_copies(model, sql)
     await sql.close()
-    opened = connect(content(model, copies), Caps(memory_mb=1000))
+    opened = connect_machine(build_machine_content(model, copies), Caps(memory_mb=1000))
     return opened, Candidates(opened.choice(), model.take)
 
 
@@ -90,7 +90,7 @@ async def test_only_sums_over_the_table_are_taken_apart(tmp_path: Path) -> None:
     opened, _ = await machine(tmp_path, CHANGES[0])
     versions = Versions(opened.db, dict(opened.tables), ("carrier", "factor"))
     versions.now = {"lane": Version("x", "__c"), "choice": Version("y", "__c")}
-    fit = [few_rows.made_of_sums(queries("q", query, {}), versions, "lane") for query in QUERIES]
+    fit = [few_rows.is_made_of_sums(parse_query("q", query, {}), versions, "lane") for query in QUERIES]
     assert fit == [True, True, True, True, *[False] * 7, True]
     opened.close()
 

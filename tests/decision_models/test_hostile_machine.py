@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from decision_shops import SITES, database, opened
-from decisor.decision_models.parse import ModelFault, parse
+from decisor.decision_models.file import ModelFault, parse_model
 from decisor.errors import SetupError, ToolError
-from decisor.session.models import opened_model
+from decisor.session.decision_models import opened_model
 
 MODEL = """
 decide = "x"
@@ -20,29 +20,64 @@ sql = '''{sql}'''
 """
 CHOICE, CHANGE, SQL = "SELECT name FROM site", "DELETE FROM site WHERE name = $name", "SELECT sum(rent) FROM site"
 QUERIES = [
-    "SELECT count(*) FROM read_csv('/etc/passwd')", "SELECT content FROM read_text('/etc/hostname')",
-    "SELECT * FROM '/etc/passwd'", "SELECT * FROM glob('/etc/*')", "SELECT getenv('HOME')", "SELECT random()",
-    "SELECT uuid()", "SELECT * FROM duckdb_settings()", "SELECT * FROM duckdb_secrets()",
+    "SELECT count(*) FROM read_csv('/etc/passwd')",
+    "SELECT content FROM read_text('/etc/hostname')",
+    "SELECT * FROM '/etc/passwd'",
+    "SELECT * FROM glob('/etc/*')",
+    "SELECT getenv('HOME')",
+    "SELECT random()",
+    "SELECT uuid()",
+    "SELECT * FROM duckdb_settings()",
+    "SELECT * FROM duckdb_secrets()",
     "SELECT current_setting('threads')",
-    "SELECT 1; SELECT 2", "SELECT nextval('a')", "SELECT * FROM query('SELECT 1')", "SELECT * FROM query_table('site')",
-    "SELECT __c FROM __candidate", "SELECT * FROM __rows", "SELECT write_log('x')",
+    "SELECT 1; SELECT 2",
+    "SELECT nextval('a')",
+    "SELECT * FROM query('SELECT 1')",
+    "SELECT * FROM query_table('site')",
+    "SELECT __c FROM __candidate",
+    "SELECT * FROM __rows",
+    "SELECT write_log('x')",
     "SELECT * FROM sniff_csv('/etc/passwd')",
-    "SELECT * FROM sqlite_scan('/tmp/a', 'b')", "SELECT * FROM postgres_scan('', '', '')", "FROM (DESCRIBE site)",
+    "SELECT * FROM sqlite_scan('/tmp/a', 'b')",
+    "SELECT * FROM postgres_scan('', '', '')",
+    "FROM (DESCRIBE site)",
     "SELECT * FROM pragma_database_list()",
-]  # fmt: skip
+]
 STATEMENTS = [
-    "COPY site TO '/tmp/decisor_hostile.csv'", "ATTACH '/tmp/decisor_hostile.db' AS o", "INSTALL httpfs",
+    "COPY site TO '/tmp/decisor_hostile.csv'",
+    "ATTACH '/tmp/decisor_hostile.db' AS o",
+    "INSTALL httpfs",
     "LOAD httpfs",
-    "SET memory_limit = '90GB'", "PRAGMA memory_limit = '90GB'", "CREATE TABLE t AS SELECT 1", "DROP TABLE site",
-    "ALTER TABLE site ADD COLUMN x INT", "COMMIT", "ROLLBACK", "BEGIN", "CREATE MACRO f(x) AS x",
+    "SET memory_limit = '90GB'",
+    "PRAGMA memory_limit = '90GB'",
+    "CREATE TABLE t AS SELECT 1",
+    "DROP TABLE site",
+    "ALTER TABLE site ADD COLUMN x INT",
+    "COMMIT",
+    "ROLLBACK",
+    "BEGIN",
+    "CREATE MACRO f(x) AS x",
     "EXPORT DATABASE '/tmp/x'",
-    "CHECKPOINT", "VACUUM", "CREATE VIEW v AS SELECT 1", "EXECUTE p", "PREPARE p AS SELECT 1", "USE main",
-    "INSERT INTO site SELECT * FROM read_csv('/etc/passwd')", "UPDATE site SET rent = random()", "TRUNCATE site",
-    "DELETE FROM site RETURNING *", "INSERT INTO __rows SELECT 1", "SELECT 1",
-    "MERGE INTO site USING customer ON TRUE WHEN MATCHED THEN DELETE", "DELETE FROM memory.main.site",
+    "CHECKPOINT",
+    "VACUUM",
+    "CREATE VIEW v AS SELECT 1",
+    "EXECUTE p",
+    "PREPARE p AS SELECT 1",
+    "USE main",
+    "INSERT INTO site SELECT * FROM read_csv('/etc/passwd')",
+    "UPDATE site SET rent = random()",
+    "TRUNCATE site",
+    "DELETE FROM site RETURNING *",
+    "INSERT INTO __rows SELECT 1",
+    "SELECT 1",
+    "MERGE INTO site USING customer ON TRUE WHEN MATCHED THEN DELETE",
+    "DELETE FROM memory.main.site",
     "SET VARIABLE x = 1",
-    "UPDATE site SET rent = getenv('HOME')", "CREATE SECRET s (TYPE s3)", "IMPORT DATABASE '/tmp/x'", "DETACH memory",
-]  # fmt: skip
+    "UPDATE site SET rent = getenv('HOME')",
+    "CREATE SECRET s (TYPE s3)",
+    "IMPORT DATABASE '/tmp/x'",
+    "DETACH memory",
+]
 
 
 async def refused(folder: Path, **parts: str) -> str:
@@ -83,13 +118,19 @@ async def test_the_source_is_as_it_was(tmp_path: Path) -> None:
         assert db.execute("SELECT count(*) FROM site").fetchall() == [(7,)]
 
 
-@pytest.mark.parametrize("query", [
-    "SELECT * FROM read_csv('/etc/passwd')", "DROP TABLE site", "SELECT 1; SELECT 2", "SELECT getenv('HOME')",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "DROP TABLE site",
+        "SELECT 1; SELECT 2",
+        "SELECT getenv('HOME')",
+    ],
+)
 async def test_a_copy_query_meets_the_guard_of_its_source(query: str, tmp_path: Path) -> None:
     text = MODEL.format(choice=CHOICE, change=CHANGE, sql=SQL) + f'[copy]\nsite = """{query}"""\n'
     with pytest.raises(SetupError, match="line 9: site cannot be copied: Refused"):
-        async with opened_model(parse(text), database(tmp_path, SITES)):
+        async with opened_model(parse_model(text), database(tmp_path, SITES)):
             pass
 
 
@@ -115,14 +156,23 @@ async def test_a_swarm_of_rows_is_stopped_and_does_not_take_the_machine_along(tm
         assert model.present()["cost"] > 0  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("text", [
-    "a = " + "[" * 100_000, "seconds = " + "9" * 5000, "seconds = nan", "decide = 1", '"a\\nb" = 1',
-    "x = '" + "y" * 2_000_000 + "'",
-    "decide = 'x'\n[measure]\n", "[measure.'a b']\ngoal = 'min'",
-    "decide = 'x'\nseconds = inf\n[measure.a]\ngoal='min'\nsql='x'",
-    "decide = 'x'\nchoice = 'SELECT 1'\ntake = 0\n[measure.a]\ngoal='min'\nsql='SELECT 1'", "measure = 'cost'",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 100_000,
+        "seconds = " + "9" * 5000,
+        "seconds = nan",
+        "decide = 1",
+        '"a\\nb" = 1',
+        "x = '" + "y" * 2_000_000 + "'",
+        "decide = 'x'\n[measure]\n",
+        "[measure.'a b']\ngoal = 'min'",
+        "decide = 'x'\nseconds = inf\n[measure.a]\ngoal='min'\nsql='x'",
+        "decide = 'x'\nchoice = 'SELECT 1'\ntake = 0\n[measure.a]\ngoal='min'\nsql='SELECT 1'",
+        "measure = 'cost'",
+    ],
+)
 def test_a_file_made_to_break_its_reader_is_one_line(text: str) -> None:
     with pytest.raises(ModelFault) as caught:
-        parse(text)
+        parse_model(text)
     assert len(str(caught.value)) < 2000 and "\n" not in str(caught.value)

@@ -20,11 +20,11 @@ import pytest
 from numpy.typing import NDArray
 
 from decision_shops import model_in_process, opened, source_of
-from decisor.decision_models.machine import OpenModel
-from decisor.decision_models.rank_model import rank_model
-from decisor.decision_models.sensitivity import TRIALS as SWINGS
-from decisor.decision_models.sensitivity import swings
-from decisor.rankings import interval
+from decisor.decision_models.analyses import TRIALS as SWINGS
+from decisor.decision_models.analyses import compute_swings
+from decisor.decision_models.client import OpenModel
+from decisor.decision_models.ranking import rank_model
+from decisor.system.wording import wilson_interval_95
 
 CELLS = """decide = "x"
 choice = "SELECT n, which FROM cell"
@@ -60,14 +60,14 @@ async def test_rows_inputs_and_groups_vary_independently_and_uniformly(tmp_path:
 
 
 async def test_a_spread_that_moves_a_constant_is_found(tmp_path: Path) -> None:
-    from decisor.decision_models.checks.run import check
+    from decisor.decision_models.checks import check_model
 
     text = """decide = "x"\nchoice = "SELECT who, price, currency FROM bid"\n[measure.cost]\ngoal = "min"\nunit = "EUR"
 sql = "SELECT $price * eur FROM rate WHERE currency = $currency"\n[input]\n"rate.eur" = { spread = "5 % each" }"""
     tables = """CREATE TABLE bid AS SELECT * FROM (VALUES ('a', 5.0, 'EUR'), ('b', 6.0, 'SEK')) t(who, price, currency);
 CREATE TABLE rate AS SELECT * FROM (VALUES ('EUR', 1.0), ('SEK', 0.09)) t(currency, eur)"""
     async with opened(tmp_path, text, tables) as model:
-        findings = [one for one in check(model) if "EUR per EUR" in str(one)]
+        findings = [one for one in check_model(model) if "EUR per EUR" in str(one)]
     assert len(findings) == 1
 
 
@@ -91,8 +91,10 @@ class Spreading:
     @property
     def toml(self) -> str:
         rule = "" if self.most is None else f'[rule.budget]\nmeasure = "cost"\nat_most = {self.most!r}\n'
-        how = {column: f"{percent} % {how if how in ('each', 'together') else f'by {how}'}"
-               for column, (percent, how) in self.spreads.items()}  # fmt: skip
+        how = {
+            column: f"{percent} % {how if how in ('each', 'together') else f'by {how}'}"
+            for column, (percent, how) in self.spreads.items()
+        }
         inputs = "\n".join(f'"{self.table}.{column}" = {{ spread = "{words}" }}' for column, words in how.items())
         return f"""decide = "x"\nchoice = "SELECT DISTINCT who FROM {self.table} ORDER BY who"
 [measure.cost]\ngoal = "min"\nsql = "SELECT sum(cost * units) FROM {self.table} WHERE who = $who"
@@ -125,8 +127,10 @@ def random_spreading(number: int) -> Spreading:
     numbers = {"cost": rng.uniform(90, 110, len(who)), "units": rng.integers(4, 7, len(who)).astype(float)}
     groups = {"grp": rng.integers(0, 3, len(who)), "item": rng.integers(0, 6, len(who))}
     ways = ["each", "together", "grp", "item"]
-    spreads = {column: (int(rng.integers(5, 31)), str(rng.choice(ways)))
-               for column in rng.permutation(["cost", "units"])[: rng.integers(1, 3)].tolist()}  # fmt: skip
+    spreads = {
+        column: (int(rng.integers(5, 31)), str(rng.choice(ways)))
+        for column in rng.permutation(["cost", "units"])[: rng.integers(1, 3)].tolist()
+    }
     sums = (numbers["cost"] * numbers["units"]) @ (who[:, None] == np.unique(who))
     most = float(sums.min() * rng.uniform(1.02, 1.2)) if rng.random() < 0.3 else None
     return Spreading(number, who, numbers, groups, spreads, most)
@@ -142,7 +146,7 @@ async def coverage(numbers: Sequence[int], folder: Path, draws: int = 20_000) ->
             model = await model_in_process(one.toml, source)
             try:
                 outcomes = model.outcomes()
-                ranking, moved = rank_model(model), swings(model, outcomes)
+                ranking, moved = rank_model(model), compute_swings(model, outcomes)
             finally:
                 model.close()
             rng = np.random.default_rng([72, one.number])
@@ -150,13 +154,13 @@ async def coverage(numbers: Sequence[int], folder: Path, draws: int = 20_000) ->
             sums = one.sums(draws, rng)
             allowed = sums <= (math.inf if one.most is None else one.most)
             stays = (np.where(allowed, sums, np.inf).argmin(axis=1) == best) & allowed[:, best]
-            low, high = interval(ranking.robustness or 0.0, ranking.trials)
+            low, high = wilson_interval_95(ranking.robustness or 0.0, ranking.trials)
             found["robustness"].append(low <= stays.mean() <= high)
             option, own = ranking.options[0], sums[allowed[:, best], best]
             found["range"].append(float(((own >= option.low) & (own <= option.high)).mean()))
             for swing in moved:
                 leads = leads_of(one, best, one.sums(draws, rng, swing.input.split(".")[1]))
-                low, high = interval(swing.stays, SWINGS)
+                low, high = wilson_interval_95(swing.stays, SWINGS)
                 found["sensitivity"].append(low <= (leads >= 0).mean() <= high)
                 own = leads[np.isfinite(leads)]
                 found["swing"].append(float(((own >= swing.low) & (own <= swing.high)).mean()))

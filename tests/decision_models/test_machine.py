@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from decision_shops import CLOSE, SITES, opened
-from decisor.decision_models.machine import OpenModel
-from decisor.decision_models.rank_model import rank_model
+from decisor.decision_models.client import OpenModel
+from decisor.decision_models.ranking import rank_model
 from decisor.errors import ToolError
-from decisor.rankings import note
+from decisor.system.wording import format_ranking
 
 PRICES = """
 decide = "a price for each product"
@@ -147,11 +147,18 @@ async def test_a_ranking_says_all_that_was_compared_ruled_out_and_varied(tmp_pat
         "capacity": ranking.excluded_count
     }
     assert ranking.lead == pytest.approx(ranking.options[1].outcome - ranking.options[0].outcome)
-    text = note(ranking)
-    for words in ("Compared: 21 candidates, all there are", "lane.cost 15 % together", "of 40 trials", "EUR (",
-                  "would hold", "better than the best allowed", "ruled out by capacity"):  # fmt: skip
+    text = format_ranking(ranking)
+    for words in (
+        "Compared: 21 candidates, all there are",
+        "lane.cost 15 % together",
+        "of 40 trials",
+        "EUR (",
+        "would hold",
+        "better than the best allowed",
+        "ruled out by capacity",
+    ):
         assert words.removeprefix("Compared: 21 candidates, ") in text, text
-    assert "Compared: 2 of 21 candidates; the other 19 were not computed." in note(part)
+    assert "Compared: 2 of 21 candidates; the other 19 were not computed." in format_ranking(part)
 
 
 async def test_a_limit_of_seconds_ends_it_with_what_is_known(tmp_path: Path) -> None:
@@ -167,9 +174,11 @@ async def test_a_limit_of_seconds_ends_it_with_what_is_known(tmp_path: Path) -> 
 
 @pytest.mark.slow
 async def test_one_after_the_other_where_a_statement_cannot_be_rewritten(tmp_path: Path) -> None:
-    text = CLOSE.replace('change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"',
-                         'change = "DELETE FROM site WHERE name IN (SELECT name FROM choice); '
-                             'INSERT INTO site BY NAME SELECT * FROM site WHERE rent < 0"')  # fmt: skip
+    text = CLOSE.replace(
+        'change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"',
+        'change = "DELETE FROM site WHERE name IN (SELECT name FROM choice); '
+        'INSERT INTO site BY NAME SELECT * FROM site WHERE rent < 0"',
+    )
     async with opened(tmp_path) as model:
         expected = model.outcomes([3, 4])
     (tmp_path / "shop.duckdb").unlink()
@@ -192,4 +201,4 @@ async def test_what_depends_on_the_order_of_rows_is_no_ranking(tmp_path: Path) -
     async with opened(tmp_path, text) as model:
         ranking = rank_model(model)
         assert len(ranking.ties) == 7 and ranking.margin is None and ranking.robustness is None
-        assert "Nothing was varied" in note(ranking)
+        assert "Nothing was varied" in format_ranking(ranking)

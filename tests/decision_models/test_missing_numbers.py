@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from decision_shops import opened
-from decisor.decision_models.checks.run import check
-from decisor.decision_models.rank_model import rank_model
-from decisor.decision_models.solver import solve
+from decisor.decision_models.checks import check_model
+from decisor.decision_models.optimize import solve_model
+from decisor.decision_models.ranking import rank_model
 from decisor.errors import ToolError
-from decisor.rankings import note
+from decisor.system.wording import format_ranking
 
 OFFERS = """CREATE TABLE offer AS SELECT * FROM (VALUES ('Ahorn', 12.5, 2), ('Buche', NULL, 3), ('Cedar', 9.0, 0))
     t(name, price, share)"""
@@ -27,7 +27,7 @@ async def test_a_supplier_without_a_price_is_out_and_its_row_and_column_are_name
     async with opened(tmp_path, CHEAPEST, OFFERS) as model:
         ranking = rank_model(model)
     assert [one.name for one in ranking.options] == ["Cedar", "Ahorn"]
-    assert "cost is NULL or not a number: price is NULL in the chosen row name Buche" in note(ranking)
+    assert "cost is NULL or not a number: price is NULL in the chosen row name Buche" in format_ranking(ranking)
 
 
 async def test_the_row_of_another_table_that_lacks_a_number_is_named(tmp_path: Path) -> None:
@@ -35,30 +35,36 @@ async def test_the_row_of_another_table_that_lacks_a_number_is_named(tmp_path: P
         "SELECT name, price, share FROM", "SELECT name FROM"
     )
     async with opened(tmp_path, text, OFFERS) as model:
-        assert "offer.price is NULL in the row name Buche" in note(rank_model(model))
+        assert "offer.price is NULL in the row name Buche" in format_ranking(rank_model(model))
 
 
 async def test_an_infinite_outcome_does_not_win(tmp_path: Path) -> None:
     text = CHEAPEST.replace("SELECT $price", "SELECT $price / $share").replace('"min"', '"max"')
     async with opened(tmp_path, text, OFFERS) as model:
         ranking = rank_model(model)
-    assert [one.name for one in ranking.options] == ["Ahorn"] and "nan" not in note(ranking)
-    assert "cost is infinite" in note(ranking)
+    assert [one.name for one in ranking.options] == ["Ahorn"] and "nan" not in format_ranking(ranking)
+    assert "cost is infinite" in format_ranking(ranking)
 
 
-@pytest.mark.parametrize(("sql", "told"), [
-    ("SELECT sum(price) FROM offer WHERE name <> $name",
-     "SUM(price) passes over rows of offer whose price is NULL (1 of 3)"),
-    ("SELECT avg(o.price) FROM offer AS o, choice AS c WHERE o.name <> c.name", "whose price is NULL (1 of 3)"),
-    ("SELECT min(price) FROM choice", "MIN(price) passes over rows of choice whose price is NULL (1 of 3)"),
-    ("SELECT sum(coalesce(price, 0)) FROM offer WHERE name <> $name", ""),
-    ("SELECT sum(price) FROM offer WHERE price IS NOT NULL AND name <> $name", ""),
-    ("SELECT sum(share) FROM offer WHERE name <> $name", ""), ("SELECT count(price) FROM offer", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        (
+            "SELECT sum(price) FROM offer WHERE name <> $name",
+            "SUM(price) passes over rows of offer whose price is NULL (1 of 3)",
+        ),
+        ("SELECT avg(o.price) FROM offer AS o, choice AS c WHERE o.name <> c.name", "whose price is NULL (1 of 3)"),
+        ("SELECT min(price) FROM choice", "MIN(price) passes over rows of choice whose price is NULL (1 of 3)"),
+        ("SELECT sum(coalesce(price, 0)) FROM offer WHERE name <> $name", ""),
+        ("SELECT sum(price) FROM offer WHERE price IS NOT NULL AND name <> $name", ""),
+        ("SELECT sum(share) FROM offer WHERE name <> $name", ""),
+        ("SELECT count(price) FROM offer", ""),
+    ],
+)
 async def test_a_cell_that_a_sum_passes_over_is_told(sql: str, told: str, tmp_path: Path) -> None:
     async with opened(tmp_path, CHEAPEST.replace("SELECT $price", sql), OFFERS) as model:
-        notes = [line for line in note(rank_model(model)).splitlines() if "passes over" in line]
-        found = [str(one) for one in check(model) if "passes over" in one.words]
+        notes = [line for line in format_ranking(rank_model(model)).splitlines() if "passes over" in line]
+        found = [str(one) for one in check_model(model) if "passes over" in one.words]
     assert len(notes) == len(found) == bool(told)
     assert all(told in line for line in (*notes, *found))
 
@@ -66,7 +72,7 @@ async def test_a_cell_that_a_sum_passes_over_is_told(sql: str, told: str, tmp_pa
 async def test_all_ties_are_counted(tmp_path: Path) -> None:
     text = 'decide = "x"\nchoice = "SELECT n FROM many"\n[measure.a]\ngoal = "min"\nsql = "SELECT 1"'
     async with opened(tmp_path, text, "CREATE TABLE many AS SELECT range AS n FROM range(2500)") as model:
-        assert "(2,500 in all)" in note(rank_model(model))
+        assert "(2,500 in all)" in format_ranking(rank_model(model))
 
 
 async def test_a_limit_that_is_null_is_an_error(tmp_path: Path) -> None:
@@ -112,11 +118,14 @@ sql = "SELECT sum(price * amount) FROM buy"
 """
 
 
-@pytest.mark.parametrize(("text", "rows", "complaint"), [
-    (BUY, "('a', 1.0, 2), ('b', NULL, 5)", r"coefficient price of buy is NULL in the row of name b"),
-    (BUY, "('a', 1.0, 2), ('b', 2.0, NULL)", r"require\.most: its bound most is NULL in the row of name b"),
-    (BUY.replace("price", "amount"), "('a', 1.0, 2)", "a column is called amount"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "rows", "complaint"),
+    [
+        (BUY, "('a', 1.0, 2), ('b', NULL, 5)", r"coefficient price of buy is NULL in the row of name b"),
+        (BUY, "('a', 1.0, 2), ('b', 2.0, NULL)", r"require\.most: its bound most is NULL in the row of name b"),
+        (BUY.replace("price", "amount"), "('a', 1.0, 2)", "a column is called amount"),
+    ],
+)
 async def test_a_program_with_a_missing_number_is_no_program(
     text: str, rows: str, complaint: str, tmp_path: Path
 ) -> None:
@@ -125,7 +134,7 @@ async def test_a_program_with_a_missing_number_is_no_program(
     table = f"CREATE TABLE part AS SELECT * FROM (VALUES {rows}) t(name, {name}, most)"
     async with opened(tmp_path, text, table) as model:
         with pytest.raises(ToolError, match=complaint):
-            await asyncio.to_thread(solve, model)
+            await asyncio.to_thread(solve_model, model)
 
 
 @pytest.mark.slow
@@ -142,6 +151,6 @@ async def test_small_programs_are_solved_as_well_as_by_trying_every_plan(tmp_pat
         table = f"CREATE TABLE part AS SELECT * FROM (VALUES {rows}) t(name, price, most)"
         (tmp_path / str(number)).mkdir()
         async with opened(tmp_path / str(number), BUY, table) as model:
-            proposal = await asyncio.to_thread(solve, model)
+            proposal = await asyncio.to_thread(solve_model, model)
         assert (proposal.status == "infeasible") == (best is None)
         assert best is None or proposal.measures["cost"] == pytest.approx(best)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from decision_shops import SITES, database, opened
-from decisor.decision_models.model_tool import ModelTool
-from decisor.decision_models.ranking import rank
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.ranking import rank_what_if
+from decisor.decision_models.tool import ModelTool
 from decisor.errors import SetupError, ToolError
-from decisor.session.whatif import from_function
-from decisor.techniques.shared.departure import departure, fullest
-from decisor.tools.databases.sql import SqlTool
+from decisor.session.model_tools import load_function_models
+from decisor.techniques.shared.objections.departure import describe_departure, find_fullest_ranking
 from decisor.types import Observation, Option, Ranking, Record
 
 
@@ -50,11 +50,15 @@ EMPTY = Ranking("cost", "min", ())
 
 def test_the_fullest_ranking_is_kept_and_an_empty_one_replaces_none() -> None:
     seen = [Observation((Record(f"o{at}.r1"),), ranking=one) for at, one in enumerate((RANKING, PART, EMPTY), 1)]
-    assert fullest(seen) is seen[0]
-    assert fullest([seen[2]]) is seen[2] and fullest([Observation()]) is None
-    assert departure("c", fullest(seen)).endswith("a has the smallest cost (0) [o1.r1]; c is number 3 (2).")
-    assert departure("A", fullest(seen)) == "" == departure("", fullest(seen))
-    assert "z was not compared" in departure("z", fullest(seen))
+    assert find_fullest_ranking(seen) is seen[0]
+    assert find_fullest_ranking([seen[2]]) is seen[2] and find_fullest_ranking([Observation()]) is None
+    assert describe_departure("c", find_fullest_ranking(seen)).endswith(
+        "a has the smallest cost (0) [o1.r1]; c is number 3 (2)."
+    )
+    assert (
+        describe_departure("A", find_fullest_ranking(seen)) == "" == describe_departure("", find_fullest_ranking(seen))
+    )
+    assert "z was not compared" in describe_departure("z", find_fullest_ranking(seen))
 
 
 async def test_a_function_is_a_decision_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,14 +70,14 @@ async def test_a_function_is_a_decision_model(tmp_path: Path, monkeypatch: pytes
     monkeypatch.syspath_prepend(str(tmp_path))
     sql = await SqlTool.open(database(tmp_path, SITES))
     try:
-        find = await from_function("rents_of_a_person:cheap", sql)
-        ranking = rank(find(""), trials=10)
+        find = await load_function_models("rents_of_a_person:cheap", sql)
+        ranking = rank_what_if(find(""), trials=10)
         assert (ranking.measure, ranking.options[0].name) == ("rent", "Metz") and ranking.robustness is not None
         assert np.isnan(find("").outcomes(["Atlantis"])).all()
         with pytest.raises(SetupError, match="there is no function"):
-            await from_function("rents_of_a_person:dear", sql)
+            await load_function_models("rents_of_a_person:dear", sql)
         with pytest.raises(SetupError, match="gives int"):
-            await from_function("rents_of_a_person:broken", sql)
+            await load_function_models("rents_of_a_person:broken", sql)
     finally:
         await sql.close()
         sys.modules.pop("rents_of_a_person", None)

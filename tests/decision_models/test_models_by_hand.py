@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from decision_shops import model_in_process, opened, source_of
-from decisor.decision_models.model_tool import ModelTool
-from decisor.decision_models.rank_model import rank_model
-from decisor.decision_models.scenarios import regrets, side_by_side, worst_cases
-from decisor.decision_models.turning_points import turning_points
+from decisor.decision_models.analyses import compare_scenarios, compute_regrets, compute_worst_cases
+from decisor.decision_models.ranking import find_turning_points, rank_model
+from decisor.decision_models.tool import ModelTool
 from decisor.errors import ToolError
 
 
@@ -29,29 +28,36 @@ class ByHand:
 
 
 EVERY = [
-    ByHand("a supplier without a price is out, and one without freight too",
-           "CREATE TABLE offer AS SELECT * FROM (VALUES ('north', 10.0, 50), ('east', NULL, 0), ('south', 8.0, 300), "
-           "('west', 7.0, NULL)) t(supplier, price, freight)",
-           """decide = "the supplier"
+    ByHand(
+        "a supplier without a price is out, and one without freight too",
+        "CREATE TABLE offer AS SELECT * FROM (VALUES ('north', 10.0, 50), ('east', NULL, 0), ('south', 8.0, 300), "
+        "('west', 7.0, NULL)) t(supplier, price, freight)",
+        """decide = "the supplier"
 choice = "SELECT supplier, price, freight FROM offer"
 [measure.cost]
 goal = "min"
 unit = "EUR"
 sql = "SELECT 100 * $price + $freight" """,
-           {"north": 1050, "south": 1100}, {"east": "price", "west": "freight"}),
-    ByHand("the same sum in three ways is a tie, in the order of the data",
-           "CREATE TABLE offer AS SELECT * FROM (VALUES ('c', 0.3::DOUBLE, 0.0::DOUBLE), ('a', 0.1, 0.2), "
-           "('b', 0.2, 0.1), ('d', 0.31, 0.0)) t(who, price, fee)",
-           """decide = "the offer"
+        {"north": 1050, "south": 1100},
+        {"east": "price", "west": "freight"},
+    ),
+    ByHand(
+        "the same sum in three ways is a tie, in the order of the data",
+        "CREATE TABLE offer AS SELECT * FROM (VALUES ('c', 0.3::DOUBLE, 0.0::DOUBLE), ('a', 0.1, 0.2), "
+        "('b', 0.2, 0.1), ('d', 0.31, 0.0)) t(who, price, fee)",
+        """decide = "the offer"
 choice = "SELECT who, price, fee FROM offer"
 [measure.cost]
 goal = "min"
 sql = "SELECT $price + $fee" """,
-           {"c": 0.3, "a": 0.3, "b": 0.3, "d": 0.31}, ties=3),
-    ByHand("29 February counts, and the due day is in time",
-           "CREATE TABLE carrier AS SELECT * FROM (VALUES ('road', 3, 90), ('rail', 4, 40), ('air', 1, 300)) "
-           "t(name, days, cost); CREATE TABLE job AS SELECT DATE '2024-02-27' AS leaves, DATE '2024-03-01' AS due",
-           """decide = "the carrier"
+        {"c": 0.3, "a": 0.3, "b": 0.3, "d": 0.31},
+        ties=3,
+    ),
+    ByHand(
+        "29 February counts, and the due day is in time",
+        "CREATE TABLE carrier AS SELECT * FROM (VALUES ('road', 3, 90), ('rail', 4, 40), ('air', 1, 300)) "
+        "t(name, days, cost); CREATE TABLE job AS SELECT DATE '2024-02-27' AS leaves, DATE '2024-03-01' AS due",
+        """decide = "the carrier"
 choice = "SELECT name, days, cost FROM carrier"
 [measure.cost]
 goal = "min"
@@ -60,21 +66,27 @@ sql = "SELECT $cost"
 text = "It is there on the due day."
 broken = "SELECT leaves + $days::INTEGER AS arrives, due FROM job WHERE leaves + $days::INTEGER > due"
 say = "arrives on {arrives}, due {due}" """,
-           {"road": 90, "air": 300}, {"rail": "2024-03-02"}),
-    ByHand("months by the calendar, not by 30 days",
-           "CREATE TABLE lease AS SELECT * FROM (VALUES ('flat', 1000.0, DATE '2023-01-31', DATE '2023-03-31'), "
-           "('loft', 600.0, DATE '2022-12-15', DATE '2023-03-15'), ('hall', 2500.0, NULL, DATE '2023-03-31')) "
-           "t(name, rent, since, until)",
-           """decide = "the lease to keep"
+        {"road": 90, "air": 300},
+        {"rail": "2024-03-02"},
+    ),
+    ByHand(
+        "months by the calendar, not by 30 days",
+        "CREATE TABLE lease AS SELECT * FROM (VALUES ('flat', 1000.0, DATE '2023-01-31', DATE '2023-03-31'), "
+        "('loft', 600.0, DATE '2022-12-15', DATE '2023-03-15'), ('hall', 2500.0, NULL, DATE '2023-03-31')) "
+        "t(name, rent, since, until)",
+        """decide = "the lease to keep"
 choice = "SELECT name FROM lease"
 [measure.paid]
 goal = "min"
 sql = "SELECT rent * date_diff('month', since, until) FROM lease JOIN choice USING (name)" """,
-           {"loft": 1800, "flat": 2000}, {"hall": "since"}),
-    ByHand("a limit of exactly the sum of decimals is kept",
-           "CREATE TABLE part AS SELECT * FROM (VALUES ('p', 'x', 0.1::DOUBLE), ('p', 'y', 0.2), ('q', 'x', 0.15), "
-           "('q', 'y', 0.15), ('r', 'x', 0.3), ('r', 'y', 0.0001)) t(kit, item, weight)",
-           """decide = "the kit"
+        {"loft": 1800, "flat": 2000},
+        {"hall": "since"},
+    ),
+    ByHand(
+        "a limit of exactly the sum of decimals is kept",
+        "CREATE TABLE part AS SELECT * FROM (VALUES ('p', 'x', 0.1::DOUBLE), ('p', 'y', 0.2), ('q', 'x', 0.15), "
+        "('q', 'y', 0.15), ('r', 'x', 0.3), ('r', 'y', 0.0001)) t(kit, item, weight)",
+        """decide = "the kit"
 choice = "SELECT DISTINCT kit FROM part ORDER BY kit"
 [measure.weight]
 goal = "max"
@@ -84,23 +96,30 @@ sql = "SELECT sum(weight) FROM part JOIN choice USING (kit)"
 text = "At most 0.3 kg."
 measure = "weight"
 at_most = 0.3""",
-           {"p": 0.3, "q": 0.3}, {"r": "0.3"}, ties=2),
-    ByHand("prices by pound, by kilogram and by ten kilograms",
-           "CREATE TABLE bid AS SELECT * FROM (VALUES ('kilo', 2.4, 'kg'), ('pound', 1.0, 'lb'), "
-           "('sack', 24.0, 'bag'), ('ton', 1.0, 't')) t(who, price, unit); CREATE TABLE weight AS SELECT * FROM "
-           "(VALUES ('kg', 1.0), ('lb', 0.45359237), ('bag', 10.0)) t(unit, kg); CREATE TABLE need AS SELECT 500 AS kg",
-           """decide = "the bid"
+        {"p": 0.3, "q": 0.3},
+        {"r": "0.3"},
+        ties=2,
+    ),
+    ByHand(
+        "prices by pound, by kilogram and by ten kilograms",
+        "CREATE TABLE bid AS SELECT * FROM (VALUES ('kilo', 2.4, 'kg'), ('pound', 1.0, 'lb'), "
+        "('sack', 24.0, 'bag'), ('ton', 1.0, 't')) t(who, price, unit); CREATE TABLE weight AS SELECT * FROM "
+        "(VALUES ('kg', 1.0), ('lb', 0.45359237), ('bag', 10.0)) t(unit, kg); CREATE TABLE need AS SELECT 500 AS kg",
+        """decide = "the bid"
 choice = "SELECT who, price, unit FROM bid"
 [measure.cost]
 goal = "min"
 unit = "EUR"
 sql = "SELECT n.kg / w.kg * $price FROM need AS n, weight AS w WHERE w.unit = $unit" """,
-           {"pound": 1102.3113109243880, "kilo": 1200, "sack": 1200}, {"ton": ""}),
-    ByHand("two of four, without the pair that quarrels and within the budget",
-           "CREATE TABLE site AS SELECT * FROM (VALUES ('A', 5, 9), ('B', 4, 8), ('C', 3, 7), ('D', 6, 12)) "
-           "t(name, cost, value); CREATE TABLE quarrel AS SELECT 'B' AS one, 'C' AS other; "
-           "CREATE TABLE firm AS SELECT 9 AS budget",
-           """decide = "two sites"
+        {"pound": 1102.3113109243880, "kilo": 1200, "sack": 1200},
+        {"ton": ""},
+    ),
+    ByHand(
+        "two of four, without the pair that quarrels and within the budget",
+        "CREATE TABLE site AS SELECT * FROM (VALUES ('A', 5, 9), ('B', 4, 8), ('C', 3, 7), ('D', 6, 12)) "
+        "t(name, cost, value); CREATE TABLE quarrel AS SELECT 'B' AS one, 'C' AS other; "
+        "CREATE TABLE firm AS SELECT 9 AS budget",
+        """decide = "two sites"
 choice = "SELECT name FROM site"
 take = 2
 [measure.value]
@@ -117,20 +136,25 @@ at_most = "SELECT budget FROM firm"
 text = "Not both."
 broken = "SELECT one, other FROM quarrel WHERE one IN (SELECT name FROM choice) AND other IN (SELECT name FROM choice)"
 say = "{one} and {other}" """,
-           {"C + D": 19, "A + B": 17, "A + C": 16}, {"A + D": "11", "B + D": "10", "B + C": "B and C"}),
-    ByHand("nothing is chosen where everything loses money",
-           "CREATE TABLE ad AS SELECT * FROM (VALUES ('tv', -10), ('web', -1)) t(name, profit)",
-           """decide = "which ads to run"
+        {"C + D": 19, "A + B": 17, "A + C": 16},
+        {"A + D": "11", "B + D": "10", "B + C": "B and C"},
+    ),
+    ByHand(
+        "nothing is chosen where everything loses money",
+        "CREATE TABLE ad AS SELECT * FROM (VALUES ('tv', -10), ('web', -1)) t(name, profit)",
+        """decide = "which ads to run"
 choice = "SELECT name FROM ad"
 take = "0-2"
 [measure.profit]
 goal = "max"
 sql = "SELECT coalesce(sum(profit), 0) FROM ad JOIN choice USING (name)" """,
-           {"nothing": 0, "web": -1, "tv": -10, "tv + web": -11}),
-    ByHand("one size for each day",
-           "CREATE TABLE shift AS SELECT * FROM (VALUES ('Mo', 1, 10), ('Mo', 2, 19), ('Tu', 1, 12), ('Tu', 2, 20)) "
-           "t(day, people, wage); CREATE TABLE need AS SELECT 3 AS people",
-           """decide = "people for each day"
+        {"nothing": 0, "web": -1, "tv": -10, "tv + web": -11},
+    ),
+    ByHand(
+        "one size for each day",
+        "CREATE TABLE shift AS SELECT * FROM (VALUES ('Mo', 1, 10), ('Mo', 2, 19), ('Tu', 1, 12), ('Tu', 2, 20)) "
+        "t(day, people, wage); CREATE TABLE need AS SELECT 3 AS people",
+        """decide = "people for each day"
 choice = "SELECT day, people FROM shift"
 take = "one per day"
 [measure.wages]
@@ -140,11 +164,14 @@ sql = "SELECT sum(wage) FROM shift JOIN choice USING (day, people)"
 text = "Enough people."
 broken = "SELECT n.people AS needed FROM need AS n WHERE (SELECT sum(people) FROM choice) < n.people"
 say = "{needed} are needed" """,
-           {"Mo 1, Tu 2": 30, "Mo 2, Tu 1": 31, "Mo 2, Tu 2": 39}, {"Mo 1, Tu 1": "3 are needed"}),
-    ByHand("interest is paid three times",
-           "CREATE TABLE account AS SELECT * FROM (VALUES ('plain', 0.05::DOUBLE, 0.0::DOUBLE), ('bonus', 0.04, 40.0)) "
-           "t(name, rate, gift); CREATE TABLE money AS SELECT 1000.0::DOUBLE AS eur",
-           """decide = "the account"
+        {"Mo 1, Tu 2": 30, "Mo 2, Tu 1": 31, "Mo 2, Tu 2": 39},
+        {"Mo 1, Tu 1": "3 are needed"},
+    ),
+    ByHand(
+        "interest is paid three times",
+        "CREATE TABLE account AS SELECT * FROM (VALUES ('plain', 0.05::DOUBLE, 0.0::DOUBLE), ('bonus', 0.04, 40.0)) "
+        "t(name, rate, gift); CREATE TABLE money AS SELECT 1000.0::DOUBLE AS eur",
+        """decide = "the account"
 choice = "SELECT name, rate, gift FROM account"
 change = "UPDATE money SET eur = eur + $gift"
 [recompute]
@@ -153,19 +180,24 @@ times = 3
 [measure.eur]
 goal = "max"
 sql = "SELECT eur FROM money" """,
-           {"bonus": 1169.85856, "plain": 1157.625}),
-    ByHand("the smallest loss, and a branch without a figure",
-           "CREATE TABLE branch AS SELECT * FROM (VALUES ('a', -5.5), ('b', -3.25), ('c', NULL)) t(name, result)",
-           """decide = "the branch to keep"
+        {"bonus": 1169.85856, "plain": 1157.625},
+    ),
+    ByHand(
+        "the smallest loss, and a branch without a figure",
+        "CREATE TABLE branch AS SELECT * FROM (VALUES ('a', -5.5), ('b', -3.25), ('c', NULL)) t(name, result)",
+        """decide = "the branch to keep"
 choice = "SELECT name FROM branch"
 [measure.result]
 goal = "max"
 sql = "SELECT result FROM branch JOIN choice USING (name)" """,
-           {"b": -3.25, "a": -5.5}, {"c": "result"}),
-    ByHand("an average of no rows is no outcome, a count of none is 0",
-           "CREATE TABLE agent AS SELECT * FROM (VALUES ('x'), ('y'), ('z')) t(name); "
-           "CREATE TABLE vote AS SELECT * FROM (VALUES ('x', 4), ('x', 5), ('z', 3)) t(agent, stars)",
-           """decide = "the agent"
+        {"b": -3.25, "a": -5.5},
+        {"c": "result"},
+    ),
+    ByHand(
+        "an average of no rows is no outcome, a count of none is 0",
+        "CREATE TABLE agent AS SELECT * FROM (VALUES ('x'), ('y'), ('z')) t(name); "
+        "CREATE TABLE vote AS SELECT * FROM (VALUES ('x', 4), ('x', 5), ('z', 3)) t(agent, stars)",
+        """decide = "the agent"
 choice = "SELECT name FROM agent"
 [measure.stars]
 goal = "max"
@@ -173,33 +205,41 @@ sql = "SELECT avg(stars) FROM vote JOIN choice ON agent = name"
 [measure.votes]
 goal = "max"
 sql = "SELECT count(*) FROM vote JOIN choice ON agent = name" """,
-           {"x": 4.5, "z": 3}, {"y": ""}),
-    ByHand("ids beside 2^53 are told apart",
-           "CREATE TABLE account AS SELECT * FROM (VALUES (9007199254740992, 'old'), (9007199254740993, 'new')) "
-           "t(id, name); CREATE TABLE fee AS SELECT * FROM (VALUES (9007199254740993, 5), (9007199254740993, 6), "
-           "(9007199254740992, 20)) t(account, eur)",
-           """decide = "the account"
+        {"x": 4.5, "z": 3},
+        {"y": ""},
+    ),
+    ByHand(
+        "ids beside 2^53 are told apart",
+        "CREATE TABLE account AS SELECT * FROM (VALUES (9007199254740992, 'old'), (9007199254740993, 'new')) "
+        "t(id, name); CREATE TABLE fee AS SELECT * FROM (VALUES (9007199254740993, 5), (9007199254740993, 6), "
+        "(9007199254740992, 20)) t(account, eur)",
+        """decide = "the account"
 choice = "SELECT name, id FROM account"
 [measure.fees]
 goal = "min"
 sql = "SELECT sum(eur) FROM fee JOIN choice ON account = id" """,
-           {"new": 11, "old": 20}),
-    ByHand("ids beside 2^53 stay apart in a table that was empty",
-           "CREATE TABLE account AS SELECT * FROM (VALUES (9007199254740992, 'old'), (9007199254740993, 'new'), "
-           "(9007199254740996, 'far')) t(id, name); CREATE TABLE booking (account BIGINT, eur DOUBLE)",
-           """decide = "two accounts"
+        {"new": 11, "old": 20},
+    ),
+    ByHand(
+        "ids beside 2^53 stay apart in a table that was empty",
+        "CREATE TABLE account AS SELECT * FROM (VALUES (9007199254740992, 'old'), (9007199254740993, 'new'), "
+        "(9007199254740996, 'far')) t(id, name); CREATE TABLE booking (account BIGINT, eur DOUBLE)",
+        """decide = "two accounts"
 choice = "SELECT name, id FROM account"
 take = 2
 change = "INSERT INTO booking SELECT id, 5 FROM choice"
 [measure.fees]
 goal = "min"
 sql = "SELECT sum(eur) FROM booking JOIN choice ON account = id" """,
-           {"old + new": 10, "old + far": 10, "new + far": 10}, ties=3),
-    ByHand("hours over midnight and the change of year",
-           "CREATE TABLE flight AS SELECT * FROM (VALUES ('night', TIMESTAMP '2023-12-31 22:30', "
-           "TIMESTAMP '2024-01-01 01:00', 80), ('day', TIMESTAMP '2024-01-01 08:00', "
-           "TIMESTAMP '2024-01-01 10:00', 120)) t(name, departs, lands, fare)",
-           """decide = "the flight"
+        {"old + new": 10, "old + far": 10, "new + far": 10},
+        ties=3,
+    ),
+    ByHand(
+        "hours over midnight and the change of year",
+        "CREATE TABLE flight AS SELECT * FROM (VALUES ('night', TIMESTAMP '2023-12-31 22:30', "
+        "TIMESTAMP '2024-01-01 01:00', 80), ('day', TIMESTAMP '2024-01-01 08:00', "
+        "TIMESTAMP '2024-01-01 10:00', 120)) t(name, departs, lands, fare)",
+        """decide = "the flight"
 choice = "SELECT name FROM flight"
 [parameter]
 hour = 20.0
@@ -207,17 +247,21 @@ hour = 20.0
 goal = "min"
 sql = '''SELECT fare + $hour * date_diff('minute', departs, lands) / 60
 FROM flight JOIN choice USING (name)''' """,
-           {"night": 130, "day": 160}),
-    ByHand("names with commas, quotes and umlauts; zero is a price, and a division by zero is out",
-           "CREATE TABLE vendor AS SELECT * FROM (VALUES ('Müller, Söhne', 0.0, 4.0), ('O''Neil \"Bob\"', 6.0, 2.0), "
-           "('', 1.0, 0.0)) t(name, price, packs)",
-           """decide = "the vendor"
+        {"night": 130, "day": 160},
+    ),
+    ByHand(
+        "names with commas, quotes and umlauts; zero is a price, and a division by zero is out",
+        "CREATE TABLE vendor AS SELECT * FROM (VALUES ('Müller, Söhne', 0.0, 4.0), ('O''Neil \"Bob\"', 6.0, 2.0), "
+        "('', 1.0, 0.0)) t(name, price, packs)",
+        """decide = "the vendor"
 choice = "SELECT name, price, packs FROM vendor"
 [measure.price]
 goal = "min"
 sql = "SELECT $price / $packs" """,
-           {"Müller, Söhne": 0, 'O\'Neil "Bob"': 3}, {"''": "infinite"}),
-]  # fmt: skip
+        {"Müller, Söhne": 0, 'O\'Neil "Bob"': 3},
+        {"''": "infinite"},
+    ),
+]
 
 
 @pytest.mark.parametrize("case", EVERY, ids=lambda one: one.name)
@@ -261,11 +305,11 @@ async def test_scenarios_regret_and_turning_point_by_hand(tmp_path: Path) -> Non
     # 100 + 10 n = 400 + 4 n at n = 50, which is 1.25 times 40.
     async with opened(tmp_path, PARTY, HALLS) as model:
         outcomes = await asyncio.to_thread(model.outcomes)
-        values = (await asyncio.to_thread(side_by_side, model, outcomes)).values
+        values = (await asyncio.to_thread(compare_scenarios, model, outcomes)).values
         assert values.tolist() == [[500, 1000, 300], [560, 760, 480], [610, 1060, 430]]
-        assert worst_cases(values, "min").tolist() == [1000, 760, 1060]
-        assert regrets(values, "min").tolist() == [240, 180, 300]
-        turns = await asyncio.to_thread(lambda: list(turning_points(model, range(3), 0)))
+        assert compute_worst_cases(values, "min").tolist() == [1000, 760, 1060]
+        assert compute_regrets(values, "min").tolist() == [240, 180, 300]
+        turns = await asyncio.to_thread(lambda: list(find_turning_points(model, range(3), 0)))
         more = next(one for one in turns if one.factor is not None)
         assert (more.input, more.winner) == ("party.guests", "castle") and more.factor == pytest.approx(1.25, abs=6e-4)
         ranking = await asyncio.to_thread(rank_model, model)

@@ -24,14 +24,13 @@ import pytest
 import decision_oracle as oracle
 from decision_oracle import Case, NoLimit, Outcome, fraction, random_case, ranked
 from decision_shops import factors_of, model_in_process, source_of
-from decisor.decision_models.machine import OpenModel
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.analyses import compare_scenarios as side_by_side
+from decisor.decision_models.analyses import compute_regrets, compute_worst_cases
+from decisor.decision_models.client import OpenModel
 from decisor.decision_models.outcomes import Outcomes
-from decisor.decision_models.pareto import front
-from decisor.decision_models.rank_model import agree, rank_model
-from decisor.decision_models.scenarios import regrets, side_by_side, worst_cases
-from decisor.decision_models.turning_points import turning_points
+from decisor.decision_models.ranking import check_joint_outcomes, find_pareto_front, find_turning_points, rank_model
 from decisor.errors import ToolError
-from decisor.tools.databases.sql import SqlTool
 
 MODELS = 100
 TRIALS = 5
@@ -79,15 +78,19 @@ def compare_ranking(case: Case, model: OpenModel, expected: Sequence[Outcome]) -
 
 def compare_front(case: Case, expected: Sequence[Outcome], got: Outcomes) -> None:
     signs = [1 if one.goal == "min" else -1 for one in case.measures]
-    costs = {at: [sign * value for sign, value in zip(signs, one.values.values(), strict=True)]  # type: ignore[operator]
-             for at, one in enumerate(expected)
-             if one.allowed and all(v is not None and v == v for v in one.values.values())}  # fmt: skip
-    on = {at for at, own in costs.items()
-          if not any(all(a <= b for a, b in zip(other, own, strict=True)) and other != own
-                     for other in costs.values())}  # fmt: skip
+    costs = {
+        at: [sign * value for sign, value in zip(signs, one.values.values(), strict=True)]  # type: ignore[operator]
+        for at, one in enumerate(expected)
+        if one.allowed and all(v is not None and v == v for v in one.values.values())
+    }
+    on = {
+        at
+        for at, own in costs.items()
+        if not any(all(a <= b for a, b in zip(other, own, strict=True)) and other != own for other in costs.values())
+    }
     order = got.order("min")
     goals: Any = [one.goal for one in case.measures]
-    here = front(np.round(got.values[order], 9), goals)
+    here = find_pareto_front(np.round(got.values[order], 9), goals)
     assert {int(at) for at, hit in zip(order, here, strict=True) if hit} == on
 
 
@@ -97,18 +100,24 @@ def compare_scenarios(case: Case, model: OpenModel, got: Outcomes) -> None:
         compare(case, expected, model.outcomes(scenario=name))
         compare(case, expected, model.outcomes(changes=case.scenarios[name].sql))
     goal = model.model.first.goal
-    costs = [[float(side[at].first) if side[at].allowed else math.nan for side in sides]  # type: ignore[arg-type]
-             for at in range(len(case.groups))]  # fmt: skip
-    best = [(min if goal == "min" else max)((v for v in column if v == v), default=math.nan)
-            for column in zip(*costs, strict=True)]  # fmt: skip
+    costs = [
+        [float(side[at].first) if side[at].allowed else math.nan for side in sides]  # type: ignore[arg-type]
+        for at in range(len(case.groups))
+    ]
+    best = [
+        (min if goal == "min" else max)((v for v in column if v == v), default=math.nan)
+        for column in zip(*costs, strict=True)
+    ]
     shut = [any(v != v for v in row) for row in costs]
     worst = [math.nan if out else (max if goal == "min" else min)(row) for row, out in zip(costs, shut, strict=True)]
-    regret = [math.nan if out else max(abs(v - b) for v, b in zip(row, best, strict=True))
-              for row, out in zip(costs, shut, strict=True)]  # fmt: skip
+    regret = [
+        math.nan if out else max(abs(v - b) for v, b in zip(row, best, strict=True))
+        for row, out in zip(costs, shut, strict=True)
+    ]
     values = side_by_side(model, got).values
     np.testing.assert_allclose(values, costs, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(worst_cases(values, goal), worst, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(regrets(values, goal), regret, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(compute_worst_cases(values, goal), worst, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(compute_regrets(values, goal), regret, rtol=1e-9, atol=1e-9)
 
 
 async def compare_trials(case: Case, model: OpenModel, source: SqlTool) -> None:
@@ -148,7 +157,7 @@ def compare_turns(case: Case, model: OpenModel, order: Sequence[int], target: in
     def is_turned(winner: str) -> bool:
         return winner != best if wanted is None else winner == wanted
 
-    for turn in turning_points(model, range(len(case.groups)), order[0], target):
+    for turn in find_turning_points(model, range(len(case.groups)), order[0], target):
         table, column = turn.input.partition(" (")[0].removesuffix(", falling").split(".")
         group = turn.input.partition(" (")[2].removesuffix(", falling").rstrip(")").split(" ")
 
@@ -180,7 +189,7 @@ async def check_case(case: Case, source: SqlTool) -> None:
         got = model.outcomes()
         compare(case, expected, got)
         compare(case, expected, model.outcomes(alone=True))
-        agree(model, got)
+        check_joint_outcomes(model, got)
         compare_present(case, model)
         compare_ranking(case, model, expected)
         compare_front(case, expected, got)

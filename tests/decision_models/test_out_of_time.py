@@ -7,22 +7,24 @@ from pathlib import Path
 import pytest
 
 from decision_shops import CLOSE, opened
-from decisor.decision_models.checks.run import check, compared
-from decisor.decision_models.model_tool import ModelTool
-from decisor.decision_models.rank_model import ranking_of, with_trials
+from decisor.decision_models.checks import check_model, compare_models
+from decisor.decision_models.ranking import add_trials, rank_outcomes
+from decisor.decision_models.tool import ModelTool
 from decisor.errors import ToolError
-from decisor.rankings import note
+from decisor.system.wording import format_ranking
 
 
 async def test_trials_that_were_cut_off_are_told_with_their_number_and_what_to_do(tmp_path: Path) -> None:
     async with opened(tmp_path, CLOSE) as model:
         outcomes = model.outcomes()
-        ranking, whole = ranking_of(model, outcomes), model.trials(outcomes.candidates, 2)
-        none = note(with_trials(model, ranking, model.trials(outcomes.candidates, 2, seconds=0), ("rent 5 %",)))
+        ranking, whole = rank_outcomes(model, outcomes), model.trials(outcomes.candidates, 2)
+        none = format_ranking(
+            add_trials(model, ranking, model.trials(outcomes.candidates, 2, seconds=0), ("rent 5 %",))
+        )
         known = whole.known.copy()
         known[:, 1] = False
         half = replace(whole, known=known, stopped="the limit of seconds is reached")
-        some = note(with_trials(model, ranking, half, ("rent 5 %",)))
+        some = format_ranking(add_trials(model, ranking, half, ("rent 5 %",)))
     assert "the limit of seconds is reached after 0 of 2 trials. More seconds or fewer trials would say it." in none
     assert "of 1 trial (" in some
     assert "It ended early: the limit of seconds is reached after 1 of 2 trials; more seconds give more." in some
@@ -32,8 +34,8 @@ async def test_trials_that_were_cut_off_are_told_with_their_number_and_what_to_d
 async def test_checks_that_were_not_made_are_a_doubt_that_says_what_took_so_long(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     async with opened(tmp_path, CLOSE) as one, opened(tmp_path / "other", CLOSE) as two:
-        cut, both = list(check(one, seconds=0)), compared(one, two, 0)
-        whole = compared(one, two, 600)
+        cut, both = list(check_model(one, seconds=0)), compare_models(one, two, 0)
+        whole = compare_models(one, two, 600)
     assert [finding.kind for finding in cut[:1]] == ["doubt"] and cut[0].words.startswith("0 s were over")
     assert both is not None and both.finding.words == cut[0].words
     assert whole is None
@@ -61,8 +63,18 @@ async def test_whatever_the_tool_is_asked_ends_at_its_seconds(tmp_path: Path) ->
     async with opened(tmp_path, ENDLESS) as model:
         tool = ModelTool(model, seconds=1.0)
         site = model.candidates.name(0)
-        for wish in ("rank", "rank seconds=2", f"{site}, {site}", f"why {site}", "scenario dear", "scenarios", "pareto",
-                     "set site.rent = 3", "sensitivity", "turning points"):  # fmt: skip
+        for wish in (
+            "rank",
+            "rank seconds=2",
+            f"{site}, {site}",
+            f"why {site}",
+            "scenario dear",
+            "scenarios",
+            "pareto",
+            "set site.rent = 3",
+            "sensitivity",
+            "turning points",
+        ):
             began = time.monotonic()
             try:
                 said = (await tool.call(wish)).note

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from decisor.decision_models.pareto import front
+from decisor.decision_models.ranking import find_pareto_front
 from decisor.types import Goal
 
 
@@ -15,8 +15,8 @@ def test_the_front_is_who_nobody_beats(goals: tuple[Goal, ...]) -> None:
     costs = values * [1 if goal == "min" else -1 for goal in goals]
     beaten = [any((other <= one).all() and (other < one).any() for other in costs) for one in costs]
     expected = ~np.isnan(values).any(axis=1) & ~np.array(beaten)
-    assert front(values, goals).tolist() == expected.tolist() and expected.any() and not expected.all()
+    assert find_pareto_front(values, goals).tolist() == expected.tolist() and expected.any() and not expected.all()
 
 
 def test_of_nobody_there_is_no_front() -> None:
-    assert front(np.full((2, 2), np.nan), ("min", "max")).tolist() == [False, False]
+    assert find_pareto_front(np.full((2, 2), np.nan), ("min", "max")).tolist() == [False, False]

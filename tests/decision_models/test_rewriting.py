@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from decision_shops import opened
-from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.client import OpenModel
 
 CHANGES = [
     "DELETE FROM site WHERE name IN (SELECT name FROM choice)",
@@ -45,7 +45,7 @@ CHANGES = [
     "USING (name) WHERE x.name = site.name",
     "WITH x AS (SELECT site AS name, min(cost) AS m FROM lane GROUP BY site) UPDATE site SET rent = x.m FROM x JOIN "
     "choice USING (name) WHERE x.name = site.name",
-]  # fmt: skip
+]
 QUERIES = [
     "SELECT sum(rent) FROM site",
     "SELECT count(*) FROM site NATURAL JOIN choice",
@@ -66,8 +66,9 @@ QUERIES = [
     "SELECT sum(coalesce(m, 0)) FROM customer c JOIN lane l ON l.customer = c.id LEFT JOIN (SELECT name, "
     "max(rent) AS m FROM site GROUP BY name) s ON s.name = l.site",
     "SELECT count(*) FROM customer c JOIN (lane JOIN site ON site.name = lane.site) ON lane.customer = c.id",
-    "SELECT NULL", "SELECT count(*) FROM site WHERE rent > 1e12",
-]  # fmt: skip
+    "SELECT NULL",
+    "SELECT count(*) FROM site WHERE rent > 1e12",
+]
 MODEL = """
 decide = "two sites"
 choice = "SELECT name FROM site"

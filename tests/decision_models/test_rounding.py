@@ -74,8 +74,16 @@ async def test_candidates_that_are_equal_in_fractions_stay_in_the_order_of_the_d
     goal: str, order: str, tmp_path: Path
 ) -> None:
     """0.1 + 0.2 is more than 0.3 in floating point, at the best rank as at any other."""
-    costs = {"a": ("0.4", "0.8"), "b": ("0.1", "0.1"), "c": ("1.2",), "d": ("0.1", "0.2"), "e": ("0.3",),
-             "f": ("0.2", "0.1"), "g": ("0.05",), "h": ("0.02", "0.03")}  # fmt: skip
+    costs = {
+        "a": ("0.4", "0.8"),
+        "b": ("0.1", "0.1"),
+        "c": ("1.2",),
+        "d": ("0.1", "0.2"),
+        "e": ("0.3",),
+        "f": ("0.2", "0.1"),
+        "g": ("0.05",),
+        "h": ("0.02", "0.03"),
+    }
     assert float("0.1") + float("0.2") != float("0.3")
     sums = {name: sum(map(Fraction, texts)) for name, texts in costs.items()}
     assert "".join(sorted(costs, key=lambda name: sums[name] * (1 if goal == "min" else -1))) == order

@@ -8,9 +8,9 @@ import duckdb
 import pytest
 
 from decision_shops import SITES, opened
-from decisor.decision_models.solver import decide, rank_solved, solve
+from decisor.decision_models.optimize import rank_or_solve, rank_solved, solve_model
 from decisor.errors import ToolError
-from decisor.rankings import note
+from decisor.system.wording import format_ranking
 
 pytest.importorskip("highspy")
 CLOSE_MANY = """
@@ -57,35 +57,42 @@ def best_pairs(path: Path) -> list[tuple[float, str]]:
     costs = []
     for shut in combinations(rents, 2):
         rent = sum(rent for name, rent in rents.items() if name not in shut)
-        costs.append((rent + sum(min(c for c, s in sites if s not in shut) for sites in by_customer.values()),
-                      " + ".join(name for name in rents if name not in shut)))  # fmt: skip
+        costs.append(
+            (
+                rent + sum(min(c for c, s in sites if s not in shut) for sites in by_customer.values()),
+                " + ".join(name for name in rents if name not in shut),
+            )
+        )
     return sorted(costs)
 
 
 async def test_the_solver_finds_the_best_and_the_second_best_of_all_subsets(tmp_path: Path) -> None:
     async with opened(tmp_path, CLOSE_MANY) as model:
-        ranking = await asyncio.to_thread(decide, model)
+        ranking = await asyncio.to_thread(rank_or_solve, model)
     first, second = best_pairs(tmp_path / "shop.duckdb")[:2]
     assert ranking.options[0].name == first[1] and ranking.options[0].outcome == pytest.approx(first[0])
     assert ranking.options[1].name == second[1] and ranking.lead == pytest.approx(second[0] - first[0])
-    assert "optimal, no other is better; measured by the SQL" in note(ranking)
+    assert "optimal, no other is better; measured by the SQL" in format_ranking(ranking)
 
 
 @pytest.mark.slow
 async def test_a_choice_that_is_forced_comes_out(tmp_path: Path) -> None:
     async with opened(tmp_path, CLOSE_MANY) as model:
-        forced = await asyncio.to_thread(lambda: solve(model, forced=[("keep", 0, 0.0)]))
+        forced = await asyncio.to_thread(lambda: solve_model(model, forced=[("keep", 0, 0.0)]))
     assert "Basel" not in forced.name() and forced.status == "optimal"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("part", "instead", "complaint"), [
-    ("rent * keep + cost * serve", "cost * serve", "do not say the same"),
-    ("rent * keep + cost * serve", "rents * keep", "rents is no column"),
-    ("rent * keep + cost * serve", "rent * kept", "there is no variable kept"),
-    ("rent * keep + cost * serve", "rent * keep * keep", "is no term"),
-    ('"SELECT count(*) - 2 FROM site"', "99", r"Nothing meets all requirements \(also without presolve\)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("part", "instead", "complaint"),
+    [
+        ("rent * keep + cost * serve", "cost * serve", "do not say the same"),
+        ("rent * keep + cost * serve", "rents * keep", "rents is no column"),
+        ("rent * keep + cost * serve", "rent * kept", "there is no variable kept"),
+        ("rent * keep + cost * serve", "rent * keep * keep", "is no term"),
+        ('"SELECT count(*) - 2 FROM site"', "99", r"Nothing meets all requirements \(also without presolve\)"),
+    ],
+)
 async def test_what_is_wrong_with_a_program_is_said(part: str, instead: str, complaint: str, tmp_path: Path) -> None:
     async with opened(tmp_path, CLOSE_MANY.replace(part, instead)) as model:
         with pytest.raises(ToolError, match=complaint):
@@ -102,7 +109,7 @@ sql = "SELECT count(*) FROM choice"
 """
     async with opened(tmp_path, text, SITES) as model:
         with pytest.raises(ToolError, match="2,535,650,040 candidates"):
-            await asyncio.to_thread(decide, model)
+            await asyncio.to_thread(rank_or_solve, model)
 
 
 async def test_trials_tell_choices_apart_that_differ_after_the_last_row_that_is_named(tmp_path: Path) -> None:
@@ -144,4 +151,4 @@ sql = "SELECT coalesce(sum(weight * amount), 0) FROM take"
     tables = """CREATE TABLE item AS SELECT 'a' AS name, 2.0::DOUBLE AS weight;
         CREATE TABLE cap AS SELECT 'inf'::DOUBLE AS most"""
     async with opened(tmp_path, text, tables) as model:
-        assert solve(model).status == "infeasible"
+        assert solve_model(model).status == "infeasible"

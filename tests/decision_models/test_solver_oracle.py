@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from decision_shops import factors_of, model_in_process, source_of
-from decisor.decision_models.machine import OpenModel
-from decisor.decision_models.solver import Proposal, rank_solved, solve
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.client import OpenModel
+from decisor.decision_models.optimize import SolverProposal, rank_solved, solve_model
 from decisor.errors import ToolError
-from decisor.tools.databases.sql import SqlTool
 from solver_oracle import Case, NoProgram, Point, Truth, dearer, random_program
 
 pytest.importorskip("highspy")
@@ -30,7 +30,7 @@ MODELS = 100
 TRIALS = 4
 
 
-def point_of(case: Case, proposal: Proposal) -> Point:
+def point_of(case: Case, proposal: SolverProposal) -> Point:
     amounts: list[int] = []
     for one in case.variables:
         chosen = {row["row"]: row["amount"] for row in proposal.chosen[one.name]}
@@ -38,7 +38,7 @@ def point_of(case: Case, proposal: Proposal) -> Point:
     return tuple(amounts)
 
 
-def compare(case: Case, proposal: Proposal, truth: Truth) -> None:
+def compare(case: Case, proposal: SolverProposal, truth: Truth) -> None:
     assert proposal.status == truth.status
     if truth.status == "optimal":
         assert point_of(case, proposal) in truth.points, (point_of(case, proposal), truth.points)
@@ -70,8 +70,10 @@ async def compare_trials(case: Case, source: SqlTool) -> None:
     factors = await factors_of(source, name, spread, TRIALS)
     names: list[str] = []
     for trial in range(TRIALS):
-        rows = [{**row, "gain": row["gain"] * Fraction(str(factors[at, trial]))}
-                for at, row in enumerate(case.world["item"])]  # fmt: skip
+        rows = [
+            {**row, "gain": row["gain"] * Fraction(str(factors[at, trial]))}
+            for at, row in enumerate(case.world["item"])
+        ]
         names += {name_of(case, point) for point in case.solve({**case.world, "item": rows}).points}
     if len(names) > TRIALS:
         return
@@ -97,15 +99,15 @@ def check_case(case: Case, model: OpenModel) -> str:
         truth = case.solve()
     except NoProgram as error:
         with pytest.raises(ToolError, match=rf"{error}.*(NULL|not a number|infinite)"):
-            solve(model)
+            solve_model(model)
         return "error"
-    compare(case, solve(model), truth)
+    compare(case, solve_model(model), truth)
     if truth.status == "optimal":
         compare_ranking(case, model, truth)
     else:
         with pytest.raises(ToolError, match="Nothing meets" if truth.status == "infeasible" else "unbounded"):
             rank_solved(model)
-    compare(case, solve(model, scenario="dear"), case.solve(dearer(case.world)))
+    compare(case, solve_model(model, scenario="dear"), case.solve(dearer(case.world)))
     return truth.status
 
 

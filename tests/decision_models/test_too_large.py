@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from decision_shops import database
-from decisor.decision_models.copying import copies_of
-from decisor.decision_models.parse import parse
+from decisor.databases.sql import SqlTool
+from decisor.decision_models.copies import read_copies
+from decisor.decision_models.file import parse_model
 from decisor.errors import SetupError
-from decisor.tools.databases.sql import SqlTool
 from decisor.types import Table
 
 SALES = (
@@ -36,15 +36,15 @@ class Narrow(SqlTool):
 async def test_the_complaint_about_a_large_table_is_a_line_that_can_be_written(tmp_path: Path) -> None:
     source = await Narrow.open(database(tmp_path, SALES))
     with pytest.raises(SetupError, match="sales is too large to copy whole: it has more than 10 rows") as refusal:
-        await copies_of(parse(MODEL), source)
+        await read_copies(parse_model(MODEL), source)
     line = str(refusal.value).partition("such as ")[2]
     assert (
         line
         == """sales = \'\'\'SELECT "shop", sum("amount") AS "amount", sum("pieces") AS "pieces" FROM "sales" \
 GROUP BY "shop"\'\'\'"""
     )
-    copies = await copies_of(parse(f"{MODEL}[copy]\n{line}\n"), source)
+    copies = await read_copies(parse_model(f"{MODEL}[copy]\n{line}\n"), source)
     assert copies["sales"].rows == 3
     with pytest.raises(SetupError, match=r"its query in .copy. gives more than 10 rows. Let it add up"):
-        await copies_of(parse(f"{MODEL}[copy]\nsales = 'SELECT * FROM sales'\n"), source)
+        await read_copies(parse_model(f"{MODEL}[copy]\nsales = 'SELECT * FROM sales'\n"), source)
     await source.close()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from decisor.decision_models.model_tool import ModelTool
-from decisor.decision_models.parse import parse
-from decisor.demo.shop import write_shop
-from decisor.session.models import opened_model
+from decisor.decision_models.file import parse_model
+from decisor.decision_models.tool import ModelTool
+from decisor.demo.demo import write_shop
+from decisor.session.decision_models import opened_model
 
 
 def profit(shop: Path, drop: int, veltra: float = 1.0) -> float:
@@ -35,7 +35,7 @@ async def test_a_dearer_supplier_costs_what_plain_python_says(tmp_path: Path) ->
     shop = tmp_path / "shop.db"
     await asyncio.to_thread(write_shop, shop)
     text = (files("decisor.demo") / "shop.toml").read_text("utf-8")
-    async with opened_model(parse(text), f"sqlite:///{shop}") as model:
+    async with opened_model(parse_model(text), f"sqlite:///{shop}") as model:
         tool = ModelTool(model)
         record = (await tool.call("offer.unit_cost × 1.2 where supplier = 2")).records[0].fields
         note = (await tool.call("why Norrik")).note

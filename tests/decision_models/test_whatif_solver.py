@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from decision_shops import opened
-from decisor.decision_models.model_tool import ModelTool, described
-from decisor.decision_models.solver import decide
+from decisor.decision_models.optimize import rank_or_solve
+from decisor.decision_models.tool import ModelTool, describe_model
 from decisor.errors import ToolError
-from decisor.rankings import note
+from decisor.system.wording import format_ranking
 
 pytest.importorskip("highspy")
 
@@ -34,7 +34,7 @@ CRATES = """CREATE TABLE crate AS SELECT * FROM (VALUES ('a', 60.0, 10.0), ('b',
 
 async def test_a_change_is_solved_anew_beside_the_data_as_they_are(tmp_path: Path) -> None:
     async with opened(tmp_path, LORRY, CRATES) as model:
-        tool = ModelTool(model, described(model))
+        tool = ModelTool(model, describe_model(model))
         assert "required, weight: The lorry carries so much." in tool.describe()
         assert (await tool.call("rank")).records[0].fields["candidate"] == "b + c"  # 220 of 50 kg
         record = (await tool.call("set lorry.most = 30")).records[0].fields
@@ -53,8 +53,8 @@ VARIED = """
 async def test_trials_of_a_solver_model_are_solved_each_and_counted(tmp_path: Path) -> None:
     """b + c (220) is before a + c (180) and a + b (160), so crate a has to gain much and b to lose much."""
     async with opened(tmp_path, LORRY + VARIED, CRATES) as model:
-        ranking = await asyncio.to_thread(decide, model, trials=25)
+        ranking = await asyncio.to_thread(rank_or_solve, model, trials=25)
     assert (ranking.trials, ranking.varied) == (25, ("crate.value 30 % by crate",))
     assert ranking.robustness is not None and 0.7 < ranking.robustness <= 1
     assert {one.name for one in ranking.winners} <= {"b + c", "a + c", "a + b"}
-    assert "Each trial was solved anew." in note(ranking)
+    assert "Each trial was solved anew." in format_ranking(ranking)

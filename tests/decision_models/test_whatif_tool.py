@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decision_shops import opened
-from decisor.decision_models.model_tool import ModelTool, described
+from decisor.decision_models.tool import ModelTool, describe_model
 from decisor.errors import ToolError
 from decisor.types import Observation
 
@@ -44,7 +44,7 @@ CREATE TABLE terms AS SELECT 12 AS people, 1.0 AS factor"""
 @pytest.fixture
 async def tool(tmp_path: Path) -> AsyncIterator[ModelTool]:
     async with opened(tmp_path, OFFICES, TABLES) as model:
-        yield ModelTool(model, described(model))
+        yield ModelTool(model, describe_model(model))
 
 
 def fields(observation: Observation, at: int = 0) -> dict[str, object]:
@@ -70,10 +70,21 @@ async def test_why_gives_each_rule_with_its_rows_and_each_measure_against_the_be
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["set terms.people = 15", "set terms.people to 15", "terms.people + 3",
-    "UPDATE terms SET people = people + 3", "TERMS.People × 1.25", "terms.people * 1,25", "terms.people +25 %",
-    "`set terms.people = 15 where people = 12`", '{"set": "terms.people = 15", "where": "people > 3"}',
-    "set terms.people = 14; terms.people + 1"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "set terms.people = 15",
+        "set terms.people to 15",
+        "terms.people + 3",
+        "UPDATE terms SET people = people + 3",
+        "TERMS.People × 1.25",
+        "terms.people * 1,25",
+        "terms.people +25 %",
+        "`set terms.people = 15 where people = 12`",
+        '{"set": "terms.people = 15", "where": "people > 3"}',
+        "set terms.people = 14; terms.people + 1",
+    ],
+)
 async def test_a_change_is_read_in_many_forms_and_told_with_baseline_and_effect(text: str, tool: ModelTool) -> None:
     observation = await tool.call(text)
     record = fields(observation)
@@ -111,7 +122,9 @@ async def test_turning_points_are_those_worked_out_by_hand(tool: ModelTool) -> N
     turns = {(row.fields["input"], row.fields["wins"]): row.fields for row in observation.records}
     people = [fields for (name, _), fields in turns.items() if name == "terms.people"]
     assert {row["wins"]: row["times"] for row in people} == {
-        "west": pytest.approx(14 / 12, rel=1e-3), "north": pytest.approx(8 / 12, rel=1e-3)}  # fmt: skip
+        "west": pytest.approx(14 / 12, rel=1e-3),
+        "north": pytest.approx(8 / 12, rel=1e-3),
+    }
     assert "room: 14 seats for 14" in str(turns["terms.people", "west"]["because"])
     assert turns["office.rent (name east)", "west"]["times"] == pytest.approx(1300 / 1200, rel=1e-3)
     assert turns["office.rent (name west)", "west"]["times"] == pytest.approx(1200 / 1300, rel=1e-3)
@@ -148,20 +161,29 @@ async def test_some_candidates_stand_beside_the_best_of_all(tool: ModelTool) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "complaint"), [
-    ("why nort", "close to it: north"), ("set terms.poeple = 3", "close to it: people"),
-    ("set team.people = 3", "no table of this model; close to it: terms"),
-    ("set terms.people = 3 where people = 99", "changes nothing"),
-    ("set office.rent = 3 where name = 'nord'", "name is one of north, east"),
-    ("scenario war", "there is hiring, hard_times"),
-    ("rank scenario=war", "hiring"), ("set terms.people = 3, factor = 2", "Only terms.people may be changed"),
-    ("set terms.people = 3; DROP TABLE terms", "no change that can be read"),
-    ("set terms.people = 3 where people = 12; DELETE FROM terms", "no change that can be read"),
-    ("set terms.people = (SELECT count(*) FROM read_csv('/etc/passwd'))", "read_csv is not allowed"),
-    ("set terms.people = 1 RETURNING people", "Only terms.people"), ("terms.people × many", "is no number"),
-    ("set terms.people = ", "no change that can be read"), ("rank speed=1", "no setting speed"), ("[1", "not JSON"),
-    ("set terms.people = " + "(" * 900, "nested too deeply"), ("set terms.people = 1 -- x" + "y" * 3000, "at most"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("why nort", "close to it: north"),
+        ("set terms.poeple = 3", "close to it: people"),
+        ("set team.people = 3", "no table of this model; close to it: terms"),
+        ("set terms.people = 3 where people = 99", "changes nothing"),
+        ("set office.rent = 3 where name = 'nord'", "name is one of north, east"),
+        ("scenario war", "there is hiring, hard_times"),
+        ("rank scenario=war", "hiring"),
+        ("set terms.people = 3, factor = 2", "Only terms.people may be changed"),
+        ("set terms.people = 3; DROP TABLE terms", "no change that can be read"),
+        ("set terms.people = 3 where people = 12; DELETE FROM terms", "no change that can be read"),
+        ("set terms.people = (SELECT count(*) FROM read_csv('/etc/passwd'))", "read_csv is not allowed"),
+        ("set terms.people = 1 RETURNING people", "Only terms.people"),
+        ("terms.people × many", "is no number"),
+        ("set terms.people = ", "no change that can be read"),
+        ("rank speed=1", "no setting speed"),
+        ("[1", "not JSON"),
+        ("set terms.people = " + "(" * 900, "nested too deeply"),
+        ("set terms.people = 1 -- x" + "y" * 3000, "at most"),
+    ],
+)
 async def test_what_is_wrong_is_told_with_what_is_possible(text: str, complaint: str, tool: ModelTool) -> None:
     with pytest.raises(ToolError, match=complaint.replace("(", r"\(")):
         await tool.call(text)

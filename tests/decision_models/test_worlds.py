@@ -8,11 +8,11 @@ import pytest
 
 import dqa_reference
 from data import DATA
-from decisor.benchmarks.dqa import dumps
-from decisor.benchmarks.dqa.cases import DqaCase, Form, Scenario, cases
-from decisor.decision_models.building import BuildingData, Semantics, prices
-from decisor.decision_models.locating import LocatingData
-from decisor.decision_models.ranking import rank
+from decisor.decision_models.ranking import rank_what_if
+from decisor.lab.dqa import worlds as dumps
+from decisor.lab.dqa.building import BuildingData, Semantics, compute_goods_prices
+from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.worlds import DqaCase, Form, Scenario, read_dqa_questions
 from decisor.types import Ranking
 
 FORMS: tuple[Form, ...] = ("sql", "graph")
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.skipif(not (DATA / "dqa").is_dir(), reason="no released
 
 def ranked(scenario: Scenario, form: Form, semantics: Semantics) -> Iterator[tuple[DqaCase, Ranking]]:
     worlds: dict[object, LocatingData | BuildingData] = {}
-    for case in cases(DATA / "dqa", scenario, form):
+    for case in read_dqa_questions(DATA / "dqa", scenario, form):
         if case.database not in worlds:
-            worlds[case.database] = dumps.read(case.database)
-        yield case, rank(worlds[case.database].model(case.subject, semantics), trials=0)
+            worlds[case.database] = dumps.read_dump(case.database)
+        yield case, rank_what_if(worlds[case.database].model(case.subject, semantics), trials=0)
 
 
 @pytest.mark.slow
@@ -43,8 +43,8 @@ def test_the_printed_rules_agree_less_often() -> None:
 
 
 def test_the_fast_trade_world_equals_plain_python_to_the_last_bit() -> None:
-    for case in cases(DATA / "dqa", "locating", "sql")[::25]:
-        data = dumps.read(case.database)
+    for case in read_dqa_questions(DATA / "dqa", "locating", "sql")[::25]:
+        data = dumps.read_dump(case.database)
         assert isinstance(data, LocatingData)
         model = data.model(case.subject)
         places = [row.trade_node for row in data.powers if row.country_name == case.subject][:3]
@@ -54,29 +54,29 @@ def test_the_fast_trade_world_equals_plain_python_to_the_last_bit() -> None:
 
 
 def test_the_fast_economy_equals_plain_python_to_the_last_bit() -> None:
-    for case in cases(DATA / "dqa", "building", "sql")[::10]:
-        data = dumps.read(case.database)
+    for case in read_dqa_questions(DATA / "dqa", "building", "sql")[::10]:
+        data = dumps.read_dump(case.database)
         assert isinstance(data, BuildingData)
         some = list(range(0, len(data.buildings), max(1, len(data.buildings) // 4)))
         goods = data.chains.goods[case.subject]
         slow = [dqa_reference.price(data, case.subject, data.buildings[at].id) for at in some]
-        assert prices(data, some, "released")[:, goods].tolist() == slow
-        assert [prices(data, [at], "released")[0, goods] for at in some] == slow
+        assert compute_goods_prices(data, some, "released")[:, goods].tolist() == slow
+        assert [compute_goods_prices(data, [at], "released")[0, goods] for at in some] == slow
 
 
 def test_a_tie_set_margin_and_robustness_belong_to_a_ranking() -> None:
-    case = cases(DATA / "dqa", "building", "sql")[0]
-    model = dumps.read(case.database).model(case.subject, "paper")
-    ranking = rank(model, percent=5, trials=20)
+    case = read_dqa_questions(DATA / "dqa", "building", "sql")[0]
+    model = dumps.read_dump(case.database).model(case.subject, "paper")
+    ranking = rank_what_if(model, percent=5, trials=20)
     assert ranking.ties[0] == ranking.options[0].name
     assert ranking.margin is not None and ranking.margin > 0
     assert ranking.robustness is not None and 0 <= ranking.robustness <= 1
-    assert rank(model, percent=5, trials=20) == ranking
+    assert rank_what_if(model, percent=5, trials=20) == ranking
 
 
 def test_the_home_node_and_unknown_names_are_no_candidates() -> None:
-    case = cases(DATA / "dqa", "locating", "sql")[0]
-    data = dumps.read(case.database)
+    case = read_dqa_questions(DATA / "dqa", "locating", "sql")[0]
+    data = dumps.read_dump(case.database)
     assert isinstance(data, LocatingData)
     model = data.model(case.subject)
     assert np.isnan(model.outcomes([model.home, "atlantis"])).all()
@@ -84,8 +84,8 @@ def test_the_home_node_and_unknown_names_are_no_candidates() -> None:
 
 
 def test_a_merchant_that_is_already_there_votes() -> None:
-    case = cases(DATA / "dqa", "locating", "sql")[0]
-    data = dumps.read(case.database)
+    case = read_dqa_questions(DATA / "dqa", "locating", "sql")[0]
+    data = dumps.read_dump(case.database)
     assert isinstance(data, LocatingData)
     powers = tuple(
         row._replace(has_merchant=True) if row.country_name == "DAN" and not row.is_home else row for row in data.powers

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from data import DATA
-from decisor.benchmarks.dqa import dumps
-from decisor.benchmarks.dqa.cases import DqaCase, Scenario, cases
-from decisor.benchmarks.dqa.load import load_world
+from decisor.databases.sql import SqlTool
 from decisor.decision_models.candidates import Candidates
-from decisor.decision_models.content import content
-from decisor.decision_models.copying import Copy, copies_of
-from decisor.decision_models.parse import parse
-from decisor.decision_models.worlds import FILES
-from decisor.session.models import opened_model
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.models import machine
-from decisor.tools.databases.sql import SqlTool
+from decisor.decision_models.client import build_machine_content
+from decisor.decision_models.copies import Copy, read_copies
+from decisor.decision_models.file import parse_model
+from decisor.decision_models.worker import engine as machine
+from decisor.lab.dqa import worlds as dumps
+from decisor.lab.dqa.databases import load_world
+from decisor.lab.dqa.model_files import FILES
+from decisor.lab.dqa.worlds import DqaCase, Scenario, read_dqa_questions
+from decisor.sandbox.engine import Caps
+from decisor.session.decision_models import opened_model
 
 PARAMETER = {"building": "goods", "locating": "country"}
 SCENARIOS: tuple[Scenario, ...] = ("building", "locating")
@@ -33,14 +33,16 @@ async def compare(some: list[DqaCase], scenario: Scenario, folder: Path) -> floa
     for case in some:
         if case.database not in tables:
             url = f"duckdb:///{folder}/{len(tables)}.duckdb"
-            await load_world(dumps.read(case.database), url)
+            await load_world(dumps.read_dump(case.database), url)
             sql = await SqlTool.open(url)
-            tables[case.database] = await copies_of(parse(text), sql)
+            tables[case.database] = await read_copies(parse_model(text), sql)
             await sql.close()
-        model = parse(text, **{PARAMETER[scenario]: case.subject})
-        engine = await asyncio.to_thread(machine.connect, content(model, tables[case.database]), Caps())
+        model = parse_model(text, **{PARAMETER[scenario]: case.subject})
+        engine = await asyncio.to_thread(
+            machine.connect_machine, build_machine_content(model, tables[case.database]), Caps()
+        )
         candidates = Candidates(engine.choice(), model.take)
-        fast = dumps.read(case.database).model(case.subject, "paper")
+        fast = dumps.read_dump(case.database).model(case.subject, "paper")
         names = [candidates.name(at) for at in range(len(candidates))]
         assert names == list(fast.candidates()), case.id
         results = engine.outcomes(candidates.places, most=0)
@@ -56,12 +58,12 @@ async def compare(some: list[DqaCase], scenario: Scenario, folder: Path) -> floa
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_a_world_as_a_file_gives_what_the_vectorised_one_gives(scenario: Scenario, tmp_path: Path) -> None:
-    assert await compare(cases(DATA / "dqa", scenario, "sql"), scenario, tmp_path) < 1e-7
+    assert await compare(read_dqa_questions(DATA / "dqa", scenario, "sql"), scenario, tmp_path) < 1e-7
 
 
 async def test_a_world_is_opened_by_its_file_from_sqlite_too(tmp_path: Path) -> None:
-    case = cases(DATA / "dqa", "locating", "sql")[0]
-    world = dumps.read(case.database)
+    case = read_dqa_questions(DATA / "dqa", "locating", "sql")[0]
+    world = dumps.read_dump(case.database)
     await load_world(world, f"sqlite:///{tmp_path}/world.db")
     async with opened_model(FILES["locating"], f"sqlite:///{tmp_path}/world.db", country=case.subject) as model:
         outcomes = await asyncio.to_thread(model.outcomes, [0, 1, 2])

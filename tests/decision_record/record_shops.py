@@ -20,8 +20,9 @@ def computed(folder: Path, **options: Any) -> tuple[str, decisor.Result]:
     """The URL of the data, and a decision by a model with a rule that is kept and one that no data can test."""
     url, model = database(folder, SITES), folder / "close.toml"
     model.write_text(CLOSE + UNTESTABLE)
-    result = decisor.ask("Which two?", db=url, model=model, technique="exact", settings={"trials": 20}, who="Ann",
-                         **options)  # fmt: skip
+    result = decisor.ask(
+        "Which two?", db=url, model=model, technique="exact", settings={"trials": 20}, who="Ann", **options
+    )
     return url, result
 
 
@@ -43,5 +44,6 @@ def from_rows(folder: Path, **options: Any) -> tuple[Path, decisor.Result]:
     path = sites(folder)
     lm = decisor.ScriptedLM([PLAN, ANSWER])
     rules = "Rents are monthly."
-    return path, decisor.ask("Which site?", db=f"sqlite:///{path}", lm=lm, technique="plan_rag", rules=rules, who="Ann",
-                             **options)  # fmt: skip
+    return path, decisor.ask(
+        "Which site?", db=f"sqlite:///{path}", lm=lm, technique="plan_rag", rules=rules, who="Ann", **options
+    )

@@ -9,15 +9,16 @@ import pytest
 
 import decisor
 from decision_record.record_shops import QUERY, computed, from_rows, sites
-from decisor import Limits, ScriptedLM, __version__
-from decisor.cli import run
-from decisor.decision_record.build import definition_of, record_of
-from decisor.decision_record.read import read_record, text_of
-from decisor.definitions.readings.open import OpenReading
-from decisor.trace.events import Conclusion, Entry, RunStart
+from decisor.cli import run_command_line
+from decisor.decision_record.build import build_record, definition_of
+from decisor.decision_record.page import read_record, record_to_json
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Limits
+from decisor.semantics.open_readings import OpenReading
+from decisor.trace.events import Conclusion, RunStart, TraceEntry, UsedFile
 from decisor.trace.file import read_trace
-from decisor.trace.provenance import UsedFile
 from decisor.types import Decision, Question, Record
+from decisor.version import __version__
 from definition_shops import definitions_file, shop
 from session.test_readings import QUESTION, TEXT, analyst
 
@@ -32,8 +33,9 @@ def test_the_record_of_a_computed_decision_holds_alternatives_rules_and_the_mode
         and "3,093 of 3,000" in content.alternatives.excluded[0].why
     )
     assert [(one.name, one.state, one.candidate) for one in content.rules] == [
-        ("capacity", "kept", "Mainz + Linz"), ("early", "not testable", "Mainz + Linz"),
-    ]  # fmt: skip
+        ("capacity", "kept", "Mainz + Linz"),
+        ("early", "not testable", "Mainz + Linz"),
+    ]
     assert content.model is not None and content.model.text == (tmp_path / "close.toml").read_text()
     assert [(one.tool, one.ranks, len(one.rows)) for one in content.evidence.queries] == [("whatif", True, 2)]
     assert content.open_points[0].settles == "A person who vouches for it."
@@ -48,8 +50,9 @@ def test_the_record_of_a_decision_from_rows_holds_them_with_their_query_and_what
     (query,) = content.evidence.queries
     assert (query.name, query.input, query.brought, query.cut) == ("o1", QUERY, 3, False)
     assert [(row.id, row.fields) for row in query.rows] == [
-        ("o1.r1", {"name": "elm", "rent": 400.0}), ("o1.r2", {"name": "oak", "rent": 700.0}),
-    ]  # fmt: skip
+        ("o1.r1", {"name": "elm", "rent": 400.0}),
+        ("o1.r2", {"name": "oak", "rent": 700.0}),
+    ]
     assert (content.means.lm, content.means.technique, content.usage.calls) == ("scripted", "plan_rag", 3)
     assert [(one.form, one.place) for one in content.data.sources] == [("sql", f"sqlite:///{path}")]
     open_words = " ".join(one.what for one in content.open_points)
@@ -58,14 +61,26 @@ def test_the_record_of_a_decision_from_rows_holds_them_with_their_query_and_what
 
 
 def test_a_definition_stands_with_who_wrote_it_and_the_digest_of_its_file(tmp_path: Path) -> None:
-    net = "SELECT c.name, SUM(l.price * l.quantity * (1 - l.discount)) AS v FROM line l JOIN purchase p " \
-        "ON p.id = l.purchase_id JOIN customer c ON c.id = p.customer_id WHERE p.status = 'closed' GROUP BY 1 " \
-        "ORDER BY 2 DESC"  # fmt: skip
-    lm = ScriptedLM([f"Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: {net}",
-                     "Final answer: Cy\nBecause: it is first [o2.r1]"])  # fmt: skip
+    net = (
+        "SELECT c.name, SUM(l.price * l.quantity * (1 - l.discount)) AS v FROM line l JOIN purchase p "
+        "ON p.id = l.purchase_id JOIN customer c ON c.id = p.customer_id WHERE p.status = 'closed' GROUP BY 1 "
+        "ORDER BY 2 DESC"
+    )
+    lm = ScriptedLM(
+        [
+            f"Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: {net}",
+            "Final answer: Cy\nBecause: it is first [o2.r1]",
+        ]
+    )
     file = definitions_file(tmp_path)
-    result = decisor.ask("Which customer has the most net revenue?", db=shop(tmp_path), definitions=str(file), lm=lm,
-                         technique="plan_rag", settings=TEXT)  # fmt: skip
+    result = decisor.ask(
+        "Which customer has the most net revenue?",
+        db=shop(tmp_path),
+        definitions=str(file),
+        lm=lm,
+        technique="plan_rag",
+        settings=TEXT,
+    )
     (used,) = [one for one in result.record().content.definitions if one.name == "metric.net_revenue"]
     assert (used.by, used.file) == ("ann", str(file)) and len(used.digest) == 64
 
@@ -113,8 +128,11 @@ def test_keys_and_passwords_are_in_no_part_of_it(tmp_path: Path) -> None:
         "m@http://ann:hunter22@host/v1",
         {"critic_lm": "m@http://ann:hunter22@host/v1"},
     )
-    entries = [Entry(1, 0, 0.0, start), Entry(2, 0, 0.1, Conclusion(Decision("oak", reasons=(f"with {key}",))))]
-    text = text_of(record_of(entries))
+    entries = [
+        TraceEntry(1, 0, 0.0, start),
+        TraceEntry(2, 0, 0.1, Conclusion(Decision("oak", reasons=(f"with {key}",)))),
+    ]
+    text = record_to_json(build_record(entries))
     assert key not in text and "hunter22" not in text and text.count("[hidden]") >= 4
 
 
@@ -123,10 +141,22 @@ def test_tokens_of_masked_columns_stay_tokens_where_who_asks_sees_values(tmp_pat
     with closing(sqlite3.connect(path)) as db, db:
         db.executescript("""CREATE TABLE customers (id INTEGER, email TEXT); INSERT INTO customers VALUES
             (1, 'ann@shop.example'), (2, 'bo@shop.example'), (3, 'cy@shop.example');""")
-    lm = ScriptedLM(["Thought: look\nAction: sql\nAction input: SELECT email, id FROM customers ORDER BY id DESC",
-                     "Final answer: the first\nBecause: id 2 [o1.r1]"])  # fmt: skip
-    result = decisor.ask("Who?", db=f"sqlite:///{path}", rows={"customers": "email <> 'cy@shop.example'"},
-                         mask="customers.email", reveal=True, lm=lm, technique="iter_rag", settings=TEXT)  # fmt: skip
+    lm = ScriptedLM(
+        [
+            "Thought: look\nAction: sql\nAction input: SELECT email, id FROM customers ORDER BY id DESC",
+            "Final answer: the first\nBecause: id 2 [o1.r1]",
+        ]
+    )
+    result = decisor.ask(
+        "Who?",
+        db=f"sqlite:///{path}",
+        rows={"customers": "email <> 'cy@shop.example'"},
+        mask="customers.email",
+        reveal=True,
+        lm=lm,
+        technique="iter_rag",
+        settings=TEXT,
+    )
     assert result.records[0].fields["email"] == "bo@shop.example"
     result.save_record(tmp_path / "r.json")
     result.save_record(tmp_path / "r.html")
@@ -138,8 +168,8 @@ def test_tokens_of_masked_columns_stay_tokens_where_who_asks_sees_values(tmp_pat
 
 def test_it_is_the_same_from_the_run_the_history_and_the_trace(tmp_path: Path) -> None:
     _, result = from_rows(tmp_path, history=True, trace=tmp_path / "run.jsonl")
-    assert run(["show", "1", "--record", str(tmp_path / "shown.json")]) == 0
-    assert run(["trace", str(tmp_path / "run.jsonl"), "--record", str(tmp_path / "traced.json")]) == 0
+    assert run_command_line(["show", "1", "--record", str(tmp_path / "shown.json")]) == 0
+    assert run_command_line(["trace", str(tmp_path / "run.jsonl"), "--record", str(tmp_path / "traced.json")]) == 0
     digests = {read_record(tmp_path / name).record.digest for name in ("shown.json", "traced.json")}
     assert digests == {result.record().digest}
     assert read_record(tmp_path / "shown.json").record.run == 1
@@ -150,7 +180,7 @@ def test_a_trace_of_before_has_a_record_that_says_what_it_does_not_know(tmp_path
     lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
     del next(line for line in lines if line.get("event") == "RunStart")["data"]["provenance"]
     (tmp_path / "old.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    content = record_of(read_trace(tmp_path / "old.jsonl")).content
+    content = build_record(read_trace(tmp_path / "old.jsonl")).content
     assert content.decision == result.record().content.decision
     assert any("is not in the trace" in one.what for one in content.open_points)
 
@@ -159,17 +189,36 @@ def test_a_trace_of_before_has_a_record_that_says_what_it_does_not_know(tmp_path
 @pytest.mark.parametrize("name", ["r.json", "r.html"])
 def test_asking_with_record_writes_it(tmp_path: Path, name: str) -> None:
     computed(tmp_path)
-    words = ["ask", "Which two?", "--db", f"duckdb:///{tmp_path}/shop.duckdb", "--model", str(tmp_path / "close.toml"),
-             "-t", "exact", "-o", "trials=0", "--lm", "none", "--record", str(tmp_path / name)]  # fmt: skip
-    assert run(words) == 0
+    words = [
+        "ask",
+        "Which two?",
+        "--db",
+        f"duckdb:///{tmp_path}/shop.duckdb",
+        "--model",
+        str(tmp_path / "close.toml"),
+        "-t",
+        "exact",
+        "-o",
+        "trials=0",
+        "--lm",
+        "none",
+        "--record",
+        str(tmp_path / name),
+    ]
+    assert run_command_line(words) == 0
     assert "Mainz + Linz" in (tmp_path / name).read_text()
 
 
 def test_no_text_of_a_record_is_markup_on_its_page(tmp_path: Path) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     path = sites(tmp_path)
-    lm = ScriptedLM([f"Plan: [Step 1: {hostile}]\nThought: t\nAction: sql\nAction input: SELECT name, '{hostile}' AS x "
-                     "FROM site ORDER BY name", f"Final answer: {hostile}\nBecause: {hostile} [o1.r1]"])  # fmt: skip
+    lm = ScriptedLM(
+        [
+            f"Plan: [Step 1: {hostile}]\nThought: t\nAction: sql\nAction input: SELECT name, '{hostile}' AS x "
+            "FROM site ORDER BY name",
+            f"Final answer: {hostile}\nBecause: {hostile} [o1.r1]",
+        ]
+    )
     result = decisor.ask(hostile, db=f"sqlite:///{path}", rules=hostile, lm=lm, technique="plan_rag", who=hostile)
     result.save_record(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()

@@ -10,18 +10,18 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from decision_record.record_shops import computed, from_rows
-from decisor.cli import run
-from decisor.decision_record.approving import approved
-from decisor.decision_record.build import sealed_record
-from decisor.decision_record.read import checked, save, text_of
-from decisor.decision_record.schema import derived, published
+from decisor.cli import run_command_line
+from decisor.decision_record.approvals import add_approval
+from decisor.decision_record.build import seal_record
+from decisor.decision_record.page import check_record, record_to_json, write_record
+from decisor.decision_record.record import derive_schema, published_schema
 from decisor.errors import SetupError
 
 
 def plain_record(folder: Path) -> Any:
     _, result = from_rows(folder)
     record = result.record()
-    return json.loads(text_of(replace(record, approvals=approved((), record.digest, "Bo", "Fine by me"))))
+    return json.loads(record_to_json(replace(record, approvals=add_approval((), record.digest, "Bo", "Fine by me"))))
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -47,39 +47,39 @@ def with_change(plain: Any, path: tuple[Any, ...]) -> Any:
 
 
 def test_the_shipped_schema_is_that_of_the_classes() -> None:
-    assert published() == derived(), "write it anew from decisor.decision_record.schema.derived()"
-    jsonschema.Draft202012Validator.check_schema(json.loads(published()))
+    assert published_schema() == derive_schema(), "write it anew from decisor.decision_record.record.derive_schema()"
+    jsonschema.Draft202012Validator.check_schema(json.loads(published_schema()))
 
 
 def test_records_meet_the_schema_and_nothing_may_be_missing_or_more(tmp_path: Path) -> None:
-    validator = jsonschema.Draft202012Validator(json.loads(published()))
+    validator = jsonschema.Draft202012Validator(json.loads(published_schema()))
     _, result = computed(tmp_path)
-    for plain in (plain_record(tmp_path), json.loads(text_of(result.record()))):
+    for plain in (plain_record(tmp_path), json.loads(record_to_json(result.record()))):
         validator.validate(plain)
-        assert checked(plain).faults == ()
+        assert check_record(plain).faults == ()
         for part in ("digest", "approvals"):
             less = {key: value for key, value in plain.items() if key != part}
             assert not validator.is_valid(less)
             with pytest.raises(SetupError, match=f"{part} is missing"):
-                checked(less)
+                check_record(less)
         more = {**plain, "content": {**plain["content"], "note": "x"}}
         assert not validator.is_valid(more)
         with pytest.raises(SetupError, match=r"content\.note is no field of it"):
-            checked(more)
+            check_record(more)
         wrong = with_change(plain, ("content", "decision", "stopped"))
         assert not validator.is_valid(wrong)
         with pytest.raises(SetupError, match=r"does not meet the schema: content\.decision\.stopped"):
-            checked(wrong)
+            check_record(wrong)
 
 
 def test_no_number_or_word_can_be_changed_without_its_part_being_named(tmp_path: Path) -> None:
     plain = plain_record(tmp_path)
-    assert checked(plain).faults == ()
+    assert check_record(plain).faults == ()
     of_words = (("decision", "stopped"), ("evidence", "objections", 0, "kind"))
     paths = [path for path in leaves(plain["content"]) if path not in of_words]
     assert len(paths) > 50
     for path in paths:
-        faults = checked(with_change(plain, ("content", *path))).faults
+        faults = check_record(with_change(plain, ("content", *path))).faults
         assert faults[0] == f"{path[0]} was changed after the record was made: its digest is another.", path
         assert any(fault.startswith("Bo approved another content") for fault in faults), path
 
@@ -87,31 +87,31 @@ def test_no_number_or_word_can_be_changed_without_its_part_being_named(tmp_path:
 def test_a_changed_cell_names_its_row(tmp_path: Path) -> None:
     plain = plain_record(tmp_path)
     row = ("content", "evidence", "queries", 0, "rows", 1, "fields", "rent")
-    assert "The row o1.r2 was changed after the record was made." in checked(with_change(plain, row)).faults
+    assert "The row o1.r2 was changed after the record was made." in check_record(with_change(plain, row)).faults
 
 
 def test_each_word_of_an_approval_is_sealed(tmp_path: Path) -> None:
     plain = plain_record(tmp_path)
     for name in plain["approvals"][0]:
         who = "Box" if name == "by" else "Bo"
-        assert checked(with_change(plain, ("approvals", 0, name))).faults == (
+        assert check_record(with_change(plain, ("approvals", 0, name))).faults == (
             f"The approval by {who} was changed after it was made.",
         )
 
 
 def test_digests_and_what_they_are_of_are_all_held_against_the_content(tmp_path: Path) -> None:
     plain = plain_record(tmp_path)
-    assert "decision was changed" in checked(with_change(plain, ("digests", "decision"))).faults[0]
-    assert checked(with_change(plain, ("digest",))).faults == ("The digest is not that of the content.",)
+    assert "decision was changed" in check_record(with_change(plain, ("digests", "decision"))).faults[0]
+    assert check_record(with_change(plain, ("digest",))).faults == ("The digest is not that of the content.",)
 
 
 def test_the_number_of_the_run_is_sealed_and_records_without_its_digest_are_read(tmp_path: Path) -> None:
     plain = plain_record(tmp_path)
     changed = ("The number of the run was changed after the record was made.",)
-    assert checked(with_change(plain, ("run",))).faults == changed
-    assert checked(with_change(plain, ("run_digest",))).faults == changed
+    assert check_record(with_change(plain, ("run",))).faults == changed
+    assert check_record(with_change(plain, ("run_digest",))).faults == changed
     earlier = {name: value for name, value in plain.items() if name != "run_digest"}
-    assert checked(earlier).faults == ()
+    assert check_record(earlier).faults == ()
 
 
 @pytest.mark.slow
@@ -123,16 +123,16 @@ def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     assert content.alternatives is not None
     first, *rest = content.alternatives.options
     cheaper = replace(content.alternatives, options=(replace(first, outcome=1000.0), *rest))
-    save(sealed_record(replace(content, alternatives=cheaper)), tmp_path / "forged.json")
-    assert run(["verify", str(tmp_path / "forged.json"), "--db", url]) == 0
+    write_record(seal_record(replace(content, alternatives=cheaper)), tmp_path / "forged.json")
+    assert run_command_line(["verify", str(tmp_path / "forged.json"), "--db", url]) == 0
     assert "Mainz + Linz: 1,000 EUR -> 228,614 EUR" in capsys.readouterr().out
     path, result = from_rows(tmp_path)
     content = result.record().content
     query = content.evidence.queries[0]
     row = replace(query.rows[0], fields={"name": "elm", "rent": 4.0})
     evidence = replace(content.evidence, queries=(replace(query, rows=(row, query.rows[1])),))
-    save(sealed_record(replace(content, evidence=evidence)), tmp_path / "forged.json")
-    assert run(["verify", str(tmp_path / "forged.json"), "--db", f"sqlite:///{path}"]) == 1
+    write_record(seal_record(replace(content, evidence=evidence)), tmp_path / "forged.json")
+    assert run_command_line(["verify", str(tmp_path / "forged.json"), "--db", f"sqlite:///{path}"]) == 1
     assert "[o1.r1] rent 4.0 -> rent 400.0" in capsys.readouterr().out
 
 
@@ -146,7 +146,7 @@ def test_what_is_no_record_is_refused_in_one_line(tmp_path: Path, capsys: pytest
         "{" * 5000,
     ):
         path.write_text(text)
-        assert run(["record", str(path), "--html", str(tmp_path / "r.html")]) == 2
+        assert run_command_line(["record", str(path), "--html", str(tmp_path / "r.html")]) == 2
         assert capsys.readouterr().err.count("\n") == 1, text
 
 
@@ -155,7 +155,7 @@ def test_the_page_of_a_changed_record_says_so_and_shows_no_approval_as_holding(
 ) -> None:
     plain = plain_record(tmp_path)
     (tmp_path / "r.json").write_text(json.dumps(with_change(plain, ("content", "decision", "answer"))))
-    assert run(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 0
+    assert run_command_line(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 0
     assert "decision was changed" in capsys.readouterr().err
     page = (tmp_path / "r.html").read_text()
     assert "This record was changed after it was made" in page and "The record was changed after this approval." in page
@@ -165,5 +165,5 @@ def test_the_page_of_a_changed_record_says_so_and_shows_no_approval_as_holding(
 def test_a_name_may_not_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = json.dumps(plain_record(tmp_path)).replace('"answer": "elm"', '"answer": "oak", "answer": "elm"')
     (tmp_path / "r.json").write_text(text)
-    assert run(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 2
+    assert run_command_line(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 2
     assert "a name stands twice" in capsys.readouterr().err

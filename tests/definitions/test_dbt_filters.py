@@ -6,37 +6,48 @@ from typing import Any
 
 import pytest
 
-from decisor.definitions.dbt import from_manifest
-from decisor.definitions.write import Import
+from decisor.semantics.dbt import convert_dbt_manifest
+from decisor.semantics.definitions import ImportedDefinitions
 
 ORDERS = [(1, 10, "open", 5.0), (2, 11, "open", 7.0), (3, 10, "shut", 11.0), (4, None, "open", 13.0)]
 CUSTOMERS = {10: "gold", 11: "open"}
 
 
-def import_metric(measure: dict[str, str], template: str = "", **customers: Any) -> Import:
+def import_metric(measure: dict[str, str], template: str = "", **customers: Any) -> ImportedDefinitions:
     orders = {
         "name": "orders",
-        "entities": [{"name": "order", "type": "primary", "expr": "id"},
-                     {"name": "customer", "type": "foreign", "expr": "buyer"}],
+        "entities": [
+            {"name": "order", "type": "primary", "expr": "id"},
+            {"name": "customer", "type": "foreign", "expr": "buyer"},
+        ],
         "measures": [{"name": "m", **measure}],
-        "dimensions": [{"name": "status", "type": "categorical"},
-                       {"name": "day", "type": "time", "expr": "order_day"}],
-    }  # fmt: skip
-    other = {"name": "customers", "entities": [{"name": "customer", "type": "primary", "expr": "id"}],
-             "dimensions": [{"name": "status", "type": "categorical"}]} | customers  # fmt: skip
-    metric = {"name": "sales", "type": "simple", "type_params": {"measure": {"name": "m"}},
-              "filter": {"where_filters": [{"where_sql_template": template}] if template else []}}  # fmt: skip
-    return from_manifest({"semantic_models": [orders, other], "metrics": [metric]})
+        "dimensions": [{"name": "status", "type": "categorical"}, {"name": "day", "type": "time", "expr": "order_day"}],
+    }
+    other = {
+        "name": "customers",
+        "entities": [{"name": "customer", "type": "primary", "expr": "id"}],
+        "dimensions": [{"name": "status", "type": "categorical"}],
+    } | customers
+    metric = {
+        "name": "sales",
+        "type": "simple",
+        "type_params": {"measure": {"name": "m"}},
+        "filter": {"where_filters": [{"where_sql_template": template}] if template else []},
+    }
+    return convert_dbt_manifest({"semantic_models": [orders, other], "metrics": [metric]})
 
 
-@pytest.mark.parametrize(("template", "grain"), [
-    ("{{ TimeDimension('order__day', 'year') }} = '2022-01-01'", "year"),
-    ("{{ TimeDimension('order__day').grain('month') }} = '2022-01-01'", "month"),
-    ("{{ Dimension('order__day').grain('quarter') }} = '2022-01-01'", "quarter"),
-    ("{{ TimeDimension('order__day', time_granularity_name='week') }} = '2022-01-03'", "week"),
-    ("{{ TimeDimension('order__day') }} >= '2022-01-01'", ""),
-    ("{{ Dimension('order__status') }} = 'year'", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("template", "grain"),
+    [
+        ("{{ TimeDimension('order__day', 'year') }} = '2022-01-01'", "year"),
+        ("{{ TimeDimension('order__day').grain('month') }} = '2022-01-01'", "month"),
+        ("{{ Dimension('order__day').grain('quarter') }} = '2022-01-01'", "quarter"),
+        ("{{ TimeDimension('order__day', time_granularity_name='week') }} = '2022-01-03'", "week"),
+        ("{{ TimeDimension('order__day') }} >= '2022-01-01'", ""),
+        ("{{ Dimension('order__status') }} = 'year'", ""),
+    ],
+)
 def test_a_filter_by_the_grain_of_a_date_is_left_out_with_a_note(template: str, grain: str) -> None:
     imported = import_metric({"agg": "sum", "expr": "amount"}, template)
     assert [one.name for one in imported.definitions.metrics] == ([] if grain else ["sales"])
@@ -53,18 +64,22 @@ def test_a_dimension_is_that_of_the_entity_that_names_it(link: str, wanted: str)
         db.execute("CREATE TABLE customers (id, status)")
         db.executemany("INSERT INTO customers VALUES (?, ?)", CUSTOMERS.items())
         [metric] = imported.definitions.metrics
-        statuses = [(status if link == "order" else CUSTOMERS.get(buyer or 0), amount)
-                    for _, buyer, status, amount in ORDERS]  # fmt: skip
+        statuses = [
+            (status if link == "order" else CUSTOMERS.get(buyer or 0), amount) for _, buyer, status, amount in ORDERS
+        ]
         assert db.execute(metric.whole()).fetchone() == (
             sum(amount for status, amount in statuses if status == wanted),
         )
 
 
-@pytest.mark.parametrize("customers", [
-    {"entities": [{"name": "customer", "type": "foreign", "expr": "id"}]},
-    {"entities": [{"name": "customer", "type": "primary", "expr": "a || b"}]},
-    {"dimensions": []},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "customers",
+    [
+        {"entities": [{"name": "customer", "type": "foreign", "expr": "id"}]},
+        {"entities": [{"name": "customer", "type": "primary", "expr": "a || b"}]},
+        {"dimensions": []},
+    ],
+)
 def test_a_filter_that_no_key_leads_to_is_left_out_with_a_note(customers: dict[str, Any]) -> None:
     imported = import_metric({"agg": "sum", "expr": "amount"}, "{{ Dimension('customer__status') }} = 'x'", **customers)
     assert not len(imported.definitions.metrics) and "no key leads to" in imported.notes[0]
@@ -76,12 +91,16 @@ def test_a_function_that_engines_reckon_otherwise_is_left_out_with_its_text() ->
 
 
 def test_a_metric_that_lacks_a_part_is_left_out_with_a_note() -> None:
-    wrong = {"name": "wrong", "type": "simple", "type_params": {
-        "metric_aggregation_params": {"semantic_model": "gone", "agg": "sum"}}}  # fmt: skip
+    wrong = {
+        "name": "wrong",
+        "type": "simple",
+        "type_params": {"metric_aggregation_params": {"semantic_model": "gone", "agg": "sum"}},
+    }
     empty = {"name": "empty", "type": "derived", "type_params": {"expr": "1"}}
     ratio = {"name": "ratio", "type": "ratio", "type_params": {"numerator": {"name": "half"}}}
     half = {"name": "half", "type": "simple", "type_params": {"measure": {}}}
     on_half = {"name": "on_half", "type": "derived", "type_params": {"expr": "half", "metrics": [{"name": "half"}]}}
-    imported = from_manifest({"semantic_models": [], "metrics": [wrong, empty, ratio, half, on_half]})
-    assert imported.notes == [f"metric {name}: it lacks a part" for name in ("wrong", "empty", "ratio", "half",
-                                                                            "on_half")]  # fmt: skip
+    imported = convert_dbt_manifest({"semantic_models": [], "metrics": [wrong, empty, ratio, half, on_half]})
+    assert imported.notes == [
+        f"metric {name}: it lacks a part" for name in ("wrong", "empty", "ratio", "half", "on_half")
+    ]

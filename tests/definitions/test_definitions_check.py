@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from decisor.cli import run
-from decisor.definitions.check import check
-from decisor.definitions.draft import draft
-from decisor.definitions.imported import imported
-from decisor.definitions.parse import parse
-from decisor.definitions.write import written
+from decisor.cli import run_command_line
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.session.definitions_draft import draft_definitions
-from decisor.tools.databases.sql import SqlTool
+from decisor.llms.scripted import ScriptedLM
+from decisor.semantics.check import check_definitions
+from decisor.semantics.dbt import import_dbt_manifest
+from decisor.semantics.definitions import format_definitions, parse_definitions
+from decisor.semantics.draft import draft_from_schema
+from decisor.session.definitions import draft_definitions
 from decisor.types import Message
 from definition_shops import DEFINITIONS, definitions_file, shop
 
@@ -79,20 +78,20 @@ async def rows(tmp_path: Path) -> AsyncIterator[SqlTool]:
 
 
 async def test_definitions_that_hold_have_no_fault(rows: SqlTool) -> None:
-    assert [str(one) for one in await check(parse(DEFINITIONS), rows)] == []
+    assert [str(one) for one in await check_definitions(parse_definitions(DEFINITIONS), rows)] == []
 
 
 async def test_every_fault_is_found_on_the_rows_and_named_with_its_line(rows: SqlTool) -> None:
-    findings = [str(one) for one in await check(parse(WRONG), rows)]
+    findings = [str(one) for one in await check_definitions(parse_definitions(WRONG), rows)]
     assert len(findings) == len(FAULTS)
     for finding, fault in zip(findings, FAULTS, strict=True):
         assert finding.startswith(fault)
 
 
 async def test_a_draft_passes_its_own_check_and_each_line_has_a_reason(rows: SqlTool) -> None:
-    first = await draft(rows, rows.tables)
-    text = written(first)
-    assert [str(one) for one in await check(parse(text), rows)] == []
+    first = await draft_from_schema(rows, rows.tables)
+    text = format_definitions(first)
+    assert [str(one) for one in await check_definitions(parse_definitions(text), rows)] == []
     assert all(one.origin.why for one in first)
     assert "SUM(price * quantity * (1 - discount))" in text and 'cardinality = "one to one"' not in text
     assert {one.name for one in first.entities} == {"customer", "purchase", "line"}
@@ -107,11 +106,13 @@ async def test_a_key_that_nobody_declared_is_measured(tmp_path: Path) -> None:
         database.executescript("CREATE TABLE a (group_id INT, a_id INT); INSERT INTO a VALUES (1, 1), (1, 2), (2, 3);")
     tool = await SqlTool.open(f"sqlite:///{path}")
     try:
-        (entity,) = (await draft(tool, tool.tables)).entities
+        (entity,) = (await draft_from_schema(tool, tool.tables)).entities
     finally:
         await tool.close()
     assert (list(entity.key), entity.origin.why) == (
-        ["a_id"], "no key is declared; as measured, no two of 3 rows share it")  # fmt: skip
+        ["a_id"],
+        "no key is declared; as measured, no two of 3 rows share it",
+    )
 
 
 async def test_an_lm_improves_a_draft_and_what_fails_its_check_is_left_out(tmp_path: Path) -> None:
@@ -141,32 +142,52 @@ why = "guessed"
 
 def manifest() -> dict[str, Any]:
     orders = {
-        "name": "orders", "node_relation": {"alias": "purchase"}, "defaults": {"agg_time_dimension": "day"},
-        "entities": [{"name": "order", "type": "primary", "expr": "id"},
-                     {"name": "customer", "type": "foreign", "expr": "customer_id"}],
+        "name": "orders",
+        "node_relation": {"alias": "purchase"},
+        "defaults": {"agg_time_dimension": "day"},
+        "entities": [
+            {"name": "order", "type": "primary", "expr": "id"},
+            {"name": "customer", "type": "foreign", "expr": "customer_id"},
+        ],
         "measures": [{"name": "order_count", "agg": "sum", "expr": "1"}],
-        "dimensions": [{"name": "day", "type": "time", "expr": "ordered_on"},
-                       {"name": "status", "type": "categorical", "expr": None}],
-    }  # fmt: skip
+        "dimensions": [
+            {"name": "day", "type": "time", "expr": "ordered_on"},
+            {"name": "status", "type": "categorical", "expr": None},
+        ],
+    }
     customers = {
-        "name": "customers", "node_relation": {"alias": "customer"},
+        "name": "customers",
+        "node_relation": {"alias": "customer"},
         "entities": [{"name": "customer", "type": "primary", "expr": "id"}],
         "dimensions": [{"name": "country", "type": "categorical"}],
-    }  # fmt: skip
+    }
     closed = {"where_filters": [{"where_sql_template": "{{ Dimension('order__status') }} = 'closed'"}]}
     abroad = {"where_filters": [{"where_sql_template": "{{ Dimension('customer__country') }} = 'USA'"}]}
     metrics = [
-        simple("orders", "order_count"), simple("closed_orders", "order_count", closed),
+        simple("orders", "order_count"),
+        simple("closed_orders", "order_count", closed),
         simple("abroad", "order_count", abroad),
-        {"name": "customers", "label": "Buyers", "type": "simple", "type_params": {"metric_aggregation_params": {
-            "semantic_model": "customers", "agg": "count_distinct", "expr": "id"}}},
-        {"name": "share", "type": "ratio", "type_params": {"numerator": {"name": "closed_orders"},
-                                                           "denominator": {"name": "orders"}}},
-        {"name": "twice", "type": "derived", "type_params": {"expr": "2 * n", "metrics": [
-            {"name": "orders", "alias": "n"}]}},
+        {
+            "name": "customers",
+            "label": "Buyers",
+            "type": "simple",
+            "type_params": {
+                "metric_aggregation_params": {"semantic_model": "customers", "agg": "count_distinct", "expr": "id"}
+            },
+        },
+        {
+            "name": "share",
+            "type": "ratio",
+            "type_params": {"numerator": {"name": "closed_orders"}, "denominator": {"name": "orders"}},
+        },
+        {
+            "name": "twice",
+            "type": "derived",
+            "type_params": {"expr": "2 * n", "metrics": [{"name": "orders", "alias": "n"}]},
+        },
         {"name": "so_far", "type": "cumulative", "type_params": {}},
         {"name": "loop", "type": "derived", "type_params": {"expr": "loop", "metrics": [{"name": "loop"}]}},
-    ]  # fmt: skip
+    ]
     return {"semantic_models": [orders, customers], "metrics": metrics}
 
 
@@ -177,9 +198,9 @@ def simple(name: str, measure: str, filter: object = None) -> dict[str, Any]:
 async def test_a_manifest_of_dbt_is_imported_and_holds_on_the_rows(rows: SqlTool, tmp_path: Path) -> None:
     path = tmp_path / "semantic_manifest.json"
     path.write_text(json.dumps(manifest()))
-    whole = imported(path)
-    definitions = parse(whole.text())
-    assert [str(one) for one in await check(definitions, rows)] == []
+    whole = import_dbt_manifest(path)
+    definitions = parse_definitions(whole.text())
+    assert [str(one) for one in await check_definitions(definitions, rows)] == []
     assert [one.name for one in definitions.metrics] == [
         "orders",
         "closed_orders",
@@ -188,8 +209,9 @@ async def test_a_manifest_of_dbt_is_imported_and_holds_on_the_rows(rows: SqlTool
         "share",
         "twice",
     ]
-    values = {one.name: next(iter((await rows.call(one.whole())).records[0].fields.values()))
-              for one in definitions.metrics}  # fmt: skip
+    values = {
+        one.name: next(iter((await rows.call(one.whole())).records[0].fields.values())) for one in definitions.metrics
+    }
     assert values == {"orders": 4, "closed_orders": 3, "abroad": 3, "customers": 3, "share": 0.75, "twice": 8}
     assert [note.partition(":")[0] for note in whole.notes] == ["metric so_far", "metric loop"]
     assert definitions.joins[0].left == ("purchase.customer_id",) and definitions.metrics[3].synonyms == ("Buyers",)
@@ -202,7 +224,7 @@ def test_a_file_that_is_neither_is_one_line_for_the_person(text: str, tmp_path: 
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(SetupError) as error:
-        imported(path)
+        import_dbt_manifest(path)
     assert "\n" not in str(error.value)
 
 
@@ -210,18 +232,18 @@ def test_the_command_checks_drafts_and_imports(tmp_path: Path, capsys: pytest.Ca
     os.chdir(tmp_path)
     url = shop(tmp_path)
     definitions_file(tmp_path)
-    assert run(["definitions", "check", "definitions.toml", "--db", url]) == 0
+    assert run_command_line(["definitions", "check", "definitions.toml", "--db", url]) == 0
     definitions_file(tmp_path, WRONG)
-    assert run(["definitions", "check", "definitions.toml", "--db", url, "--json"]) == 1
+    assert run_command_line(["definitions", "check", "definitions.toml", "--db", url, "--json"]) == 1
     findings = json.loads(capsys.readouterr().out.splitlines()[-1])["findings"]
     assert findings[0]["line"] == 2 and findings[5]["kind"] == "doubt"
-    assert run(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 0
-    assert run(["definitions", "check", "draft.toml", "--db", url]) == 0
-    assert run(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 2
+    assert run_command_line(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 0
+    assert run_command_line(["definitions", "check", "draft.toml", "--db", url]) == 0
+    assert run_command_line(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 2
     Path("m.json").write_text(json.dumps(manifest()))
-    assert run(["definitions", "import", "m.json", "--out", "dbt.toml"]) == 0
+    assert run_command_line(["definitions", "import", "m.json", "--out", "dbt.toml"]) == 0
     assert "Left out: metric so_far" in capsys.readouterr().err
-    assert run(["definitions", "schema"]) == 0
+    assert run_command_line(["definitions", "schema"]) == 0
 
 
 def test_a_fault_of_form_hides_no_other_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,9 +268,15 @@ metric = "one"
 [metrik.five]
 sql = "1"
 """)
-    assert run(["definitions", "check", str(file), "--db", url]) == 1
+    assert run_command_line(["definitions", "check", str(file), "--db", url]) == 1
     out = capsys.readouterr().out
-    for line, words in ((2, "metric.one.sql is to be"), (3, "metric.two needs from"), (5, "nowhere"),
-                        (8, 'starts "July"'), (12, "names the metric four; there is two"), (17, "metrik")):  # fmt: skip
+    for line, words in (
+        (2, "metric.one.sql is to be"),
+        (3, "metric.two needs from"),
+        (5, "nowhere"),
+        (8, 'starts "July"'),
+        (12, "names the metric four; there is two"),
+        (17, "metrik"),
+    ):
         assert any(text.startswith(f"line {line}: ") and words in text for text in out.splitlines()), (line, out)
     assert "6 to look at" in out

@@ -2,9 +2,9 @@
 
 import pytest
 
-from decisor.definitions.compare import matches
-from decisor.definitions.parse import parse
-from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
+from decisor.databases.schema import ColumnInfo, TableInfo
+from decisor.semantics.definitions import parse_definitions
+from decisor.semantics.query_match import match_metrics
 from definition_shops import DEFINITIONS
 
 
@@ -12,13 +12,16 @@ def table(name: str, columns: str) -> TableInfo:
     return TableInfo(name, tuple(ColumnInfo(one, "TEXT") for one in columns.split()))
 
 
-TABLES = (table("line", "purchase_id product price quantity discount"), table("customer", "id name country"),
-          table("purchase", "id customer_id ordered_on shipped_on status"))  # fmt: skip
-METRICS = parse(DEFINITIONS).metrics
+TABLES = (
+    table("line", "purchase_id product price quantity discount"),
+    table("customer", "id name country"),
+    table("purchase", "id customer_id ordered_on shipped_on status"),
+)
+METRICS = parse_definitions(DEFINITIONS).metrics
 
 
 def says(query: str, meant: bool = True) -> list[str]:
-    return [match.how for match in matches(query, METRICS, "sqlite", TABLES, METRICS if meant else ())]
+    return [match.how for match in match_metrics(query, METRICS, "sqlite", TABLES, METRICS if meant else ())]
 
 
 @pytest.mark.parametrize(
@@ -79,16 +82,16 @@ def test_another_number_is_left_alone(query: str) -> None:
 
 
 def test_one_column_of_several_counts_only_where_the_question_means_the_metric() -> None:
-    metrics = parse("[metric.net]\nsql = 'SUM(price - discount)'\nfrom = 'line'").metrics
+    metrics = parse_definitions("[metric.net]\nsql = 'SUM(price - discount)'\nfrom = 'line'").metrics
     query = "SELECT SUM(price) FROM line"
-    assert matches(query, metrics, "sqlite", TABLES, metrics)[0].how
-    assert not matches(query, metrics, "sqlite", TABLES)
+    assert match_metrics(query, metrics, "sqlite", TABLES, metrics)[0].how
+    assert not match_metrics(query, metrics, "sqlite", TABLES)
 
 
 def test_a_query_that_is_exactly_another_metric_is_not_held_against_this_one() -> None:
-    metrics = parse(
+    metrics = parse_definitions(
         "[metric.net]\nsql = 'SUM(price * quantity * (1 - discount))'\nfrom = 'line'\n"
         "[metric.gross]\nsql = 'SUM(price * quantity)'\nfrom = 'line'\n"
     ).metrics
-    (match,) = matches("SELECT SUM(quantity * price) FROM line", metrics, "sqlite", TABLES, metrics)
+    (match,) = match_metrics("SELECT SUM(quantity * price) FROM line", metrics, "sqlite", TABLES, metrics)
     assert (match.metric.name, match.how) == ("gross", "")

@@ -4,25 +4,31 @@ from pathlib import Path
 
 import pytest
 
-from decisor.definitions.format import Definitions, Join, Metric, title
-from decisor.definitions.parse import DefinitionsFault, parse, read
-from decisor.definitions.relevant import relevant
-from decisor.definitions.show import line
-from decisor.definitions.write import written
 from decisor.errors import SetupError
+from decisor.semantics.definitions import (
+    Definitions,
+    DefinitionsFault,
+    Join,
+    Metric,
+    format_definitions,
+    parse_definitions,
+    read_definitions_file,
+    section_title,
+)
+from decisor.semantics.relevant import find_relevant_definitions, format_definition
 from definition_shops import DEFINITIONS, definitions_file
 
 
 def test_what_is_written_reads_as_what_it_was() -> None:
-    first = parse(DEFINITIONS)
-    again = parse(written(first))
+    first = parse_definitions(DEFINITIONS)
+    again = parse_definitions(format_definitions(first))
     assert list(again) == list(first)
     assert first.metrics[0].origin.by == "ann" and first.line(first.metrics[0], "sql") == 4
 
 
 def test_texts_with_every_kind_of_quote_are_written_so_that_they_read_the_same() -> None:
     sql = "SUM(\"a\") + 'x\\y' || '\n'"
-    assert parse(written([Metric("m", sql, "t")])).metrics[0].sql == sql
+    assert parse_definitions(format_definitions([Metric("m", sql, "t")])).metrics[0].sql == sql
 
 
 @pytest.mark.parametrize(
@@ -42,19 +48,19 @@ def test_texts_with_every_kind_of_quote_are_written_so_that_they_read_the_same()
 )
 def test_a_fault_is_one_line_with_its_place(text: str, complaint: str) -> None:
     with pytest.raises(DefinitionsFault) as error:
-        parse(text)
+        parse_definitions(text)
     assert str(error.value).startswith(complaint) and "\n" not in str(error.value)
 
 
 def test_a_file_that_cannot_be_read_is_the_persons_to_mend(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="cannot be read: No such file"):
-        read(tmp_path / "none.toml")
+        read_definitions_file(tmp_path / "none.toml")
     bad = definitions_file(tmp_path, "[metric.a]\n")
     with pytest.raises(SetupError, match=r"definitions.toml: line 1: metric.a needs either sql"):
-        read(bad)
+        read_definitions_file(bad)
     bad.write_bytes(b"\xff\xfe")
     with pytest.raises(SetupError, match="is not UTF-8"):
-        read(bad)
+        read_definitions_file(bad)
 
 
 @pytest.mark.parametrize(
@@ -69,27 +75,31 @@ def test_a_file_that_cannot_be_read_is_the_persons_to_mend(tmp_path: Path) -> No
     ],
 )
 def test_a_question_gets_the_definitions_that_it_names_and_no_others(question: str, names: list[str]) -> None:
-    needs = {title(one) for one in relevant(question, parse(DEFINITIONS)) if not title(one).startswith("join.")}
+    needs = {
+        section_title(one)
+        for one in find_relevant_definitions(question, parse_definitions(DEFINITIONS))
+        if not section_title(one).startswith("join.")
+    }
     assert needs == set(names)
 
 
 def test_joins_come_along_where_both_of_their_tables_are_used() -> None:
-    definitions = parse(DEFINITIONS)
-    assert "join.line_purchase" in [title(one) for one in relevant("revenue", definitions)]
-    assert "join.line_purchase" not in [title(one) for one in relevant("orders", definitions)]
+    definitions = parse_definitions(DEFINITIONS)
+    assert "join.line_purchase" in [section_title(one) for one in find_relevant_definitions("revenue", definitions)]
+    assert "join.line_purchase" not in [section_title(one) for one in find_relevant_definitions("orders", definitions)]
 
 
 def test_of_a_thousand_definitions_ten_are_shown_at_most() -> None:
     many = Definitions(
         metrics=[Metric(f"revenue_{number}", "SUM(x)", "t", synonyms=["revenue"]) for number in range(1000)]
     )
-    assert len(relevant("What is the revenue 7?", many)) == 10
-    assert relevant("What is the revenue 7?", many)[0].name == "revenue_7"
+    assert len(find_relevant_definitions("What is the revenue 7?", many)) == 10
+    assert find_relevant_definitions("What is the revenue 7?", many)[0].name == "revenue_7"
 
 
 def test_a_definition_is_one_line_whatever_stands_in_it() -> None:
     metric = Metric("m", "SUM(\n x)", "t", about="first\n### Tool: x\u202e")
-    assert line(metric) == "metric.m: first ### Tool: x; SUM( x) over t"
+    assert format_definition(metric) == "metric.m: first ### Tool: x; SUM( x) over t"
 
 
 def test_a_join_comes_along_for_its_table_and_not_for_one_whose_name_begins_alike() -> None:
@@ -97,4 +107,4 @@ def test_a_join_comes_along_for_its_table_and_not_for_one_whose_name_begins_alik
         metrics=[Metric("revenue", "SUM(x)", "orders JOIN line ON 1 = 1")],
         joins=[Join("odd", ["order.id"], ["line.id"]), Join("right", ["orders.id"], ["line.id"])],
     )
-    assert [one.name for one in relevant("revenue", definitions)] == ["revenue", "right"]
+    assert [one.name for one in find_relevant_definitions("revenue", definitions)] == ["revenue", "right"]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli.definitions import import_command
-from decisor.definitions.computations import computations
-from decisor.definitions.imported import imported
-from decisor.definitions.parse import parse
+from decisor.cli.definitions import import_manifest_command
 from decisor.errors import SetupError
+from decisor.semantics.dbt import import_dbt_manifest
+from decisor.semantics.definitions import parse_definitions
+from decisor.semantics.query_match import find_computations
 
 AGGREGATES = {"semantic_model": "orders", "agg": "sum", "agg_time_dimension": None}
 
@@ -23,16 +23,16 @@ def test_a_metric_of_dbt_that_aggregates_by_itself_computes_its_own_expression(
     metric = {"name": "revenue", "type": "simple", "type_params": parts}
     file = tmp_path / "semantic_manifest.json"
     file.write_text(json.dumps({"semantic_models": [{"name": "orders"}], "metrics": [metric]}))
-    assert [one.sql for one in imported(file).definitions.metrics] == ["SUM(amount - discount)"]
+    assert [one.sql for one in import_dbt_manifest(file).definitions.metrics] == ["SUM(amount - discount)"]
 
 
 @pytest.mark.parametrize("text", ["SUM(a) / 0", "SUM(a) * 1e999999999", "SUM(a) / 1e-999999999", "SUM(a) / (0 * 2)"])
 def test_no_number_in_a_query_stops_its_comparison(text: str) -> None:
-    assert [one.written for one in computations(f"SELECT {text} FROM t", "duckdb", ())] == [text]
+    assert [one.written for one in find_computations(f"SELECT {text} FROM t", "duckdb", ())] == [text]
 
 
 def test_numbers_that_are_the_same_are_compared_as_the_same() -> None:
-    one, two = (next(computations(f"SELECT SUM(a) * {text} FROM t", "duckdb", ())) for text in ("1.50", "15e-1"))
+    one, two = (next(find_computations(f"SELECT SUM(a) * {text} FROM t", "duckdb", ())) for text in ("1.50", "15e-1"))
     assert one.terms == two.terms
 
 
@@ -50,7 +50,7 @@ def test_a_file_of_odd_parts_is_refused_in_a_line(text: str, tmp_path: Path) -> 
     file = tmp_path / "model.json"
     file.write_text(text)
     with pytest.raises(SetupError) as complaint:
-        imported(file)
+        import_dbt_manifest(file)
     assert "\n" not in str(complaint.value) and len(str(complaint.value)) < 500
 
 
@@ -71,16 +71,18 @@ def twice(number: int) -> dict[str, object]:
 
 GROWING: dict[str, object] = {
     "metrics that double": {"semantic_models": ORDERS, "metrics": [FIRST, *map(twice, range(1, 60))]},
-    "a filter that never ends": {"semantic_models": ORDERS, "metrics": [
-        FIRST | {"filter": {"where_filters": [{"where_sql_template": "{{Dimension('a'" * 50_000}]}}]},
-}  # fmt: skip
+    "a filter that never ends": {
+        "semantic_models": ORDERS,
+        "metrics": [FIRST | {"filter": {"where_filters": [{"where_sql_template": "{{Dimension('a'" * 50_000}]}}],
+    },
+}
 
 
 @pytest.mark.parametrize("name", GROWING)
 def test_what_grows_without_end_from_a_small_file_is_left_out(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     path.write_text(json.dumps(GROWING[name]))
-    whole = imported(path)
+    whole = import_dbt_manifest(path)
     assert whole.notes and len(whole.text()) < 1_000_000
 
 
@@ -89,8 +91,8 @@ def test_no_letter_of_an_imported_file_steers_the_terminal(tmp_path: Path, capsy
     metrics = [FIRST | {"description": odd}, {"name": f"left{odd}", "type": "cumulative"}]
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps({"semantic_models": ORDERS, "metrics": metrics}))
-    import_command(path, tmp_path / "definitions.toml")
-    import_command(path, None)
+    import_manifest_command(path, tmp_path / "definitions.toml")
+    import_manifest_command(path, None)
     printed = "".join(capsys.readouterr()).replace("\n", "")
     assert "Left out" in printed and printed.isprintable()
-    assert "'x' \"y\"" in parse((tmp_path / "definitions.toml").read_text("utf-8")).metrics[0].about
+    assert "'x' \"y\"" in parse_definitions((tmp_path / "definitions.toml").read_text("utf-8")).metrics[0].about

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from decisor.definitions.parse import parse
-from decisor.definitions.readings.ask_lm import FORM, parse_readings
-from decisor.definitions.readings.rules import suspicions
-from decisor.definitions.relevant import relevant
+from decisor.databases.sql import SqlTool
 from decisor.errors import ParseError
-from decisor.tools.databases.sql import SqlTool
+from decisor.semantics.ambiguity import FORM, parse_readings, suspect_readings
+from decisor.semantics.definitions import parse_definitions
+from decisor.semantics.relevant import find_relevant_definitions
 from decisor.types import Question
 from definition_shops import DEFINITIONS, shop
 
@@ -32,19 +31,31 @@ async def rows(tmp_path: Path) -> AsyncIterator[SqlTool]:
         ("Who is our best customer?", "best", "by money", "by number"),
         ("Which customer should we visit?", "visit", "by money", "by number"),
         ("How many purchases in May 2023?", "may", "by ordered_on", "by shipped_on"),
-        ("How many purchases in fiscal 2024?", "fiscal", "the calendar year",
-         "July to June, the year in which it ends"),
-        ("How many purchases last year?", "last year", "counted back from the last day in the data",
-         "counted back from today"),
+        (
+            "How many purchases in fiscal 2024?",
+            "fiscal",
+            "the calendar year",
+            "July to June, the year in which it ends",
+        ),
+        (
+            "How many purchases last year?",
+            "last year",
+            "counted back from the last day in the data",
+            "counted back from today",
+        ),
         ("How many purchases do we have?", "purchases", "all, whatever their status", "only those with status closed"),
-        ("How many loyal customers are there?", "loyal", "loyal by the last year of the data",
-         "loyal in any other sense"),
+        (
+            "How many loyal customers are there?",
+            "loyal",
+            "loyal by the last year of the data",
+            "loyal in any other sense",
+        ),
     ],
-)  # fmt: skip
+)
 async def test_words_with_two_readings_are_suspected(
     rows: SqlTool, question: str, words: str, first: str, second: str
 ) -> None:
-    suspects = {one.words: tuple(one.choices) for one in suspicions(Question(question), rows.tables)}
+    suspects = {one.words: tuple(one.choices) for one in suspect_readings(Question(question), rows.tables)}
     assert suspects[words] == (first, second)
 
 
@@ -69,27 +80,29 @@ async def test_words_with_two_readings_are_suspected(
     ],
 )
 async def test_what_a_question_says_itself_is_not_suspected(rows: SqlTool, question: str) -> None:
-    assert suspicions(Question(question), rows.tables) == []
+    assert suspect_readings(Question(question), rows.tables) == []
 
 
 async def test_rules_and_a_goal_say_by_what_is_decided(rows: SqlTool) -> None:
     question = "Which customer should we visit?"
-    assert suspicions(Question(question), rows.tables)
-    assert not suspicions(Question(question, rules="Visit the one with the most purchases."), rows.tables)
-    assert not suspicions(Question(question, goal="Reach whom we lost."), rows.tables)
+    assert suspect_readings(Question(question), rows.tables)
+    assert not suspect_readings(Question(question, rules="Visit the one with the most purchases."), rows.tables)
+    assert not suspect_readings(Question(question, goal="Reach whom we lost."), rows.tables)
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        "Who is our best customer?", "What was the turnover in 2023?", "How many orders in fiscal 2024?",
+        "Who is our best customer?",
+        "What was the turnover in 2023?",
+        "How many orders in fiscal 2024?",
         "Which country brings the most revenue?",
     ],
-)  # fmt: skip
+)
 async def test_what_is_defined_is_not_suspected(rows: SqlTool, question: str) -> None:
-    words = {word for one in suspicions(Question(question), rows.tables) for word in one.words.split()}
-    needs = relevant(question, parse(DEFINITIONS))
-    left = {word for one in suspicions(Question(question), rows.tables, needs) for word in one.words.split()}
+    words = {word for one in suspect_readings(Question(question), rows.tables) for word in one.words.split()}
+    needs = find_relevant_definitions(question, parse_definitions(DEFINITIONS))
+    left = {word for one in suspect_readings(Question(question), rows.tables, needs) for word in one.words.split()}
     assert words and not left & {"best", "turnover", "fiscal", "2023", "brings", "revenue"}
 
 
@@ -115,4 +128,6 @@ def test_a_judgement_that_cannot_be_used_goes_back_to_the_lm(reply: str) -> None
 
 async def test_almost_is_no_most(rows: SqlTool) -> None:
     asked = "Which {} have almost nothing? We have purchases."
-    assert not any(one.words == "purchases" for one in suspicions(Question(asked.format("purchases")), rows.tables))
+    assert not any(
+        one.words == "purchases" for one in suspect_readings(Question(asked.format("purchases")), rows.tables)
+    )

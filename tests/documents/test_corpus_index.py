@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from decisor.documents.index import build_index, build_memory_index, open_index
+from decisor.documents.passage import Passage, read_passages
+from decisor.documents.tool import PassagesTool
 from decisor.errors import SetupError, ToolError
 from decisor.session.documents import open_documents
-from decisor.tools.documents import Passage, build_index, index_of, open_index, read_passages
-from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action
 
@@ -53,16 +54,16 @@ async def test_accents_and_scripts_without_spaces_are_found(towns: Path) -> None
 
 async def test_an_index_in_memory_ranks_like_the_one_on_disk(towns: Path) -> None:
     query = "capital on the Vistula"
-    assert await index_of(TOWNS).find(query) == await open_index(towns).find(query)
+    assert await build_memory_index(TOWNS).find(query) == await open_index(towns).find(query)
 
 
 async def test_a_term_of_the_title_counts_three_times() -> None:
     rows = [("plain", "Ports", "marble and other stones"), ("titled", "Marble", "ports and other stones")]
     repeated = ("thrice", "Quarries", "marble marble marble stones")
     passages = [Passage(id, text, title) for id, title, text in (*rows, repeated)]
-    found = await index_of(passages).find("marble")
+    found = await build_memory_index(passages).find("marble")
     assert [record.id for record in found] == ["titled", "thrice", "plain"]
-    once = await index_of(passages, title_times=1).find("marble")
+    once = await build_memory_index(passages, title_times=1).find("marble")
     assert [record.id for record in once] == ["thrice", "plain", "titled"]
     assert once[1].score == once[2].score
 
@@ -100,7 +101,7 @@ async def test_a_reader_goes_on_reading_while_the_index_is_replaced(towns: Path)
 KILLED = """
 import sys, time
 from decisor.session.documents import open_documents
-from decisor.tools.documents import Passage, build_index
+from decisor.documents import Passage, build_index
 def endless():
     for number in range(10**9):
         if number == 2000:
@@ -164,7 +165,7 @@ async def test_documents_are_described_with_their_titles(tmp_path: Path) -> None
         (tmp_path / f"{name}.md").write_text(f"# The harbour of {name}\n\nShips moor there.\n")
     tool = await open_documents(str(tmp_path))
     assert tool.describe().count("The harbour of") == 2 and "titles: " in tool.describe()
-    many = index_of(Passage(f"p{at}", "Ships.", f"Town {at}\nFinal answer: x") for at in range(900))
+    many = build_memory_index(Passage(f"p{at}", "Ships.", f"Town {at}\nFinal answer: x") for at in range(900))
     titles, every_one = many.titles(most=5)
     assert len(titles) == 5 and not every_one
     await tool.close()

@@ -7,14 +7,15 @@ from statistics import fmean
 import pytest
 
 from data import DATA
-from decisor.tools.documents import index_of, read_passages
+from decisor.documents.index import build_memory_index
+from decisor.documents.passage import read_passages
 
 MUSIQUE = DATA / "multihop" / "musique"
 
 
 @pytest.mark.skipif(not MUSIQUE.exists(), reason="needs the shared data, see tests/data.py")
 async def test_words_find_more_than_half_of_the_gold_passages_of_musique() -> None:
-    index = index_of(read_passages(MUSIQUE / "corpus.jsonl.gz"))
+    index = build_memory_index(read_passages(MUSIQUE / "corpus.jsonl.gz"))
     with gzip.open(MUSIQUE / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
         questions = [json.loads(line) for line in lines]
     recall = []

@@ -13,18 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from decisor.databases.sql import SqlTool
+from decisor.documents.cutting import (
+    DocumentContent,
+    TextBlock,
+    clean_document_text,
+    count_word_units,
+    cut_passages,
+    has_at_most_words,
+)
+from decisor.documents.formats import UnreadableDocument, decode_document, read_html, read_markdown
+from decisor.documents.index import IndexChanges, IndexMetadata, open_index, update_index
+from decisor.documents.passage import Passage
+from decisor.documents.reader import FolderReader, ParserProcess, RowForm, read_table_documents
 from decisor.errors import SetupError
-from decisor.tools.databases.sql import SqlTool
-from decisor.tools.documents import open_index
-from decisor.tools.documents.cutting import Block, Content, fits, passages, size_of, tidy
-from decisor.tools.documents.folder import FolderReader
-from decisor.tools.documents.index_build import update
-from decisor.tools.documents.index_files import About
-from decisor.tools.documents.parser_process import ParserProcess
-from decisor.tools.documents.passage import Passage
-from decisor.tools.documents.row_documents import RowForm, table_documents
-from decisor.tools.documents.text_formats import Unreadable, decode, read_html, read_markdown
-from decisor.tools.documents.update import Changes
 
 PAGE = b"""<html><head><title>Trade  news</title><script>alert("evil")</script></head><body>
 <h1>Trade news</h1><p>Cloth <b>sells</b> well.</p><h2>Prices</h2><ul><li>salt<li>fish</ul>
@@ -35,7 +37,7 @@ PAGE = b"""<html><head><title>Trade  news</title><script>alert("evil")</script><
 
 @given(st.text("ab \t\n\x1f\x85\u2003日x", max_size=80), st.integers(0, 30))
 def test_the_fast_count_of_words_agrees_with_the_exact_one(text: str, most: int) -> None:
-    assert fits(tidy(text), most) == (size_of(tidy(text)) <= most)
+    assert has_at_most_words(clean_document_text(text), most) == (count_word_units(clean_document_text(text)) <= most)
 
 
 def pdf_of(text: str, stream: bytes | None = None, filters: str = "") -> bytes:
@@ -66,10 +68,10 @@ def encrypted_pdf() -> bytes:
     return made.getvalue()
 
 
-def index(source: Path, out: Path, form: RowForm = RowForm()) -> tuple[Changes, FolderReader]:
+def index(source: Path, out: Path, form: RowForm = RowForm()) -> tuple[IndexChanges, FolderReader]:
     reading = FolderReader(source, form)
     try:
-        return update(reading.documents(), out, About(words=form.words)), reading
+        return update_index(reading.documents(), out, IndexMetadata(words=form.words)), reading
     finally:
         reading.close()
 
@@ -86,10 +88,12 @@ def test_html_is_what_a_person_sees_under_its_headings() -> None:
     content = read_html(PAGE)
     assert content.title == "Trade news"
     assert content.blocks == (
-        Block("Cloth sells well."),
-        Block("salt", ("Prices",)), Block("fish", ("Prices",)),
-        Block("good | price", ("Prices",)), Block("salt | 3", ("Prices",), "good | price"),
-    )  # fmt: skip
+        TextBlock("Cloth sells well."),
+        TextBlock("salt", ("Prices",)),
+        TextBlock("fish", ("Prices",)),
+        TextBlock("good | price", ("Prices",)),
+        TextBlock("salt | 3", ("Prices",), "good | price"),
+    )
 
 
 def test_markdown_keeps_the_trail_of_headings_and_leaves_code_alone() -> None:
@@ -98,32 +102,34 @@ def test_markdown_keeps_the_trail_of_headings_and_leaves_code_alone() -> None:
     content = read_markdown(text)
     assert content.title == "Guide"
     assert content.blocks == (
-        Block("Intro."), Block("```\n# no heading\n```", ("Install",)), Block("Use it.", ("Install", "Linux"))
-    )  # fmt: skip
+        TextBlock("Intro."),
+        TextBlock("```\n# no heading\n```", ("Install",)),
+        TextBlock("Use it.", ("Install", "Linux")),
+    )
 
 
 @pytest.mark.parametrize("name", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_an_encoding_is_recognised(name: str) -> None:
-    assert decode("Zürich: 3 €".encode(name)) == "Zürich: 3 €"
+    assert decode_document("Zürich: 3 €".encode(name)) == "Zürich: 3 €"
 
 
 def test_text_without_marks_that_hide_or_reorder_it() -> None:
-    assert decode("a\u202eb\x1b[31mc\U000e0041d\r\ne".encode()) == "ab[31mcd\ne"
+    assert decode_document("a\u202eb\x1b[31mc\U000e0041d\r\ne".encode()) == "ab[31mcd\ne"
 
 
 def test_passages_have_about_the_words_asked_for_and_lose_none() -> None:
     sentences = [f"Sentence {number} has exactly seven words here." for number in range(200)]
-    blocks = tuple(Block(" ".join(sentences[at : at + 9])) for at in range(0, 200, 9))
-    cut = passages("k", Content("T", blocks), words=100)
+    blocks = tuple(TextBlock(" ".join(sentences[at : at + 9])) for at in range(0, 200, 9))
+    cut = cut_passages("k", DocumentContent("T", blocks), words=100)
     assert " ".join(part.text.replace("\n", " ") for part in cut) == " ".join(sentences)
-    assert all(75 <= size_of(part.text) <= 125 for part in cut[:-1])
+    assert all(75 <= count_word_units(part.text) <= 125 for part in cut[:-1])
     assert [part.position for part in cut] == list(range(1, len(cut) + 1))
     assert cut[4].id == "k#5"
 
 
 @pytest.mark.parametrize("text", ["word " * 5000, "x" * 50_000, "日本" * 5000, "a." * 20_000, "!" * 30_000])
 def test_text_without_sentences_is_cut_all_the_same(text: str) -> None:
-    cut = passages("k", Content(blocks=(Block(text),)), words=100)
+    cut = cut_passages("k", DocumentContent(blocks=(TextBlock(text),)), words=100)
     assert sum(len(part.text.replace(" ", "")) for part in cut) == len(text.replace(" ", ""))
     assert max(len(part.text) for part in cut) < 2500
 
@@ -142,11 +148,12 @@ def test_bad_files_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
         "encrypted.pdf": encrypted_pdf(),
         "damaged.pdf": pdf_of("x")[:200],
         "empty.pdf": pdf_of("", stream=b""),
-        "bomb.pdf": pdf_of("", stream=zlib.compress(zlib.compress(b" " * 100_000_000)),
-                           filters="/Filter [/FlateDecode /FlateDecode]"),
+        "bomb.pdf": pdf_of(
+            "", stream=zlib.compress(zlib.compress(b" " * 100_000_000)), filters="/Filter [/FlateDecode /FlateDecode]"
+        ),
         "rows.jsonl": b'{"id": 1, "text": "one"}\n{"id": 2}\n[]\n{"id": 1, "text": "two"}\n\xff\n',
         "picture.png": b"\x89PNG",
-    }  # fmt: skip
+    }
     for name, data in files.items():
         (tmp_path / "in" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "in" / name).write_bytes(data)
@@ -166,7 +173,7 @@ def test_what_takes_too_long_is_ended_and_the_next_file_is_read(tmp_path: Path) 
     slow.write_text("<div>" * 300_000)
     good.write_bytes(PAGE)
     parser = ParserProcess(seconds=2)
-    with pytest.raises(Unreadable, match=r"^it takes more than 2 seconds$"):
+    with pytest.raises(UnreadableDocument, match=r"^it takes more than 2 seconds$"):
         parser.read(".html", slow)
     assert parser.read(".html", good).title == "Trade news"
     parser.close()
@@ -178,7 +185,7 @@ def test_a_document_that_takes_too_much_memory_is_told_with_the_cap(tmp_path: Pa
     with (tmp_path / "large.txt").open("wb") as file:
         file.truncate(1_100_000_000)
     parser = ParserProcess()
-    with pytest.raises(Unreadable, match=r"memory than a reader of files may have \(1,024 MB\)"):
+    with pytest.raises(UnreadableDocument, match=r"memory than a reader of files may have \(1,024 MB\)"):
         parser.read(".txt", tmp_path / "large.txt")
     parser.close()
 
@@ -237,13 +244,13 @@ async def test_tables_are_read_through_the_sandbox_under_their_keys(tmp_path: Pa
         db.execute("CREATE TABLE other (a INT)")
     tool = await SqlTool.open(f"sqlite:///{tmp_path / 'shop.db'}")
     try:
-        [salt, nothing] = await table_documents(tool, ["the goods"], RowForm())
+        [salt, nothing] = await read_table_documents(tool, ["the goods"], RowForm())
         with pytest.raises(SetupError, match="There is no table x; there is"):
-            await table_documents(tool, ["x"], RowForm())
+            await read_table_documents(tool, ["x"], RowForm())
     finally:
         await tool.close()
     assert tuple(salt.cut()) == (Passage("the goods:s", "It keeps fish.", "Salt"),)
-    with pytest.raises(Unreadable, match="it has no text"):
+    with pytest.raises(UnreadableDocument, match="it has no text"):
         nothing.cut()
 
 

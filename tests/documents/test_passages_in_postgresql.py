@@ -12,15 +12,27 @@ import pytest
 from numpy.typing import NDArray
 
 import decisor
-from decisor import ScriptedLM
+from decisor.documents.index import (
+    IndexMetadata,
+    SourceDocument,
+    build_index,
+    build_memory_index,
+    open_index,
+    wrap_passages,
+)
+from decisor.documents.passage import Passage
+from decisor.documents.postgres import (
+    TableIndex,
+    build_table_index,
+    open_table_index,
+    parse_table_place,
+    update_table_index,
+)
+from decisor.documents.reader import RowForm
 from decisor.errors import SetupError, ToolError
+from decisor.llms.scripted import ScriptedLM
 from decisor.session.documents import open_documents
-from decisor.session.indexing import IndexRequest, index
-from decisor.tools.documents import Passage, build_index, index_of, open_index
-from decisor.tools.documents.index_files import About
-from decisor.tools.documents.postgres import TableIndex, build_table, open_table, parse_place, update_table
-from decisor.tools.documents.row_documents import RowForm
-from decisor.tools.documents.update import Document, each_alone
+from decisor.session.indexing import IndexRequest, build_or_update_index
 from decisor.types import Record
 from servers.sql_databases import lacking, postgres_database
 
@@ -48,7 +60,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def place(url: str) -> str:
-    build_table(TOWNS, f"{url}/towns")
+    build_table_index(TOWNS, f"{url}/towns")
     return f"{url}/towns"
 
 
@@ -73,7 +85,7 @@ class Letters:
 
 @asynccontextmanager
 async def opened(place: str, embedder: Letters | None = None) -> AsyncIterator[TableIndex]:
-    table = await open_table(place, embedder=embedder)
+    table = await open_table_index(place, embedder=embedder)
     try:
         yield table
     finally:
@@ -102,29 +114,29 @@ async def test_the_same_passages_are_found_with_the_same_scores_as_on_disk(place
 
 async def test_what_an_update_leaves_ranks_as_if_it_were_built_anew(place: str) -> None:
     changed = (TOWNS[0], Passage("t2", "Kraków has a dragon.", "Kraków"), Passage("t5", "Łódź makes cloth.", "Łódź"))
-    changes = build_table(changed, place)
+    changes = build_table_index(changed, place)
     assert (changes.unchanged, changes.updated, changes.added, changes.deleted, changes.passages) == (1, 1, 1, 2, 3)
     async with opened(place) as table:
         for query in ("capital", "marble port", "dragon Kraków", "cloth"):
-            assert await table.find(query) == await index_of(changed).find(query)
+            assert await table.find(query) == await build_memory_index(changed).find(query)
 
 
 async def test_texts_that_postgresql_cannot_hold_are_indexed_all_the_same(url: str) -> None:
     odd = (Passage("a\0", "marble\0port \\ \t {1,2} \ud800", "NULL\n\\N"), Passage("b", "port", "Genua"))
-    build_table(odd, f"{url}/odd")
+    build_table_index(odd, f"{url}/odd")
     assert await ids(f"{url}/odd", "marble") == ["a\ufffd"]
-    assert build_table(odd, f"{url}/odd").unchanged == 2
-    build_table(odd[1:], f"{url}/odd")
+    assert build_table_index(odd, f"{url}/odd").unchanged == 2
+    build_table_index(odd[1:], f"{url}/odd")
     assert rows_of(url, "SELECT term FROM odd_words ORDER BY term") == [("genua",), ("port",)]
 
 
 async def test_many_passages_are_found_and_dropped_one_by_one(url: str) -> None:
     many = [Passage(f"p{at}", f"word{at % 5} common marble{at} " * (1 + at % 3), f"T{at % 4}") for at in range(60)]
-    build_table(many, f"{url}/many")
+    build_table_index(many, f"{url}/many")
     rest = [one for at, one in enumerate(many) if at % 3]
-    changes = build_table([*rest, Passage("new", "common word1")], f"{url}/many")
+    changes = build_table_index([*rest, Passage("new", "common word1")], f"{url}/many")
     assert (changes.added, changes.deleted, changes.passages) == (1, 20, 41)
-    local = index_of([*rest, Passage("new", "common word1")])
+    local = build_memory_index([*rest, Passage("new", "common word1")])
     async with opened(f"{url}/many") as table:
         for query in ("common", "word1 marble4", "marble30", "T2 word3"):
             there, here = await table.find(query, 50), await local.find(query, 50)
@@ -137,33 +149,33 @@ async def test_vectors_and_both_rankings_joined_are_those_of_an_index_on_disk(
     with_vectors: str, tmp_path: Path
 ) -> None:
     place = f"{with_vectors}/towns"
-    build_table(TOWNS, place, embedder=Letters())
+    build_table_index(TOWNS, place, embedder=Letters())
     build_index(TOWNS, tmp_path / "towns", embedder=Letters())
     for mode in ("dense", "hybrid"):
         local = open_index(tmp_path / "towns", mode, Letters())
-        table = await open_table(place, mode, Letters())
+        table = await open_table_index(place, mode, Letters())
         for query in QUERIES:
             there, here = await table.find(query, 3), await local.find(query, 3)
             assert [record.id for record in there] == [record.id for record in here]
             assert [record.score for record in there] == pytest.approx([record.score for record in here], abs=2e-3)
         await table.close()
     with pytest.raises(SetupError, match="made by the embedder letters: give it"):
-        await open_table(place)
+        await open_table_index(place)
 
 
 async def test_many_vectors_get_a_graph_of_neighbours_that_an_update_keeps(
     with_vectors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("decisor.tools.documents.postgres.EXACT", 20)
+    monkeypatch.setattr("decisor.documents.postgres.EXACT", 20)
     place = f"{with_vectors}/many"
     many = [Passage(f"p{at}", "a" * (at % 7) + "e" * (at % 5) + "i" * (at % 11), str(at)) for at in range(40)]
-    build_table(many, place, embedder=Letters())
-    build_table(many[5:], place, embedder=Letters())
+    build_table_index(many, place, embedder=Letters())
+    build_table_index(many[5:], place, embedder=Letters())
     assert rows_of(with_vectors, "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'") == [(1,)]
     async with opened(place, Letters()) as table:
         found = await table.by_meaning(many[9].whole, 30)
         assert len(found) == 30 and found[0].id == "p9"
-    build_table(many, place)
+    build_table_index(many, place)
     assert rows_of(with_vectors, "SELECT count(vector) FROM many") == [(0,)]
 
 
@@ -173,19 +185,19 @@ class Reversed:
 
 
 async def test_a_reranker_has_the_last_word(place: str) -> None:
-    table = await open_table(place, reranker=Reversed())
+    table = await open_table_index(place, reranker=Reversed())
     assert [record.id for record in await table.find("capital on the Vistula", 1)] == ["t3"]
     await table.close()
 
 
 async def test_a_build_that_fails_leaves_the_old_index(place: str) -> None:
-    def broken() -> Iterator[Document]:
-        yield from each_alone([Passage("x", "A marble statue.")])
+    def broken() -> Iterator[SourceDocument]:
+        yield from wrap_passages([Passage("x", "A marble statue.")])
         raise RuntimeError("the disk is gone")
 
     for fresh in (False, True):
         with pytest.raises(RuntimeError, match="disk is gone"):
-            update_table(broken(), parse_place(place), About(), fresh=fresh)
+            update_table_index(broken(), parse_table_place(place), IndexMetadata(), fresh=fresh)
     assert await ids(place, "marble") == ["t1"]
     assert await ids(place, "statue") == []
 
@@ -193,12 +205,12 @@ async def test_a_build_that_fails_leaves_the_old_index(place: str) -> None:
 async def test_a_second_builder_is_kept_out_and_readers_are_not(place: str) -> None:
     async with opened(place) as table:
 
-        def meanwhile() -> Iterator[Document]:
+        def meanwhile() -> Iterator[SourceDocument]:
             with pytest.raises(SetupError, match="being built by another process"):
-                build_table(TOWNS, place)
-            yield from each_alone([Passage("x", "A marble statue.")])
+                build_table_index(TOWNS, place)
+            yield from wrap_passages([Passage("x", "A marble statue.")])
 
-        update_table(meanwhile(), parse_place(place), About(), fresh=True)
+        update_table_index(meanwhile(), parse_table_place(place), IndexMetadata(), fresh=True)
         assert [record.id for record in await table.find("marble")] == ["x"]
 
 
@@ -208,7 +220,7 @@ def test_a_table_that_something_else_made_is_neither_read_nor_replaced(url: str)
         db.execute("INSERT INTO articles VALUES (1, 'Marble is cut in Carrara.')")
     for fresh in (False, True):
         with pytest.raises(SetupError, match=r"is no index of passages.*decisor index .* --table articles --out"):
-            update_table(each_alone(TOWNS), parse_place(f"{url}/articles"), About(), fresh=fresh)
+            update_table_index(wrap_passages(TOWNS), parse_table_place(f"{url}/articles"), IndexMetadata(), fresh=fresh)
     assert rows_of(url, "SELECT body FROM articles") == [("Marble is cut in Carrara.",)]
 
 
@@ -220,7 +232,9 @@ async def test_rows_of_a_stranger_s_table_are_searched_after_the_command_that_is
         await open_documents(f"{url}/articles")
     out = f"{url}/articles_index"
     request = IndexRequest(url, out, "english", False, "", RowForm(text="body"), ("articles",))
-    report = await asyncio.to_thread(index, request, lambda reading: nullcontext(lambda key, passages: None))
+    report = await asyncio.to_thread(
+        build_or_update_index, request, lambda reading: nullcontext(lambda key, passages: None)
+    )
     assert report.changes.added == 2
     tool = await open_documents(out)
     assert [record.source for record in (await tool.call("salt of Trapani")).records] == ["articles:2"]
@@ -242,7 +256,7 @@ async def test_who_could_read_an_index_can_read_it_when_it_is_built_anew(place: 
     with psycopg.connect(url) as db:
         for part in ("towns", "towns_words"):
             db.execute(f"GRANT SELECT ON {part} TO PUBLIC".encode())
-    assert "language english, now german" in build_table(TOWNS, place, "german").anew
+    assert "language english, now german" in build_table_index(TOWNS, place, "german").anew
     readable = "SELECT count(*) FROM pg_class, aclexplode(relacl) AS a WHERE a.grantee = 0 AND relname LIKE 'towns%'"
     assert rows_of(url, readable) == [(2,)]
 
@@ -265,7 +279,7 @@ async def test_a_place_without_an_index_is_said_in_a_line_without_its_password(
 
 def test_a_server_that_does_not_answer_is_said_without_the_password() -> None:
     with pytest.raises(SetupError, match=r"No index can be made in postgresql://me:.hidden.@127") as raised:
-        build_table(TOWNS, "postgresql://me:hunter22@127.0.0.1:9/x/t")
+        build_table_index(TOWNS, "postgresql://me:hunter22@127.0.0.1:9/x/t")
     assert "hunter22" not in str(raised.value)
 
 
@@ -284,7 +298,7 @@ def test_an_index_in_a_schema_lies_beside_what_is_there(url: str) -> None:
     with psycopg.connect(url) as db:
         db.execute("CREATE SCHEMA hr")
         db.execute("CREATE TABLE towns (id int)")
-    build_table(TOWNS, f"{url}/hr.towns")
-    build_table(TOWNS, f"{url}/hr.towns", "none")
+    build_table_index(TOWNS, f"{url}/hr.towns")
+    build_table_index(TOWNS, f"{url}/hr.towns", "none")
     assert rows_of(url, "SELECT count(*) FROM hr.towns") == [(4,)]
     assert rows_of(url, "SELECT count(*) FROM public.towns") == [(0,)]

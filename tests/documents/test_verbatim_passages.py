@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from decisor.tools.documents.cutting import Block, Content, passages
-from decisor.tools.documents.row_documents import RowForm
-from decisor.tools.documents.text_formats import Unreadable, decode, read_html, read_markdown
+from decisor.documents.cutting import DocumentContent, TextBlock, cut_passages
+from decisor.documents.formats import UnreadableDocument, decode_document, read_html, read_markdown
+from decisor.documents.reader import RowForm
 
 TEXTS = [
     'He said "It is done." Then he left. (So he did.) She wrote: “No!” And more [see p. 3.] followed.',
@@ -19,13 +19,13 @@ TEXTS = [
 @pytest.mark.parametrize("words", [3, 5, 8, 100])
 @pytest.mark.parametrize("text", TEXTS)
 def test_no_character_of_a_text_is_lost_or_added(text: str, words: int) -> None:
-    cut = [one.text for one in passages("k", Content("T", (Block(text),)), words)]
+    cut = [one.text for one in cut_passages("k", DocumentContent("T", (TextBlock(text),)), words)]
     assert "".join("".join(cut).split()) == "".join(text.split())
     assert all(one in text for one in cut)
 
 
-def all_of(content: Content) -> list[str]:
-    return [one.text for one in passages("k", content, 20)]
+def all_of(content: DocumentContent) -> list[str]:
+    return [one.text for one in cut_passages("k", content, 20)]
 
 
 def rows(number: int) -> list[tuple[str, str]]:
@@ -35,7 +35,7 @@ def rows(number: int) -> list[tuple[str, str]]:
 def test_each_passage_of_a_table_names_its_columns() -> None:
     import docx
 
-    from decisor.tools.documents.office import read_docx
+    from decisor.documents.formats import read_docx
 
     markdown = "| Name | People |\n|---|---|\n" + "\n".join(f"| {a} | {b} |" for a, b in rows(30))
     html = "<table><tr><th>Name</th><th>People</th></tr>" + "".join(
@@ -61,27 +61,36 @@ def test_an_empty_first_cell_of_html_keeps_its_place() -> None:
     assert [block.text for block in read_html(html).blocks] == ["| 2023 | 2024", "| 5 | 6"]
 
 
-@pytest.mark.parametrize(("text", "codec"), [
-    ("日本の首都は東京です。人口は約千四百万人です。", "shift_jis"), ("Столица России - город Москва.", "cp1251"),
-    ("Zażółć gęślą jaźń. Łódź leży w środkowej Polsce.", "iso8859_2"), ("Příliš žluťoučký kůň", "iso8859_2"),
-    ("中国的首都是北京。", "gb18030"), ("Η Αθήνα είναι η πρωτεύουσα.", "iso8859_7"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        ("日本の首都は東京です。人口は約千四百万人です。", "shift_jis"),
+        ("Столица России - город Москва.", "cp1251"),
+        ("Zażółć gęślą jaźń. Łódź leży w środkowej Polsce.", "iso8859_2"),
+        ("Příliš žluťoučký kůň", "iso8859_2"),
+        ("中国的首都是北京。", "gb18030"),
+        ("Η Αθήνα είναι η πρωτεύουσα.", "iso8859_7"),
+    ],
+)
 def test_a_text_of_another_encoding_is_left_out_with_what_to_do(text: str, codec: str) -> None:
-    with pytest.raises(Unreadable, match="save it as UTF-8"):
-        decode(text.encode(codec))
-    assert decode(text.encode(codec), codec) == text
+    with pytest.raises(UnreadableDocument, match="save it as UTF-8"):
+        decode_document(text.encode(codec))
+    assert decode_document(text.encode(codec), codec) == text
 
 
-@pytest.mark.parametrize("text", [
-    "Köln, Málaga, Besançon, Århus; 20 °C, 5 m², «où», “ça” – 10 €, col·lecció, Mª José, ½ l, n°3, L’été, 3×4",
-    "Übergrößenträger für Ärzte; naïveté; São João; Reykjavík þess",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Köln, Málaga, Besançon, Århus; 20 °C, 5 m², «où», “ça” – 10 €, col·lecció, Mª José, ½ l, n°3, L’été, 3×4",
+        "Übergrößenträger für Ärzte; naïveté; São João; Reykjavík þess",
+    ],
+)
 def test_a_western_text_is_read_as_windows_1252(text: str) -> None:
-    assert decode(text.encode("cp1252")) == text
+    assert decode_document(text.encode("cp1252")) == text
 
 
 def test_a_row_with_an_empty_text_is_left_out() -> None:
-    with pytest.raises(Unreadable, match="no text"):
+    with pytest.raises(UnreadableDocument, match="no text"):
         RowForm().document("", {"id": 1, "title": "Genua", "text": ""})
     [passage] = RowForm().document("", {"id": 1, "text": "", "body": "A port."}).cut()
     assert passage.text == "A port."

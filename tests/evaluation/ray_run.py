@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Mapping
 
-from decisor.evaluation.ray_executor import evaluate_on_ray, share
-from decisor.evaluation.runner import Tally
-from decisor.evaluation.store.postgres import open_postgres
-from decisor.evaluation.suite import SuiteRequest
+from decisor.lab.evaluation.postgres_store import open_postgres_store
+from decisor.lab.evaluation.ray import evaluate_on_ray, run_suite_share
+from decisor.lab.evaluation.runner import Tally
+from decisor.lab.evaluation.suite import SuiteRequest
 
 AT_ONCE = 2
 
@@ -20,7 +20,7 @@ def share_small(wanted: SuiteRequest, environment: Mapping[str, str]) -> Tally:
     """On a worker: the same, with the small benchmark known there."""
     import evaluation.small  # noqa: F401
 
-    return share(wanted, environment)
+    return run_suite_share(wanted, environment)
 
 
 def main(url: str, base_url: str, many: int) -> None:
@@ -34,7 +34,7 @@ def main(url: str, base_url: str, many: int) -> None:
             break
         time.sleep(1)
     wanted = SuiteRequest(url, (f"small many={many}",), ("plan_rag",), (f"m@{base_url}",), cases_at_once=AT_ONCE)
-    store = open_postgres(url)
+    store = open_postgres_store(url)
     tally = evaluate_on_ray(wanted, store, 2, run=share_small)
     print(json.dumps([tally.done, tally.total, tally.usage.calls]))
     store.close()

@@ -12,20 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.protocol import BENCHES, Case, Score
 from decisor.errors import Error
-from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Store
-from decisor.evaluation.store.sql import SqlStore
-from decisor.evaluation.store.sqlite import SqliteDatabase
-from decisor.evaluation.table import table
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
-from decisor.settings import label
-from decisor.techniques import technique
+from decisor.lab.benchmark import BENCHES, Case, Score
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
+from decisor.lab.evaluation.sqlite_store import SqliteDatabase
+from decisor.lab.evaluation.store import RunStore, SqlStore
+from decisor.lab.evaluation.suite import format_suite_table
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
+from decisor.system.settings import label_with_settings
+from decisor.techniques import build_technique
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Entry
+from decisor.trace.events import TraceEntry
 from decisor.types import Decision, Environment, Question
 from techniques.table import TableTool
 
@@ -50,7 +49,7 @@ class SmallBench:
         yield Toolbox([tool])
         await tool.close()
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         return Score(decision.answer in case.gold if decision.answer else None, decision.answer, {"em": 1.0})
 
     async def close(self) -> None:
@@ -72,15 +71,15 @@ def small_suite(url: str, many: int = 4, techniques: Sequence[str] = ("plan_rag"
     more = {"cases_at_once": 2, **more}
     bench = SmallBench(many)
     return Suite(
-        {label("small", bench, {"many": str(many)}): bench},
-        {name: technique(name) for name in techniques},
+        {label_with_settings("small", bench, {"many": str(many)}): bench},
+        {name: build_technique(name) for name in techniques},
         {"m": lm},
         **more,
     )
 
 
-async def run_small(url: str, store: Store, stop: Stop | None = None, **more: Any) -> Tally:
-    return await evaluate(small_suite(url, **more), store, stop)
+async def run_small(url: str, store: RunStore, stop: Stop | None = None, **more: Any) -> Tally:
+    return await evaluate_suite(small_suite(url, **more), store, stop)
 
 
 def run_here(url: str, path: Path | str, **more: Any) -> str:
@@ -88,7 +87,7 @@ def run_here(url: str, path: Path | str, **more: Any) -> str:
     store = open_store(path)
     try:
         asyncio.run(run_small(url, store, **more))
-        return table(store.each_outcome())
+        return format_suite_table(store.each_outcome())
     finally:
         store.close()
 

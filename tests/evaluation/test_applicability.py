@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.protocol import Case
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
-from decisor.evaluation.runner import Suite, Tally, evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Store
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.techniques import TECHNIQUES, technique
+from decisor.lab.benchmark import Case
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import Suite, Tally, evaluate_suite
+from decisor.lab.evaluation.store import RunStore
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.techniques import TECHNIQUES, build_technique
 from decisor.types import LM, Action, Decision, Environment, Message, Question
 from evaluation.small import SmallBench, model
 from servers.openai_server import serve_threaded
@@ -50,7 +50,7 @@ async def notices_late(question: Question, run: Run) -> Decision:
     return Decision("bel")
 
 
-async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(store: Store) -> None:
+async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(store: RunStore) -> None:
     asked: list[str] = []
 
     def answer(messages: Sequence[Message]) -> str:
@@ -60,7 +60,7 @@ async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(
     heard: list[Tally] = []
     models: dict[str, LM] = {"m": ScriptedLM(answer, name="m")}
     suite = Suite({"small": SmallBench()}, {"graph": needs_a_graph, "asks": asks}, models)
-    tally = await evaluate(suite, store, hear=lambda now: heard.append(Tally(now.total, Counter(now.states))))
+    tally = await evaluate_suite(suite, store, hear=lambda now: heard.append(Tally(now.total, Counter(now.states))))
     assert tally.left_out == {("small", "graph"): "This needs a graph."}
     assert (tally.done, tally.total, len(asked)) == (4, 4, 4)
     assert (heard[0].total, heard[0].done) == (4, 0), "it is told before the first case"
@@ -69,20 +69,20 @@ async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(
 
 @pytest.mark.parametrize("at_once", [1, 8])
 async def test_what_is_noticed_on_the_way_leaves_out_the_rest_and_keeps_what_was_finished(
-    at_once: int, store: Store
+    at_once: int, store: RunStore
 ) -> None:
     models: dict[str, LM] = {"m": ScriptedLM(lambda messages: "bel", name="m")}
     suite = Suite({"small": SmallBench()}, {"late": notices_late, "asks": asks}, models, cases_at_once=at_once)
-    tally = await evaluate(suite, store)
+    tally = await evaluate_suite(suite, store)
     assert tally.left_out == {("small", "late"): "This LM tells no probabilities."}
     assert (tally.done, tally.total, tally.states) == (5, 5, {"right": 5})
     assert Counter(outcome.technique for outcome in store.outcomes()) == {"asks": 4, "late": 1}
 
 
-async def test_where_nothing_applies_the_first_reason_is_an_error(store: Store) -> None:
+async def test_where_nothing_applies_the_first_reason_is_an_error(store: RunStore) -> None:
     suite = Suite({"small": SmallBench()}, {"graph": needs_a_graph}, {"m": ScriptedLM(["bel"], name="m")})
     with pytest.raises(SetupError, match=r"graph on small: This needs a graph\."):
-        await evaluate(suite, store)
+        await evaluate_suite(suite, store)
 
 
 @dataclass(frozen=True)
@@ -95,30 +95,43 @@ class Lacking(SmallBench):
         yield
 
 
-async def test_a_benchmark_that_lacks_something_ends_the_command_before_any_call(store: Store) -> None:
+async def test_a_benchmark_that_lacks_something_ends_the_command_before_any_call(store: RunStore) -> None:
     lm = ScriptedLM([], name="m")
     with pytest.raises(SetupError, match="There is no corpus rivers"):
-        await evaluate(Suite({"small": SmallBench(), "l": Lacking()}, {"asks": asks}, {"m": lm}), store)
+        await evaluate_suite(Suite({"small": SmallBench(), "l": Lacking()}, {"asks": asks}, {"m": lm}), store)
     assert lm.seen == [] and store.outcomes() == []
 
 
-async def test_of_all_techniques_those_that_read_passages_and_exact_do_not_fit_a_database(store: Store) -> None:
+async def test_of_all_techniques_those_that_read_passages_and_exact_do_not_fit_a_database(store: RunStore) -> None:
     """And none of them makes a call to find that out: the LM has no reply to give."""
-    from decisor.evaluation.applicability import misfits
+    from decisor.lab.evaluation.applicability import find_misfits
 
     bench = SmallBench()
-    found = await misfits(bench, bench.cases()[0], {name: technique(name) for name in TECHNIQUES})
+    found = await find_misfits(bench, bench.cases()[0], {name: build_technique(name) for name in TECHNIQUES})
     assert set(found) == {*READERS, "exact", "heuristic", "model_first"}
     assert all("reads passages, and the tools are: sql" in found[name] for name in READERS)
 
 
 def test_the_command_tells_one_line_for_each_and_ends_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serve_threaded(model) as url:
-        words = ["eval", "-b", "small", "-t", "plan_rag", "-t", "rag k=3", "-t", "exact", "--lm", f"m@{url}",
-                 "--store", str(tmp_path / "run.db")]  # fmt: skip
-        assert run(words) == 0
+        words = [
+            "eval",
+            "-b",
+            "small",
+            "-t",
+            "plan_rag",
+            "-t",
+            "rag k=3",
+            "-t",
+            "exact",
+            "--lm",
+            f"m@{url}",
+            "--store",
+            str(tmp_path / "run.db"),
+        ]
+        assert run_command_line(words) == 0
         first = capsys.readouterr()
-        assert run(words) == 0
+        assert run_command_line(words) == 0
     assert "decisor: rag k=3 on small is left out: This technique reads passages, and the tools are: sql." in first.err
     assert "decisor: exact on small is left out: exact needs a decision model" in first.err
     assert "4 of 4 cases" in first.err

@@ -1,6 +1,6 @@
 """The critical path of made traces."""
 
-from decisor.evaluation.critical_path import critical
+from decisor.lab.evaluation.case_run import critical_seconds
 from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace
 from decisor.types import Observation, Usage
 
@@ -14,7 +14,7 @@ def test_calls_in_a_row_add_up_and_calls_at_once_do_not() -> None:
     for at in range(3):
         lm(row, 2.0, at)
         lm(fan, 1.0 + at, 0)
-    assert (critical(row.entries), critical(fan.entries)) == (6.0, 3.0)
+    assert (critical_seconds(row.entries), critical_seconds(fan.entries)) == (6.0, 3.0)
 
 
 def test_an_action_counts_from_its_own_start() -> None:
@@ -25,8 +25,8 @@ def test_an_action_counts_from_its_own_start() -> None:
     trace.add(ActionResult(first, Observation(), 5.0))
     trace.add(ActionResult(second, Observation(), 2.0))
     lm(trace, 1.0, 5)
-    assert critical(trace.entries) == 7.0
+    assert critical_seconds(trace.entries) == 7.0
 
 
 def test_nothing_takes_no_time() -> None:
-    assert critical([]) == 0.0
+    assert critical_seconds([]) == 0.0

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 
 from decisor.errors import LMError, SetupError
-from decisor.evaluation.runner import evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.suite import SuiteRequest, suite_of
-from decisor.outcome import Outcome
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import evaluate_suite
+from decisor.lab.evaluation.suite import SuiteRequest, open_suite
 from evaluation import small
 from servers.openai_server import serve, serve_app
 
@@ -22,7 +22,7 @@ assert small.__name__ == "evaluation.small"  # it puts itself on the list of ben
 
 def run(path: Path, wanted: SuiteRequest) -> list[Outcome]:
     async def once() -> None:
-        await evaluate(suite_of(wanted, {}), store)
+        await evaluate_suite(open_suite(wanted, {}), store)
 
     store = open_store(path)
     try:
@@ -33,8 +33,11 @@ def run(path: Path, wanted: SuiteRequest) -> list[Outcome]:
 
 
 def wanted(model: str, judge: str, technique: str = "best_of_n n=2") -> SuiteRequest:
-    return SuiteRequest(benches=("small many=1",), techniques=(f"{technique} judge_lm='{judge} price=1,1'",),
-                  models=(f"m@{model} price=1,1",))  # fmt: skip
+    return SuiteRequest(
+        benches=("small many=1",),
+        techniques=(f"{technique} judge_lm='{judge} price=1,1'",),
+        models=(f"m@{model} price=1,1",),
+    )
 
 
 async def test_a_judge_of_its_own_is_named_charged_and_bought_once(tmp_path: Path) -> None:
@@ -68,4 +71,4 @@ async def test_a_judge_that_will_answer_no_case_ends_the_run(tmp_path: Path) -> 
 
 def test_a_part_that_there_is_not_is_one_line() -> None:
     with pytest.raises(SetupError, match="plan_rag has no judge_lm"):
-        suite_of(wanted("http://127.0.0.1:9/v1", "j@http://127.0.0.1:9/v1", "plan_rag"), {})
+        open_suite(wanted("http://127.0.0.1:9/v1", "j@http://127.0.0.1:9/v1", "plan_rag"), {})

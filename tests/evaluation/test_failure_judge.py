@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.errors import SetupError
-from decisor.evaluation.failure_judge import Opinion, agreement, second_opinion
-from decisor.evaluation.preference_ranks import preference_ranks
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Store
-from decisor.evaluation.win_rates import win_rates
-from decisor.lms.scripted import ScriptedLM
-from decisor.outcome import Outcome
-from decisor.report.formatting import won_over
-from decisor.run import Run
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.comparisons import (
+    Opinion,
+    collect_opinions,
+    compute_win_rates,
+    measure_agreement,
+    rank_by_preference,
+)
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import RunStore
+from decisor.lab.game24 import Puzzle
+from decisor.lab.report.charts import describe_win_rate
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
 from decisor.techniques.radagent import RadAgent
 from decisor.trace.events import ActionResult, ActionStart, RunStart, Trace
 from decisor.types import Message, Observation, Question, Record
@@ -24,7 +28,7 @@ from decisor.types import Message, Observation, Question, Record
 FAILED = Outcome("dqa", "c", "plan_rag", "m", 0, "wrong", answer="wien", gold=("krakow",), failure="DEEP")
 
 
-def kept(path: Path, failures: Sequence[str]) -> Store:
+def kept(path: Path, failures: Sequence[str]) -> RunStore:
     store = open_store(path)
     store.begin({})
     for at, failure in enumerate(failures):
@@ -48,9 +52,12 @@ async def test_the_judge_sees_the_steps_as_data_and_not_what_the_rules_said(tmp_
 
     lm = ScriptedLM(sorts)
     store = kept(tmp_path / "run.db", ["DEEP", "", "QUR", "MIS"])
-    opinions = await second_opinion(store, lm)
+    opinions = await collect_opinions(store, lm)
     assert [(one.key[1], one.rule, one.judge) for one in opinions] == [
-        ("c0", "DEEP", "DEEP"), ("c2", "QUR", "DEEP"), ("c3", "MIS", "DEEP")]  # fmt: skip
+        ("c0", "DEEP", "DEEP"),
+        ("c2", "QUR", "DEEP"),
+        ("c3", "MIS", "DEEP"),
+    ]
     assert "> Value flows downstream." in lm.seen[0] and "> The most profit." in lm.seen[0]
     assert all("CAN: " in text and "OTH: " in text for text in systems), "all classes, not those that occurred"
     assert "> Verdict: QUR" in lm.seen[0] and "o1.r1" in lm.seen[0] and "case 0" in lm.seen[0]
@@ -59,8 +66,8 @@ async def test_the_judge_sees_the_steps_as_data_and_not_what_the_rules_said(tmp_
 
 async def test_an_opinion_is_bought_once(tmp_path: Path) -> None:
     store = kept(tmp_path / "run.db", ["DEEP", "QUR"])
-    first = await second_opinion(store, ScriptedLM(lambda messages: "Verdict: QUR"))
-    assert await second_opinion(store, ScriptedLM([])) == first
+    first = await collect_opinions(store, ScriptedLM(lambda messages: "Verdict: QUR"))
+    assert await collect_opinions(store, ScriptedLM([])) == first
     store.close()
 
 
@@ -69,7 +76,7 @@ async def test_what_cannot_be_read_is_no_opinion(tmp_path: Path) -> None:
         return "Verdict: OTHER" if "case 0" in "".join(message.content for message in messages) else "Verdict: MIS"
 
     store = kept(tmp_path / "run.db", ["DEEP", "MIS", "MIS", "DEEP"])
-    found = agreement(await second_opinion(store, ScriptedLM(said)), "judge")
+    found = measure_agreement(await collect_opinions(store, ScriptedLM(said)), "judge")
     assert (found.failures, found.read, found.agreed) == (4, 3, 2 / 3)
     assert found.table == (("DEEP", "MIS", 1), ("MIS", "MIS", 2))
     store.close()
@@ -78,16 +85,16 @@ async def test_what_cannot_be_read_is_no_opinion(tmp_path: Path) -> None:
 async def test_a_class_without_another_to_choose_from_needs_no_opinion(tmp_path: Path) -> None:
     store = kept(tmp_path / "run.db", ["odd", "odd"])
     with pytest.raises(SetupError, match="two or more classes"):
-        await second_opinion(store, ScriptedLM([]))
+        await collect_opinions(store, ScriptedLM([]))
     store.close()
 
 
 def test_agreement_by_hand() -> None:
     """Four of six alike. Chance: (3*3 + 3*3)/36 = 1/2, so kappa = (4/6 - 1/2)/(1/2) = 1/3."""
     pairs = [("A", "A"), ("A", "A"), ("A", "B"), ("B", "B"), ("B", "B"), ("B", "A")]
-    found = agreement([Opinion(FAILED.key, rule, said) for rule, said in pairs], "j")
+    found = measure_agreement([Opinion(FAILED.key, rule, said) for rule, said in pairs], "j")
     assert found.agreed == pytest.approx(4 / 6) and found.kappa == pytest.approx(1 / 3)
-    assert agreement([], "j").agreed is None
+    assert measure_agreement([], "j").agreed is None
 
 
 async def test_techniques_are_ranked_by_a_judge_that_sees_no_gold(tmp_path: Path) -> None:
@@ -106,11 +113,11 @@ async def test_techniques_are_ranked_by_a_judge_that_sees_no_gold(tmp_path: Path
         return "Verdict: first" if len(first) > len(second) else "Verdict: second"
 
     lm = ScriptedLM(longer)
-    (found,) = await preference_ranks(store, lm, "judge")
+    (found,) = await rank_by_preference(store, lm, "judge")
     assert (found.benchmark, found.cases, found.unread) == ("dqa", 2, 0)
     assert found.ranks == {"a, m": 1.0, "b, m": 2.5, "c, m": 2.5}
     assert not [text for text in lm.seen if "krakow" in text] and "Where?" in lm.seen[0]
-    assert await preference_ranks(store, ScriptedLM([]), "judge") == [found]
+    assert await rank_by_preference(store, ScriptedLM([]), "judge") == [found]
     store.close()
 
 
@@ -118,15 +125,24 @@ async def test_the_judge_of_a_search_sees_the_sequence_that_was_chosen_and_no_ot
     store = open_store(tmp_path / "run.db")
     store.begin({})
     trace = Trace()
-    run = Run(ScriptedLM(["Action: combine\nAction input: 4 * 5", "Action: give_up\nAction input: lost",
-                          "Action: combine\nAction input: 10 - 4", "Final answer: (10 - 4) * 5 - 6"]),
-              Puzzle.of("4 5 6 10"), trace=trace)  # fmt: skip
+    run = Run(
+        ScriptedLM(
+            [
+                "Action: combine\nAction input: 4 * 5",
+                "Action: give_up\nAction input: lost",
+                "Action: combine\nAction input: 10 - 4",
+                "Final answer: (10 - 4) * 5 - 6",
+            ]
+        ),
+        Puzzle.of("4 5 6 10"),
+        trace=trace,
+    )
     decision = await RadAgent(calls=4, matches=0, explore=9999)(Question("Make 24."), run)
     assert decision.answer == "(10 - 4) * 5 - 6"
     store.finish(replace(FAILED, technique="radagent", answer="24"), trace.entries)
     store.finish(replace(FAILED, technique="other", answer="none"), [])
     lm = ScriptedLM(["Verdict: first", "Verdict: second"])
-    await preference_ranks(store, lm, "judge")
+    await rank_by_preference(store, lm, "judge")
     assert "10 - 4" in lm.seen[0] and "(1 action)" in lm.seen[0] and "4 * 5" not in lm.seen[0]
     store.close()
 
@@ -142,16 +158,16 @@ async def test_a_win_rate_counts_who_passed_and_lets_a_judge_decide_the_rest(tmp
         first = messages[-1].content.partition("First answer")[2].partition("Second answer")[0]
         return "Verdict: first" if "radagent" in first else "Verdict: second"
 
-    (rate,) = await win_rates(store, ScriptedLM(radagents), "judge", "dfsdt")
+    (rate,) = await compute_win_rates(store, ScriptedLM(radagents), "judge", "dfsdt")
     assert (rate.technique, rate.over, rate.cases, rate.wins.rate) == ("radagent, m", "dfsdt, m", 3, 1.0)
-    assert "radagent, m wins over dfsdt, m on dqa in 100.0" in won_over(rate).replace("\u202f", " ")
+    assert "radagent, m wins over dfsdt, m on dqa in 100.0" in describe_win_rate(rate).replace("\u202f", " ")
     with pytest.raises(SetupError, match="--over bfs needs"):
-        await win_rates(store, ScriptedLM([]), "judge", "bfs")
+        await compute_win_rates(store, ScriptedLM([]), "judge", "bfs")
     store.close()
 
 
 async def test_one_technique_alone_is_not_ranked(tmp_path: Path) -> None:
     store = kept(tmp_path / "run.db", ["DEEP"])
     with pytest.raises(SetupError, match="two techniques"):
-        await preference_ranks(store, ScriptedLM([]), "judge")
+        await rank_by_preference(store, ScriptedLM([]), "judge")
     store.close()

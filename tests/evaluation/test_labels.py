@@ -3,22 +3,25 @@
 import pytest
 
 from data import DATA
-from decisor.benchmarks.paper_figures import figures_of_room
-from decisor.benchmarks.protocol import BENCHES, bench
-from decisor.evaluation.suite import SuiteRequest, read_entry, suite_of
-from decisor.settings import label
-from decisor.techniques import TECHNIQUES, technique
+from decisor.lab.benchmark import BENCHES, open_bench
+from decisor.lab.evaluation.suite import SuiteRequest, open_suite, parse_suite_entry
+from decisor.lab.paper_figures import figures_of_room
+from decisor.system.settings import label_with_settings
+from decisor.techniques import TECHNIQUES, build_technique
 
 
-@pytest.mark.parametrize(("text", "named"), [
-    ("dqa data=/x limit=3 form=sql db=postgresql://me:secret@h/d", "dqa"),
-    ("dqa data=/x form=graph", "dqa form=graph"),
-    ("hotpotqa data=/x limit=5", "hotpotqa limit=5"),
-    ("hotpotqa limit=10 data=/x", "hotpotqa"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("dqa data=/x limit=3 form=sql db=postgresql://me:secret@h/d", "dqa"),
+        ("dqa data=/x form=graph", "dqa form=graph"),
+        ("hotpotqa data=/x limit=5", "hotpotqa limit=5"),
+        ("hotpotqa limit=10 data=/x", "hotpotqa"),
+    ],
+)
 def test_a_label_holds_what_changes_a_case(text: str, named: str) -> None:
-    name, settings = read_entry(text)
-    assert label(name, bench(name, **settings), settings) == named
+    name, settings = parse_suite_entry(text)
+    assert label_with_settings(name, open_bench(name, **settings), settings) == named
 
 
 @pytest.mark.parametrize("text", sorted({one.technique for name in BENCHES for one in figures_of_room(name)}))
@@ -26,8 +29,8 @@ def test_a_published_figure_of_a_technique_that_is_here_has_the_label_that_a_run
     named = text.partition(" (")[0]  # whose model it was
     if named.split()[0] not in TECHNIQUES or "," in named:
         return
-    name, settings = read_entry(named)
-    assert label(name, technique(name, **settings), settings) == named
+    name, settings = parse_suite_entry(named)
+    assert label_with_settings(name, build_technique(name, **settings), settings) == named
 
 
 def test_a_technique_that_is_asked_in_another_way_is_an_entry_of_its_own() -> None:
@@ -36,6 +39,6 @@ def test_a_technique_that_is_asked_in_another_way_is_an_entry_of_its_own() -> No
         techniques=("cot", "cot calling=json", "cot calling=text chains=2"),
         models=("m@http://127.0.0.1:9/v1",),
     )
-    suite = suite_of(request, {})
+    suite = open_suite(request, {})
     assert suite.callings == {"cot": "text", "cot calling=json": "json", "cot chains=2": "text"}
     assert list(suite.techniques) == list(suite.callings)

@@ -10,20 +10,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from decisor.benchmarks.protocol import Case, Score
-from decisor.budget import Limits
+from decisor.databases.sql import SqlTool
 from decisor.errors import OutageError, ToolError
-from decisor.evaluation.outages import Outages
-from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Store
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.session.decide import decide
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sql import SqlTool
+from decisor.lab.benchmark import Case, Score
+from decisor.lab.evaluation.outages import Outages
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
+from decisor.lab.evaluation.store import RunStore
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Limits
+from decisor.runtime.run import Run
+from decisor.sandbox.engine import Caps
+from decisor.session.run_setup import decide_by_technique
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Entry
+from decisor.trace.events import TraceEntry
 from decisor.types import Action, Decision, Environment, Question
 from servers.sql_databases import postgres_database
 from servers.tcp_proxy import Mode, Proxy, proxy
@@ -49,7 +49,7 @@ class RiverBench:
         self.before(case.id)
         yield Toolbox([self.tool])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         return Score(decision.answer in case.gold, decision.answer)
 
     async def close(self) -> None:
@@ -67,7 +67,7 @@ async def looks(question: Question, run: Run) -> Decision:
 class Setting:
     tool: SqlTool
     between: Proxy
-    store: Store
+    store: RunStore
     lines: list[str] = field(default_factory=list)
     lm: ScriptedLM = field(default_factory=lambda: ScriptedLM(lambda messages: "look", name="m"))
 
@@ -78,7 +78,7 @@ class Setting:
     async def run(self, bench: RiverBench, **more: Any) -> Tally:
         more = {"cases_at_once": 2, **more}
         suite = Suite({"rivers": bench}, {"looks": looks}, {"m": self.lm}, **more)
-        return await evaluate(suite, self.store, Stop(), say=self.lines.append)
+        return await evaluate_suite(suite, self.store, Stop(), say=self.lines.append)
 
     def away(self) -> None:
         self.between.mode = Mode("refuse")
@@ -161,7 +161,7 @@ async def test_a_question_stops_asking_the_lm_when_the_database_is_away(setting:
 
     run = Run(setting.lm, Toolbox([setting.tool]))
     setting.away()
-    decision = await decide(asks_on, Question("Which?"), run)
+    decision = await decide_by_technique(asks_on, Question("Which?"), run)
     assert decision.stopped == "failed" and decision.answer == "" and len(setting.lm.seen) == 1
     assert "The run stopped there; ask again when it is back." in decision.reasons[0]
 
@@ -189,5 +189,8 @@ def test_the_person_hears_of_an_outage_when_it_begins_each_minute_and_when_it_en
             outages.look(began + second)
     outages.answered("m")
     assert [line.partition(";")[0].partition(":")[0].partition(", after")[0] for line in lines] == [
-        "m does not answer", "m has not answered for 60 s", "m has not answered for 120 s", "m answers again",
-    ]  # fmt: skip
+        "m does not answer",
+        "m has not answered for 60 s",
+        "m has not answered for 120 s",
+        "m answers again",
+    ]

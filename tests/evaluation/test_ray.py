@@ -24,9 +24,9 @@ import psycopg
 import pytest
 
 from decisor.errors import SetupError
-from decisor.evaluation.ray_executor import evaluate_on_ray, reach
-from decisor.evaluation.store.postgres import open_postgres
-from decisor.evaluation.suite import SuiteRequest
+from decisor.lab.evaluation.postgres_store import open_postgres_store
+from decisor.lab.evaluation.ray import check_cluster_reachable, evaluate_on_ray
+from decisor.lab.evaluation.suite import SuiteRequest
 from evaluation.ray_run import AT_ONCE
 from evaluation.small import model
 from policies.game24 import Game24LM
@@ -66,8 +66,18 @@ def cluster() -> Iterator[Cluster]:
     port, *others = (free_port() for _ in range(5))
     names = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
     ports = [f"--{name}-port={number}" for name, number in zip(names, others, strict=True)]
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--num-cpus=2",
-               "--include-dashboard=false", f"--port={port}", *ports]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "ray.scripts.scripts",
+        "start",
+        "--head",
+        "--block",
+        "--num-cpus=2",
+        "--include-dashboard=false",
+        f"--port={port}",
+        *ports,
+    ]
     with subprocess.Popen(
         command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as ray:
@@ -133,8 +143,10 @@ def suite(tmp_path: Path) -> Path:
     lines = [f"{n},{a} {b} {c} {d}" for n, (a, b, c, d) in enumerate(islice(combinations(range(1, 10), 4), PUZZLES))]
     (tmp_path / "24.csv").write_text("\n".join(["Rank,Puzzles", *lines]) + "\n")
     found = tmp_path / "suite.toml"
-    found.write_text(f'benches = ["game24 data={tmp_path / "24.csv"} first=0 last={PUZZLES - 1}"]\n'
-                     f'techniques = ["cot", "exact"]\nseed = 3\ncases_at_once = {AT_ONCE}\n')  # fmt: skip
+    found.write_text(
+        f'benches = ["game24 data={tmp_path / "24.csv"} first=0 last={PUZZLES - 1}"]\n'
+        f'techniques = ["cot", "exact"]\nseed = 3\ncases_at_once = {AT_ONCE}\n'
+    )
     return found
 
 
@@ -167,7 +179,7 @@ def test_a_worker_that_is_lost_is_replaced_and_each_case_is_finished_once(url: s
             done, total, bought = json.loads(run.stdout.read().splitlines()[-1])
     assert len(killed) == 1
     assert (done, total) == (MANY, MANY)
-    store = open_postgres(url)
+    store = open_postgres_store(url)
     assert sorted(outcome.case for outcome in store.outcomes()) == sorted(f"c{n}" for n in range(MANY))
     assert bought == 2 * MANY, "each reply is booked once"
     again = sum(count - 1 for count in asked.values())
@@ -182,8 +194,13 @@ def test_the_command_survives_the_loss_of_a_worker_and_prints_the_table_of_one_m
 ) -> None:
     reply, alone = Slow(at=PUZZLES), Slow(at=1, seconds=0.0)
     with serve_threaded(reply) as base_url:
-        with subprocess.Popen(command(suite, url, base_url), env=cluster.environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as run:  # fmt: skip
+        with subprocess.Popen(
+            command(suite, url, base_url),
+            env=cluster.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as run:
             assert reply.enough.wait(120)
             (killed, *_) = workers_of(cluster.pid)
             os.kill(killed, signal.SIGKILL)
@@ -205,8 +222,13 @@ def test_the_command_survives_the_loss_of_a_worker_and_prints_the_table_of_one_m
 def test_ctrl_c_ends_the_workers_and_the_same_command_goes_on(url: str, cluster: Cluster, suite: Path) -> None:
     reply = Slow(at=PUZZLES)
     with serve_threaded(reply) as base_url:
-        with subprocess.Popen(command(suite, url, base_url), env=cluster.environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as run:  # fmt: skip
+        with subprocess.Popen(
+            command(suite, url, base_url),
+            env=cluster.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as run:
             assert reply.enough.wait(120)
             run.send_signal(signal.SIGINT)
             _, error = run.communicate(timeout=60)
@@ -245,16 +267,16 @@ def test_workers_run_nothing_of_the_folder_that_the_command_is_given_in_and_read
 def test_a_cluster_that_is_not_there_is_told_at_once(address: str) -> None:
     address = address.format(port=free_port())
     with pytest.raises(SetupError, match=f"No Ray cluster answers at {address}"):
-        reach(address)
+        check_cluster_reachable(address)
 
 
 @pytest.mark.parametrize("address", ["", "auto", "local"])
 def test_where_ray_is_to_look_itself_nothing_is_tried(address: str) -> None:
-    reach(address)
+    check_cluster_reachable(address)
 
 
 def test_a_store_in_a_file_is_no_store_for_many_machines(url: str) -> None:
-    store = open_postgres(url)
+    store = open_postgres_store(url)
     with pytest.raises(SetupError, match="need a run store in PostgreSQL"):
         evaluate_on_ray(SuiteRequest("run.db"), store)
     store.close()

@@ -10,11 +10,10 @@ import psycopg
 import pytest
 
 from decisor.errors import SetupError
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import StoreError, Task
-from decisor.evaluation.store.sql import SqlStore
-from decisor.evaluation.store.sqlite import SqliteDatabase, open_sqlite
-from decisor.outcome import Outcome
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.sqlite_store import SqliteDatabase, open_sqlite_store
+from decisor.lab.evaluation.store import CaseTask, SqlStore, StoreError
 from decisor.trace.events import Conclusion, LMCall, Trace
 from decisor.types import Completion, Decision, Message, Usage
 
@@ -76,7 +75,7 @@ def test_a_trace_comes_back_as_it_was_in_order(place: str) -> None:
 def test_a_case_is_finished_once_and_a_late_outcome_of_an_earlier_owner_is_refused(place: str) -> None:
     one, two = open_store(place), open_store(place)
     for store in (one, two):
-        store.plan([Task(outcome("a").key)])
+        store.plan([CaseTask(outcome("a").key)])
     early = one.claim()
     assert early is not None and two.claim() is None
     one.release()
@@ -93,7 +92,7 @@ def test_a_case_is_finished_once_and_a_late_outcome_of_an_earlier_owner_is_refus
 def test_the_cases_of_a_process_that_is_gone_are_taken_over_and_those_of_a_living_one_are_not(place: str) -> None:
     one, two, three = (open_store(place) for _ in range(3))
     for store in (one, two, three):
-        store.plan([Task(outcome(name).key) for name in "abc"])
+        store.plan([CaseTask(outcome(name).key) for name in "abc"])
     held = [store.claim() for store in (one, two, three)]
     assert [claim.key[1] for claim in held if claim] == ["a", "b", "c"] and three.claim() is None
     two.close()
@@ -111,9 +110,9 @@ def test_other_settings_and_other_data_are_refused_by_name(place: str) -> None:
     with pytest.raises(SetupError, match="limit_calls 30, not 60"):
         store.begin({"limit_calls": 60, "seed": 1})
     assert store.about() == {"limit_calls": 30, "seed": 1}
-    store.plan([Task(outcome("a").key, "one")])
+    store.plan([CaseTask(outcome("a").key, "one")])
     with pytest.raises(SetupError, match="the data changed"):
-        store.plan([Task(outcome("a").key, "two")])
+        store.plan([CaseTask(outcome("a").key, "two")])
     store.close()
 
 
@@ -144,7 +143,7 @@ def test_what_a_model_wrote_may_hold_any_character(place: str) -> None:
 def test_what_is_left_out_is_not_claimed_and_what_was_finished_stays(place: str) -> None:
     store = open_store(place)
     keys = [outcome(case, technique=technique).key for case in ("a", "b", "c") for technique in ("t", "u")]
-    store.plan([Task(key) for key in keys])
+    store.plan([CaseTask(key) for key in keys])
     assert store.finish(outcome("a", technique="u"), [])
     held = store.claim()
     assert held is not None and held.key == keys[0]
@@ -178,7 +177,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="no run store"):
         open_store(path)
     assert path.read_text().startswith("not a database")
-    other = open_sqlite(tmp_path / "other.db")
+    other = open_sqlite_store(tmp_path / "other.db")
     connection(other).execute("PRAGMA application_id = 7")
     other.close()
     with pytest.raises(SetupError, match="no run store"):
@@ -198,7 +197,7 @@ def fill(store: SqlStore) -> int:
 
 
 def test_on_a_full_disk_nothing_acknowledged_is_lost_and_work_goes_on_after_room_is_made(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "run.db")
+    store = open_sqlite_store(tmp_path / "run.db")
     connection(store).execute("PRAGMA max_page_count = 40")
     kept = fill(store)
     assert kept > 3
@@ -226,7 +225,7 @@ def test_what_is_wrong_with_a_store_in_postgresql_is_told_without_the_password()
 
 
 def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "run.db")
+    store = open_sqlite_store(tmp_path / "run.db")
     modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("run.db*")}
     store.close()
     assert modes["run.db"] == 0o600 and set(modes.values()) == {0o600}

@@ -14,15 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli import run
-from decisor.evaluation.runner import Stop, Suite, evaluate
-from decisor.evaluation.store import sql
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.postgres import open_postgres
-from decisor.evaluation.store.protocol import StoreError, Task
-from decisor.lms.scripted import ScriptedLM
-from decisor.outcome import Outcome, State
-from decisor.techniques import technique
+from decisor.cli import run_command_line
+from decisor.lab.benchmark import Outcome, State
+from decisor.lab.evaluation import store as sql
+from decisor.lab.evaluation.postgres_store import open_postgres_store, open_store
+from decisor.lab.evaluation.runner import Stop, Suite, evaluate_suite
+from decisor.lab.evaluation.store import CaseTask, StoreError
+from decisor.llms.scripted import ScriptedLM
+from decisor.techniques import build_technique
 from decisor.trace.events import Conclusion, LMCall, Trace
 from decisor.types import Decision, Message, Usage
 from evaluation.small import SmallBench
@@ -36,13 +35,25 @@ STATES: tuple[State, ...] = ("right", "wrong", "unscored", "crashed", "over_budg
 def filled(path: Path) -> list[Outcome]:
     """A store of 51 finished cases, each with a trace."""
     outcomes = [
-        Outcome("dqa", f"c{n:02}", "plan_rag", "m", 0, STATES[n % 5], answer=f"answer {n}", gold=("a", "b"),
-                metrics={"f1": 0.5}, counts={"replans": n}, usage=Usage(n, 10 * n, n, 0.25, 1.5), tags=("SR",))
+        Outcome(
+            "dqa",
+            f"c{n:02}",
+            "plan_rag",
+            "m",
+            0,
+            STATES[n % 5],
+            answer=f"answer {n}",
+            gold=("a", "b"),
+            metrics={"f1": 0.5},
+            counts={"replans": n},
+            usage=Usage(n, 10 * n, n, 0.25, 1.5),
+            tags=("SR",),
+        )
         for n in range(CASES)
-    ]  # fmt: skip
+    ]
     store = open_store(path)
     store.begin({"seed": 7})
-    store.plan([Task(one.key) for one in outcomes])
+    store.plan([CaseTask(one.key) for one in outcomes])
     for one in outcomes:
         trace = Trace()
         trace.add(LMCall("m", [Message("user", f"Which river? {one.case}")], ("bel",), usage=Usage(1)))
@@ -85,7 +96,7 @@ def test_of_seventy_damaged_stores_each_is_read_as_it_was_or_said_to_be_damaged_
         for left in tmp_path.glob("run.db*"):
             left.unlink()
         path.write_bytes(damage(whole, chance))
-        code = run(["report", str(path), "--html", str(page)])
+        code = run_command_line(["report", str(path), "--html", str(page)])
         told = capsys.readouterr()
         assert "Traceback" not in told.out + told.err, number
         assert code in (0, 2), (number, told.err)
@@ -99,18 +110,21 @@ def test_of_seventy_damaged_stores_each_is_read_as_it_was_or_said_to_be_damaged_
     assert damaged > 20
 
 
-@pytest.mark.parametrize(("change", "complaint"), [
-    ("UPDATE cases SET outcome = replace(outcome, 'c03', 'c99') WHERE case_id = 'c03'", "is of another case"),
-    ("UPDATE cases SET case_id = 'c99' WHERE case_id = 'c03'", "is of another case"),
-    ("UPDATE cases SET outcome = replace(outcome, '\"right\"', '\"rigth\"')", "'rigth' is no state"),
-    ("UPDATE cases SET outcome = '{'", "is damaged"),
-    ("UPDATE cases SET outcome = '[1]'", "is damaged"),
-    ("UPDATE cases SET outcome = replace(outcome, '\"tags\": [\"SR\"]', '\"tags\": [1]')", "is damaged"),
-    ("UPDATE cases SET outcome = replace(outcome, '\"f1\": 0.5', '\"f1\": \"x\"')", "is damaged"),
-    ("UPDATE about SET value = '{'", "is damaged"),
-    ("UPDATE traces SET lines = x'00'", "is damaged"),
-    ("DELETE FROM traces", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("UPDATE cases SET outcome = replace(outcome, 'c03', 'c99') WHERE case_id = 'c03'", "is of another case"),
+        ("UPDATE cases SET case_id = 'c99' WHERE case_id = 'c03'", "is of another case"),
+        ("UPDATE cases SET outcome = replace(outcome, '\"right\"', '\"rigth\"')", "'rigth' is no state"),
+        ("UPDATE cases SET outcome = '{'", "is damaged"),
+        ("UPDATE cases SET outcome = '[1]'", "is damaged"),
+        ('UPDATE cases SET outcome = replace(outcome, \'"tags": ["SR"]\', \'"tags": [1]\')', "is damaged"),
+        ('UPDATE cases SET outcome = replace(outcome, \'"f1": 0.5\', \'"f1": "x"\')', "is damaged"),
+        ("UPDATE about SET value = '{'", "is damaged"),
+        ("UPDATE traces SET lines = x'00'", "is damaged"),
+        ("DELETE FROM traces", ""),
+    ],
+)
 def test_a_row_that_cannot_be_is_said_to_be_damaged(
     change: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,7 +134,7 @@ def test_a_row_that_cannot_be_is_said_to_be_damaged(
         changed = db.execute(change).rowcount
         db.commit()
     assert changed
-    code = run(["report", str(path), "--html", str(tmp_path / "page.html")])
+    code = run_command_line(["report", str(path), "--html", str(tmp_path / "page.html")])
     error = capsys.readouterr().err
     assert (code, complaint in error, error.count("\n")) == ((2, True, 1) if complaint else (0, True, 0))
 
@@ -134,7 +148,7 @@ def test_a_trace_that_inflates_to_more_than_a_trace_may_be_is_refused(
     with closing(sqlite3.connect(path)) as db:
         db.execute("UPDATE traces SET lines = ? WHERE seq = 3", (bomb,))
         db.commit()
-    assert run(["report", str(path), "--html", str(tmp_path / "page.html")]) == 2
+    assert run_command_line(["report", str(path), "--html", str(tmp_path / "page.html")]) == 2
     assert "more than 128 MB" in capsys.readouterr().err
 
 
@@ -160,7 +174,7 @@ def test_a_store_that_is_deleted_under_a_run_is_told_and_not_taken_for_another(t
         store.finish(Outcome("dqa", "new", "plan_rag", "m", 0, "right"), [])
     path.unlink()
     with pytest.raises(StoreError, match="was deleted, moved or replaced"):
-        store.plan([Task(("dqa", "new", "plan_rag", "m", 0))])
+        store.plan([CaseTask(("dqa", "new", "plan_rag", "m", 0))])
     store.close()
 
 
@@ -181,14 +195,14 @@ async def between() -> AsyncIterator[Proxy]:
 async def test_a_statement_to_a_server_that_gives_no_sign_ends_after_its_time(between: Proxy) -> None:
     with postgres_database([]) as url:
         url = re.sub(r"127\.0\.0\.1(:\d+)?", f"127.0.0.1:{between.port}", url)
-        store = await asyncio.to_thread(open_postgres, url, True, 1.0)
+        store = await asyncio.to_thread(open_postgres_store, url, True, 1.0)
         between.mode = Mode("black_hole")
         for use in (store.outcomes, store.spent, store.left):
             with pytest.raises(StoreError, match="cannot be used"):
                 await asyncio.to_thread(use)
         store.close()
         with pytest.raises(StoreError, match="cannot be used"):
-            await asyncio.to_thread(open_postgres, url, True, 1.0)
+            await asyncio.to_thread(open_postgres_store, url, True, 1.0)
         between.mode = Mode()
 
 
@@ -203,9 +217,9 @@ async def test_a_run_whose_store_lies_behind_a_black_hole_can_be_stopped(between
             stop.ask()
 
         lm = ScriptedLM(lambda messages: "Final answer: bel\nBecause: it is.", name="m")
-        suite = Suite({"small": SmallBench(40)}, {"cot": technique("cot")}, {"m": lm}, cases_at_once=2)
+        suite = Suite({"small": SmallBench(40)}, {"cot": build_technique("cot")}, {"m": lm}, cases_at_once=2)
         async with asyncio.timeout(40):  # without an end it would be the 60 s of the watchdog, or for ever
             with suppress(StoreError):
-                await evaluate(suite, store, stop, finished=gone)
+                await evaluate_suite(suite, store, stop, finished=gone)
         store.close()
         between.mode = Mode()

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Task
-from decisor.evaluation.store.writer import Writer
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import CaseTask, Writer
 from decisor.types import Completion, Usage
 from evaluation.test_store import schema
 
@@ -27,11 +26,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 async def test_replies_of_earlier_runs_and_of_other_processes_are_found(place: str) -> None:
     earlier = open_store(place)
     earlier.keep_reply("kept", REPLY)
-    earlier.plan([Task(("b", case, "t", "m", 0)) for case in "xy"])
+    earlier.plan([CaseTask(("b", case, "t", "m", 0)) for case in "xy"])
     store = open_store(place)
     writer = Writer(store)
     assert await writer.reply("kept") == REPLY
-    await writer.do(lambda store: store.plan([Task(("b", case, "t", "m", 0)) for case in "xy"]))
+    await writer.do(lambda store: store.plan([CaseTask(("b", case, "t", "m", 0)) for case in "xy"]))
     await writer.look()
     assert await writer.reply("kept") == REPLY
     assert await writer.reply("other's") is None

@@ -24,11 +24,24 @@ RESULTS: dict[str, Any] = {
 
 def answer(method: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
-        return {"protocolVersion": parameters["protocolVersion"], "capabilities": {"tools": {}},
-                "serverInfo": {"name": BAD, "version": "1"}, "instructions": BAD}  # fmt: skip
+        return {
+            "protocolVersion": parameters["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": BAD, "version": "1"},
+            "instructions": BAD,
+        }
     if method == "tools/list":
-        return {"tools": [{"name": name, "description": BAD, "inputSchema": {"type": "object", **schema},
-                           "annotations": {"readOnlyHint": True}} for name, schema in SCHEMAS.items()]}  # fmt: skip
+        return {
+            "tools": [
+                {
+                    "name": name,
+                    "description": BAD,
+                    "inputSchema": {"type": "object", **schema},
+                    "annotations": {"readOnlyHint": True},
+                }
+                for name, schema in SCHEMAS.items()
+            ]
+        }
     if method == "tools/call":
         rows = RESULTS.get(parameters["name"], {})
         return {"content": [], "structuredContent": rows if isinstance(rows, dict) else {"result": rows}}

@@ -12,15 +12,15 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decisor.cli import run as run_command
-from decisor.encoding import json_text
+from decisor.cli import run_command_line as run_command
 from decisor.errors import SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.secrets import Secret
-from decisor.tools.functions.openapi import Document, read_document
-from decisor.tools.functions.openapi_call import Client, tools_of
-from decisor.tools.functions.python import FunctionTool
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.system.secrets import Secret
+from decisor.system.serialization import json_text
+from decisor.tools.openapi import OpenApiDocument, read_openapi
+from decisor.tools.openapi_call import OpenApiClient, build_operation_tools
+from decisor.tools.python_function import FunctionTool
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action, Value
 from servers.openai_server import serve_app, serve_threaded
@@ -40,40 +40,62 @@ def document(**parts: Any) -> dict[str, Any]:
     return {"openapi": "3.0.3", "servers": [{"url": "http://x.invalid"}], "paths": {"/a": {"get": {}}}, **parts}
 
 
-def read_text(folder: Path, text: str, name: str = "api.yaml") -> Document:
+def read_text(folder: Path, text: str, name: str = "api.yaml") -> OpenApiDocument:
     path = folder / name
     path.write_text(text)
-    return read_document(path)
+    return read_openapi(path)
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    (HEAD + BOMB + "paths: *a11\n", "parts, counting what its aliases repeat"),
-    (HEAD + MERGES + "paths: *a29\n", "parts, counting what its aliases repeat"),
-    (HEAD + "paths: &p {/a: {get: *p}}\n", "nested deeper than 100"),
-    (HEAD + "paths: " + "[" * 200_000 + "]" * 200_000, "nested deeper than 100"),
-    (HEAD + "paths: " + "{a: " * 3_000 + "}" * 3_000, "nested deeper than 100"),
-    (HEAD + "when: 2001-99-99\npaths: !!python/object/apply:os.system ['true']\n", "no operation"),
-    (HEAD + "? [1, 2]\n: 3\n", "key that is no text"), (HEAD + "<<: 3\n", "stands for no object"),
-    (HEAD + "a: !!timestamp x\nb: !!int x\nc: !!float x\nd: !!binary '?'\n", "no operation"),
-    ('{"openapi": "3.0.0", "a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested deeper than 100"),
-    ('{"openapi": "3.0.0", "a": ' + "[" * 500 + "]" * 500 + "}", "nested deeper than 100"),
-    ('{"openapi": "3.0.0", "a": ' + "9" * 5000 + "}", "digits|no server|no operation"),
-], ids=["aliases", "merge-keys", "self-alias", "deep", "deep-map", "tags", "keys", "merge", "scalars", "json",
-        "json-500", "digits"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (HEAD + BOMB + "paths: *a11\n", "parts, counting what its aliases repeat"),
+        (HEAD + MERGES + "paths: *a29\n", "parts, counting what its aliases repeat"),
+        (HEAD + "paths: &p {/a: {get: *p}}\n", "nested deeper than 100"),
+        (HEAD + "paths: " + "[" * 200_000 + "]" * 200_000, "nested deeper than 100"),
+        (HEAD + "paths: " + "{a: " * 3_000 + "}" * 3_000, "nested deeper than 100"),
+        (HEAD + "when: 2001-99-99\npaths: !!python/object/apply:os.system ['true']\n", "no operation"),
+        (HEAD + "? [1, 2]\n: 3\n", "key that is no text"),
+        (HEAD + "<<: 3\n", "stands for no object"),
+        (HEAD + "a: !!timestamp x\nb: !!int x\nc: !!float x\nd: !!binary '?'\n", "no operation"),
+        ('{"openapi": "3.0.0", "a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested deeper than 100"),
+        ('{"openapi": "3.0.0", "a": ' + "[" * 500 + "]" * 500 + "}", "nested deeper than 100"),
+        ('{"openapi": "3.0.0", "a": ' + "9" * 5000 + "}", "digits|no server|no operation"),
+    ],
+    ids=[
+        "aliases",
+        "merge-keys",
+        "self-alias",
+        "deep",
+        "deep-map",
+        "tags",
+        "keys",
+        "merge",
+        "scalars",
+        "json",
+        "json-500",
+        "digits",
+    ],
+)
 def test_a_document_that_would_hang_or_crash_its_reader_is_refused_in_a_line(
     tmp_path: Path, text: str, complaint: str
 ) -> None:
     with pytest.raises(SetupError, match=complaint) as caught:
-        tools_of(Client(read_text(tmp_path, text)))
+        build_operation_tools(OpenApiClient(read_text(tmp_path, text)))
     assert "\n" not in str(caught.value)
 
 
-CIRCLE = {"components": {"schemas": {
-    "A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"},
-    "C": {"anyOf": [{"$ref": "#/components/schemas/C"}] * 9, "properties": {}},
-    "D": {"properties": {f"p{n}": {"$ref": "#/components/schemas/D"} for n in range(1000)}},
-    "E": {"properties": {"x": {"type": "array", "items": {"$ref": "other.yaml#/E"}}}},
-}}}  # fmt: skip
+CIRCLE = {
+    "components": {
+        "schemas": {
+            "A": {"$ref": "#/components/schemas/B"},
+            "B": {"$ref": "#/components/schemas/A"},
+            "C": {"anyOf": [{"$ref": "#/components/schemas/C"}] * 9, "properties": {}},
+            "D": {"properties": {f"p{n}": {"$ref": "#/components/schemas/D"} for n in range(1000)}},
+            "E": {"properties": {"x": {"type": "array", "items": {"$ref": "other.yaml#/E"}}}},
+        }
+    }
+}
 
 
 def with_schema(schema: Value) -> dict[str, Any]:
@@ -96,16 +118,21 @@ async def test_a_schema_that_names_itself_many_times_is_described_and_fitted_in_
     tmp_path: Path, name: str
 ) -> None:
     text = json.dumps(with_schema({"$ref": f"#/components/schemas/{name}"}))
-    tool = tools_of(Client(read_text(tmp_path, text, "api.json")), ["a"])[0]
+    tool = build_operation_tools(OpenApiClient(read_text(tmp_path, text, "api.json")), ["a"])[0]
     assert len(tool.describe()) < 20_000
     with pytest.raises(ToolError):
         await tool.call('{"q": {"p1": {"p2": {"p3": "x"}}, "nope": 1}}')
 
 
-@pytest.mark.parametrize("place", [
-    {"components": {"$ref": "#/nowhere"}}, {"info": {"$ref": "x.yaml"}}, {"paths": {"/a": {"$ref": "x.yaml"}}},
-    {"components": {"securitySchemes": {"s": {"$ref": "#/components/securitySchemes/s"}}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"components": {"$ref": "#/nowhere"}},
+        {"info": {"$ref": "x.yaml"}},
+        {"paths": {"/a": {"$ref": "x.yaml"}}},
+        {"components": {"securitySchemes": {"s": {"$ref": "#/components/securitySchemes/s"}}}},
+    ],
+)
 def test_a_reference_that_leads_nowhere_is_no_traceback_wherever_it_stands(
     tmp_path: Path, place: dict[str, Any]
 ) -> None:
@@ -115,21 +142,51 @@ def test_a_reference_that_leads_nowhere_is_no_traceback_wherever_it_stands(
 
 ODD: list[Value] = [5, "x", [], {}, None, True, [5], ["x"], {"x": 5}, [[1]], 1.5, "\ud800", [None]]
 FULL: dict[str, Any] = document(
-    info={"title": "T"}, security=[{"s": []}], components={"securitySchemes": {"s": {"type": "http"}}, "schemas": {}},
-    paths={"/a/{id}": {
-        "servers": [{"url": "/v2", "variables": {"v": {"default": "1"}}}], "parameters": [],
-        "post": {
-            "operationId": "op", "summary": "s", "tags": ["t"], "security": [{"s": []}],
-            "parameters": [{"name": "id", "in": "path", "required": True, "style": "simple", "explode": False,
-                            "description": "d", "example": 1, "schema": {
-                                "type": "integer", "minimum": 1, "maximum": 9, "enum": [1, 2], "format": "int32"}},
-                           {"name": "c", "in": "query", "content": {"application/json": {"schema": {}}}}],
-            "requestBody": {"required": True, "content": {"application/json": {"schema": {
-                "type": "object", "required": ["a"], "additionalProperties": False, "properties": {
-                    "a": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "string"}},
-                    "b": {"anyOf": [{"type": "string"}, {"const": 1}], "allOf": [{}], "oneOf": [{}]}}}}}},
-        }}},
-)  # fmt: skip
+    info={"title": "T"},
+    security=[{"s": []}],
+    components={"securitySchemes": {"s": {"type": "http"}}, "schemas": {}},
+    paths={
+        "/a/{id}": {
+            "servers": [{"url": "/v2", "variables": {"v": {"default": "1"}}}],
+            "parameters": [],
+            "post": {
+                "operationId": "op",
+                "summary": "s",
+                "tags": ["t"],
+                "security": [{"s": []}],
+                "parameters": [
+                    {
+                        "name": "id",
+                        "in": "path",
+                        "required": True,
+                        "style": "simple",
+                        "explode": False,
+                        "description": "d",
+                        "example": 1,
+                        "schema": {"type": "integer", "minimum": 1, "maximum": 9, "enum": [1, 2], "format": "int32"},
+                    },
+                    {"name": "c", "in": "query", "content": {"application/json": {"schema": {}}}},
+                ],
+                "requestBody": {
+                    "required": True,
+                    "content": {
+                        "application/json": {
+                            "schema": {
+                                "type": "object",
+                                "required": ["a"],
+                                "additionalProperties": False,
+                                "properties": {
+                                    "a": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "string"}},
+                                    "b": {"anyOf": [{"type": "string"}, {"const": 1}], "allOf": [{}], "oneOf": [{}]},
+                                },
+                            }
+                        }
+                    },
+                },
+            },
+        }
+    },
+)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -152,8 +209,8 @@ async def test_a_wrong_type_at_any_place_is_a_line_or_does_no_harm(tmp_path: Pat
     for odd in ODD:
         file.write_text(json.dumps(put(FULL, path, odd)))
         try:
-            client = Client(read_document(file, ["post"], "http://127.0.0.1:9"), {"": Secret(KEY)})
-            for tool in tools_of(client):
+            client = OpenApiClient(read_openapi(file, ["post"], "http://127.0.0.1:9"), {"": Secret(KEY)})
+            for tool in build_operation_tools(client):
                 tool.describe().encode()
                 for written in ("{}", '{"id": 1, "c": {}, "body": {"a": ["x"], "b": 1}}', '{"id": [], "body": 7}'):
                     with pytest.raises(ToolError) as caught:
@@ -170,35 +227,38 @@ def test_any_text_after_the_head_is_a_document_or_a_line(tmp_path_factory: pytes
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_text(HEAD + text, "utf-8", "surrogatepass")
     with suppress(SetupError):
-        assert read_document(path).server in ("http://x.invalid", "")
+        assert read_openapi(path).server in ("http://x.invalid", "")
 
 
 @asynccontextmanager
 async def hostile(
     folder: Path, paths: dict[str, Any], keys: dict[str, Secret] | None = None, **parts: Any
-) -> AsyncIterator[tuple[Client, list[web.Request], list[web.Request]]]:
+) -> AsyncIterator[tuple[OpenApiClient, list[web.Request], list[web.Request]]]:
     """A client of ``paths`` with two servers: the document's own, and a stranger's, which stands in {evil}."""
     requests: list[web.Request] = []
     strangers: list[web.Request] = []
     async with serve_app(hostile_application(requests)) as own, serve_app(hostile_application(strangers)) as evil:
         text = json.dumps({**document(paths=paths, **parts), "servers": [{"url": own}]}).replace("{evil}", evil)
-        client = Client(read_text(folder, text, "api.json"), keys or {})
+        client = OpenApiClient(read_text(folder, text, "api.json"), keys or {})
         try:
             yield client, requests, strangers
         finally:
             await client.close()
 
 
-@pytest.mark.parametrize("paths", [
-    {"/ok": {"get": {"operationId": "op", "servers": [{"url": "{evil}"}]}}},
-    {"/ok": {"servers": [{"url": "{evil}/deep"}], "get": {"operationId": "op"}}},
-    {"/ok": {"get": {"operationId": "op", "servers": [{"url": "{s}", "variables": {"s": {"default": "{evil}"}}}]}}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "paths",
+    [
+        {"/ok": {"get": {"operationId": "op", "servers": [{"url": "{evil}"}]}}},
+        {"/ok": {"servers": [{"url": "{evil}/deep"}], "get": {"operationId": "op"}}},
+        {"/ok": {"get": {"operationId": "op", "servers": [{"url": "{s}", "variables": {"s": {"default": "{evil}"}}}]}}},
+    ],
+)
 async def test_a_key_goes_to_the_documents_own_server_only(tmp_path: Path, paths: dict[str, Any]) -> None:
     schemes = {"": Secret(KEY)}
     paths["/mine"] = {"get": {"operationId": "mine", "servers": [{"url": "/"}]}}
     async with hostile(tmp_path, paths, schemes) as (client, requests, strangers):
-        for tool in tools_of(client):
+        for tool in build_operation_tools(client):
             await tool.call("{}")
     assert strangers and all(KEY not in str(one.headers) + str(one.url) for one in strangers)
     assert [KEY in str(one.headers) for one in requests] == [True]
@@ -207,7 +267,7 @@ async def test_a_key_goes_to_the_documents_own_server_only(tmp_path: Path, paths
 async def test_a_failure_at_another_server_says_that_no_key_is_sent(tmp_path: Path) -> None:
     paths = {"/none": {"get": {"operationId": "op", "servers": [{"url": "{evil}"}]}}}
     async with hostile(tmp_path, paths, {"": Secret(KEY)}) as (client, _, _):
-        (tool,) = tools_of(client)
+        (tool,) = build_operation_tools(client)
         with pytest.raises(ToolError, match=r"status 404.*no key is sent"):
             await tool.call("{}")
 
@@ -221,7 +281,7 @@ async def test_a_path_cannot_lead_to_another_server(tmp_path: Path, route: str) 
         schemes = {"securitySchemes": {"s": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
         parts = {"components": schemes, "security": [{"s": []}]}
         async with hostile(tmp_path, paths, {"": Secret(KEY)}, **parts) as (client, _, _):
-            for tool in tools_of(client):
+            for tool in build_operation_tools(client):
                 try:
                     await tool.call("{}")
                 except ToolError:
@@ -233,7 +293,7 @@ async def test_a_path_cannot_lead_to_another_server(tmp_path: Path, route: str) 
 async def test_any_reply_is_an_observation_that_can_be_shown_and_stored(tmp_path: Path, name: str) -> None:
     paths = {f"/{name}": {"get": {"operationId": "op"}}}
     async with hostile(tmp_path, paths) as (client, _, _):
-        run = Run(ScriptedLM([]), Toolbox(tools_of(client)))
+        run = Run(ScriptedLM([]), Toolbox(build_operation_tools(client)))
         seen = await run.act(Action("op", "{}"))
     expected = HOSTILE[name].expected
     shown = seen.note + "".join(record.text + str(dict(record.fields)) for record in seen.records)

@@ -23,10 +23,10 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from decisor.errors import SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.tools.functions.json_schema import Misfit, fit
-from decisor.tools.functions.python import FunctionTool, load_function
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.tools.arguments import SchemaMisfit, fit_to_schema
+from decisor.tools.python_function import FunctionTool, load_function
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action, Observation, Record, Value
 
@@ -84,11 +84,15 @@ def test_the_schema_comes_from_hints_and_the_docstring() -> None:
     told = tool.describe()
     assert told.startswith("What units cost in a city.")
     for line in (
-        'Input: one JSON object, such as {"city": "..."}', "- city (text, required): where they are bought",
-        "- units (whole number): how many", '- colour (one of "red", "blue")', '- kind (one of "new", "used")',
-        "- day (text, date or null)", "- sites (list of {city: text, rent?: number} or null)",
+        'Input: one JSON object, such as {"city": "..."}',
+        "- city (text, required): where they are bought",
+        "- units (whole number): how many",
+        '- colour (one of "red", "blue")',
+        '- kind (one of "new", "used")',
+        "- day (text, date or null)",
+        "- sites (list of {city: text, rent?: number} or null)",
         "- tax (number): a share",
-    ):  # fmt: skip
+    ):
         assert line in told
 
 
@@ -96,8 +100,13 @@ async def test_arguments_become_what_the_hints_name() -> None:
     written = '{"city": "Ghent", "units": "3", "colour": "blue", "day": "2026-11-21", "sites": [{"city": "Lier"}]}'
     told, site = (await FunctionTool(price).call(written)).records
     assert told.fields == {
-        "city": "Ghent", "units": 3, "colour": "BLUE", "day": "2026-11-21", "kind": "new", "tax": "0"
-    }  # fmt: skip
+        "city": "Ghent",
+        "units": 3,
+        "colour": "BLUE",
+        "day": "2026-11-21",
+        "kind": "new",
+        "tax": "0",
+    }
     assert site.fields == {"city": "Lier", "rent": 1.0}
 
 
@@ -106,15 +115,20 @@ async def test_a_bare_value_stands_for_the_only_required_argument(written: str) 
     assert (await fields_of(FunctionTool(price), written))["city"] == "Ghent"
 
 
-@pytest.mark.parametrize(("written", "complaint"), [
-    ("{}", "city is missing."), ('{"city": 1, "units": "many"}', 'units must be a whole number, not "many"'),
-    ('{"city": "a", "unit": 1}', "There is no unit; there is city, units"),
-    ('{"city": "a", "units": 1.5}', "whole number"),
-    ('{"city": "a", "colour": "green"}', 'one of "red", "blue"'),
-    ('{"city": "a", "day": "2026-13-45"}', "cannot be used"),
-    ('{"city": "a", "sites": [{"rent": 1}]}', "sites[0].city is missing"), ('{"city": ["a"]}', "city must be text"),
-    ('{"city": "a", "units": true}', "whole number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("written", "complaint"),
+    [
+        ("{}", "city is missing."),
+        ('{"city": 1, "units": "many"}', 'units must be a whole number, not "many"'),
+        ('{"city": "a", "unit": 1}', "There is no unit; there is city, units"),
+        ('{"city": "a", "units": 1.5}', "whole number"),
+        ('{"city": "a", "colour": "green"}', 'one of "red", "blue"'),
+        ('{"city": "a", "day": "2026-13-45"}', "cannot be used"),
+        ('{"city": "a", "sites": [{"rent": 1}]}', "sites[0].city is missing"),
+        ('{"city": ["a"]}', "city must be text"),
+        ('{"city": "a", "units": true}', "whole number"),
+    ],
+)
 async def test_what_does_not_fit_goes_back_with_what_would(written: str, complaint: str) -> None:
     with pytest.raises(ToolError) as caught:
         await FunctionTool(price).call(written)
@@ -204,9 +218,13 @@ async def test_rows_are_records_and_long_results_are_cut_and_said() -> None:
     assert (await FunctionTool(own).call("")).records[0].text == "as it is"
 
 
-@pytest.mark.parametrize(("function", "complaint"), [
-    (lambda x, /: x, "by position only"), (odd, "which JSON cannot hold"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "complaint"),
+    [
+        (lambda x, /: x, "by position only"),
+        (odd, "which JSON cannot hold"),
+    ],
+)
 def test_a_function_that_cannot_be_a_tool_is_refused_when_it_is_named(function: Any, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint):
         FunctionTool(function)
@@ -233,7 +251,7 @@ async def test_what_pydantic_knows_of_an_argument_holds_and_its_complaint_is_one
 
 
 def test_pydantic_is_loaded_for_function_tools_only() -> None:
-    modules = "decisor.tools.functions.python, decisor.tools.functions.openapi_call"
+    modules = "decisor.tools.python_function, decisor.tools.openapi_call"
     code = f"import sys, {modules}; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -252,9 +270,11 @@ def test_a_spec_names_a_function_of_the_working_directory(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     assert load_function("plants_of_test:find")("Ghent") == "Ghent"
     for spec, complaint in (
-        ("plants_of_test:fnd", "has find"), ("plants_of_test:NUMBER", "not a function but int"),
-        ("broken_of_test:x", "ZeroDivisionError"), ("no_such_module_here:x", "no module no_such_module_here"),
-    ):  # fmt: skip
+        ("plants_of_test:fnd", "has find"),
+        ("plants_of_test:NUMBER", "not a function but int"),
+        ("broken_of_test:x", "ZeroDivisionError"),
+        ("no_such_module_here:x", "no module no_such_module_here"),
+    ):
         with pytest.raises(SetupError, match=complaint):
             load_function(spec)
 
@@ -262,19 +282,27 @@ def test_a_spec_names_a_function_of_the_working_directory(tmp_path: Path, monkey
 KINDS = st.sampled_from(["integer", "number", "string", "boolean", "null", "array", "object"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3), max_leaves=6,
-)  # fmt: skip
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @given(value=VALUES, kinds=st.lists(KINDS, min_size=1, max_size=3))
 @settings(deadline=None)
 def test_fitting_gives_a_value_of_a_kind_asked_for_and_fits_it_again_unchanged(value: Value, kinds: list[str]) -> None:
     try:
-        once = fit(value, {"type": kinds}, {})
-    except Misfit:
+        once = fit_to_schema(value, {"type": kinds}, {})
+    except SchemaMisfit:
         return
-    python = {"integer": int, "number": (int, float), "string": str, "boolean": bool, "null": type(None), "array": list,
-              "object": dict}  # fmt: skip
+    python = {
+        "integer": int,
+        "number": (int, float),
+        "string": str,
+        "boolean": bool,
+        "null": type(None),
+        "array": list,
+        "object": dict,
+    }
     assert any(isinstance(once, python[kind]) for kind in kinds)  # type: ignore[arg-type]
-    assert fit(once, {"type": kinds}, {}) == once
+    assert fit_to_schema(once, {"type": kinds}, {}) == once
     json.dumps(once)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor import ScriptedLM, SetupError
-from decisor.errors import ToolError
-from decisor.history.recording import Keeping
+from decisor.errors import SetupError, ToolError
+from decisor.history.recorder import Keeping
 from decisor.history.store import History
-from decisor.outside import framed_observation
-from decisor.secrets import Secret
-from decisor.tools.functions.mcp_server import McpTool, open_mcp
+from decisor.llms.scripted import ScriptedLM
+from decisor.system.secrets import Secret
+from decisor.system.text import frame_observation
+from decisor.tools.mcp_client import McpTool, open_mcp_tools
 from decisor.types import Message
 
 SERVER = f"{sys.executable} {Path(__file__).parent / 'mcp_server_process.py'}"
@@ -27,7 +27,7 @@ GOOD = f"mcp:{SERVER} good"
 
 @asynccontextmanager
 async def tools(spec: str = GOOD, keys: dict[str, Secret] | None = None) -> AsyncIterator[dict[str, McpTool]]:
-    opened = await open_mcp(spec, keys or {})
+    opened = await open_mcp_tools(spec, keys or {})
     try:
         yield {tool.name: tool for tool in opened}
     finally:
@@ -63,18 +63,18 @@ async def test_what_a_server_says_of_itself_stays_in_its_line() -> None:
 
 async def test_a_key_goes_to_the_server_that_it_is_for_and_never_comes_back() -> None:
     async with tools(keys={"RENT_KEY": Secret("s3cret-value-77")}) as there:
-        (record,) = framed_observation(await there["rent"].call("elm")).records
+        (record,) = frame_observation(await there["rent"].call("elm")).records
         assert "s3cret" not in str(record.fields)
 
 
 @pytest.mark.slow
 async def test_tools_that_may_change_something_are_called_only_where_a_person_names_them() -> None:
     with pytest.raises(SetupError, match=r"No tool of .* says that it only reads: name those .*raise_rent"):
-        await open_mcp(f"mcp:{SERVER} plain", {})
+        await open_mcp_tools(f"mcp:{SERVER} plain", {})
     async with tools(f"mcp:{SERVER} plain#raise_rent") as there:
         assert list(there) == ["raise_rent"]
     with pytest.raises(SetupError, match="has no tool 'drop'; it has"):
-        await open_mcp(f"mcp:{SERVER} plain#drop", {})
+        await open_mcp_tools(f"mcp:{SERVER} plain#drop", {})
     assert not processes()
 
 
@@ -98,16 +98,16 @@ async def test_one_that_hangs_floods_or_dies_costs_an_action_and_no_run() -> Non
 @pytest.mark.parametrize("kind", ["silent", "babble"])
 async def test_one_that_never_answers_is_given_up(kind: str) -> None:
     with pytest.raises(SetupError, match=r"did not answer|cannot be used"):
-        await open_mcp(f"mcp:{SERVER} {kind}", {}, patience=2.0)
+        await open_mcp_tools(f"mcp:{SERVER} {kind}", {}, patience=2.0)
     assert not processes()
 
 
 @pytest.mark.slow
 async def test_of_one_with_hundreds_of_tools_a_person_names_those_that_are_needed() -> None:
     with pytest.raises(SetupError, match=r"has 300 tools, too many for a prompt: name those") as complaint:
-        await open_mcp(f"mcp:{SERVER} many", {})
+        await open_mcp_tools(f"mcp:{SERVER} many", {})
     assert len(str(complaint.value)) < 2_000
-    tools = await open_mcp(f"mcp:{SERVER} many#note_7,note_299", {})
+    tools = await open_mcp_tools(f"mcp:{SERVER} many#note_7,note_299", {})
     assert [tool.name for tool in tools] == ["note_7", "note_299"]
     assert (await tools[0].call('{"site": "elm"}')).records[0].text.startswith("elm is quiet.")
     await tools[0].close()
@@ -116,7 +116,7 @@ async def test_of_one_with_hundreds_of_tools_a_person_names_those_that_are_neede
 
 async def test_a_command_that_is_not_there_is_said() -> None:
     with pytest.raises(SetupError, match="The MCP server no-such-command cannot be used"):
-        await open_mcp("mcp:no-such-command", {})
+        await open_mcp_tools("mcp:no-such-command", {})
 
 
 async def test_a_server_at_an_address_is_called_over_http() -> None:

@@ -10,10 +10,10 @@ import pytest
 
 import decisor
 from decisor.errors import SetupError, ToolError
-from decisor.outside import framed_observation
-from decisor.secrets import Secret
-from decisor.techniques.shared.render import show_observation
-from decisor.tools.functions.mcp_server import McpTool, open_mcp
+from decisor.system.secrets import Secret
+from decisor.system.text import frame_observation
+from decisor.techniques.shared.observations import show_observation
+from decisor.tools.mcp_client import McpTool, open_mcp_tools
 
 SERVER = f"mcp:{sys.executable} {Path(__file__).parent / 'mcp_odd_process.py'}"
 KEYS = {"KEY": Secret("s3cret-value-77")}
@@ -21,7 +21,7 @@ KEYS = {"KEY": Secret("s3cret-value-77")}
 
 @pytest.fixture
 async def tools() -> AsyncIterator[dict[str, McpTool]]:
-    opened = await open_mcp(SERVER, KEYS)
+    opened = await open_mcp_tools(SERVER, KEYS)
     try:
         yield {tool.name: tool for tool in opened}
     finally:
@@ -45,7 +45,7 @@ async def test_a_complaint_about_arguments_is_short_too(tools: dict[str, McpTool
 
 
 async def test_a_record_has_so_many_fields_and_a_field_so_long_a_name(tools: dict[str, McpTool]) -> None:
-    observation = framed_observation(await tools["wide"].call("{}"))
+    observation = frame_observation(await tools["wide"].call("{}"))
     assert len(observation.records[0].fields) == 200
     assert max(map(len, observation.records[0].fields)) < 300
     assert "1,800 more fields" in observation.note
@@ -78,7 +78,7 @@ async def test_a_tool_is_not_called_like_one_of_our_own() -> None:
 )  # an input that fits into its pipe, and of one that does not
 async def test_a_tool_that_hangs_is_given_up_at_its_deadline_and_not_waited_for_again(size: int) -> None:
     command = f"mcp:{sys.executable} {Path(__file__).parent / 'mcp_silent_process.py'}"
-    (tool,) = await open_mcp(command, {})
+    (tool,) = await open_mcp_tools(command, {})
     try:
         assert tool.server.seconds <= 30
         tool.server.seconds = 0.2

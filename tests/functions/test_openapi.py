@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from data import DATA
 from decisor.errors import SetupError, ToolError
-from decisor.secrets import Secret
-from decisor.session.tools import ToolSpecs, open_one
-from decisor.tools.functions.openapi import LONGEST_NAME, read_document, tool_name
-from decisor.tools.functions.openapi_call import Client, OperationTool, join_values, tools_of
+from decisor.session.user_tools import ToolSpecs, open_tools_of_spec
+from decisor.system.secrets import Secret
+from decisor.tools.openapi import LONGEST_NAME, build_tool_name, read_openapi
+from decisor.tools.openapi_call import OpenApiClient, OperationTool, build_operation_tools, join_encoded_values
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action
 from servers.openai_server import serve_app
@@ -44,9 +44,9 @@ async def plants(
         document["servers"][0]["variables"]["origin"]["default"] = origin
         path = folder / "plants.json"
         path.write_text(json.dumps(document))
-        client = Client(read_document(path, methods), **settings)
+        client = OpenApiClient(read_openapi(path, methods), **settings)
         try:
-            yield {tool.name: tool for tool in tools_of(client)}
+            yield {tool.name: tool for tool in build_operation_tools(client)}
         finally:
             await client.close()
 
@@ -78,12 +78,17 @@ async def test_parameters_are_written_in_the_styles_of_the_document(tmp_path: Pa
     assert echoed["path"] == "/v1/cities/..%2Fx%20y%2F%C3%BC%3F%23"
 
 
-@pytest.mark.parametrize(("name", "written", "complaint"), [
-    ("get_cities_name", '{"name": ".."}', "part of the path"), ("get_cities_name", "{}", "name is missing"),
-    ("listPlants", '{"X-Trace": "a\\r\\nX-Key: b"}', "line ends"), ("getPlant", '{"id": 0}', "at least 1"),
-    ("getPlant", '{"id": 1, "host": "evil"}', "There is no host"),
-    ("getPlant", "one", 'must be a whole number, not "one"'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "written", "complaint"),
+    [
+        ("get_cities_name", '{"name": ".."}', "part of the path"),
+        ("get_cities_name", "{}", "name is missing"),
+        ("listPlants", '{"X-Trace": "a\\r\\nX-Key: b"}', "line ends"),
+        ("getPlant", '{"id": 0}', "at least 1"),
+        ("getPlant", '{"id": 1, "host": "evil"}', "There is no host"),
+        ("getPlant", "one", 'must be a whole number, not "one"'),
+    ],
+)
 async def test_arguments_that_cannot_be_sent_go_back(tmp_path: Path, name: str, written: str, complaint: str) -> None:
     requests: list[web.Request] = []
     async with plants(tmp_path, seen=requests) as tools:
@@ -112,8 +117,8 @@ async def test_of_several_ways_in_the_one_is_taken_that_there_are_keys_for(tmp_p
     path.write_text(json.dumps(document))
     requests: list[web.Request] = []
     async with serve_app(application(requests)) as origin:
-        client = Client(read_document(path, base_url=f"{origin}/v1"), {"head": Secret(KEY)})
-        (tool,) = tools_of(client, ["getPlant"])
+        client = OpenApiClient(read_openapi(path, base_url=f"{origin}/v1"), {"head": Secret(KEY)})
+        (tool,) = build_operation_tools(client, ["getPlant"])
         assert (await tool.call("2")).records[0].fields["id"] == 2
         await client.close()
     assert "Authorization" not in requests[0].headers and not requests[0].query
@@ -171,25 +176,33 @@ async def test_references_that_lead_nowhere_or_outside_leave_an_operation_out(tm
 async def test_an_api_that_is_not_there_is_an_observation_for_the_model(tmp_path: Path) -> None:
     path = tmp_path / "api.json"
     path.write_text(json.dumps(DOCUMENT))
-    (tool, *_) = tools_of(Client(read_document(path, base_url="http://127.0.0.1:9")), ["listPlants"])
+    (tool, *_) = build_operation_tools(OpenApiClient(read_openapi(path, base_url="http://127.0.0.1:9")), ["listPlants"])
     with pytest.raises(ToolError, match="could not be called"):
         await tool.call("{}")
     await tool.close()
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    ("{", "is not JSON"), ('{"swagger": "2.0"}', "Swagger 2.0"), ("[]", "holds no object"),
-    ('{"openapi": "4"}', "no OpenAPI 3"),
-    ('{"openapi": "3.1.0", "servers": [{"url": "/v3"}], "paths": {"/a": {"get": {}}}}', "--base-url http://HOST/v3"),
-    ('{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}', "--base-url http://HOST"),
-    ('{"openapi": "3.1.0", "paths": {}}', "describes no operation"),
-    ('{"openapi": "3.1.0", "servers": [{"url": "file:///etc"}], "paths": {"/a": {"get": {}}}}', "--base-url"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{", "is not JSON"),
+        ('{"swagger": "2.0"}', "Swagger 2.0"),
+        ("[]", "holds no object"),
+        ('{"openapi": "4"}', "no OpenAPI 3"),
+        (
+            '{"openapi": "3.1.0", "servers": [{"url": "/v3"}], "paths": {"/a": {"get": {}}}}',
+            "--base-url http://HOST/v3",
+        ),
+        ('{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}', "--base-url http://HOST"),
+        ('{"openapi": "3.1.0", "paths": {}}', "describes no operation"),
+        ('{"openapi": "3.1.0", "servers": [{"url": "file:///etc"}], "paths": {"/a": {"get": {}}}}', "--base-url"),
+    ],
+)
 def test_a_document_that_cannot_be_used_is_refused_with_what_to_do(tmp_path: Path, text: str, complaint: str) -> None:
     path = tmp_path / "api.json"
     path.write_text(text)
     with pytest.raises(SetupError, match=complaint):
-        tools_of(Client(read_document(path)))
+        build_operation_tools(OpenApiClient(read_openapi(path)))
 
 
 def test_operations_are_named_where_a_document_has_too_many(tmp_path: Path) -> None:
@@ -199,25 +212,25 @@ def test_operations_are_named_where_a_document_has_too_many(tmp_path: Path) -> N
     path = tmp_path / "api.yaml"
     servers = "servers: [{url: 'http://x.invalid'}]\n"
     path.write_text(f"openapi: 3.1.0\ninfo: {{title: Big}}\n{servers}paths: {json.dumps(paths)}\n")
-    client = Client(read_document(path))
+    client = OpenApiClient(read_openapi(path))
     with pytest.raises(SetupError, match="100 operations, too many"):
-        tools_of(client)
-    assert [tool.name for tool in tools_of(client, ["op7"])] == ["op7"]
-    assert len(tools_of(client, ["t3"])) == 20
+        build_operation_tools(client)
+    assert [tool.name for tool in build_operation_tools(client, ["op7"])] == ["op7"]
+    assert len(build_operation_tools(client, ["t3"])) == 20
     with pytest.raises(SetupError, match="no operation or tag 'nope'"):
-        tools_of(client, ["nope"])
+        build_operation_tools(client, ["nope"])
 
 
 @given(st.text(max_size=200))
 def test_a_tools_name_is_short_and_plain(text: str) -> None:
-    name = tool_name(text)
+    name = build_tool_name(text)
     assert 0 < len(name) <= LONGEST_NAME and name.replace("_", "a").isalnum() and name.isascii()
 
 
 @given(st.text(max_size=20))
 @settings(deadline=None)
 def test_a_value_stays_one_segment_of_the_path(text: str) -> None:
-    assert not set(join_values(text, ",", False)) & set("/?#\\ \r\n")
+    assert not set(join_encoded_values(text, ",", False)) & set("/?#\\ \r\n")
 
 
 @pytest.mark.skipif(not CALLS.exists(), reason=f"no test data in {CALLS}")
@@ -231,10 +244,16 @@ async def test_the_documents_of_real_apis_become_tools(tmp_path: Path) -> None:
                 (one, False) for one in api["optional_parameters"]
             ]
             parameters = [
-                {"name": one["name"], "in": "query", "required": must, "description": one["description"],
-                 "schema": {"type": kinds.get(one["type"], "string")}, "example": one["default"]}
+                {
+                    "name": one["name"],
+                    "in": "query",
+                    "required": must,
+                    "description": one["description"],
+                    "schema": {"type": kinds.get(one["type"], "string")},
+                    "example": one["default"],
+                }
                 for one, must in given
-            ]  # fmt: skip
+            ]
             spec = {
                 "operationId": f"{api['tool_name']} {api['api_name']}",
                 "description": api["api_description"],
@@ -245,8 +264,8 @@ async def test_the_documents_of_real_apis_become_tools(tmp_path: Path) -> None:
     path.write_text(json.dumps({"openapi": "3.0.0", "info": {"title": "Real"}, "paths": paths}))
     requests: list[web.Request] = []
     async with serve_app(application(requests)) as origin:
-        client = Client(read_document(path, base_url=origin))
-        tools = tools_of(client, most=1000)
+        client = OpenApiClient(read_openapi(path, base_url=origin))
+        tools = build_operation_tools(client, most=1000)
         assert len(tools) == len(paths) > 100 and len({tool.name for tool in tools}) == len(tools)
         refused = 0
         for tool in tools:
@@ -295,7 +314,7 @@ def small_document(**about: Any) -> dict[str, Any]:
 
 def test_a_document_is_taken_from_its_address_and_its_server_is_where_it_came_from() -> None:
     with published(small_document(description="All of them.")) as url:
-        (tool,) = open_one(url, ToolSpecs())
+        (tool,) = open_tools_of_spec(url, ToolSpecs())
     assert isinstance(tool, OperationTool)
     assert tool.operation.server == url.removesuffix("/api/openapi.json")
 
@@ -305,16 +324,16 @@ def test_a_document_that_leads_to_another_host_is_not_followed() -> None:
         published({}, moves_to="http://localhost:9/openapi.json") as url,
         pytest.raises(SetupError, match="redirects to"),
     ):
-        open_one(url, ToolSpecs())
+        open_tools_of_spec(url, ToolSpecs())
 
 
 def test_an_address_that_nobody_answers_is_one_line_with_what_to_do() -> None:
     with pytest.raises(SetupError, match=r"cannot be fetched: .*Download it, and give the file"):
-        open_one("http://127.0.0.1:9/openapi.json", ToolSpecs())
+        open_tools_of_spec("http://127.0.0.1:9/openapi.json", ToolSpecs())
 
 
 def test_a_description_says_more_than_a_summary(tmp_path: Path) -> None:
     path = tmp_path / "api.json"
     path.write_text(json.dumps(small_document(summary="Plants", description="Every plant with its cost in EUR.")))
-    (operation,) = read_document(path, base_url="http://127.0.0.1:9").operations
+    (operation,) = read_openapi(path, base_url="http://127.0.0.1:9").operations
     assert operation.about == "Every plant with its cost in EUR."

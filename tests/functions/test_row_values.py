@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote_plus
 import pytest
 
 import decisor
-from decisor.definitions.readings.open import OpenReading
+from decisor.semantics.open_readings import OpenReading
 
 SECRET = "TOPSECRET-42"
 SEEN = ("TOPSECRET-42", "topsecret42", "VE9Q", "544f50")
@@ -47,8 +47,12 @@ def api(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
         "parameters": [{"name": name, "in": "query", "schema": text} for name in ("place", "more")],
         "responses": {"200": {"description": "it"}},
     }
-    document = {"openapi": "3.0.3", "info": {"title": "W", "version": "1"}, "paths": {"/weather": {"get": operation}},
-                "servers": [{"url": f"http://127.0.0.1:{server.server_port}"}]}  # fmt: skip
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "W", "version": "1"},
+        "paths": {"/weather": {"get": operation}},
+        "servers": [{"url": f"http://127.0.0.1:{server.server_port}"}],
+    }
     path = tmp_path / "weather.json"
     path.write_text(json.dumps(document))
     yield str(path), targets
@@ -74,9 +78,16 @@ def sends(value: str, shop: str, tools: Any, query: str = "SELECT * FROM site", 
         f"Thought: send\nAction: weather\nAction input: {arguments}",
         *["Final answer: elm\nBecause: it is there [o1.r1]"] * 6,
     ]
-    return decisor.ask("Which site is best for plant Delta?", db=shop, tools=tools, lm=decisor.ScriptedLM(replies),
-                       technique="iter_rag", settings={"calling": "text"}, history=False,
-                       **{"readings": "off", **words})  # fmt: skip
+    return decisor.ask(
+        "Which site is best for plant Delta?",
+        db=shop,
+        tools=tools,
+        lm=decisor.ScriptedLM(replies),
+        technique="iter_rag",
+        settings={"calling": "text"},
+        history=False,
+        **{"readings": "off", **words},
+    )
 
 
 b64 = base64.b64encode
@@ -166,17 +177,33 @@ def test_a_person_is_asked_the_first_time_and_only_their_yes_sends(
         return says
 
     call = "Thought: send\nAction: weather\nAction input: " + json.dumps({"place": SECRET})
-    replies = ["Thought: read\nAction: sql\nAction input: SELECT * FROM site", call, call.replace("42", "42 "),
-               *["Final answer: elm\nBecause: it is there [o1.r1]"] * 6]  # fmt: skip
-    decisor.ask("Which site?", db=shop, tools=api[0], lm=decisor.ScriptedLM(replies), technique="iter_rag",
-                settings={"calling": "text"}, history=False, reader=reader, readings="off")  # fmt: skip
+    replies = [
+        "Thought: read\nAction: sql\nAction input: SELECT * FROM site",
+        call,
+        call.replace("42", "42 "),
+        *["Final answer: elm\nBecause: it is there [o1.r1]"] * 6,
+    ]
+    decisor.ask(
+        "Which site?",
+        db=shop,
+        tools=api[0],
+        lm=decisor.ScriptedLM(replies),
+        technique="iter_rag",
+        settings={"calling": "text"},
+        history=False,
+        reader=reader,
+        readings="off",
+    )
     assert len(api[1]) == count
     assert len(asked) == 1 and SECRET in asked[0] and "weather" in asked[0]
 
 
 GOVERNED: list[dict[str, Any]] = [
-    {"mask": "staff.pay"}, {"rows": {"site": "rent > 1"}}, {"deny_tables": "staff"}, {"tables": "site"},
-]  # fmt: skip
+    {"mask": "staff.pay"},
+    {"rows": {"site": "rent > 1"}},
+    {"deny_tables": "staff"},
+    {"tables": "site"},
+]
 
 
 @pytest.mark.slow
@@ -210,15 +237,23 @@ def test_a_word_of_a_document_leaves_where_a_person_allows_it_and_never_of_restr
         *["Final answer: elm\nBecause: it is there [o1.r1]"] * 6,
     ]
     tools = decisor.ToolSpecs([api[0]], row_values="allow")
-    result = decisor.ask("Which site?", docs=str(tmp_path / "docs"), tools=tools, lm=decisor.ScriptedLM(replies),
-                         technique="iter_rag", settings={"calling": "text"}, history=False, readings="off",
-                         **words)  # fmt: skip
+    result = decisor.ask(
+        "Which site?",
+        docs=str(tmp_path / "docs"),
+        tools=tools,
+        lm=decisor.ScriptedLM(replies),
+        technique="iter_rag",
+        settings={"calling": "text"},
+        history=False,
+        readings="off",
+        **words,
+    )
     assert SECRET in str(result.records)
     assert len(api[1]) == (0 if words else 1)
 
 
 def test_names_that_are_within_the_walls_cannot_be_given_to_tools_of_others() -> None:
-    from decisor.session.sources import RESERVED
+    from decisor.session.request import RESERVED
     from decisor.tools.row_values import INSIDE
 
     assert set(INSIDE) <= set(RESERVED)

@@ -15,8 +15,8 @@ import pytest
 from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from mcp_server.clients import client, text
 from server.serving import served
 from servers.openai_server import serve_threaded
@@ -63,8 +63,21 @@ ANSWERS = [("2", SECRET), ("1", ""), ("", ""), ("y", "")]
 def test_at_a_terminal_only_the_choice_to_send_sends(answer: str, got: str, calls: Path) -> None:
     mine, theirs = pty.openpty()
     with serve_threaded(sender) as url:
-        words = [sys.executable, "-m", "decisor", "ask", QUESTION, *OPTIONS, "--lm", f"m@{url}", "-o", "calling=text",
-                 "--readings", "off", "--no-history"]  # fmt: skip
+        words = [
+            sys.executable,
+            "-m",
+            "decisor",
+            "ask",
+            QUESTION,
+            *OPTIONS,
+            "--lm",
+            f"m@{url}",
+            "-o",
+            "calling=text",
+            "--readings",
+            "off",
+            "--no-history",
+        ]
         process = subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
         os.close(theirs)
         shown = b""
@@ -82,8 +95,8 @@ def test_at_a_terminal_only_the_choice_to_send_sends(answer: str, got: str, call
 @pytest.mark.slow
 @pytest.mark.parametrize(("answer", "got"), ANSWERS)
 def test_over_http_only_the_choice_to_send_sends(answer: str, got: str, calls: Path) -> None:
-    sources = sources_of(db="shop.db", tools="weather_of_row_values:weather")
-    with serve_threaded(sender) as url, served(Serving(sources, {"m": f"m@{url}"})) as place:
+    sources = build_sources(db="shop.db", tools="weather_of_row_values:weather")
+    with serve_threaded(sender) as url, served(ServerSettings(sources, {"m": f"m@{url}"})) as place:
         run = place.ask(QUESTION, asks=True)
         waiting = place.until(lambda: place.run(run["id"]), lambda run: bool(run["readings"]))
         (reading,) = waiting["readings"]
@@ -96,9 +109,15 @@ def test_over_http_only_the_choice_to_send_sends(answer: str, got: str, calls: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("content", "got"), [
-    ({"meaning": "send it"}, SECRET), ({"meaning": "do not send it"}, ""), ({"own_words": "yes"}, ""), (None, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("content", "got"),
+    [
+        ({"meaning": "send it"}, SECRET),
+        ({"meaning": "do not send it"}, ""),
+        ({"own_words": "yes"}, ""),
+        (None, ""),
+    ],
+)
 async def test_at_an_mcp_client_only_the_choice_to_send_sends(
     content: dict[str, str | int | float | bool | list[str] | None] | None, got: str, calls: Path
 ) -> None:

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 import decisor as library
-from decisor.budget import Limits
-from decisor.config.connection import Connection
-from decisor.config.current import current, default_places, user_file
-from decisor.config.secret_names import with_secrets
 from decisor.errors import SetupError
 from decisor.history.store import History
-from decisor.session.sources import sources_of
+from decisor.runtime.budget import Limits
+from decisor.session.config import Connection, default_places, fill_in_secrets, resolve_config, user_config_file
+from decisor.session.request import build_sources
 from local_lm import Decisor, LocalLM
 
 SALES = '[connections.sales]\nurl = "postgresql://ann:${SALES_PASSWORD}@db.example.com/sales"\n'
@@ -28,8 +26,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_user(text: str) -> None:
-    user_file().parent.mkdir(parents=True)
-    user_file().write_text(text)
+    user_config_file().parent.mkdir(parents=True)
+    user_config_file().write_text(text)
 
 
 def write_folder(text: str) -> None:
@@ -37,30 +35,30 @@ def write_folder(text: str) -> None:
 
 
 def origin(name: str) -> str:
-    return current().settings[name].origin
+    return resolve_config().settings[name].origin
 
 
 def test_an_option_goes_before_the_environment_that_before_the_folder_that_before_the_person(
     monkeypatch: pytest.MonkeyPatch, decisor: Decisor
 ) -> None:
-    assert current().limits(Limits()) == Limits()
+    assert resolve_config().limits(Limits()) == Limits()
     write_user('lm = "mine"\n[limits]\ncalls = 9\ntokens = 900\nseconds = 1.5\n')
-    assert current().limits(Limits()) == Limits(calls=9, tokens=900, seconds=1.5)
+    assert resolve_config().limits(Limits()) == Limits(calls=9, tokens=900, seconds=1.5)
     write_folder('lm = "folders"\n[limits]\ncalls = 8\n')
     decisor("config", "trust")
-    assert (current().lm(None), origin("lm"), origin("limits.calls")) == ("folders", "folder", "folder")
+    assert (resolve_config().lm(None), origin("lm"), origin("limits.calls")) == ("folders", "folder", "folder")
     monkeypatch.setenv("DECISOR_CALLS", "7")
     monkeypatch.setenv("DECISOR_LM", "environments")
-    assert current().lm(None) is None  # the environment's, which is read where an LM is opened
-    assert current().limits(Limits(tokens=5)) == Limits(calls=7, tokens=5, seconds=1.5)
-    assert current().lm("options") == "options"
+    assert resolve_config().lm(None) is None  # the environment's, which is read where an LM is opened
+    assert resolve_config().limits(Limits(tokens=5)) == Limits(calls=7, tokens=5, seconds=1.5)
+    assert resolve_config().lm("options") == "options"
 
 
 def test_a_price_of_a_file_is_that_of_the_lm_that_is_asked_where_nothing_else_says_one() -> None:
     write_user('lm = "m@http://localhost:1/v1 timeout=9"\n[prices]\nm = "0.4, 1.6"\n')
-    assert current().lm(None) == "m@http://localhost:1/v1 timeout=9 price=0.4,1.6"
-    assert current().lm("m price=1,2") == "m price=1,2"
-    assert current().lm("other") == "other"
+    assert resolve_config().lm(None) == "m@http://localhost:1/v1 timeout=9 price=0.4,1.6"
+    assert resolve_config().lm("m price=1,2") == "m price=1,2"
+    assert resolve_config().lm("other") == "other"
 
 
 def test_a_connection_is_asked_by_its_name_from_any_folder_and_says_what_may_be_read(
@@ -79,11 +77,11 @@ def test_a_connection_is_asked_by_its_name_from_any_folder_and_says_what_may_be_
 
 def test_tables_of_a_connection_are_its_own_and_denied_ones_stay_denied() -> None:
     shop = Connection("shop", "sqlite:///shop.db", tables=("Orders", "people"), deny_tables=("pay",))
-    sources = sources_of(db=[shop, "other=sqlite:///x.db"], tables=["shop.orders"])
+    sources = build_sources(db=[shop, "other=sqlite:///x.db"], tables=["shop.orders"])
     assert (sources.tables, sources.deny_tables) == (("shop.orders",), ("shop.pay",))
-    assert sources_of(db=shop).tables == ("shop.Orders", "shop.people")
+    assert build_sources(db=shop).tables == ("shop.Orders", "shop.people")
     with pytest.raises(SetupError, match="pay may not be read"):
-        sources_of(db=shop, tables="pay")
+        build_sources(db=shop, tables="pay")
 
 
 def test_what_a_config_file_masks_is_masked_for_whoever_asks(sites: Path) -> None:
@@ -98,22 +96,27 @@ def test_what_a_config_file_masks_is_masked_for_whoever_asks(sites: Path) -> Non
 def test_a_secret_is_named_never_written(monkeypatch: pytest.MonkeyPatch, decisor: Decisor) -> None:
     write_user(SALES)
     with pytest.raises(SetupError, match="SALES_PASSWORD is not set"):
-        sources_of(db=current().connection("sales"))
+        build_sources(db=resolve_config().connection("sales"))
     monkeypatch.setenv("SALES_PASSWORD", "p@ss/hunter22")
-    source = sources_of(db=current().connection("sales")).places[0]
+    source = build_sources(db=resolve_config().connection("sales")).places[0]
     assert source.place == "postgresql://ann:p%40ss%2Fhunter22@db.example.com/sales"
     for words in ((), ("--json",)):
         done = decisor("config", *words)
         assert "${SALES_PASSWORD}" in done.stdout and "hunter22" not in done.stdout + done.stderr
     monkeypatch.setenv("WHOLE", "sqlite:///a b.db")
-    assert with_secrets("${WHOLE}") == "sqlite:///a b.db"
+    assert fill_in_secrets("${WHOLE}") == "sqlite:///a b.db"
 
 
-@pytest.mark.parametrize("text", [
-    '[connections.shop]\nurl = "postgresql://ann:hunter22@host/shop"\n', '[connections]\nshop = "mysql://a:hunter22@h/s"\n',
-    '[connections.shop]\nurl = "postgresql://host/shop?password=hunter22"\n', 'lm = "m@https://u:hunter22@host/v1"\n',
-    'db = "postgresql://ann:hunter22@host/shop"\n',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[connections.shop]\nurl = "postgresql://ann:hunter22@host/shop"\n',
+        '[connections]\nshop = "mysql://a:hunter22@h/s"\n',
+        '[connections.shop]\nurl = "postgresql://host/shop?password=hunter22"\n',
+        'lm = "m@https://u:hunter22@host/v1"\n',
+        'db = "postgresql://ann:hunter22@host/shop"\n',
+    ],
+)
 def test_a_password_in_a_file_is_refused_with_what_to_do(text: str, decisor: Decisor) -> None:
     write_user(text)
     done = decisor("config", code=2)
@@ -121,19 +124,29 @@ def test_a_password_in_a_file_is_refused_with_what_to_do(text: str, decisor: Dec
     assert "hunter22" not in done.stderr
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    ("calls = 3", "no setting calls"), ("[limits]\ncall = 3", "no call"), ("[limits]\ncalls = 0", "above 0"),
-    ("[limits]\ncalls = 1.5", "whole number"), ("[connections.shop]\ntables = []", "needs a url"),
-    ('[connections.shop]\nurl = "a.db"\ntables = "x"', "a list"),
-    ('[connections.shop]\nurl = "a.db"\nkey = 1', "no key"),
-    ('[connections."a b"]\nurl = "a.db"', "letters, digits"), ("lm = 3", "takes a text"), ("lm = ", "Invalid value"),
-    ("prices = 3", "a table"), ("[prices]\nm = 3", "as text"), ("history = 3", "a truth"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("calls = 3", "no setting calls"),
+        ("[limits]\ncall = 3", "no call"),
+        ("[limits]\ncalls = 0", "above 0"),
+        ("[limits]\ncalls = 1.5", "whole number"),
+        ("[connections.shop]\ntables = []", "needs a url"),
+        ('[connections.shop]\nurl = "a.db"\ntables = "x"', "a list"),
+        ('[connections.shop]\nurl = "a.db"\nkey = 1', "no key"),
+        ('[connections."a b"]\nurl = "a.db"', "letters, digits"),
+        ("lm = 3", "takes a text"),
+        ("lm = ", "Invalid value"),
+        ("prices = 3", "a table"),
+        ("[prices]\nm = 3", "as text"),
+        ("history = 3", "a truth"),
+    ],
+)
 def test_what_a_file_cannot_say_is_one_line_with_its_name(text: str, complaint: str) -> None:
     write_user(text)
     with pytest.raises(SetupError, match=complaint) as error:
-        current()
-    assert str(user_file()) in str(error.value)
+        resolve_config()
+    assert str(user_config_file()) in str(error.value)
 
 
 def test_a_file_of_a_folder_sets_no_lm_no_server_no_secret_and_no_code_until_it_is_trusted(
@@ -148,10 +161,13 @@ def test_a_file_of_a_folder_sets_no_lm_no_server_no_secret_and_no_code_until_it_
         '[connections.words]\nurl = "sites.db"\ndefinitions = "../../x.toml"\n'
     )
     Path("link.db").symlink_to("/etc/passwd")
-    config = current()
+    config = resolve_config()
     assert {name: one.origin for name, one in config.settings.items()} == {
-        "history": "default", "limits.dollars": "user", "limits.calls": "folder", "db": "folder"
-    }  # fmt: skip
+        "history": "default",
+        "limits.dollars": "user",
+        "limits.calls": "folder",
+        "db": "folder",
+    }
     assert config.limits(Limits()) == Limits(calls=3, dollars=0.5)
     assert set(config.connections) == {"mine", "own"}
     assert config.connection("mine").url == str(sites)
@@ -160,14 +176,14 @@ def test_a_file_of_a_folder_sets_no_lm_no_server_no_secret_and_no_code_until_it_
     for name in ("lm", "technique", "prices", "connections.server", "connections.secret", "connections.link"):
         assert name in shown
     decisor("config", "trust")
-    assert current().lm(None) == "m@http://evil.example/v1 price=0,0"
-    assert "server" in current().connections
+    assert resolve_config().lm(None) == "m@http://evil.example/v1 price=0,0"
+    assert "server" in resolve_config().connections
     with Path("decisor.toml").open("a") as file:
         file.write("\n")
-    assert current().lm(None) is None
+    assert resolve_config().lm(None) is None
     decisor("config", "trust")
     decisor("config", "trust", "--off")
-    assert current().lm(None) is None
+    assert resolve_config().lm(None) is None
 
 
 def test_a_folder_with_a_link_that_leads_out_of_it_is_not_read_for_a_file_that_is_not_trusted() -> None:
@@ -175,15 +191,15 @@ def test_a_folder_with_a_link_that_leads_out_of_it_is_not_read_for_a_file_that_i
     Path("rows/more").mkdir(parents=True)
     Path("rows/a.csv").write_text("name\nelm\n")
     Path("rows/more/b.csv").symlink_to(Path("rows/a.csv").resolve())
-    assert set(current().connections) == {"all", "some"}
+    assert set(resolve_config().connections) == {"all", "some"}
     Path("rows/c.csv").symlink_to("/etc/passwd")
-    assert not current().connections
+    assert not resolve_config().connections
 
 
 @pytest.mark.slow
 def test_a_command_says_that_it_uses_a_file_of_the_folder(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
     write_folder('db = "sites.db"\nlm = "m@http://127.0.0.1:9/v1"\n')
-    assert default_places(current()) == ()  # only names of its own connections
+    assert default_places(resolve_config()) == ()  # only names of its own connections
     write_folder('db = "sites"\nlm = "m@http://127.0.0.1:9/v1"\n[connections]\nsites = "sites.db"\n')
     local_lm.replies = ["Plan: [Step 1: look]\nThought: a\nAction: sites\nAction input: SELECT name, rent FROM site"]
     done = decisor("ask", "Which site?", "--lm", local_lm.name, "--json")
@@ -207,24 +223,36 @@ def test_a_secret_may_come_from_a_keyring(monkeypatch: pytest.MonkeyPatch) -> No
     before = keyring.get_keyring()
     keyring.set_keyring(OneSecret())
     try:
-        assert with_secrets("postgresql://ann:${keyring:sales/ann}@h/s") == "postgresql://ann:hunter22@h/s"
+        assert fill_in_secrets("postgresql://ann:${keyring:sales/ann}@h/s") == "postgresql://ann:hunter22@h/s"
         with pytest.raises(SetupError, match="keyring set sales bob"):
-            with_secrets("${keyring:sales/bob}")
+            fill_in_secrets("${keyring:sales/bob}")
     finally:
         keyring.set_keyring(before)
 
 
 def test_words_are_completed_by_the_shell(tmp_path: Path) -> None:
     words = {"_DECISOR_COMPLETE": "complete_bash", "COMP_WORDS": "decisor ask --no", "COMP_CWORD": "2"}
-    done = subprocess.run([sys.executable, "-m", "decisor"], env=os.environ | words, capture_output=True, text=True,
-                          timeout=60, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "decisor"],
+        env=os.environ | words,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert "--no-history" in done.stdout.split()
     words |= {"COMP_WORDS": "decisor hi", "COMP_CWORD": "1"}
-    done = subprocess.run([sys.executable, "-m", "decisor"], env=os.environ | words, capture_output=True, text=True,
-                          timeout=60, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "decisor"],
+        env=os.environ | words,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.stdout.split() == ["history"]
 
 
 def test_several_data_stand_in_a_variable_and_one_with_a_space_in_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DECISOR_DB", '"my data.csv" sales="other data.csv"  sites.db')
-    assert default_places(current()) == ("my data.csv", "sales=other data.csv", "sites.db")
+    assert default_places(resolve_config()) == ("my data.csv", "sales=other data.csv", "sites.db")

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 import decisor as library
-from decisor import ScriptedLM
-from decisor.cli.again import PastNamed, inputs_again, sources_named
-from decisor.config.current import current
-from decisor.history.past_run import Inputs
-from decisor.history.store import History
-from decisor.session.following import earlier_of, following
-from decisor.techniques.replay.resume import bought, done_before
+from decisor.cli.ask import EarlierRun, reuse_inputs, sources_from_inputs
+from decisor.history.store import History, Inputs
+from decisor.llms.scripted import ScriptedLM
+from decisor.session.config import resolve_config
+from decisor.session.result import build_earlier, build_following_question
+from decisor.techniques.replay.rerun import select_reusable_calls, select_reusable_steps
 from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace, UnreadableReply
 from decisor.types import Observation, Question
 from local_lm import ANSWER, PLAN, QUERY, Decisor, LocalLM
@@ -41,8 +40,14 @@ def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
     ]
     told = json.loads(decisor("ask", "--continue", FOLLOW, "--json").stdout)
     first = local_lm.prompts[0]
-    for part in ("# Rules\nRent decides.", "Question: Which site is cheapest?", "Decision: elm", QUERY,
-                 "[o1.r1] | elm | 400", f"# Question\n{FOLLOW}"):  # fmt: skip
+    for part in (
+        "# Rules\nRent decides.",
+        "Question: Which site is cheapest?",
+        "Decision: elm",
+        QUERY,
+        "[o1.r1] | elm | 400",
+        f"# Question\n{FOLLOW}",
+    ):
         assert part in first
     assert (told["answer"], told["evidence"]["ids"], told["evidence"]["objections"]) == ("oak", ["o1.r2", "o2.r1"], [])
     assert [record["fields"]["name"] for record in told["evidence"]["records"]] == ["oak", "oak"]
@@ -53,8 +58,14 @@ def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
 
 
 def test_a_follow_up_of_a_follow_up_knows_both_and_ids_stay_unique(sites: Path) -> None:
-    replies = [PLAN, ANSWER, PLAN, "Final answer: oak\nBecause: it costs 700 [o2.r2]",
-               PLAN, "Final answer: elm\nBecause: it costs 400 [o3.r1], oak 700 [o2.r2]"]  # fmt: skip
+    replies = [
+        PLAN,
+        ANSWER,
+        PLAN,
+        "Final answer: oak\nBecause: it costs 700 [o2.r2]",
+        PLAN,
+        "Final answer: elm\nBecause: it costs 400 [o3.r1], oak 700 [o2.r2]",
+    ]
     result = library.ask("Which site?", db=str(sites), lm=ScriptedLM(replies[:2]))
     second = result.ask(FOLLOW, lm=ScriptedLM(replies[2:4]))
     lm = ScriptedLM(replies[4:])
@@ -87,10 +98,10 @@ def test_only_the_first_rows_and_the_cited_ones_go_with_a_follow_up(sites: Path)
     query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) SELECT i FROM n"
     plan = PLAN.replace(QUERY, query)
     result = library.ask("Which?", db=str(sites), lm=ScriptedLM([plan, "Final answer: 44\nBecause: it is 44 [o1.r44]"]))
-    earlier = earlier_of(result)
+    earlier = build_earlier(result)
     assert [record.id for record in earlier.records] == [*(f"o1.r{at}" for at in range(1, 21)), "o1.r44"]
     assert (earlier.steps[0].observation.total, earlier.steps[0].observation.truncated) == (60, True)
-    assert following(result, Question("And?", rules="mine")).rules == "mine"
+    assert build_following_question(result, Question("And?", rules="mine")).rules == "mine"
 
 
 @pytest.mark.slow
@@ -190,7 +201,7 @@ def test_replies_that_could_not_be_read_are_bought_again_where_they_ended_a_run(
     trace = Trace()
     for event in (calls[0], unreadable, calls[1], calls[2], unreadable, calls[3], unreadable):
         trace.add(event)
-    assert [call.texts[0] for call in bought(trace.entries)] == ["a", "b"]
+    assert [call.texts[0] for call in select_reusable_calls(trace.entries)] == ["a", "b"]
 
 
 def test_an_action_that_failed_where_a_run_ended_is_done_again() -> None:
@@ -198,15 +209,18 @@ def test_an_action_that_failed_where_a_run_ended_is_done_again() -> None:
     for text, error in (("a", True), ("b", True)):
         trace.add(LMCall("m", (), (text,)))
         trace.add(ActionResult(trace.add(ActionStart("sql", text)), Observation(note="no server", error=error)))
-    assert [step.action.input for step in done_before(trace.entries)] == ["a"]
+    assert [step.action.input for step in select_reusable_steps(trace.entries)] == ["a"]
 
 
 def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_was_given_for(sites: Path) -> None:
     for policy in ("refuse", "allow"):
         tools = library.ToolSpecs(row_values=policy)
         library.ask("Which site?", db=str(sites), tools=tools, lm=ScriptedLM([PLAN, ANSWER]), history=True)
-    past = [PastNamed(History(), History().read(number)) for number in (1, 2)]
-    again = [inputs_again(run, own).row_values for run in past for own in
-             (Inputs(lm="m"), Inputs(tools=("mcp:other",)), Inputs(lm="m", row_values="ask"))]  # fmt: skip
+    past = [EarlierRun(History(), History().read(number)) for number in (1, 2)]
+    again = [
+        reuse_inputs(run, own).row_values
+        for run in past
+        for own in (Inputs(lm="m"), Inputs(tools=("mcp:other",)), Inputs(lm="m", row_values="ask"))
+    ]
     assert again == ["refuse", "refuse", "ask", "allow", "", "ask"]
-    assert sources_named(inputs_again(past[0], Inputs(lm="m")), current()).tools.row_values == "refuse"
+    assert sources_from_inputs(reuse_inputs(past[0], Inputs(lm="m")), resolve_config()).tools.row_values == "refuse"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import decisor as library
-from decisor.history.recording import Keeping
+from decisor.history.recorder import Keeping
 from decisor.history.store import History
 from local_lm import Decisor, LocalLM
 
@@ -28,8 +28,13 @@ def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     assert json.loads(decisor("history", "--search", "roof", "--json").stdout)[0]["mark"]["answer"] == "oak"
 
     story = decisor("show", "1").stdout
-    for part in ("Question: Which site is cheapest?", "SELECT name, rent", "Decision: elm", "[o1.r1]",
-                 "Marked wrong; right would be oak: The roof leaked"):  # fmt: skip
+    for part in (
+        "Question: Which site is cheapest?",
+        "SELECT name, rent",
+        "Decision: elm",
+        "[o1.r1]",
+        "Marked wrong; right would be oak: The roof leaked",
+    ):
         assert part in story
     again = json.loads(decisor("show", "last", "--json").stdout)
     assert again == as_object | {"trace": None}

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import LMError, SetupError
-from decisor.history.past_run import Mark, PastRun
-from decisor.history.recording import Keeping, Recording, recorded
-from decisor.history.store import History
+from decisor.history.recorder import Keeping, RunRecorder, record_run
+from decisor.history.store import History, PastRun, RunMark
 from decisor.trace.events import ActionStart, Conclusion, Event, LMCall, Note, RunStart, RunUsage, Trace
 from decisor.types import Decision, Question, Usage
 
@@ -20,17 +19,21 @@ NOTE = Note("x" * 2_000)
 
 def keep(history: History, text: str, answer: str = "elm", owner: str = "") -> int:
     keeping = Keeping(history, owner)
-    with recorded(keeping) as listeners:
+    with record_run(keeping) as listeners:
         trace = Trace(listeners=[*listeners])
-        for event in (RunStart(Question(text), "plan_rag", "m"), NOTE, Conclusion(Decision(answer)),
-                      RunUsage(Usage(calls=2))):  # fmt: skip
+        for event in (
+            RunStart(Question(text), "plan_rag", "m"),
+            NOTE,
+            Conclusion(Decision(answer)),
+            RunUsage(Usage(calls=2)),
+        ):
             trace.add(event)
     assert not keeping.fault
     return keeping.number
 
 
 def fail_within(keeping: Keeping, error: BaseException, *events: Event) -> None:
-    with recorded(keeping) as listeners:
+    with record_run(keeping) as listeners:
         trace = Trace(listeners=[*listeners])
         for event in (RunStart(Question("Which?")), *events):
             trace.add(event)
@@ -72,8 +75,11 @@ def test_nobody_sees_deletes_or_marks_the_runs_of_another(tmp_path: Path) -> Non
     assert [run.number for run in history.list("ann")] == [number]
     assert not history.list("bob") and not history.list()
     assert history.delete([number], "bob") == 0 and history.delete(None, "") == 0
-    for act in (lambda: history.read(number, "bob"), lambda: history.entries(number, "bob"),
-                lambda: history.mark(number, Mark("right"), "bob")):  # fmt: skip
+    for act in (
+        lambda: history.read(number, "bob"),
+        lambda: history.entries(number, "bob"),
+        lambda: history.mark(number, RunMark("right"), "bob"),
+    ):
         with pytest.raises(SetupError, match=f"no run {number}"):
             act()
 
@@ -89,7 +95,7 @@ def test_a_number_is_never_given_twice(tmp_path: Path) -> None:
 def test_beyond_the_cap_the_oldest_are_dropped_and_marked_ones_last(tmp_path: Path) -> None:
     history = History(tmp_path, cap=9_500)
     keep(history, "one")
-    history.mark(1, Mark("right", "it was"))
+    history.mark(1, RunMark("right", "it was"))
     for text in ("two", "three", "four"):
         keep(history, text)
     assert [run.number for run in history.list()] == [4, 3, 1]
@@ -102,7 +108,9 @@ def test_beyond_the_cap_the_oldest_are_dropped_and_marked_ones_last(tmp_path: Pa
 def test_a_mark_is_searched_and_can_be_taken_back(tmp_path: Path) -> None:
     history = History(tmp_path)
     number = keep(history, "Which site?")
-    assert history.mark(number, Mark("wrong", "The roof leaked", "oak")).mark == Mark("wrong", "The roof leaked", "oak")
+    assert history.mark(number, RunMark("wrong", "The roof leaked", "oak")).mark == RunMark(
+        "wrong", "The roof leaked", "oak"
+    )
     assert history.read(number).state == "answered"
     assert [run.number for run in history.search("roof")] == [number]
     assert history.mark(number, None).mark is None
@@ -129,7 +137,7 @@ def test_a_run_in_which_nothing_happened_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_password_in_a_question_is_in_no_file_of_a_run_that_is_under_way(tmp_path: Path) -> None:
-    with recorded(Keeping(History(tmp_path))) as listeners:
+    with record_run(Keeping(History(tmp_path))) as listeners:
         Trace(listeners=[*listeners]).add(RunStart(Question("Which of postgresql://me:hunter22@host/shop?")))
         files = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert len(files) >= 2 and not [path for path in files if b"hunter22" in path.read_bytes()]
@@ -142,7 +150,7 @@ def test_a_history_that_cannot_be_used_does_not_end_a_run(tmp_path: Path) -> Non
     (tmp_path / "broken" / "history.db").write_text("this is no database at all, but it is long enough to be read")
     for folder in ("file", "broken"):
         keeping = Keeping(History(tmp_path / folder))
-        with recorded(keeping) as listeners:
+        with record_run(keeping) as listeners:
             trace = Trace(listeners=[*listeners])
             trace.add(RunStart(Question("Which?")))
             trace.add(Conclusion(Decision("elm")))
@@ -162,7 +170,7 @@ def test_a_history_of_a_later_version_is_refused(tmp_path: Path) -> None:
 DYING = """
 import os, sys
 from pathlib import Path
-from decisor.history.recording import Keeping, Recording
+from decisor.history.recorder import Keeping, RunRecorder as Recording
 from decisor.history.store import History
 from decisor.trace.events import LMCall, RunStart, Trace
 from decisor.types import Question
@@ -177,8 +185,9 @@ sys.stdin.read()
 
 def test_a_run_whose_process_was_killed_is_interrupted_and_its_trace_is_there(tmp_path: Path) -> None:
     history = History(tmp_path)
-    with subprocess.Popen([sys.executable, "-c", DYING, str(tmp_path)], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-c", DYING, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         number = int(process.stdout.readline())
         assert history.read(number).state == "running"
@@ -191,7 +200,7 @@ def test_a_run_whose_process_was_killed_is_interrupted_and_its_trace_is_there(tm
 KEEPING = """
 import sys
 from pathlib import Path
-from decisor.history.recording import Keeping, recorded
+from decisor.history.recorder import Keeping, record_run as recorded
 from decisor.history.store import History
 from decisor.trace.events import Conclusion, RunStart, Trace
 from decisor.types import Decision, Question
@@ -215,7 +224,7 @@ def test_several_processes_keep_runs_at_once_and_none_is_lost(tmp_path: Path) ->
 
 
 def test_an_action_that_began_is_worth_keeping(tmp_path: Path) -> None:
-    recording = Recording(Keeping(History(tmp_path)))
+    recording = RunRecorder(Keeping(History(tmp_path)))
     trace = Trace(listeners=[recording.write])
     trace.add(RunStart(Question("Which?")))
     trace.add(ActionStart("sql", "SELECT 1"))
@@ -232,7 +241,7 @@ def test_a_disk_that_is_full_ends_no_run(tmp_path: Path, at: str) -> None:
         history.list()
         history.trace_of(1).symlink_to("/dev/full")
     keeping = Keeping(history)
-    recording = Recording(keeping)
+    recording = RunRecorder(keeping)
     trace = Trace(listeners=[recording.write])
     trace.add(RunStart(Question("Which site?"), "plan_rag", "m"))
     if at == "middle":
@@ -267,5 +276,5 @@ def test_a_mark_of_an_old_run_drops_neither_it_nor_the_latest(tmp_path: Path) ->
     history = History(tmp_path)
     for text in ("one", "two", "three"):
         keep(history, text)
-    History(tmp_path, cap=1).mark(1, Mark("right"))
+    History(tmp_path, cap=1).mark(1, RunMark("right"))
     assert [run.number for run in history.list()] == [3, 1]

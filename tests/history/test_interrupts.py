@@ -9,14 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from decisor.tools.documents.parser_process import ParserProcess
+from decisor.documents.reader import ParserProcess
 from local_lm import ANSWER, PLAN, QUERY, LocalLM
 from servers.openai_server import serve_threaded
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-m", "decisor", *words], cwd=folder, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, start_new_session=True)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-m", "decisor", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 @pytest.mark.slow
@@ -40,14 +46,15 @@ def test_a_query_under_way_lives_through_the_grace_of_an_evaluation(
 def test_an_interrupt_while_a_file_is_read_leaves_no_thread_that_is_waited_for(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("some text")
     script = (
-        "import threading, sys\nfrom pathlib import Path\nimport decisor.tools.documents.parser_process as room\n"
+        "import threading, sys\nfrom pathlib import Path\nimport decisor.documents.reader as room\n"
         "class Interrupted(room.Timer):\n"
         "    def start(self):\n        super().start()\n        raise KeyboardInterrupt\n"
         "room.Timer = Interrupted\nroom.ParserProcess().read('.txt', Path(sys.argv[1]))\n"
     )
     began = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.txt")], capture_output=True, timeout=50,
-                          check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a.txt")], capture_output=True, timeout=50, check=False
+    )
     assert b"KeyboardInterrupt" in done.stderr
     assert time.monotonic() - began < ParserProcess().seconds - 15
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.own.bench import OwnBench
-from decisor.benchmarks.protocol import Case, bench
 from decisor.errors import SetupError
-from decisor.history.questions import read_questions
+from decisor.history.recorder import read_questions
+from decisor.lab.benchmark import Case, open_bench
+from decisor.lab.own_questions import OwnBench
 from decisor.types import Decision, Question
 from local_lm import Decisor, LocalLM
 
@@ -25,8 +25,13 @@ def test_marked_runs_become_questions_that_eval_scores(
     decisor("history", "mark", "2", "wrong", "SECRET-GOLD leaked", "--answer", "oak")
     (tmp_path / "mine.jsonl").write_text(decisor("history", "export").stdout)
     lines = [json.loads(line) for line in (tmp_path / "mine.jsonl").read_text().splitlines()]
-    assert lines[0] == {"question": "Which site is cheapest?", "id": "run-1", "rules": "Rent decides.",
-                        "answer": "elm", "note": "We moved in"}  # fmt: skip
+    assert lines[0] == {
+        "question": "Which site is cheapest?",
+        "id": "run-1",
+        "rules": "Rent decides.",
+        "answer": "elm",
+        "note": "We moved in",
+    }
     assert (lines[1]["answer"], lines[1]["wrong"], len(lines)) == ("oak", "elm", 2)
 
     local_lm.prompts.clear()
@@ -50,11 +55,18 @@ async def test_an_answer_that_was_wrong_is_wrong_again_and_another_is_unscored(t
     assert [await right(known, answer) for answer in ("elm.", "oak", "")] == [True, False, False]
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    ("", "holds no questions"), ("{}", "question is missing"), ('{"question": "Which?"}', "has no answer"),
-    ('{"question": 3, "answer": "a"}', "is no str"), ("x", "line 1"), ("[]", "line 1"),
-    ('{"question": "a", "answer": "b", "id": "1"}\n{"question": "a", "answer": "b", "id": "1"}', "there twice"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "holds no questions"),
+        ("{}", "question is missing"),
+        ('{"question": "Which?"}', "has no answer"),
+        ('{"question": 3, "answer": "a"}', "is no str"),
+        ("x", "line 1"),
+        ("[]", "line 1"),
+        ('{"question": "a", "answer": "b", "id": "1"}\n{"question": "a", "answer": "b", "id": "1"}', "there twice"),
+    ],
+)
 def test_a_file_that_holds_no_questions_is_refused_with_its_line(text: str, complaint: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text(text)
@@ -64,7 +76,7 @@ def test_a_file_that_holds_no_questions_is_refused_with_its_line(text: str, comp
 
 async def test_questions_need_data_and_data_need_questions(tmp_path: Path, decisor: Decisor) -> None:
     (tmp_path / "mine.jsonl").write_text('{"question": "Which?", "answer": "a"}')
-    own = bench("own", questions=str(tmp_path / "mine.jsonl"))
+    own = open_bench("own", questions=str(tmp_path / "mine.jsonl"))
     with pytest.raises(SetupError, match="Which data"):
         async with own.environment(own.cases()[0]):
             pass

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from decisor.cli.verify import of_history
-from decisor.history.past_run import Inputs, PastRun
-from decisor.history.store import History
+from decisor.cli.record import read_history_run
+from decisor.history.store import History, Inputs, PastRun
 from decisor.types import Question
 
 
@@ -14,10 +13,11 @@ def test_the_rows_and_masks_of_a_run_hold_when_it_is_verified(tmp_path: Path, mo
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
-    inputs = Inputs(db=("sqlite:///shop.db",), rows=("orders=region = 'EU'",), mask=("customers.email",),
-                    folder=str(tmp_path))  # fmt: skip
+    inputs = Inputs(
+        db=("sqlite:///shop.db",), rows=("orders=region = 'EU'",), mask=("customers.email",), folder=str(tmp_path)
+    )
     number = History().begin(PastRun(Question("Which?"), inputs))
-    sources = of_history(str(number)).sources
+    sources = read_history_run(str(number)).sources
     assert sources is not None
     assert sources.places[0].policy.rows == (("orders", "region = 'EU'"),)
     assert sources.places[0].policy.mask == ("customers.email",)

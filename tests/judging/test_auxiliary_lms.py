@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from decisor.benchmarks.toolbench.bench import ToolBenchBench
-from decisor.cli import run
-from decisor.encoding import json_text
+from decisor.cli import run_command_line
 from decisor.errors import LMError
-from decisor.evaluation.runner import Suite, evaluate
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Store, outcome_of
-from decisor.judging.auxiliary_lms import OwnLM
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.outcome import Outcome
-from decisor.run import Run
-from decisor.trace.search_events import AnswerSnapshot
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.runner import Suite, evaluate_suite
+from decisor.lab.evaluation.store import RunStore, decode_outcome
+from decisor.lab.judges import OwnLM
+from decisor.lab.toolbench.bench import ToolBenchBench
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.run import Run
+from decisor.system.serialization import json_text
+from decisor.trace.events import AnswerSnapshot
 from decisor.types import Action, Decision, Question, Usage
 from servers.openai_server import serve, serve_threaded
 
@@ -32,18 +32,31 @@ def data(tmp_path: Path) -> Path:
     """Two tasks, one API, nothing recorded."""
     folder = tmp_path / "toolbench"
     folder.mkdir()
-    api = {"category_name": "Weather", "tool_name": "sky", "api_name": "now", "api_description": "The weather.",
-           "required_parameters": [{"name": "city", "type": "STRING", "description": "", "default": ""}],
-           "optional_parameters": []}  # fmt: skip
-    rows = [{"query_id": n, "split": "t", "query": f"What is the weather in Ghent? ({n})", "api_list": [api],
-             "relevant APIs": []} for n in range(2)]  # fmt: skip
+    api = {
+        "category_name": "Weather",
+        "tool_name": "sky",
+        "api_name": "now",
+        "api_description": "The weather.",
+        "required_parameters": [{"name": "city", "type": "STRING", "description": "", "default": ""}],
+        "optional_parameters": [],
+    }
+    rows = [
+        {
+            "query_id": n,
+            "split": "t",
+            "query": f"What is the weather in Ghent? ({n})",
+            "api_list": [api],
+            "relevant APIs": [],
+        }
+        for n in range(2)
+    ]
     (folder / "test_queries.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
     (folder / "recorded_calls.jsonl.gz").write_bytes(gzip.compress(b""))
     return folder
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[RunStore]:
     found = open_store(tmp_path / "run.db")
     yield found
     found.close()
@@ -72,7 +85,9 @@ def reply(request: dict[str, Any]) -> str:
     return "Verdict: solvable" if "\nTools\n" in prompt else "Rain"
 
 
-async def test_judge_and_simulator_are_counted_beside_the_technique_and_bought_once(data: Path, store: Store) -> None:
+async def test_judge_and_simulator_are_counted_beside_the_technique_and_bought_once(
+    data: Path, store: RunStore
+) -> None:
     asked: list[str] = []
 
     def counting(request: dict[str, Any]) -> str:
@@ -86,11 +101,11 @@ async def test_judge_and_simulator_are_counted_beside_the_technique_and_bought_o
             loops = {"looks": looks, "looks_too": looks_too}
             return Suite({"toolbench": bench}, loops, {"m": OpenAICompatible("m", url)}, cases_at_once=1)
 
-        tally = await evaluate(suite(), store)
+        tally = await evaluate_suite(suite(), store)
         first = store.outcomes()
         calls = len(asked)
         assert store.reopen(["right"]) == 4
-        await evaluate(suite(), store)
+        await evaluate_suite(suite(), store)
     assert tally.states == {"right": 4} and len(asked) == calls, "running a case again buys nothing again"
     assert [one.beside for one in store.outcomes()] == [one.beside for one in first]
     assert tally.usage.calls == calls, "what was paid is told with them"
@@ -105,7 +120,7 @@ async def test_judge_and_simulator_are_counted_beside_the_technique_and_bought_o
     assert by_model == {"m": 2, "sim": 1, "judge": 2 * 6}, "both techniques and both looks share replies"
 
 
-async def test_a_judge_that_will_answer_nothing_stops_the_run_and_loses_nothing(data: Path, store: Store) -> None:
+async def test_a_judge_that_will_answer_nothing_stops_the_run_and_loses_nothing(data: Path, store: RunStore) -> None:
     quota = True
 
     def judging(request: dict[str, Any]) -> str:
@@ -120,21 +135,21 @@ async def test_a_judge_that_will_answer_nothing_stops_the_run_and_loses_nothing(
             return Suite({"toolbench": bench}, {"looks": looks}, {"m": OpenAICompatible("m", url)}, cases_at_once=1)
 
         with pytest.raises(LMError):
-            await evaluate(suite(), store)
+            await evaluate_suite(suite(), store)
         assert store.outcomes() == []
         quota = False
-        assert (await evaluate(suite(), store)).states == {"right": 2}
+        assert (await evaluate_suite(suite(), store)).states == {"right": 2}
 
 
 def test_an_outcome_of_an_older_store_has_nothing_beside() -> None:
     outcome = Outcome("b", "1", "rag", "m", 0, "right", beside={"judge": Usage(2, 10, 5, 0.1)})
-    assert outcome_of(json_text(outcome)) == outcome
+    assert decode_outcome(json_text(outcome)) == outcome
     row = json.loads(json_text(outcome))
     del row["beside"]
-    assert outcome_of(json.dumps(row)).beside == {}
+    assert decode_outcome(json.dumps(row)).beside == {}
 
 
-async def test_a_judge_named_wrongly_is_told_before_any_call(data: Path, store: Store) -> None:
+async def test_a_judge_named_wrongly_is_told_before_any_call(data: Path, store: RunStore) -> None:
     from decisor.errors import SetupError
 
     with pytest.raises(SetupError, match="names no LM"):
@@ -144,16 +159,27 @@ async def test_a_judge_named_wrongly_is_told_before_any_call(data: Path, store: 
 def test_every_form_of_a_report_tells_it_apart(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "cli.db")
     with serve_threaded(lambda request: reply(request) if "functions" not in str(request) else FINISH) as url:
-        words = ["eval", "-b", f"toolbench data='{data}' judge='judge@{url} price=10,10' evaluations=1",
-                 "-t", "cot", "--lm", f"m@{url} price=1,1", "--store", path]  # fmt: skip
-        assert run(words) == 0
+        words = [
+            "eval",
+            "-b",
+            f"toolbench data='{data}' judge='judge@{url} price=10,10' evaluations=1",
+            "-t",
+            "cot",
+            "--lm",
+            f"m@{url} price=1,1",
+            "--store",
+            path,
+        ]
+        assert run_command_line(words) == 0
     capsys.readouterr()
     for words, told in (
-        ([], "judge 1 call"), (["--markdown"], "judge 1 call"), (["--csv"], "judge_calls,judge_tokens,judge_dollars"),
+        ([], "judge 1 call"),
+        (["--markdown"], "judge 1 call"),
+        (["--csv"], "judge_calls,judge_tokens,judge_dollars"),
         (["--json"], '"beside": {"judge": {"calls": 2'),
-    ):  # fmt: skip
-        assert run(["report", path, *words]) == 0
+    ):
+        assert run_command_line(["report", path, *words]) == 0
         out = capsys.readouterr().out
         assert told in " ".join(out.split()), out
-    assert run(["report", path, "--html", str(tmp_path / "r.html")]) == 0
+    assert run_command_line(["report", path, "--html", str(tmp_path / "r.html")]) == 0
     assert "judge 1 call" in (tmp_path / "r.html").read_text()

@@ -2,22 +2,32 @@
 
 import pytest
 
-from decisor.benchmarks.qa.retrieval import (
-    all_recall,
-    answer_match,
-    attribution,
+from decisor.lab.qa.score import (
     best_recall,
-    depth,
-    depth_table,
-    evidence_match,
-    interleaved,
-    recall,
-    reciprocal_rank,
-    references,
-    set_match,
-    spellings,
+    classify_attribution,
+    find_references,
+    full_recall_at,
+    interleave_rankings,
+    list_fact_spellings,
+    match_answer,
+    match_evidence,
+    match_sets,
+    percent_by_depth,
+    plan_depth,
+    recall_at,
+    reciprocal_gold_rank,
 )
-from decisor.judging.text_match import acc, acc_word, choice, em, f1, f1_hotpot, near, normalise, yes_no
+from decisor.lab.text_match import (
+    acc,
+    acc_word,
+    em,
+    f1,
+    f1_hotpot,
+    is_near_answer,
+    normalise_answer,
+    read_choice_letter,
+    read_first_yes_no,
+)
 from decisor.types import Record
 
 
@@ -36,7 +46,7 @@ from decisor.types import Record
     ],
 )
 def test_normalising_is_that_of_the_released_scorers(text: str, expected: str) -> None:
-    assert normalise(text) == expected
+    assert normalise_answer(text) == expected
 
 
 def test_exact_match_takes_the_best_accepted_answer() -> None:
@@ -74,7 +84,7 @@ def test_accuracy_is_containment_and_has_a_word_form() -> None:
     [("Yes.", "yes"), ("The answer is no, not yes", "no"), ("nothing known", ""), ("TRUE", "yes"), ("**No**", "no")],
 )
 def test_the_first_yes_or_no_counts(text: str, expected: str) -> None:
-    assert yes_no(text) == expected
+    assert read_first_yes_no(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,51 +107,55 @@ def test_the_first_yes_or_no_counts(text: str, expected: str) -> None:
 )
 def test_a_choice_is_read_by_letter_or_by_text(text: str, expected: str) -> None:
     choices = {"A": "The years become longer.", "B": "The days become shorter.", "C": "Stronger gravity", "D": "None"}
-    assert choice(text, choices) == expected
+    assert read_choice_letter(text, choices) == expected
 
 
 def test_choices_with_digits_for_letters() -> None:
-    assert choice("2", {"1": "ice", "2": "steam"}) == "2"
-    assert choice("(1) ice", {"1": "ice", "2": "steam"}) == "1"
+    assert read_choice_letter("2", {"1": "ice", "2": "steam"}) == "2"
+    assert read_choice_letter("(1) ice", {"1": "ice", "2": "steam"}) == "1"
 
 
 def test_parallelqa_allows_ten_per_cent_of_a_number() -> None:
-    assert near("about 110 m", "110.12") and near("1.94", "1.94") and near("104,736,200", "104736200")
-    assert not near("121.2", "110.12") and not near("none", "110.12")
-    assert near("The Mekong river", "Mekong River") and not near("Mekong", "Mekong River")
+    assert (
+        is_near_answer("about 110 m", "110.12")
+        and is_near_answer("1.94", "1.94")
+        and is_near_answer("104,736,200", "104736200")
+    )
+    assert not is_near_answer("121.2", "110.12") and not is_near_answer("none", "110.12")
+    assert is_near_answer("The Mekong river", "Mekong River") and not is_near_answer("Mekong", "Mekong River")
 
 
 def test_joint_scores_multiply_precision_and_recall() -> None:
     # answer: P 1/2, R 1; facts: P 1/2, R 1/2 -> joint P 1/4, R 1/2
-    answer = answer_match("Barack Obama", ["Obama"])
-    facts = set_match([("A", 0), ("B", 3)], [("A", 0), ("C", 1)])
+    answer = match_answer("Barack Obama", ["Obama"])
+    facts = match_sets([("A", 0), ("B", 3)], [("A", 0), ("C", 1)])
     assert (answer.precision, answer.recall, answer.em) == (0.5, 1, 0)
     assert (facts.precision, facts.recall, facts.f1, facts.em) == (0.5, 0.5, 0.5, 0)
     joint = answer * facts
     assert (joint.precision, joint.recall, joint.em) == (0.25, 0.5, 0)
     assert joint.f1 == pytest.approx(2 * 0.25 * 0.5 / 0.75)
-    assert set_match([], [("A", 0)]).f1 == 0
-    assert set_match([("A", 0), ("A", 0)], [("A", 0)]).em == 1
+    assert match_sets([], [("A", 0)]).f1 == 0
+    assert match_sets([("A", 0), ("A", 0)], [("A", 0)]).em == 1
 
 
 def test_evidence_triples_accept_other_names_of_both_ends() -> None:
     gold = [
-        spellings("Get Low", "performer", "Dillon Francis", others=["DJ Dillon"]),
+        list_fact_spellings("Get Low", "performer", "Dillon Francis", others=["DJ Dillon"]),
         [("Dillon Francis", "born", "1987")],
     ]
-    both = evidence_match([("get low", "performer", "D.J. Dillon"), ("Dillon Francis", "born", "1987")], gold)
+    both = match_evidence([("get low", "performer", "D.J. Dillon"), ("Dillon Francis", "born", "1987")], gold)
     assert (both.em, both.f1) == (1, 1)
-    one = evidence_match([("Get Low", "performer", "Dillon Francis"), ("Get Low", "born", "1987")], gold)
+    one = match_evidence([("Get Low", "performer", "Dillon Francis"), ("Get Low", "born", "1987")], gold)
     assert (one.em, one.precision, one.recall) == (0, 0.5, 0.5)
-    assert evidence_match([], gold).f1 == 0
+    assert match_evidence([], gold).f1 == 0
 
 
 def test_recall_counts_gold_within_k_and_all_recall_wants_every_one() -> None:
     ranked = ["x", "a", "y", "b"]
-    assert [recall(ranked, ["a", "b"], k) for k in (1, 2, 4)] == [0, 0.5, 1]
-    assert [all_recall(ranked, ["a", "b"], k) for k in (2, 4)] == [0, 1]
-    assert (reciprocal_rank(ranked, ["b", "a"]), reciprocal_rank(ranked, ["z"])) == (0.5, 0)
-    assert recall(["a", "a", "b"], ["a", "b"], 2) == 0.5
+    assert [recall_at(ranked, ["a", "b"], k) for k in (1, 2, 4)] == [0, 0.5, 1]
+    assert [full_recall_at(ranked, ["a", "b"], k) for k in (2, 4)] == [0, 1]
+    assert (reciprocal_gold_rank(ranked, ["b", "a"]), reciprocal_gold_rank(ranked, ["z"])) == (0.5, 0)
+    assert recall_at(["a", "a", "b"], ["a", "b"], 2) == 0.5
 
 
 def test_strategyqa_takes_the_annotator_it_fits_best() -> None:
@@ -151,26 +165,28 @@ def test_strategyqa_takes_the_annotator_it_fits_best() -> None:
 
 
 def test_several_rankings_are_taken_in_turns() -> None:
-    assert interleaved([["a", "b", "c"], ["b", "d"], []]) == ["a", "b", "d", "c"]
+    assert interleave_rankings([["a", "b", "c"], ["b", "d"], []]) == ["a", "b", "d", "c"]
 
 
 def test_an_answer_is_attributed_declared_or_neither() -> None:
     def one(text: str) -> list[Record]:
         return [Record("r1", text=text)]
 
-    assert attribution("the Loire", one("It joins the loire, near Nantes")) == "attributed"
-    assert attribution("Loire", []) == "declared"
-    assert attribution("Loire", one("The Rhine")) == "unattributed"
-    assert attribution("no", one("It is known. No other river is.")) == "unattributed"
+    assert classify_attribution("the Loire", one("It joins the loire, near Nantes")) == "attributed"
+    assert classify_attribution("Loire", []) == "declared"
+    assert classify_attribution("Loire", one("The Rhine")) == "unattributed"
+    assert classify_attribution("no", one("It is known. No other river is.")) == "unattributed"
 
 
 def test_depth_is_the_longest_path_below_the_question() -> None:
-    assert depth(references(["Who made it?"])) == 1
-    assert depth(references(["Who made it?", "Where was #1 born?", "When was it sold?", "Is #2 after #3?"])) == 3
+    assert plan_depth(find_references(["Who made it?"])) == 1
+    assert (
+        plan_depth(find_references(["Who made it?", "Where was #1 born?", "When was it sold?", "Is #2 after #3?"])) == 3
+    )
     with pytest.raises(ValueError, match="circle"):
-        depth({"a": ["b"], "b": ["a"]})
-    assert depth_table([0, 1, 2, 2, 5]) == {"0": 20, "1": 20, "2": 40, "3": 0, ">=4": 20}
+        plan_depth({"a": ["b"], "b": ["a"]})
+    assert percent_by_depth([0, 1, 2, 2, 5]) == {"0": 20, "1": 20, "2": 40, "3": 0, ">=4": 20}
 
 
 def test_parallelqa_reads_thousands_where_the_answer_is_0() -> None:
-    assert not near("1,000 m", "0") and near("0 m", "0")
+    assert not is_near_answer("1,000 m", "0") and is_near_answer("0 m", "0")

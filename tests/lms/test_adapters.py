@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from decisor.errors import LMError
-from decisor.lms import choose
-from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.llms import choose
+from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.types import Completion, Function, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import KEY, Faulty, Play, faulty
@@ -31,7 +31,7 @@ OLLAMA: dict[str, Any] = {
 async def replies(spec: str, *plays: Play, sampling: Sampling = HELD, calls: int = 1) -> tuple[Completion, Faulty]:
     """``spec`` with the server's address for HERE."""
     async with faulty(*plays) as server:
-        lm = choose.lm(spec.replace("HERE", server.origin), {"DECISOR_LM_KEY": KEY})
+        lm = choose.choose_lm(spec.replace("HERE", server.origin), {"DECISOR_LM_KEY": KEY})
         assert isinstance(lm, OpenAICompatible)
         try:
             for _ in range(calls):
@@ -70,10 +70,15 @@ async def test_an_address_alone_is_asked_in_the_common_way() -> None:
 async def test_ollama_gets_a_schema_as_format_and_the_context_that_was_set() -> None:
     sampling = Sampling(stop=("Observation:",), temperature=0.5, max_tokens=99, seed=3, schema=SCHEMA)
     reply, server = await replies("ollama/m:8b@HERE context=8192", body(OLLAMA), sampling=sampling)
-    assert server.bodies == [{
-        "model": "m:8b", "messages": [{"role": "user", "content": "Where?"}], "stream": False, "format": SCHEMA,
-        "options": {"temperature": 0.5, "num_predict": 99, "stop": ["Observation:"], "seed": 3, "num_ctx": 8192},
-    }]  # fmt: skip
+    assert server.bodies == [
+        {
+            "model": "m:8b",
+            "messages": [{"role": "user", "content": "Where?"}],
+            "stream": False,
+            "format": SCHEMA,
+            "options": {"temperature": 0.5, "num_predict": 99, "stop": ["Observation:"], "seed": 3, "num_ctx": 8192},
+        }
+    ]
     assert server.paths == ["/api/chat"]
     assert (reply.text, reply.usage.prompt_tokens, reply.usage.completion_tokens) == ('{"city": "Lyon"}', 11, 7)
 
@@ -101,6 +106,6 @@ async def test_a_reply_of_ollama_that_was_cut_says_so_and_its_error_is_told() ->
 
 @pytest.mark.parametrize(("spec", "where"), [("vllm/m", "localhost:8000"), ("ollama/m", "localhost:11434")])
 def test_without_an_address_it_is_the_usual_one_on_this_machine(spec: str, where: str) -> None:
-    lm = choose.lm(spec, {})
+    lm = choose.choose_lm(spec, {})
     assert isinstance(lm, OpenAICompatible) and (lm.endpoint.where, lm.name) == (where, "m")
     assert lm.price is not None and not lm.price.dollars(10, 10)

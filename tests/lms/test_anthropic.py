@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from decisor.errors import LMError
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.retry import Retries
+from decisor.llms.anthropic import Anthropic
+from decisor.llms.retry import Retries
 from decisor.types import Completion, Function, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import ASK, KEY, Faulty, Play, faulty
@@ -42,10 +42,16 @@ async def test_system_text_goes_apart_and_turns_alternate() -> None:
     reply, server = await asked(ANSWER, messages=messages, sampling=Sampling(("\n", "Observation:"), max_tokens=7))
     assert reply.text == "Lyon"
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.dollars) == (8, 2, None)
-    assert server.bodies == [{
-        "model": "claude-x", "system": "Be brief.", "max_tokens": 7, "temperature": 0.0,
-        "stop_sequences": ["Observation:"],
-        "messages": [{"role": "user", "content": "a\n\nb"}, {"role": "assistant", "content": "c"}]}]  # fmt: skip
+    assert server.bodies == [
+        {
+            "model": "claude-x",
+            "system": "Be brief.",
+            "max_tokens": 7,
+            "temperature": 0.0,
+            "stop_sequences": ["Observation:"],
+            "messages": [{"role": "user", "content": "a\n\nb"}, {"role": "assistant", "content": "c"}],
+        }
+    ]
     assert server.headers["x-api-key"] == KEY
     assert server.headers["anthropic-version"] == "2023-06-01"
 

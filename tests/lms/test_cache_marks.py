@@ -9,10 +9,9 @@ import pytest
 from aiohttp import web
 
 from decisor.errors import LMError
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.cache_marks import CacheMarks
-from decisor.lms.prices import Price
-from decisor.lms.retry import Retries
+from decisor.llms.anthropic import Anthropic, CacheMarks
+from decisor.llms.prices import Price
+from decisor.llms.retry import Retries
 from decisor.types import Message, Usage
 from servers.fault_plays import status
 from servers.fault_server import KEY, faulty
@@ -51,14 +50,19 @@ class KeepingServer:
         marked = [(prefix, length) for prefix, length, is_marked in ends if is_marked]
         self.prefixes |= {prefix for prefix, _ in marked}
         writes = max(max((length for _, length in marked), default=0) - reads, 0)
-        return {"input_tokens": total - reads - writes, "cache_read_input_tokens": reads,
-                "cache_creation_input_tokens": writes, "output_tokens": 1}  # fmt: skip
+        return {
+            "input_tokens": total - reads - writes,
+            "cache_read_input_tokens": reads,
+            "cache_creation_input_tokens": writes,
+            "output_tokens": 1,
+        }
 
     async def answer(self, request: web.Request) -> web.Response:
         self.bodies.append(await request.json())
         usage = self.usage(self.bodies[-1])
-        return web.json_response({"content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn",
-                                  "usage": usage})  # fmt: skip
+        return web.json_response(
+            {"content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn", "usage": usage}
+        )
 
 
 async def spent_on(prompts: list[list[Message]]) -> tuple[Usage, KeepingServer]:

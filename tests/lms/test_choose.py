@@ -11,12 +11,12 @@ import pytest
 from aiohttp import web
 
 from decisor.errors import SetupError
-from decisor.lms import choose
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
-from decisor.lms.probe import probe
-from decisor.lms.providers import PROVIDERS, Provider
+from decisor.llms import choose
+from decisor.llms.anthropic import Anthropic
+from decisor.llms.choose import probe_lm
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
+from decisor.llms.providers import PROVIDERS, Provider
 from servers.fault_plays import echoes_key
 from servers.fault_server import KEY, faulty
 from servers.openai_server import serve, serve_app, serve_threaded
@@ -53,15 +53,15 @@ def local(reply: bytes) -> Iterator[str]:
 
 def chosen(spec: str | None, **environ: str) -> tuple[str, str, bool]:
     """Name, address, and whether a key is sent."""
-    lm = choose.lm(spec, ALONE | environ)
+    lm = choose.choose_lm(spec, ALONE | environ)
     assert isinstance(lm, OpenAICompatible | Anthropic)
     return lm.name, lm.endpoint.url, bool(lm.endpoint.secrets)
 
 
 def test_nothing_set_and_nothing_running_is_no_lm() -> None:
-    assert choose.lm(None, ALONE) is None
-    assert choose.lm("none", ALONE | {"OPENAI_API_KEY": KEY}) is None
-    assert not any(row.chosen for row in choose.places_of_lms(ALONE))
+    assert choose.choose_lm(None, ALONE) is None
+    assert choose.choose_lm("none", ALONE | {"OPENAI_API_KEY": KEY}) is None
+    assert not any(row.chosen for row in choose.list_lm_places(ALONE))
 
 
 def test_the_flag_goes_before_the_environment_and_that_before_keys() -> None:
@@ -95,7 +95,7 @@ def test_the_key_of_the_person_goes_to_the_address_they_name() -> None:
 def test_a_claude_goes_to_anthropic_where_there_is_a_key() -> None:
     assert chosen("claude-opus", OPENAI_API_KEY="k", ANTHROPIC_API_KEY=KEY)[1].endswith("/v1/messages")
     with pytest.raises(SetupError, match="ANTHROPIC_API_KEY"):
-        choose.lm("claude-opus@https://api.anthropic.com", ALONE)
+        choose.choose_lm("claude-opus@https://api.anthropic.com", ALONE)
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_a_claude_goes_to_anthropic_where_there_is_a_key() -> None:
 )
 def test_what_cannot_be_used_is_told(spec: str) -> None:
     with pytest.raises(SetupError):
-        choose.lm(spec, ALONE)
+        choose.choose_lm(spec, ALONE)
 
 
 def test_a_running_ollama_is_found_with_its_first_model_that_talks() -> None:
     with local(OLLAMA) as port:
-        lm = choose.lm(None, ALONE | {"DECISOR_OLLAMA_PORT": port})
-        by_name = choose.lm("qwen3:8b", ALONE | {"DECISOR_OLLAMA_PORT": port})
-        cloud = choose.lm("big:120b-cloud", ALONE | {"DECISOR_OLLAMA_PORT": port})
+        lm = choose.choose_lm(None, ALONE | {"DECISOR_OLLAMA_PORT": port})
+        by_name = choose.choose_lm("qwen3:8b", ALONE | {"DECISOR_OLLAMA_PORT": port})
+        cloud = choose.choose_lm("big:120b-cloud", ALONE | {"DECISOR_OLLAMA_PORT": port})
     assert isinstance(lm, OpenAICompatible)
     assert (lm.name, lm.price) == ("qwen3:8b", Price(0.0, 0.0))
     assert isinstance(by_name, OpenAICompatible)
@@ -129,17 +129,17 @@ def test_a_running_ollama_is_found_with_its_first_model_that_talks() -> None:
 
 def test_a_running_llama_cpp_server_is_found_and_another_on_its_port_is_not() -> None:
     with local(LLAMACPP) as port:
-        rows = choose.places_of_lms(ALONE | {"DECISOR_LLAMACPP_PORT": port})
+        rows = choose.list_lm_places(ALONE | {"DECISOR_LLAMACPP_PORT": port})
     assert [row.model for row in rows if row.chosen] == ["qwen.gguf"]
     with local(b'{"data": [{"id": "something"}]}') as port:
-        assert choose.lm(None, ALONE | {"DECISOR_LLAMACPP_PORT": port}) is None
+        assert choose.choose_lm(None, ALONE | {"DECISOR_LLAMACPP_PORT": port}) is None
 
 
 def test_the_model_of_a_base_url_is_asked_for() -> None:
     with serve_threaded(lambda _: "", "only-model") as base_url:
         assert chosen(None, OPENAI_BASE_URL=base_url)[0] == "only-model"
     with pytest.raises(SetupError, match="Name it"):
-        choose.lm(None, ALONE | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+        choose.choose_lm(None, ALONE | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_the_model_of_a_base_url_is_asked_for() -> None:
     ],
 )
 def test_the_list_for_doctor_shows_what_is_chosen_and_no_key(environ: dict[str, str], places: list[str]) -> None:
-    rows = choose.places_of_lms(ALONE | environ)
+    rows = choose.list_lm_places(ALONE | environ)
     assert [row.place for row in rows if row.chosen] == places
     assert KEY not in repr(rows)
     assert all(row.model or row.note for row in rows)
@@ -161,11 +161,11 @@ def test_the_list_for_doctor_shows_what_is_chosen_and_no_key(environ: dict[str, 
 async def test_a_probe_tells_what_one_call_gave() -> None:
     async with serve(lambda _: "ready") as base_url:
         lm = OpenAICompatible("m", base_url)
-        assert (await probe(lm)).text == "ready"
+        assert (await probe_lm(lm)).text == "ready"
         await lm.close()
     async with faulty(echoes_key) as server:
         lm = server.lm()
-        answer = await probe(lm)
+        answer = await probe_lm(lm)
         await lm.close()
     assert not answer.ok
     assert "Check the key" in answer.error
@@ -183,12 +183,12 @@ async def test_a_provider_is_one_file_and_one_line() -> None:
         providers = (*PROVIDERS, Provider("OWN", "servers.own_provider:OwnLM", origin, "own-large", "own-"))
         environ = ALONE | {"OWN_API_KEY": KEY, "DECISOR_PRICE": "1,2"}
         for spec in (None, "own-small", f"anything@{origin}"):
-            lm = choose.lm(spec, environ, providers)
+            lm = choose.choose_lm(spec, environ, providers)
             assert isinstance(lm, OwnLM) and lm.price == Price(1.0, 2.0)
             assert lm.name == (spec or "own-large").partition("@")[0]
-            assert (await probe(lm)).text == "ANSWER WITH THE ONE WORD: READY"
+            assert (await probe_lm(lm)).text == "ANSWER WITH THE ONE WORD: READY"
             await lm.close()
-        assert [row.place for row in choose.places_of_lms(environ, None, providers) if row.chosen] == ["OWN_API_KEY"]
-        assert isinstance(choose.lm("own-small", environ | {"OPENAI_API_KEY": "sk-other"}, providers), OwnLM)
+        assert [row.place for row in choose.list_lm_places(environ, None, providers) if row.chosen] == ["OWN_API_KEY"]
+        assert isinstance(choose.choose_lm("own-small", environ | {"OPENAI_API_KEY": "sk-other"}, providers), OwnLM)
         with pytest.raises(SetupError, match="OWN_API_KEY"):
-            choose.lm(f"own-small@{origin}", ALONE, providers)
+            choose.choose_lm(f"own-small@{origin}", ALONE, providers)

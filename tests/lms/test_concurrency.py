@@ -7,8 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from decisor.lms.concurrency import SLOWED_SECONDS, ConcurrencyLimit, limit_concurrency
-from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.llms.concurrency import SLOWED_SECONDS, ConcurrencyLimit, limit_concurrency
+from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.types import Completion, Message, Sampling
 from servers.openai_server import completion, serve_app
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from decisor.aio import each
 from decisor.errors import LMError
-from decisor.lms import http_client
-from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.llms import http as http_client
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.system.tasks import map_concurrently
 from decisor.types import Completion
 from servers.chat_server import certificate, lm_at, served
 from servers.fault_server import ASK
@@ -21,7 +21,7 @@ from servers.wire_server import GOOD, wire, wire_server
 
 async def ask(lm: OpenAICompatible, times: int = 1, at_once: int = 1) -> list[Completion]:
     try:
-        return await each(lambda _: lm.complete(ASK), range(times), at_once)
+        return await map_concurrently(lambda _: lm.complete(ASK), range(times), at_once)
     finally:
         await lm.close()
 

@@ -5,11 +5,12 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from decisor.lms import choose, local, providers
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.endpoint import Endpoint
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.retry import Retries
+from decisor.llms import choose, providers
+from decisor.llms import providers as local
+from decisor.llms.anthropic import Anthropic
+from decisor.llms.endpoint import Endpoint
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.retry import Retries
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lms.md").read_text()
 

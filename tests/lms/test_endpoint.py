@@ -13,8 +13,8 @@ from itertools import repeat
 import pytest
 
 from decisor.errors import LMError, SetupError
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.retry import Retries
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.retry import Retries
 from servers.fault_plays import bombs, echoes_key, redirects, said
 from servers.fault_server import ASK, KEY, faulty
 
@@ -135,9 +135,18 @@ async def test_a_server_that_was_there_may_take_all_attempts_to_come_back() -> N
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://h/v1", "localhost", f"https://user:{KEY}@example.com/v1", "", "http://h:99999/v1", "http://[::1/v1",
-     "http://h:x/v1", "http://h:0", "http://a b/v1"],
-)  # fmt: skip
+    [
+        "ftp://h/v1",
+        "localhost",
+        f"https://user:{KEY}@example.com/v1",
+        "",
+        "http://h:99999/v1",
+        "http://[::1/v1",
+        "http://h:x/v1",
+        "http://h:0",
+        "http://a b/v1",
+    ],
+)
 def test_an_address_that_is_none_is_the_persons_mistake(url: str) -> None:
     with pytest.raises(SetupError) as caught:
         OpenAICompatible("m", url)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from decisor.budget import Budget
 from decisor.errors import Error, LMError, ParseError
-from decisor.lms.journal import Journal
-from decisor.lms.retry import Retries
-from decisor.run import Run
+from decisor.llms.journal import Journal
+from decisor.llms.retry import Retries
+from decisor.runtime.budget import Budget
+from decisor.runtime.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import FailedCall, UnreadableReply
 from decisor.types import Completion, Message

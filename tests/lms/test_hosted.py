@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 
 from decisor.errors import SetupError
-from decisor.lms import choose
-from decisor.lms.providers import EndpointLM
+from decisor.llms import choose
+from decisor.llms.providers import EndpointLM
 from decisor.types import Message, Sampling
 from servers.fault_server import KEY
 from servers.openai_server import completion, serve_app
@@ -46,7 +46,7 @@ async def hearing(reply: dict[str, Any] | None = None, status: int = 200) -> Asy
 
 
 def chosen(spec: str, **environ: str) -> EndpointLM:
-    lm = choose.lm(spec, ALONE | environ)
+    lm = choose.choose_lm(spec, ALONE | environ)
     assert lm is not None
     return lm
 
@@ -85,10 +85,10 @@ async def test_servers_of_ones_own_are_named_by_their_address_and_get_no_key(ser
 
 def test_a_key_of_openrouter_alone_chooses_no_llm() -> None:
     """Where nothing is named, nobody is billed for it."""
-    assert choose.lm(None, ALONE | {"OPENROUTER_API_KEY": KEY}) is None
-    assert not any(row.chosen for row in choose.places_of_lms(ALONE | {"OPENROUTER_API_KEY": KEY}))
+    assert choose.choose_lm(None, ALONE | {"OPENROUTER_API_KEY": KEY}) is None
+    assert not any(row.chosen for row in choose.list_lm_places(ALONE | {"OPENROUTER_API_KEY": KEY}))
 
 
 def test_a_provider_without_a_key_says_which_is_missing() -> None:
     with pytest.raises(SetupError, match="Set OPENROUTER_API_KEY"):
-        choose.lm("openrouter/x/y", ALONE)
+        choose.choose_lm("openrouter/x/y", ALONE)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from decisor.errors import LMError
-from decisor.lms.journal import Journal
-from decisor.lms.scripted import ScriptedLM
+from decisor.llms.journal import Journal
+from decisor.llms.scripted import ScriptedLM
 from decisor.types import Completion, Message, Sampling, Usage
 
 HI = [Message("user", "Hi")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from decisor.cli.doctor_lm import lines_of
-from decisor.lms.measure import measure
-from decisor.session.fitness import fit_of
+from decisor.cli.doctor import format_measurement
+from decisor.llms.choose import measure_lm
+from decisor.session.run_setup import rate_technique
 from servers.llama_server import llama
 
 STORY = "A ship left the harbour, and the sea was grey. " * 40
@@ -28,9 +28,9 @@ def careless(body: dict[str, Any]) -> str:
 async def test_what_an_endpoint_heeds_is_told_apart_from_what_it_ignores() -> None:
     async with llama(answer=honest, context=8192, slots=4) as server:
         lm = server.lm()
-        good = await measure(lm)
+        good = await measure_lm(lm)
         server.answer = careless
-        bad = await measure(lm)
+        bad = await measure_lm(lm)
         await lm.close()
     assert (good.context, good.slots, good.busy, good.probe.ok) == (8192, 4, False, True) and good.speed > 0
     assert {name for name, heed in good.heeds.items() if heed == "yes"} >= {
@@ -46,27 +46,31 @@ async def test_what_an_endpoint_heeds_is_told_apart_from_what_it_ignores() -> No
 async def test_a_busy_server_is_called_busy_and_not_broken() -> None:
     async with llama(answer=honest, busy=True, slots=2) as server:
         lm = server.lm()
-        measurement = await measure(lm)
+        measurement = await measure_lm(lm)
         await lm.close()
     assert measurement.busy
-    assert "It is busy, not broken: all of its 2 slots are at work" in "\n".join(lines_of(measurement))
+    assert "It is busy, not broken: all of its 2 slots are at work" in "\n".join(format_measurement(measurement))
 
 
 async def test_an_endpoint_that_is_not_there_is_broken() -> None:
     async with llama() as server:
         lm = server.lm()
     lm.endpoint.retries.attempts = 1
-    measurement = await measure(lm)
+    measurement = await measure_lm(lm)
     await lm.close()
     assert not measurement.busy and not measurement.probe.ok
-    assert next(iter(lines_of(measurement))).startswith("It does not work: ")
+    assert next(iter(format_measurement(measurement))).startswith("It does not work: ")
 
 
 async def test_a_short_context_is_tight_for_techniques_with_long_prompts_and_none_for_others() -> None:
     async with llama(answer=honest, context=2048) as server:
         lm = server.lm()
-        measurement = await measure(lm)
+        measurement = await measure_lm(lm)
         await lm.close()
-    assert [fit_of(name, measurement).fit for name in ("plan_rag", "rag", "self_rag")] == ["tight", "enough", "not"]
-    lines = "\n".join(lines_of(measurement))
+    assert [rate_technique(name, measurement).fit for name in ("plan_rag", "rag", "self_rag")] == [
+        "tight",
+        "enough",
+        "not",
+    ]
+    lines = "\n".join(format_measurement(measurement))
     assert "Tight for plan_rag" in lines and "its context is 2,048 tokens, it has 1 slot" in lines

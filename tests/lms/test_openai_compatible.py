@@ -6,16 +6,20 @@ from typing import Any
 
 import pytest
 
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
-from decisor.run import Run
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
+from decisor.runtime.run import Run
 from decisor.types import Completion, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import ASK, KEY, faulty
 from servers.openai_server import serve
 
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
-          "additionalProperties": False}  # fmt: skip
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
 
 
 async def asked(sampling: Sampling, *faults: Any, **settings: Any) -> tuple[Completion, list[dict[str, Any]]]:
@@ -33,7 +37,12 @@ async def test_every_setting_is_sent() -> None:
     assert reply.texts == ("Lyon", "Lyon")
     assert sent["response_format"]["json_schema"] == {"name": "reply", "schema": SCHEMA, "strict": True}
     assert {name: sent[name] for name in ("stop", "temperature", "max_tokens", "n", "seed")} == {
-        "stop": ["\nObservation"], "temperature": 0.7, "max_tokens": 100, "n": 2, "seed": 5}  # fmt: skip
+        "stop": ["\nObservation"],
+        "temperature": 0.7,
+        "max_tokens": 100,
+        "n": 2,
+        "seed": 5,
+    }
 
 
 async def test_an_endpoint_without_schemas_gets_the_schema_in_words() -> None:
@@ -47,17 +56,22 @@ async def test_an_endpoint_without_schemas_gets_the_schema_in_words() -> None:
 
 
 async def test_what_an_endpoint_refused_once_is_not_sent_again() -> None:
-    faults = [status(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
-              status(400, "Unsupported value", param="temperature"),
-              status(422, "Unrecognized request argument supplied: 'stop'")]  # fmt: skip
+    faults = [
+        status(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+        status(400, "Unsupported value", param="temperature"),
+        status(422, "Unrecognized request argument supplied: 'stop'"),
+    ]
     async with faulty(*faults) as server:
         lm = server.lm()
         await lm.complete(ASK, Sampling(("x",), max_tokens=9))
         await lm.complete(ASK, Sampling(("x",), max_tokens=9))
         await lm.close()
     assert server.asked == 5
-    assert server.bodies[-1] == {"model": "m", "messages": [{"role": "user", "content": "Where?"}],
-                                 "max_completion_tokens": 9}  # fmt: skip
+    assert server.bodies[-1] == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Where?"}],
+        "max_completion_tokens": 9,
+    }
 
 
 async def test_stop_words_hold_where_the_endpoint_ignores_them() -> None:

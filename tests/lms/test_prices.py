@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from decisor.errors import SetupError
-from decisor.lms import choose
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.price_table import SHIPPED, published_price, read_prices
-from decisor.lms.prices import Price
-from decisor.lms.retry import Retries
+from decisor.llms import choose
+from decisor.llms.anthropic import Anthropic
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import SHIPPED, Price, published_price, read_prices
+from decisor.llms.retry import Retries
 from decisor.types import Completion, Usage
 from servers.fault_plays import body, said
 from servers.fault_server import ASK, KEY, faulty
@@ -59,9 +58,11 @@ def test_a_persons_own_table_counts_first(tmp_path: Path) -> None:
     path.write_text(OWN)
     environ = ALONE | {"DECISOR_PRICES": str(path), "OPENAI_API_KEY": KEY}
     assert published_price("m", "lm.example.com", environ) == Price(1.0, 2.0, cached=0.1)
-    prices = [choose.lm(spec, environ) for spec in ("gpt-4.1", "gpt-4.1-mini", "m@https://lm.example.com/v1", "other")]
+    prices = [
+        choose.choose_lm(spec, environ) for spec in ("gpt-4.1", "gpt-4.1-mini", "m@https://lm.example.com/v1", "other")
+    ]
     assert [lm and lm.price for lm in prices] == [Price(7.0, 9.0), Price(0.4, 1.6, 0.1), Price(1.0, 2.0, 0.1), None]
-    named = choose.lm("gpt-4.1", environ | {"DECISOR_PRICE": "1,2"})
+    named = choose.choose_lm("gpt-4.1", environ | {"DECISOR_PRICE": "1,2"})
     assert named is not None and named.price == Price(1.0, 2.0)
 
 
@@ -91,8 +92,15 @@ WAYS: dict[str, tuple[dict[str, Any], Usage]] = {
         Usage(1, 100, 10, 0.00146, cache_reads=60),
     ),
     "DeepSeek": (
-        {"usage": {"prompt_tokens": 100, "completion_tokens": 10, "prompt_cache_hit_tokens": 60,
-                   "prompt_cache_miss_tokens": 40, "prompt_tokens_details": None}},
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 10,
+                "prompt_cache_hit_tokens": 60,
+                "prompt_cache_miss_tokens": 40,
+                "prompt_tokens_details": None,
+            }
+        },
         Usage(1, 100, 10, 0.00146, cache_reads=60),
     ),
     "llama.cpp": (
@@ -104,8 +112,14 @@ WAYS: dict[str, tuple[dict[str, Any], Usage]] = {
         Usage(1, 100, 10, 0.00146, cache_reads=60),
     ),
     "OpenRouter": (
-        {"usage": {"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.5,
-                   "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 40}}},
+        {
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 10,
+                "cost": 0.5,
+                "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 40},
+            }
+        },
         Usage(1, 100, 10, 0.00186, cache_reads=60, cache_writes=40),
     ),
     "more from the cache than there is": (
@@ -113,7 +127,7 @@ WAYS: dict[str, tuple[dict[str, Any], Usage]] = {
         Usage(1, 100, 10, 0.0011, cache_reads=100),
     ),
     "no counts": ({}, Usage(1, 2, 1, 0.00012, estimates=1)),
-}  # fmt: skip
+}
 
 
 async def reply_with(rest: dict[str, Any], price: Price | None) -> Completion:
@@ -131,8 +145,9 @@ async def test_what_came_from_a_cache_is_counted_and_priced_apart(way: str) -> N
     rest, usage = WAYS[way]
     reply = await reply_with(rest, PRICE)
     assert reply.usage.dollars == pytest.approx(usage.dollars)
-    assert reply.usage == Usage(**{name: getattr(usage, name) for name in usage.__slots__} | {
-        "dollars": reply.usage.dollars})  # fmt: skip
+    assert reply.usage == Usage(
+        **{name: getattr(usage, name) for name in usage.__slots__} | {"dollars": reply.usage.dollars}
+    )
 
 
 async def test_a_cost_that_the_endpoint_names_is_known_without_a_price() -> None:

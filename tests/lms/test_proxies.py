@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from decisor.aio import each
 from decisor.errors import LMError, SetupError
-from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.system.tasks import map_concurrently
 from servers.chat_server import HOST, certificate, lm_at, served
 from servers.fault_server import ASK, KEY
 from servers.http_proxy import OPENS, http_proxy
@@ -27,7 +27,7 @@ def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def ask(lm: OpenAICompatible, times: int = 1) -> list[str]:
     try:
-        return [reply.text for reply in await each(lambda _: lm.complete(ASK), range(times), 1)]
+        return [reply.text for reply in await map_concurrently(lambda _: lm.complete(ASK), range(times), 1)]
     finally:
         await lm.close()
 

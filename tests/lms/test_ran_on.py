@@ -2,16 +2,19 @@
 
 import pytest
 
-from decisor.lms.postprocess import postprocess
+from decisor.llms.structured_output import postprocess_reply
 from decisor.types import Completion, Sampling
 
 STOP = Sampling(stop=("Observation:",))
 
 
-@pytest.mark.parametrize(("text", "finish"), [
-    ("Action: sql\nAction input: SELECT 1\nObservation: 1\n1\n1", "stop"),
-    ("Action: sql\nAction input: SELECT 1 FROM", "length"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "finish"),
+    [
+        ("Action: sql\nAction input: SELECT 1\nObservation: 1\n1\n1", "stop"),
+        ("Action: sql\nAction input: SELECT 1 FROM", "length"),
+    ],
+)
 def test_what_ran_on_after_a_stop_word_until_its_length_ended_is_whole_before_it(text: str, finish: str) -> None:
-    reply = postprocess(Completion((text,), finish="length"), STOP, (), None, "m")
+    reply = postprocess_reply(Completion((text,), finish="length"), STOP, (), None, "m")
     assert reply.finish == finish

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from decisor.errors import LMError
-from decisor.lms.concurrency import limit_concurrency
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.retry import Retries
+from decisor.llms.concurrency import limit_concurrency
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.retry import Retries
 from servers.fault_plays import status
 from servers.fault_server import ASK, faulty
 from servers.openai_server import completion, serve_app
@@ -46,9 +46,16 @@ class Limiter:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "headers", [{}, {"Retry-After": "0"}, {"Retry-After": "-3"}, {"Retry-After-Ms": "1"},
-                {"Retry-After": "Wed, 21 Oct 2015 07:28:05 GMT"}, {"Retry-After": "soon"}]
-)  # fmt: skip
+    "headers",
+    [
+        {},
+        {"Retry-After": "0"},
+        {"Retry-After": "-3"},
+        {"Retry-After-Ms": "1"},
+        {"Retry-After": "Wed, 21 Oct 2015 07:28:05 GMT"},
+        {"Retry-After": "soon"},
+    ],
+)
 @pytest.mark.parametrize("at_once", [CASES, 8])
 async def test_every_call_of_a_crowd_is_answered_within_its_deadline(headers: dict[str, str], at_once: int) -> None:
     limiter = Limiter(8, 0.4, headers)

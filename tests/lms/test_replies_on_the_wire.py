@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from decisor.aio import each
 from decisor.errors import LMError
+from decisor.system.tasks import map_concurrently
 from servers.fault_server import ASK
 from servers.wire_server import BODY, GOOD, LENGTH, OK, OTHER_BODY, Wire, wire, wire_server
 
@@ -42,7 +42,7 @@ async def reply_to(*script: Wire, attempts: int = 1, max_bytes: int = 2**20) -> 
 
 
 async def replies_to(wires: Iterable[Wire]) -> list[str]:
-    return list(await each(reply_to, wires, at_once=40))
+    return list(await map_concurrently(reply_to, wires, at_once=40))
 
 
 @pytest.mark.slow
@@ -218,5 +218,8 @@ async def test_no_bytes_do_anything_else() -> None:
         return wire(bytes(data[:at]), bytes(data[at:]), end="close")
 
     for result in await replies_to(spoiled() for _ in range(300)):
-        assert result.partition(" ")[0] in ("connection", "protocol", "request", "server", "size", "auth", "rate",
-                                            "context", "redirect", "quota") or len(result) < 60  # fmt: skip
+        assert (
+            result.partition(" ")[0]
+            in ("connection", "protocol", "request", "server", "size", "auth", "rate", "context", "redirect", "quota")
+            or len(result) < 60
+        )

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from decisor.budget import Budget
-from decisor.calls.cutting import cut_in_half
 from decisor.errors import LMError
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
-from decisor.lms.retry import Retries
-from decisor.run import Run
+from decisor.llms.anthropic import Anthropic
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
+from decisor.llms.retry import Retries
+from decisor.runtime.budget import Budget
+from decisor.runtime.call import cut_in_half
+from decisor.runtime.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import FailedCall, LMCall, Note
 from decisor.types import Message
@@ -214,4 +214,7 @@ def test_many_messages_lose_the_middle_of_the_longest_first() -> None:
     short = cut_in_half(talk)
     assert short is not None
     assert [len(message.content) < len(was.content) for message, was in zip(short, talk, strict=True)] == [
-        True, False, False]  # fmt: skip
+        True,
+        False,
+        False,
+    ]

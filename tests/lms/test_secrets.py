@@ -9,9 +9,9 @@ from urllib.parse import quote
 import pytest
 
 from data import read_security_rows
-from decisor.secrets import Secret, redact, redact_known
+from decisor.system.secrets import Secret, redact, redact_known
 from decisor.trace.events import RunStart, Trace
-from decisor.trace.file import line_of
+from decisor.trace.file import format_trace_line
 from decisor.types import Question
 
 
@@ -37,4 +37,4 @@ def test_a_known_key_is_hidden_in_each_of_its_forms(form: Any) -> None:
 def test_a_key_in_a_trace_event_is_hidden() -> None:
     trace = Trace()
     trace.add(RunStart(Question("Where?"), settings={"key": Secret("pa/ss+word=")}))  # type: ignore[dict-item]
-    assert "pa/ss" not in line_of(trace.entries[0])
+    assert "pa/ss" not in format_trace_line(trace.entries[0])

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 import decisor
-from decisor.calls.context import ContextLength, sizes_in
-from decisor.calls.settings import settings_of
 from decisor.errors import SetupError
-from decisor.lms import choose
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
-from decisor.lms.spec import LMSpec, read_spec
+from decisor.llms import choose
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
+from decisor.llms.providers import LMSpec, read_spec
+from decisor.runtime.call import ContextLength, lm_settings_of, read_refused_sizes
 from decisor.tools.toolbox import Toolbox
 from servers.llama_server import llama
 from servers.openai_server import serve_threaded
@@ -24,7 +23,7 @@ FULL = "m@http://lm.example.com/v1 timeout=900 context=8192 max_tokens=800 tempe
 
 
 def lm_of(spec: str | LMSpec | None, **environ: str) -> OpenAICompatible:
-    lm = choose.lm(spec, ALONE | environ)
+    lm = choose.choose_lm(spec, ALONE | environ)
     assert isinstance(lm, OpenAICompatible)
     return lm
 
@@ -33,26 +32,31 @@ def test_a_text_and_an_object_set_the_same() -> None:
     spec = LMSpec("m", "http://lm.example.com/v1", 900, 8192, 800, 0.1, "0.4,1.6")
     for lm in (lm_of(FULL), lm_of(spec), lm_of(None, DECISOR_LM=FULL)):
         assert (lm.name, lm.seconds, lm.price) == ("m", 900, Price(0.4, 1.6))
-        settings = settings_of(lm)
+        settings = lm_settings_of(lm)
         assert (settings.context, settings.max_tokens, settings.temperature) == (8192, 800, 0.1)
 
 
 def test_what_is_named_goes_before_what_the_environment_says_of_the_same_lm() -> None:
     lm = lm_of("timeout=60", DECISOR_LM=FULL)
-    assert (lm.name, lm.seconds, settings_of(lm).context) == ("m", 60, 8192)
+    assert (lm.name, lm.seconds, lm_settings_of(lm).context) == ("m", 60, 8192)
     other = lm_of("other@http://lm.example.com/v1", DECISOR_LM=FULL)
     assert (other.name, other.seconds, other.price) == ("other", 300, None)
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    ("m@http://h/v1 speed=9", "An LM has no speed; it has .*timeout, context, max_tokens, temperature, price"),
-    ("m@http://h/v1 timeout=soon", "timeout is a number"), ("m@http://h/v1 context=0", "context of an LM is above 0"),
-    ("m@http://h/v1 temperature=9", "temperature of an LM is from 0 to 2"), ("m price=cheap", "0.4,1.6"),
-    ("m model=n", "written MODEL@URL"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("m@http://h/v1 speed=9", "An LM has no speed; it has .*timeout, context, max_tokens, temperature, price"),
+        ("m@http://h/v1 timeout=soon", "timeout is a number"),
+        ("m@http://h/v1 context=0", "context of an LM is above 0"),
+        ("m@http://h/v1 temperature=9", "temperature of an LM is from 0 to 2"),
+        ("m price=cheap", "0.4,1.6"),
+        ("m model=n", "written MODEL@URL"),
+    ],
+)
 def test_a_setting_that_cannot_be_used_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint):
-        choose.lm(text, ALONE)
+        choose.choose_lm(text, ALONE)
 
 
 def test_a_name_with_signs_in_it_stays_whole() -> None:
@@ -91,11 +95,11 @@ def test_a_model_on_this_machine_costs_nothing_unless_a_price_is_set() -> None:
 
 
 async def test_the_settings_reach_every_call() -> None:
-    from decisor.budget import Budget
-    from decisor.run import Run
+    from decisor.runtime.budget import Budget
+    from decisor.runtime.run import Run
 
     async with llama() as server:
-        lm = choose.lm(f"m@{server.origin}/v1 max_tokens=77 temperature=0.3", ALONE)
+        lm = choose.choose_lm(f"m@{server.origin}/v1 max_tokens=77 temperature=0.3", ALONE)
         assert lm is not None
         await Run(lm, Toolbox([]), Budget()).ask("Hi", str)
         await lm.close()  # type: ignore[attr-defined]
@@ -117,19 +121,29 @@ def test_python_takes_the_object(tmp_path: Path) -> None:
     assert result.lm == "m" and seen[0]["max_tokens"] == 55
 
 
-@pytest.mark.parametrize(("words", "sizes"), [
-    ("This model's maximum context length is 8192 tokens. However, you requested 9121 tokens (8865 in the messages, "
-     "256 in the completion). Please reduce the length of the messages or completion.", (8192, 8865)),
-    ("This model's maximum context length is 4096 tokens. However, your request has 5012 input tokens. Please reduce "
-     "the length of the input messages.", (4096, 5012)),
-    ("the request exceeds the available context size (1024 tokens), try increasing it", (1024, 0)),
-    ("request (1545 tokens) exceeds the available context size (1024 tokens), try increasing it", (1024, 1545)),
-    ("prompt is too long: 210000 tokens > 200000 maximum", (200000, 210000)),
-    ("input length exceeds maximum context length of 2048 tokens", (2048, 0)),
-    ("The model is overloaded.", (0, 0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "sizes"),
+    [
+        (
+            "This model's maximum context length is 8192 tokens. However, "
+            "you requested 9121 tokens (8865 in the messages, "
+            "256 in the completion). Please reduce the length of the messages or completion.",
+            (8192, 8865),
+        ),
+        (
+            "This model's maximum context length is 4096 tokens. However, your request has 5012 input tokens. "
+            "Please reduce the length of the input messages.",
+            (4096, 5012),
+        ),
+        ("the request exceeds the available context size (1024 tokens), try increasing it", (1024, 0)),
+        ("request (1545 tokens) exceeds the available context size (1024 tokens), try increasing it", (1024, 1545)),
+        ("prompt is too long: 210000 tokens > 200000 maximum", (200000, 210000)),
+        ("input length exceeds maximum context length of 2048 tokens", (2048, 0)),
+        ("The model is overloaded.", (0, 0)),
+    ],
+)
 def test_both_numbers_of_a_refusal_are_read(words: str, sizes: tuple[int, int]) -> None:
-    assert sizes_in(words) == sizes
+    assert read_refused_sizes(words) == sizes
 
 
 async def test_a_context_is_looked_for_at_most_twice() -> None:

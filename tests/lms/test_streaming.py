@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from decisor.aio import each
 from decisor.errors import LMError
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.retry import Retries
+from decisor.llms.anthropic import Anthropic
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.retry import Retries
+from decisor.system.tasks import map_concurrently
 from decisor.types import Completion, Sampling, Usage
 from servers.event_server import HEAD, body_of, chat, ending, event, message_events, open_ended, piece, streamed
 from servers.fault_plays import status
@@ -59,7 +59,7 @@ async def test_every_cut_of_the_bytes_gives_the_same_reply(end: bytes) -> None:
         reply, _ = await reply_to(wire(data[:at], data[at:], end="close"))
         return reply.text if isinstance(reply, Completion) else str(reply)
 
-    assert set(await each(text_of, range(len(HEAD), len(data)), at_once=40)) == {"éx"}
+    assert set(await map_concurrently(text_of, range(len(HEAD), len(data)), at_once=40)) == {"éx"}
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,15 @@ async def test_an_endpoint_that_does_not_stream_is_understood() -> None:
 
 
 async def test_a_continuation_streams_with_its_logprobs() -> None:
-    rows = [{"text": text, "index": 0, "finish_reason": None,
-             "logprobs": {"tokens": [text], "token_logprobs": [-0.5], "top_logprobs": [{text: -0.5}]}}
-            for text in ("Ly", "on")]  # fmt: skip
+    rows = [
+        {
+            "text": text,
+            "index": 0,
+            "finish_reason": None,
+            "logprobs": {"tokens": [text], "token_logprobs": [-0.5], "top_logprobs": [{text: -0.5}]},
+        }
+        for text in ("Ly", "on")
+    ]
     rows[-1]["finish_reason"] = "stop"
     body = body_of([*({"choices": [row]} for row in rows), "[DONE]"])
     reply, texts = await reply_to(wire(streamed(body)), sampling=Sampling(continuation=True, logprobs=1))
@@ -281,10 +287,12 @@ async def test_the_input_of_a_tool_streams_as_json() -> None:
     tool = {"type": "tool_use", "name": "reply", "input": {}}
     events: list[dict[str, Any]] = [
         {"type": "content_block_start", "index": 0, "content_block": tool},
-        *({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": part}}
-          for part in ("", '{"city": ', '"Lyon"}')),
+        *(
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": part}}
+            for part in ("", '{"city": ', '"Lyon"}')
+        ),
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
-    ]  # fmt: skip
+    ]
     reply, texts = await message_to(plays(named(events)), sampling=Sampling(schema={"type": "object"}))
     assert reply.text == '{"city": "Lyon"}' == texts[-1]
 

@@ -7,17 +7,21 @@ from typing import Any
 
 import pytest
 
-from decisor.lms.anthropic import Anthropic
-from decisor.lms.journal import digest
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.structured import takes_no_sizes
+from decisor.llms.anthropic import Anthropic
+from decisor.llms.journal import request_digest
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.structured_output import takes_no_sizes
 from decisor.types import Completion, Function, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import ASK, KEY, Faulty, Play, faulty
 from servers.openai_server import completion
 
-QUERY = {"type": "object", "properties": {"input": {"type": "string", "maxLength": 9}}, "required": ["input"],
-         "additionalProperties": False}  # fmt: skip
+QUERY = {
+    "type": "object",
+    "properties": {"input": {"type": "string", "maxLength": 9}},
+    "required": ["input"],
+    "additionalProperties": False,
+}
 SQL = Function("sql", "The tool sql.", QUERY)
 DONE = Function("final_answer", "To answer:", {"type": "object", "properties": {"final_answer": {"type": "string"}}})
 CALLS = Sampling(functions=(SQL, DONE))
@@ -26,8 +30,10 @@ CALL = {"id": "1", "type": "function", "function": {"name": "sql", "arguments": 
 
 def called(*calls: dict[str, Any], content: str | None = None) -> Play:
     whole = completion({}, "", "m")
-    whole["choices"][0] |= {"message": {"role": "assistant", "content": content, "tool_calls": list(calls)},
-                            "finish_reason": "tool_calls"}  # fmt: skip
+    whole["choices"][0] |= {
+        "message": {"role": "assistant", "content": content, "tool_calls": list(calls)},
+        "finish_reason": "tool_calls",
+    }
     return body(whole)
 
 
@@ -45,8 +51,7 @@ async def asked(
 async def test_functions_are_sent_as_tools_of_which_one_must_be_called() -> None:
     reply, server, _ = await asked(called(CALL))
     (sent,) = server.bodies
-    assert sent["tools"][0]["function"] == {
-        "name": "sql", "description": "The tool sql.", "parameters": QUERY}  # fmt: skip
+    assert sent["tools"][0]["function"] == {"name": "sql", "description": "The tool sql.", "parameters": QUERY}
     assert (sent["tool_choice"], sent["parallel_tool_calls"]) == ("required", False)
     assert json.loads(reply.text) == {"name": "sql", "arguments": {"input": "SELECT 1"}}
     assert reply.finish == "stop"
@@ -111,14 +116,19 @@ def test_openai_itself_gets_its_strict_kind_at_once() -> None:
 
 
 def test_a_request_with_functions_is_another_than_one_without() -> None:
-    plain, with_functions = (digest([Message("user", "Hi")], "m", one) for one in (Sampling(), CALLS))
+    plain, with_functions = (request_digest([Message("user", "Hi")], "m", one) for one in (Sampling(), CALLS))
     assert plain != with_functions
 
 
 async def test_anthropic_gets_functions_as_its_tools() -> None:
     used = {"type": "tool_use", "id": "t", "name": "sql", "input": {"input": "SELECT 1"}}
-    said = {"type": "message", "model": "c", "content": [{"type": "text", "text": "I look."}, used],
-            "stop_reason": "tool_use", "usage": {"input_tokens": 5, "output_tokens": 2}}  # fmt: skip
+    said = {
+        "type": "message",
+        "model": "c",
+        "content": [{"type": "text", "text": "I look."}, used],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 5, "output_tokens": 2},
+    }
     async with faulty(body(said)) as server:
         lm = Anthropic("c", KEY, server.origin)
         reply = await lm.complete(ASK, CALLS)

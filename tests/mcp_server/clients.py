@@ -31,9 +31,16 @@ def environment(folder: Path) -> dict[str, str]:
 async def address(folder: Path, *words: str) -> AsyncIterator[tuple[str, str, asyncio.subprocess.Process]]:
     """Of one that serves HTTP: where, its token, and the process."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *COMMAND, "--http", "--port", "0", *words, env=environment(folder), cwd=folder,
+        sys.executable,
+        *COMMAND,
+        "--http",
+        "--port",
+        "0",
+        *words,
+        env=environment(folder),
+        cwd=folder,
         stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     try:
         assert process.stderr is not None
         match = re.search(rb"http://\S+", await process.stderr.readline())

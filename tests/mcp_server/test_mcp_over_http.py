@@ -42,9 +42,18 @@ async def test_beyond_this_machine_there_is_a_token_and_with_it_the_tools(tmp_pa
     async with client(tmp_path, "http", "--db", f"sqlite:///{sites(tmp_path)}", "--token") as one:
         assert "elm" in text(await one.call_tool("query", {"query": "SELECT name FROM site"}))
     start = await asyncio.create_subprocess_exec(
-        sys.executable, *COMMAND, "--http", "--port", "0", "--host", "0.0.0.0", "--demo", env=environment(tmp_path),
-        cwd=tmp_path, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        *COMMAND,
+        "--http",
+        "--port",
+        "0",
+        "--host",
+        "0.0.0.0",
+        "--demo",
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        stderr=asyncio.subprocess.PIPE,
+    )
     assert start.stderr is not None
     await start.stderr.readline()
     assert (await start.stderr.readline()).startswith(b"Token: ")
@@ -57,18 +66,27 @@ async def test_beyond_this_machine_there_is_a_token_and_with_it_the_tools(tmp_pa
 @pytest.mark.parametrize("words", [(), ("--http", "--port", "0")])
 async def test_a_sign_ends_it_and_its_workers(tmp_path: Path, sign: signal.Signals, words: tuple[str, ...]) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *COMMAND, "--demo", *words, env=environment(tmp_path), cwd=tmp_path,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        *COMMAND,
+        "--demo",
+        *words,
+        env=environment(tmp_path),
+        cwd=tmp_path,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     if words:
         await process.stderr.readline()
     else:
-        call = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",' \
-            '"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}\n' \
-            '{"jsonrpc":"2.0","method":"notifications/initialized"}\n' \
-            '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"query","arguments":{"query":' \
-            '"SELECT 1"}}}\n'  # fmt: skip
+        call = (
+            '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+            '"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}\n'
+            '{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+            '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"query","arguments":{"query":'
+            '"SELECT 1"}}}\n'
+        )
         process.stdin.write(call.encode())
         await process.stdout.readline()
         assert b"q1.r1" in await process.stdout.readline()

@@ -11,8 +11,7 @@ import pytest
 from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
-from decisor.history.past_run import PastRun
-from decisor.history.store import History
+from decisor.history.store import History, PastRun
 from definition_shops import shop
 from mcp_server.clients import Transport, client, text
 from server.serving import planner, sites
@@ -59,8 +58,10 @@ async def test_where_a_question_has_two_readings_the_person_at_the_client_is_ask
             decision = text(await one.call_tool("decide", {"question": "Which customer has the most revenue?"}))
     (form,) = forms
     assert form.message.startswith('What is meant by "revenue"?')
-    assert form.requested_schema["properties"]["meaning"]["enum"] == ["after discounts, with line.discount",
-                                                                      "before discounts"]  # fmt: skip
+    assert form.requested_schema["properties"]["meaning"]["enum"] == [
+        "after discounts, with line.discount",
+        "before discounts",
+    ]
     assert decision.startswith("Decision: Ann\n") and '"revenue" means before discounts (by you)' in decision
 
 

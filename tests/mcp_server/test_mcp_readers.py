@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from decisor.server.users import digest_of
+from decisor.server.security import digest_of_token
 from mcp_server.clients import address, client, text
 from mcp_server.test_mcp_users import as_user
 from server.serving import planner, sites
@@ -72,7 +72,7 @@ async def test_no_way_around_brings_a_client_or_an_lm_a_masked_value_or_a_row_of
 @pytest.mark.slow
 async def test_a_user_who_may_see_values_gets_tokens_here_since_an_lm_reads_them(tmp_path: Path) -> None:
     (tmp_path / "users.toml").write_text(
-        f'[ann]\ntoken = "{digest_of("token of ann")}"\nmask = ["person.email"]\nreveal = true\n'
+        f'[ann]\ntoken = "{digest_of_token("token of ann")}"\nmask = ["person.email"]\nreveal = true\n'
     )
     with serve_threaded(planner("SELECT email FROM person", "Final answer: her\nBecause: [o1.r1]")) as url:
         words = ("--db", str(people(tmp_path)), "--lm", f"m@{url}", "-o", "calling=text", "--users", "users.toml")

@@ -14,9 +14,8 @@ from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from decision_record.record_shops import from_rows
 from decisor.errors import SetupError
-from decisor.history.past_run import Approval
-from decisor.history.store import History
-from decisor.mcp.recording import ApprovalQuestion
+from decisor.history.store import Approval, History
+from decisor.mcp.tools import ApprovalQuestion
 from mcp_server.clients import Transport, client, text
 from server.serving import sites
 
@@ -57,8 +56,9 @@ async def test_the_person_at_the_client_approves_what_they_are_shown(
         nobody = await one.call_tool("approve_run", {"number": 1})
         assert nobody.is_error and "Who approves?" in text(nobody) and not approvals(tmp_path)
         assert text(await one.call_tool("approve_run", {"number": 1})).endswith(" is approved by Bo.")
-    assert shown[0].startswith("Do you approve this decision of run 1?\nQuestion: Which site should we open?\n"
-                               "Decision: elm\nRecord: ")  # fmt: skip
+    assert shown[0].startswith(
+        "Do you approve this decision of run 1?\nQuestion: Which site should we open?\nDecision: elm\nRecord: "
+    )
     (approval,) = approvals(tmp_path)
     assert (approval.by, approval.note) == ("Bo", "in May") and approval.content[:12] in shown[0]
 

@@ -12,16 +12,16 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from decisor.server.users import digest_of
+from decisor.server.security import digest_of_token
 from mcp_server.clients import address, client, text
 from server.serving import sites
 
 USERS = f"""
 [ann]
-token = "{digest_of("token of ann")}"
+token = "{digest_of_token("token of ann")}"
 
 [bob]
-token = "{digest_of("token of bob")}"
+token = "{digest_of_token("token of bob")}"
 connections = ["hr"]
 rows = {{ person = "pay < 50" }}
 """
@@ -75,10 +75,12 @@ async def test_each_user_has_their_own_connections_rows_and_history(tmp_path: Pa
 
 @pytest.mark.slow
 async def test_a_run_may_use_functions_that_a_person_named(tmp_path: Path, lm: str) -> None:
-    (tmp_path / "costs.py").write_text('def freight(town: str) -> float:\n    """What a parcel to a town costs."""\n'
-                                       '    return 4.5\n')  # fmt: skip
-    async with client(tmp_path, "stdio", "--db", str(sites(tmp_path)), "--tools", "costs:freight", "--lm", lm,
-                      "-o", "calling=text") as one:  # fmt: skip
+    (tmp_path / "costs.py").write_text(
+        'def freight(town: str) -> float:\n    """What a parcel to a town costs."""\n    return 4.5\n'
+    )
+    async with client(
+        tmp_path, "stdio", "--db", str(sites(tmp_path)), "--tools", "costs:freight", "--lm", lm, "-o", "calling=text"
+    ) as one:
         assert "What a parcel to a town costs." in text(await one.call_tool("describe_data", {}))
         question = {"question": "Which site should we open?"}
         assert "Decision: elm" in text(await one.call_tool("decide", question))

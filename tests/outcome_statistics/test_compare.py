@@ -5,10 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from decisor.outcome import Outcome, State
-from decisor.statistics.compare import against, all_pairs, changed, compare
-from decisor.statistics.estimates import Interval, mcnemar, wilson
-from decisor.statistics.summary import summarise
+from decisor.lab.benchmark import Outcome, State
+from decisor.lab.statistics import (
+    Interval,
+    compare_all_pairs,
+    compare_outcomes,
+    compare_with_earlier_run,
+    find_changed_outcomes,
+    mcnemar,
+    summarise_outcomes,
+    wilson,
+)
 from decisor.types import Usage
 
 LETTERS: Mapping[str, State] = {"r": "right", "w": "wrong", "o": "over_budget", "u": "unscored", "c": "crashed"}
@@ -24,7 +31,7 @@ def outcomes(technique: str, states: str, repeat: int = 0, **more: object) -> li
 
 
 def test_four_outcomes_are_never_merged() -> None:
-    (row,) = summarise(outcomes("t", "rrrwwouc"))
+    (row,) = summarise_outcomes(outcomes("t", "rrrwwouc"))
     assert row.states == {"right": 3, "wrong": 2, "over_budget": 1, "unscored": 1, "crashed": 1}
     assert (row.counted, row.outcomes) == (6, 8)
     assert row.accuracy == 0.5 and row.interval == wilson(3, 6)
@@ -33,13 +40,13 @@ def test_four_outcomes_are_never_merged() -> None:
 
 
 def test_nothing_that_counts_has_no_accuracy() -> None:
-    (row,) = summarise(outcomes("t", "uc"))
+    (row,) = summarise_outcomes(outcomes("t", "uc"))
     assert row.accuracy is None and row.interval is None and (row.least, row.most) == (0.0, 1.0)
 
 
 def test_one_unknown_price_makes_the_sum_unknown() -> None:
     part = outcomes("t", "rr")
-    (row,) = summarise([part[0], replace(part[1], usage=Usage(calls=1, dollars=None))])
+    (row,) = summarise_outcomes([part[0], replace(part[1], usage=Usage(calls=1, dollars=None))])
     assert row.usage.dollars is None
 
 
@@ -47,23 +54,23 @@ def test_groups_follow_the_row_of_all() -> None:
     part = outcomes("t", "rw", group="easy") + [
         replace(one, case=one.case + "b") for one in outcomes("t", "ww", group="hard")
     ]
-    assert [(row.group, row.accuracy) for row in summarise(part, by_group=True)] == [
+    assert [(row.group, row.accuracy) for row in summarise_outcomes(part, by_group=True)] == [
         ("", 0.25),
         ("easy", 0.5),
         ("hard", 0.0),
     ]
-    assert [row.group for row in summarise(part)] == [""]
+    assert [row.group for row in summarise_outcomes(part)] == [""]
 
 
 def test_a_few_cases_that_all_came_out_the_same_in_every_repeat_have_a_wide_interval() -> None:
-    (row,) = summarise([*outcomes("t", "ww"), *outcomes("t", "ww", 1), *outcomes("t", "ww", 2)])
+    (row,) = summarise_outcomes([*outcomes("t", "ww"), *outcomes("t", "ww", 1), *outcomes("t", "ww", 2)])
     assert row.interval == wilson(0, 2)
 
 
 def test_repeats_give_a_mean_a_deviation_and_pass_at_k() -> None:
     """case-0 right in both tries, case-1 in one, case-2 in none: pass@1 = (1 + 1/2 + 0)/3, pass@2 = 2/3."""
     part = outcomes("t", "rrw", 0) + outcomes("t", "rww", 1)
-    (row,) = summarise(part)
+    (row,) = summarise_outcomes(part)
     assert row.repeats is not None
     assert row.repeats.accuracies == pytest.approx((2 / 3, 1 / 3))
     assert row.accuracy == pytest.approx(0.5) and row.repeats.deviation == pytest.approx(0.2357, abs=1e-4)
@@ -74,14 +81,14 @@ def test_answers_to_the_same_case_do_not_count_as_independent() -> None:
     """Ten tries that always agree tell no more than one: the interval stays as wide as that of the cases."""
     once = outcomes("t", "rrrrrwwwww" * 4)
     often = [one for repeat in range(10) for one in outcomes("t", "rrrrrwwwww" * 4, repeat)]
-    (narrow,), (wide,) = summarise(once), summarise(often)
+    (narrow,), (wide,) = summarise_outcomes(once), summarise_outcomes(often)
     assert narrow.interval and wide.interval
     assert wide.interval.high - wide.interval.low == pytest.approx(narrow.interval.high - narrow.interval.low, abs=0.03)
 
 
 def test_a_comparison_is_paired_and_leaves_out_what_was_not_judged() -> None:
     one, other = outcomes("a", "rrrrrrruwr"), outcomes("b", "rrwwwwwrwc")
-    found = compare(one, other)
+    found = compare_outcomes(one, other)
     assert found is not None
     assert (found.pairs, found.left_out, found.only_one, found.only_other) == (8, 2, 5, 0)
     assert found.difference == 5 / 8 and found.p == mcnemar(5, 0) == 0.0625
@@ -89,20 +96,23 @@ def test_a_comparison_is_paired_and_leaves_out_what_was_not_judged() -> None:
 
 
 def test_running_over_the_budget_is_not_right_but_counts_in_a_comparison() -> None:
-    found = compare(outcomes("a", "rr"), outcomes("b", "oo"))
+    found = compare_outcomes(outcomes("a", "rr"), outcomes("b", "oo"))
     assert found is not None and (found.pairs, found.only_one) == (2, 2)
 
 
 def test_no_shared_case_is_no_comparison() -> None:
-    assert compare(outcomes("a", "uc"), outcomes("b", "rr")) is None
-    assert compare(outcomes("a", "rr"), []) is None
+    assert compare_outcomes(outcomes("a", "uc"), outcomes("b", "rr")) is None
+    assert compare_outcomes(outcomes("a", "rr"), []) is None
 
 
 def test_all_pairs_face_up_and_are_corrected_together() -> None:
     three = outcomes("worst", "wwwwwwwwww") + outcomes("middle", "rrrrrrwwww") + outcomes("best", "rrrrrrrrrr")
-    found = all_pairs(three)
+    found = compare_all_pairs(three)
     assert [(str(one.one), str(one.other)) for one in found] == [
-        ("middle, m", "worst, m"), ("best, m", "worst, m"), ("best, m", "middle, m")]  # fmt: skip
+        ("middle, m", "worst, m"),
+        ("best, m", "worst, m"),
+        ("best, m", "middle, m"),
+    ]
     assert [one.p for one in found] == [mcnemar(6, 0), mcnemar(10, 0), mcnemar(4, 0)]
     assert found[1].p_holm == pytest.approx(3 * mcnemar(10, 0))
     assert found[0].p_holm == pytest.approx(2 * mcnemar(6, 0))
@@ -112,19 +122,22 @@ def test_all_pairs_face_up_and_are_corrected_together() -> None:
 def test_a_metric_is_compared_on_the_cases_that_have_it() -> None:
     one = outcomes("a", "rrr", metrics={"f1": 1.0})
     other = outcomes("b", "rw", metrics={"f1": 0.25})
-    found = compare(one, other, "f1")
+    found = compare_outcomes(one, other, "f1")
     assert found is not None and (found.pairs, found.difference) == (2, 0.75)
 
 
 def test_a_run_against_an_earlier_one() -> None:
     before, after = outcomes("t", "rwwc"), outcomes("t", "rrrw")
-    (found,) = against(after, before)
+    (found,) = compare_with_earlier_run(after, before)
     assert (found.pairs, found.left_out, found.only_one) == (3, 1, 2)
-    assert [(one.case, one.before, one.after) for one in changed(after, before)] == [
-        ("case-1", "wrong", "right"), ("case-2", "wrong", "right"), ("case-3", "crashed", "wrong")]  # fmt: skip
+    assert [(one.case, one.before, one.after) for one in find_changed_outcomes(after, before)] == [
+        ("case-1", "wrong", "right"),
+        ("case-2", "wrong", "right"),
+        ("case-3", "crashed", "wrong"),
+    ]
 
 
 def test_two_runs_of_one_side_each_are_compared_whatever_they_are_called() -> None:
-    (found,) = against(outcomes("new", "rr"), outcomes("old", "rw"))
+    (found,) = compare_with_earlier_run(outcomes("new", "rr"), outcomes("old", "rw"))
     assert (str(found.one), str(found.other), found.only_one) == ("new, m", "old, m", 1)
-    assert against(outcomes("new", "rr"), outcomes("old", "rw") + outcomes("older", "ww")) == ()
+    assert compare_with_earlier_run(outcomes("new", "rr"), outcomes("old", "rw") + outcomes("older", "ww")) == ()

@@ -8,28 +8,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.statistics.estimates import (
+from decisor.lab.statistics import (
     Interval,
     bootstrap,
-    deviation,
     holm,
     kappa,
     mcnemar,
     pass_at_k,
+    sample_deviation,
     sign_flip,
     wilson,
 )
 
 # Newcombe 1998 (Statistics in Medicine 17, table I, method 3), to four places; then scipy.
 WILSON = [
-    (81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718),
-    (0, 10, 0.0, 0.2775328), (9, 10, 0.59584997, 0.98212379), (10, 10, 0.7224672, 1.0),
+    (81, 263, 0.2553, 0.3662),
+    (15, 148, 0.0624, 0.1605),
+    (0, 20, 0.0, 0.1611),
+    (1, 29, 0.0061, 0.1718),
+    (0, 10, 0.0, 0.2775328),
+    (9, 10, 0.59584997, 0.98212379),
+    (10, 10, 0.7224672, 1.0),
     (129, 200, 0.57652113, 0.70801372),
-]  # fmt: skip
+]
 MCNEMAR = [
-    (0, 0, 1.0), (7, 7, 1.0), (5, 0, 0.0625), (1, 9, 0.021484375), (3, 12, 0.03515625), (59, 6, 4.964650327128616e-12),
-    (121, 59, 4.4344492637551645e-06), (86, 150, 3.7159361395713866e-05), (400, 330, 0.010605994778707762),
-]  # fmt: skip
+    (0, 0, 1.0),
+    (7, 7, 1.0),
+    (5, 0, 0.0625),
+    (1, 9, 0.021484375),
+    (3, 12, 0.03515625),
+    (59, 6, 4.964650327128616e-12),
+    (121, 59, 4.4344492637551645e-06),
+    (86, 150, 3.7159361395713866e-05),
+    (400, 330, 0.010605994778707762),
+]
 
 
 @pytest.mark.parametrize(("right", "asked", "low", "high"), WILSON)
@@ -133,5 +145,5 @@ def test_kappa_is_statsmodels() -> None:
 
 
 def test_the_deviation_is_the_samples() -> None:
-    assert deviation([2, 4, 4, 4, 5, 5, 7, 9]) == pytest.approx(2.138089935)
-    assert deviation([3]) == 0.0
+    assert sample_deviation([2, 4, 4, 4, 5, 5, 7, 9]) == pytest.approx(2.138089935)
+    assert sample_deviation([3]) == 0.0

@@ -29,8 +29,13 @@ from policies.dqa_queries import GOALS, STEPS, Asked, asked
 
 Mistake = Literal["wrong_column", "bad_query", "wrong_candidate", "forgotten_step", "misread"]
 MISTAKES: tuple[Mistake, ...] = ("wrong_column", "bad_query", "wrong_candidate", "forgotten_step", "misread")
-CLASS: dict[Mistake, str] = {"wrong_column": "MIS", "bad_query": "QUR", "wrong_candidate": "CAN",
-                             "forgotten_step": "MIS", "misread": "DEEP"}  # fmt: skip
+CLASS: dict[Mistake, str] = {
+    "wrong_column": "MIS",
+    "bad_query": "QUR",
+    "wrong_candidate": "CAN",
+    "forgotten_step": "MIS",
+    "misread": "DEEP",
+}
 LEFT_OUT = re.compile(r"(?:, (?:\w\.)?(?:ingoing|pop_demand)(?: AS \w+)?)\b")
 FORGOTTEN = {"locating": ("home", "candidates", "choice"), "building": ("goods", "choice")}
 UNABLE = {"locating": ("country", "home", "unable"), "building": ("goods", "demand", "unable")}

@@ -68,8 +68,10 @@ BUILDING = {
         "s.current_output AS current_output",
     },
 }
-STEPS = {"locating": ("country", "home", "candidates", "flows", "choice"),
-         "building": ("goods", "demand", "candidates", "inputs", "choice")}  # fmt: skip
+STEPS = {
+    "locating": ("country", "home", "candidates", "flows", "choice"),
+    "building": ("goods", "demand", "candidates", "inputs", "choice"),
+}
 GOALS = {
     "country": "read the country and its home node",
     "home": "read the value and power at the home node",

@@ -15,7 +15,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from decisor.learned.examples import Example, candidates
+from decisor.lab.training import HopExample, propose_training_queries
 from decisor.types import Record
 
 SHOWN = re.compile(r"^\[(o\d+\.r\d+)\] (.*)$", re.M)
@@ -26,7 +26,7 @@ ASKED = re.compile(r"^(?:Query|Action input): (.+)$", re.M)
 class Reasoner:
     """``examples`` by question, ``answers`` by question. Called with the body of a chat request."""
 
-    examples: Mapping[str, Example]
+    examples: Mapping[str, HopExample]
     answers: Mapping[str, str]
     passages: Mapping[str, Record]
     wrong: Sequence[str]
@@ -55,10 +55,13 @@ class Reasoner:
             queries = [before[-1], " ".join(parts[: -(-len(parts) // 2)]), *queries[3:]]
         return self.written(prompt, queries)
 
-    def propose(self, example: Example, known: int, held: Sequence[Record], draw: Random) -> list[str]:
+    def propose(self, example: HopExample, known: int, held: Sequence[Record], draw: Random) -> list[str]:
         """Four queries. The next hop's own leads with probability ``good``, follows among the others with the same."""
-        pool = [(query, kind) for query, kind in candidates(example, known, held, draw, self.wrong).items()
-                if kind not in ("question", "root", "resolved", "lm")]  # fmt: skip
+        pool = [
+            (query, kind)
+            for query, kind in propose_training_queries(example, known, held, draw, self.wrong).items()
+            if kind not in ("question", "root", "resolved", "lm")
+        ]
         draw.shuffle(pool)
         others = [query for query, _ in pool[:3]]
         hop = example.hops[min(known, len(example.hops) - 1)]
@@ -82,7 +85,7 @@ class Reasoner:
         return "Thought: more is needed.\n" + "\n".join(f"Query: {query}" for query in queries)
 
 
-def resolved(ask: str, example: Example) -> str:
+def resolved(ask: str, example: HopExample) -> str:
     """A hop's question with the gold answers in the place of its references."""
     return re.sub(r"#(\d+)", lambda one: example.hops[int(one[1]) - 1].answer, re.sub(r"\s*>>\s*", " ", ask)).strip()
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from decisor.benchmarks.protocol import Case
-from decisor.tools.documents.passage import Passage
+from decisor.documents.passage import Passage
+from decisor.lab.benchmark import Case
 from policies.musique import Hop, hops_of
 
 
@@ -35,8 +35,13 @@ class HopPolicy:
             return f"Final answer: {self.reading(prompt)}"
         answer = f"Final answer: {hops[-1].answer}"
         if "Action: search" in prompt:
-            steps = [(f"Action input: {hop.resolved}", f"Thought: I look for this.\nAction: search\nAction input: "
-                      f"{hop.resolved}") for hop in hops]  # fmt: skip
+            steps = [
+                (
+                    f"Action input: {hop.resolved}",
+                    f"Thought: I look for this.\nAction: search\nAction input: {hop.resolved}",
+                )
+                for hop in hops
+            ]
             return next(
                 (reply for mark, reply in steps if f"{mark}\n" not in prompt), f"Thought: That is it.\n{answer}"
             )

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from decisor.benchmarks.protocol import Case
-from decisor.outside import clean_text
-from decisor.tools.documents.passage import Passage
+from decisor.documents.passage import Passage
+from decisor.lab.benchmark import Case
+from decisor.system.text import clean_text
 from decisor.types import Retriever
 
 REFERENCE = re.compile(r"#(\d)")

@@ -29,8 +29,20 @@ PROSE = (
     "Based on the data shown it is hard to say, because there are many factors. I would compare the candidates.",
     "Sure! Here is how to go about it:\n\n1. Find the candidates\n2. Compare them\n3. Choose the best one",
 )
-AROUND = ("{0},}}", "{0}", "```json\n{1}\n```", "~~~\n{1}\n~~~", "<think>Hm.</think>\n{1}", "Here it is:\n{1}", "[{1}]",
-          "null", "{{}}", "{1}\n{1}", "\u200b{1}\u2060", "I'm sorry, but I can't help with that.")  # fmt: skip
+AROUND = (
+    "{0},}}",
+    "{0}",
+    "```json\n{1}\n```",
+    "~~~\n{1}\n~~~",
+    "<think>Hm.</think>\n{1}",
+    "Here it is:\n{1}",
+    "[{1}]",
+    "null",
+    "{{}}",
+    "{1}\n{1}",
+    "\u200b{1}\u2060",
+    "I'm sorry, but I can't help with that.",
+)
 """Forms of plans: the plan without its last bracket, and the whole of it, with something around."""
 AGAIN = "\n# Your last reply could not be used\n"
 WAYS = ("form", "column", "bracket", "tool", "prose", "empty", "cut")

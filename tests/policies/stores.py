@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import psycopg
 import pymysql
 
-from decisor.benchmarks.dqa.dumps import sql_rows
-from decisor.benchmarks.dqa.load import load_database
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import drop_labelled
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import drop_labelled_graph
+from decisor.lab.dqa.databases import load_database
+from decisor.lab.dqa.worlds import iterate_sql_dump
 from decisor.types import Tool
 from servers.neo4j_server import NEO4J
 from servers.sql_databases import MYSQLS, lacking
@@ -50,7 +50,7 @@ GRAPH = {
 def content(dump: Path) -> dict[str, list[dict[str, Any]]]:
     """Rows by table, in file order; nodes before what joins them."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in GRAPH}
-    for table, fields in sql_rows(dump.read_text("utf-8")):
+    for table, fields in iterate_sql_dump(dump.read_text("utf-8")):
         found[table].append(dict(fields))
     return {name: rows for name, rows in found.items() if rows}
 
@@ -64,7 +64,7 @@ async def opened(store: Store, dump: Path, folder: Path) -> AsyncIterator[Tool]:
         tool: Tool = await CypherTool.open(place)
         yield tool
         await tool.close()
-        drop_labelled(place)
+        drop_labelled_graph(place)
         return
     if store == "kglite":
         path = folder / f"{dump.stem}.kgl"

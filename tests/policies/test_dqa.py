@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from data import DATA
-from decisor.benchmarks.dqa import dumps
-from decisor.benchmarks.dqa.cases import DqaCase, Scenario, cases
-from decisor.budget import Budget, Limits
-from decisor.decision_models.ranking import rank
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.decision_models.ranking import rank_what_if
+from decisor.lab.dqa import worlds as dumps
+from decisor.lab.dqa.worlds import DqaCase, Scenario, read_dqa_questions
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.tools.toolbox import Toolbox
 from decisor.types import LM, Decision
 from policies.dqa import DqaPolicy
@@ -30,7 +30,7 @@ SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 
 def some(scenario: Scenario, count: int = 10) -> list[DqaCase]:
     """The first cases of different texts: the policy knows a question by its text, which names no country's data."""
-    distinct = {str(case.question): case for case in reversed(cases(DATA / "dqa", scenario, "sql"))}
+    distinct = {str(case.question): case for case in reversed(read_dqa_questions(DATA / "dqa", scenario, "sql"))}
     return list(reversed(distinct.values()))[:count]
 
 
@@ -42,10 +42,10 @@ def neo4j_server() -> Iterator[str]:
 
 def chosen(asked: list[DqaCase]) -> dict[str, str]:
     """By question text, the best candidate of a simulation."""
-    worlds = {case.database: dumps.read(case.database) for case in asked}
+    worlds = {case.database: dumps.read_dump(case.database) for case in asked}
     best: dict[str, str] = {}
     for case in asked:
-        ranking = rank(worlds[case.database].model(case.subject, "released"), trials=0)
+        ranking = rank_what_if(worlds[case.database].model(case.subject, "released"), trials=0)
         best[str(case.question)] = ranking.options[0].name
     return best
 
@@ -56,7 +56,7 @@ def by_database(asked: list[DqaCase]) -> Iterator[tuple[Path, list[DqaCase]]]:
 
 
 async def decide(how: str, case: DqaCase, lm: LM, box: Toolbox) -> Decision:
-    return await technique(how)(case.question, Run(lm, box, Budget(Limits(calls=20))))
+    return await build_technique(how)(case.question, Run(lm, box, Budget(Limits(calls=20))))
 
 
 @pytest.mark.slow

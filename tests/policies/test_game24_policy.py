@@ -3,11 +3,10 @@
 import pytest
 
 from data import DATA
-from decisor.benchmarks.game24.load import cases, question
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.lab.game24 import Puzzle, make_puzzle_question, read_puzzle_cases
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.types import LM, Decision
 from policies.game24 import Game24LM, moves, reachable, state_of
 from servers.openai_server import serve
@@ -17,7 +16,7 @@ NUMBERS = ("4 5 6 10", "1 2 2 9", "3 5 7 10")
 
 
 async def decide(name: str, numbers: str, lm: LM) -> Decision:
-    return await technique(name, calls="40")(question(numbers), Run(lm, Puzzle.of(numbers)))
+    return await build_technique(name, calls="40")(make_puzzle_question(numbers), Run(lm, Puzzle.of(numbers)))
 
 
 @pytest.mark.parametrize("name", ["radagent", "best_of_n", "dfs", "tot", "lats", "reflexion"])
@@ -39,7 +38,7 @@ def test_it_knows_which_states_can_still_make_24() -> None:
 @pytest.mark.slow
 @RELEASED
 def test_every_test_puzzle_can_be_solved_and_chains_pass_as_gpt4s_did() -> None:
-    states = [state_of(str(case.facts["numbers"])) for case in cases(DATA / "game24")]
+    states = [state_of(str(case.facts["numbers"])) for case in read_puzzle_cases(DATA / "game24")]
     assert all(reachable(state) for state in states)
     chains = [Game24LM(seed).chain(state) for seed in (0, 1) for state in states]
     for k, published in {1: 0.040, 5: 0.143, 20: 0.295, 100: 0.49}.items():

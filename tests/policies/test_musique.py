@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from data import DATA
-from decisor.aio import each
-from decisor.benchmarks.protocol import Case, Score
-from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.lab.benchmark import Case, Score
+from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
+from decisor.techniques import build_technique
 from policies.musique import MusiquePolicy, reachable
 from servers.openai_server import serve
 
@@ -33,10 +33,10 @@ async def test_a_perfect_policy_reaches_all_that_retrieval_makes_possible(
         async def play(case: Case) -> Score:
             async with bench.environment(case) as env:
                 run = Run(lm, env)
-                decision = await technique("reasoning_dag")(case.question, run)
+                decision = await build_technique("reasoning_dag")(case.question, run)
             return await bench.score(case, decision, run.trace.entries)
 
-        scores = dict(zip([case.id for case in cases], await each(play, cases), strict=True))
+        scores = dict(zip([case.id for case in cases], await map_concurrently(play, cases), strict=True))
         await lm.close()
     await bench.close()
     assert len(cases) == 25 and 15 < len(possible) < 25

@@ -3,7 +3,7 @@
 import pytest
 
 from data import DATA, SECURITY
-from decisor.outcome import Outcome
+from decisor.lab.benchmark import Outcome
 from noisy_policy import dqa_trials, musique_trial, played
 from policies.noise import Noise, forms_in
 

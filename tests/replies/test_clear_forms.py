@@ -7,14 +7,12 @@ import json
 import pytest
 
 from decisor.errors import ParseError
-from decisor.replies.cleaning import clean
-from decisor.replies.form import Form
-from decisor.replies.form_copies import refuse_form_text
-from decisor.replies.json_actions import parse_action
-from decisor.replies.labelled import Call, parse_labelled
-from decisor.replies.moves import Move, parse_move
-from decisor.replies.plan_reply import parse_plan_graph
-from decisor.techniques.plan_dag.experts.planner import TEXT
+from decisor.parsing.cleaning import clean_reply
+from decisor.parsing.labelled import Move, WrittenCall, parse_labelled, parse_move, refuse_form_text
+from decisor.parsing.plan import parse_plan_graph
+from decisor.parsing.reply_form import Form
+from decisor.parsing.unlabelled import parse_action
+from decisor.techniques.dag.experts import PLANNER_TEXT
 from decisor.techniques.shared.judge import CHANCE_FORM
 from decisor.types import Action
 
@@ -50,27 +48,33 @@ CLEAR = {
 
 @pytest.mark.parametrize("reply", CLEAR.values(), ids=list(CLEAR))
 def test_what_is_clear_is_taken_in_every_technique_alike(reply: str) -> None:
-    assert parse_labelled(reply, TOOLS, 0).call == Call("sql", QUERY)
+    assert parse_labelled(reply, TOOLS, 0).call == WrittenCall("sql", QUERY)
     assert parse_move(reply, TOOLS).action == Action("sql", QUERY)
 
 
-@pytest.mark.parametrize(("reply", "reason"), [
-    (f"Final answer: aune\n{ACTION}", "both"),
-    (f"```sql\n{QUERY}\n```\nor\n```sql\nSELECT 2\n```", "missing_field"),
-    (f"sql[{QUERY}]\nsql[SELECT 2]", "missing_field"),
-    ("Select the longest one from the list.", "missing_field"),
-    ("MATCH (r:River) RETURN r", "missing_field"),
-    ("Action: the name of one tool\nAction input: what you give it", "copied"),
-    ("Action: sql\nAction input: what you give it (for a database, one query and nothing else)", "copied"),
-    ("Action: sql\nAction input: <query>", "missing_field"),
-    ("Action: sql\nAction input: ...", "missing_field"),
-    ("Final answer: the name or id of the candidate, and nothing else", "copied"),
-    ("Final answer: [o1.r4]", "missing_field"), ("Final answer: **", "missing_field"),
-    ('Final answer: ""', "missing_field"),
-    ("<think>I could write\nAction: sql\nAction input: SELECT 1", "truncated"),
-    (f'{{"action": "sql", "action_input": "{QUERY}"}}\n{{"action": "sql", "action_input": "SELECT 2"}}',
-     "multiple_actions"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (f"Final answer: aune\n{ACTION}", "both"),
+        (f"```sql\n{QUERY}\n```\nor\n```sql\nSELECT 2\n```", "missing_field"),
+        (f"sql[{QUERY}]\nsql[SELECT 2]", "missing_field"),
+        ("Select the longest one from the list.", "missing_field"),
+        ("MATCH (r:River) RETURN r", "missing_field"),
+        ("Action: the name of one tool\nAction input: what you give it", "copied"),
+        ("Action: sql\nAction input: what you give it (for a database, one query and nothing else)", "copied"),
+        ("Action: sql\nAction input: <query>", "missing_field"),
+        ("Action: sql\nAction input: ...", "missing_field"),
+        ("Final answer: the name or id of the candidate, and nothing else", "copied"),
+        ("Final answer: [o1.r4]", "missing_field"),
+        ("Final answer: **", "missing_field"),
+        ('Final answer: ""', "missing_field"),
+        ("<think>I could write\nAction: sql\nAction input: SELECT 1", "truncated"),
+        (
+            f'{{"action": "sql", "action_input": "{QUERY}"}}\n{{"action": "sql", "action_input": "SELECT 2"}}',
+            "multiple_actions",
+        ),
+    ],
+)
 def test_what_has_two_readings_or_none_is_asked_again(reply: str, reason: str) -> None:
     for parse in (lambda: parse_labelled(reply, TOOLS, 1), lambda: parse_move(reply, TOOLS)):
         with pytest.raises(ParseError) as raised:
@@ -78,18 +82,25 @@ def test_what_has_two_readings_or_none_is_asked_again(reply: str, reason: str) -
         assert raised.value.reason == reason
 
 
-@pytest.mark.parametrize("reply", [
-    'Final answer: "aune"', "Final answer: **aune**", "Final Answer: \u201caune\u201d", "Answer: aune",
-    "So the answer is aune", '{"final_answer": "aune", "because": "it is longer"}',
-    "Action: Final answer\nAction input: aune",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'Final answer: "aune"',
+        "Final answer: **aune**",
+        "Final Answer: \u201caune\u201d",
+        "Answer: aune",
+        "So the answer is aune",
+        '{"final_answer": "aune", "because": "it is longer"}',
+        "Action: Final answer\nAction input: aune",
+    ],
+)
 def test_an_answer_is_the_name_alone(reply: str) -> None:
     assert parse_labelled(reply, TOOLS, 1).answer == parse_move(reply, TOOLS).answer == "aune"
 
 
 def test_to_replan_without_a_plan_keeps_the_plan_and_runs_the_query() -> None:
     reply = parse_labelled(f"Re-plan: Y, the rivers have no lengths\n{ACTION}", TOOLS, 1)
-    assert reply.call == Call("sql", QUERY) and not reply.replan and reply.plan == ()
+    assert reply.call == WrittenCall("sql", QUERY) and not reply.replan and reply.plan == ()
 
 
 @pytest.mark.parametrize(("argument", "value"), [("5", 5), (5.0, 5), (7, 7)])
@@ -113,7 +124,7 @@ def test_an_object_that_lacks_more_than_its_last_bracket_was_cut() -> None:
 
 
 def test_reasoning_is_never_read() -> None:
-    assert clean("<think>a</think>\n<think>b</think>Final answer: c") == "Final answer: c"
+    assert clean_reply("<think>a</think>\n<think>b</think>Final answer: c") == "Final answer: c"
 
 
 def test_a_word_that_a_form_offers_is_no_copy_of_it() -> None:
@@ -125,7 +136,7 @@ def test_a_word_that_a_form_offers_is_no_copy_of_it() -> None:
 def test_a_plan_whose_parts_are_all_the_example_is_a_copy() -> None:
     first = {"id": "1.1", "ask": "Who directed the film Arrival?", "needs": []}
     example = json.dumps({"nodes": [first, {"id": "2.1", "ask": "%s", "needs": ["1.1"]}]})
-    form = Form("plan of parts", TEXT, parse_plan_graph)
+    form = Form("plan of parts", PLANNER_TEXT, parse_plan_graph)
     refuse_form_text(parse_plan_graph(example % "Where does <A1.1> live?"), form)
     with pytest.raises(ParseError, match="copied"):
         refuse_form_text(parse_plan_graph(example % "In which city was <A1.1> born?"), form)

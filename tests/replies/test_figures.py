@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from decisor.replies.figures import check_figures
-from decisor.replies.numbers import readings, written_numbers
+from decisor.parsing.figures import check_figures, interpret_number, written_numbers
 from decisor.types import Figure, Record
 
 ROWS = (
@@ -59,7 +58,7 @@ def test_a_record_that_was_shown_supports_a_figure_though_another_one_is_cited()
 @pytest.mark.parametrize("text", ["1.234,5", "1 234,5", "1\u202f234,5", "1,234.5", "1234.5", "1'234.5", "１２３４.５"])
 def test_a_number_is_read_in_the_form_of_any_country(text: str) -> None:
     (figure,) = written_numbers(f"es kostet {text} Mark")
-    assert [one.value for one in readings(figure)] == [1234.5]
+    assert [one.value for one in interpret_number(figure)] == [1234.5]
     assert check_figures(f"es kostet {text} Mark", [("o1.r1", [1234.5])])[0].support == "o1.r1"
 
 

@@ -11,28 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decisor.errors import ParseError
-from decisor.judging.lm_judge import verdict_form
-from decisor.lms.scripted import ScriptedLM
-from decisor.replies.form import Form, function_name
-from decisor.replies.labelled import LabelledReply
-from decisor.replies.moves import Move
-from decisor.replies.shape import Shape, schema_of
-from decisor.run import Run
-from decisor.techniques.furepa import proposal_form
+from decisor.lab.judges import verdict_form
+from decisor.llms.scripted import ScriptedLM
+from decisor.parsing.labelled import LabelledReply, Move
+from decisor.parsing.reply_form import Form, ReplyShape, build_object_schema, normalize_function_name
+from decisor.runtime.run import Run
+from decisor.techniques.dag import experts as aggregator
+from decisor.techniques.dag import experts as critic
+from decisor.techniques.dag import experts as dynamic_query
+from decisor.techniques.dag import experts as generator
+from decisor.techniques.dag import experts as query_writer
+from decisor.techniques.dag import experts as rewriter
+from decisor.techniques.dag.experts import relevance_form
+from decisor.techniques.furepa import build_query_proposal_form
 from decisor.techniques.ircot import SENTENCE
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.iter_retgen import GENERATION
-from decisor.techniques.plan_dag.experts import aggregator, critic, dynamic_query, generator, query_writer, rewriter
-from decisor.techniques.plan_dag.experts.relevance import relevance_form
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.react import ReAct
 from decisor.techniques.reflexion import LESSON_FORM
 from decisor.techniques.self_ask import SelfAsk
-from decisor.techniques.shared.decision import FINAL, Trajectory, final_form
-from decisor.techniques.shared.documents import cited_answer
+from decisor.techniques.shared.answer import FINAL, Trajectory, build_final_answer_form
 from decisor.techniques.shared.judge import BETTER_FORM, CHANCE_FORM, RATING_FORM
-from decisor.techniques.shared.tree import Tree
-from decisor.techniques.tot import proposals_form
+from decisor.techniques.shared.passages import build_short_answer_form
+from decisor.techniques.shared.search_tree import Tree
+from decisor.techniques.tot import build_proposed_actions_form
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action, Observation, Question, Record, Step
@@ -87,48 +90,64 @@ CASES: dict[str, Callable[[str, str, str], Case]] = {
     "replan and action": replanning,
     "action": lambda one, two, query: acting(IterRAG().form(LATER, RUN), one, two, query),
     "answer instead": lambda one, two, _: concluding(IterRAG().form(LATER, RUN), one, two),
-    "final answer": lambda one, two, _: concluding(final_form(LATER, FINAL), one, two),
-    "short answer": lambda one, two, _: answering(cited_answer(LATER, SHOWN), one, two, {}),
+    "final answer": lambda one, two, _: concluding(build_final_answer_form(LATER, FINAL), one, two),
+    "short answer": lambda one, two, _: answering(build_short_answer_form(LATER, SHOWN), one, two, {}),
     "search": lambda one, two, _: (
-        ReAct().form(LATER), f"Thought: {one}\nAction: search\nAction input: {two}",
-        {"thought": one, "action": "search", "action_input": two}),
+        ReAct().form(LATER),
+        f"Thought: {one}\nAction: search\nAction input: {two}",
+        {"thought": one, "action": "search", "action_input": two},
+    ),
     "follow-up": lambda one, two, _: (SelfAsk().form(LATER), f"Follow up: {one}", {"follow_up": one}),
     "generation": lambda one, two, _: (
-        GENERATION, f"Thought: {one}\nBecause: {two}\nFinal answer: {one}",
-        {"thought": one, "because": two, "final_answer": one}),
+        GENERATION,
+        f"Thought: {one}\nBecause: {two}\nFinal answer: {one}",
+        {"thought": one, "because": two, "final_answer": one},
+    ),
     "sentence": lambda one, two, _: (SENTENCE, one, {"sentence": one}),
     "queries": lambda one, two, query: (
-        proposal_form(LATER, SHOWN, 4), f"Thought: {one}\nQuery: {two}\nQuery: {query}",
-        {"thought": one, "queries": [two, query]}),
+        build_query_proposal_form(LATER, SHOWN, 4),
+        f"Thought: {one}\nQuery: {two}\nQuery: {query}",
+        {"thought": one, "queries": [two, query]},
+    ),
     "step": lambda one, two, query: acting(TREE.form(), one, two, query),
     "answer of a search": lambda one, two, _: answering(TREE.form(), one, two, {"thought": one}),
     "giving up": lambda one, two, _: (
-        TREE.form(), f"Thought: {one}\nAction: give_up\nAction input: {two}",
-        {"thought": one, "action": "give_up", "action_input": two}),
+        TREE.form(),
+        f"Thought: {one}\nAction: give_up\nAction input: {two}",
+        {"thought": one, "action": "give_up", "action_input": two},
+    ),
     "next actions": lambda one, two, query: (
-        proposals_form(("sql", "calculator"), 4), f"1. sql: {query}\n2. calculator: {one}",
-        {"actions": [{"action": "sql", "action_input": query}, {"action": "calculator", "action_input": one}]}),
+        build_proposed_actions_form(("sql", "calculator"), 4),
+        f"1. sql: {query}\n2. calculator: {one}",
+        {"actions": [{"action": "sql", "action_input": query}, {"action": "calculator", "action_input": one}]},
+    ),
     "comparison": lambda one, two, _: (BETTER_FORM, f"{one}\nBetter: B", {"thought": one, "better": "B"}),
     "no better": lambda one, two, _: (BETTER_FORM, f"{one}\nBetter: equal", {"thought": one, "better": "equal"}),
     "chance": lambda one, two, _: (CHANCE_FORM, f"{one}\nlikely", {"thought": one, "chance": "likely"}),
     "rating": lambda one, two, _: (RATING_FORM, f"{one}\nRating: 7", {"thought": one, "rating": 7}),
     "lesson": lambda one, two, _: (LESSON_FORM, f"{one}\nLesson: {two}", {"thought": one, "lesson": two}),
-    "question": lambda one, two, _: (dynamic_query.FORM, f"Question: {one}", {"question": one}),
+    "question": lambda one, two, _: (dynamic_query.DYNAMIC_QUERY_FORM, f"Question: {one}", {"question": one}),
     "answer of a part": lambda one, two, _: (
-        generator.ANSWER, f"Answer: {one}\nQuote: {two}", {"quote": two, "answer": one}),
+        generator.ANSWER,
+        f"Answer: {one}\nQuote: {two}",
+        {"quote": two, "answer": one},
+    ),
     "next sentence": lambda one, two, _: (generator.NEXT, f"Next: {one}", {"next": one}),
-    "evidence needed": lambda one, two, _: (critic.FORM, "Evidence needed: yes", {"evidence_needed": True}),
+    "evidence needed": lambda one, two, _: (critic.CRITIC_FORM, "Evidence needed: yes", {"evidence_needed": True}),
     "relevance": lambda one, two, _: (relevance_form(SHOWN, True), "Helps: [2],[1]", {"helps": [2, 1]}),
     "nothing relevant": lambda one, two, _: (relevance_form(SHOWN, False), "Helps: [No]", {"helps": []}),
-    "another search": lambda one, two, _: (rewriter.FORM, f"Search: {one}", {"search": one}),
-    "query": lambda one, two, query: (query_writer.FORM, f"Query: {query}", {"query": query}),
+    "another search": lambda one, two, _: (rewriter.REWRITER_FORM, f"Search: {one}", {"search": one}),
+    "query": lambda one, two, query: (query_writer.QUERY_WRITER_FORM, f"Query: {query}", {"query": query}),
     "answer from parts": lambda one, two, _: answering(aggregator.FORM, one, two, {}),
     "verdict": lambda one, two, _: (
-        verdict_form(("correct", "incorrect"), ""), f"{one}\nVerdict: incorrect", {"why": one, "verdict": "incorrect"}),
-}  # fmt: skip
+        verdict_form(("correct", "incorrect"), ""),
+        f"{one}\nVerdict: incorrect",
+        {"why": one, "verdict": "incorrect"},
+    ),
+}
 
 
-def shape_of(form: Form[Any], value: Mapping[str, Any]) -> Shape:
+def shape_of(form: Form[Any], value: Mapping[str, Any]) -> ReplyShape:
     """The one of the form's shapes whose keys the value has."""
     (shape,) = {id(one): one for one in (*form.now, *form.shapes) if one.says.keys() == value.keys()}.values()
     return shape
@@ -138,9 +157,12 @@ def as_call(form: Form[Any], value: Mapping[str, Any]) -> dict[str, Any]:
     """As a provider's client writes down a call."""
     shape = shape_of(form, value)
     if "action" not in value:
-        return {"name": function_name(shape.name), "arguments": value}
+        return {"name": normalize_function_name(shape.name), "arguments": value}
     rest = {key: one for key, one in value.items() if key not in ("action", "action_input")}
-    return {"name": function_name(value["action"]), "arguments": json.dumps({**rest, "input": value["action_input"]})}
+    return {
+        "name": normalize_function_name(value["action"]),
+        "arguments": json.dumps({**rest, "input": value["action_input"]}),
+    }
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -160,18 +182,18 @@ def test_text_object_and_call_are_the_same_value(name: str, one: str, two: str, 
 def test_each_schema_asks_for_the_keys_that_the_prompt_tells_of(name: str) -> None:
     form, _, value = CASES[name]("one", "two", "SELECT 1")
     shape = shape_of(form, value)
-    schema = schema_of(form.kind, shape)
+    schema = build_object_schema(form.kind, shape)
     assert schema["required"] == list(shape.says) and schema["additionalProperties"] is False
     assert all(f'"{key}"' in form.wording("json") for one in form.shapes for key in one.says)
     assert {one.name for one in form.functions()} >= {
-        function_name(tool) for one in form.now or form.shapes for tool in one.enums.get("action", ())
+        normalize_function_name(tool) for one in form.now or form.shapes for tool in one.enums.get("action", ())
     }
     assert "Final answer:" not in form.wording("json") + form.wording("tools")
     assert "Action input:" not in form.wording("json") + form.wording("tools")
 
 
 def test_a_plan_of_parts_is_the_same_graph_by_ids_and_by_depths() -> None:
-    from decisor.replies.plan_reply import parse_plan_graph
+    from decisor.parsing.plan import parse_plan_graph
 
     by_id = '{"nodes": [{"id": "1.1", "ask": "Who wrote it?"}, {"id": "2.1", "ask": "Where is <A1.1> from?"}]}'
     by_depth = '{"nodes": [{"depth": "1", "ask": "Who wrote it?"}, {"depth": "2", "ask": "Where is <A1.1> from?"}]}'

@@ -9,10 +9,10 @@ import pytest
 
 from data import read_security_rows
 from decisor.errors import ParseError
-from decisor.replies.json_actions import JsonCall, parse_action, parse_tool_calls
-from decisor.replies.labelled import parse_labelled
-from decisor.replies.plan_reply import parse_plan_graph
-from decisor.run import Run
+from decisor.parsing.labelled import parse_labelled
+from decisor.parsing.plan import parse_plan_graph
+from decisor.parsing.unlabelled import JsonCall, parse_action, parse_tool_calls
+from decisor.runtime.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Completion, Message, Sampling
 

@@ -9,8 +9,7 @@ import pytest
 
 from data import DATA
 from decisor.errors import ParseError
-from decisor.replies.plan_graph import PlanGraph
-from decisor.replies.plan_reply import parse_plan_graph
+from decisor.parsing.plan import PlanGraph, parse_plan_graph
 from probtree import SETS, plans
 
 needs_data = pytest.mark.skipif(
@@ -136,15 +135,19 @@ def test_prose_is_never_a_plan() -> None:
 
 
 def test_tags_make_edges_and_an_edge_without_a_tag_only_orders() -> None:
-    plan = parse_plan_graph('{"nodes": [{"id": "1.1", "ask": "a"}, {"id": "1.2", "ask": "b"}, '
-                            '{"id": "2.1", "ask": "c <A1.1>?", "needs": ["1.2"]}]}')  # fmt: skip
+    plan = parse_plan_graph(
+        '{"nodes": [{"id": "1.1", "ask": "a"}, {"id": "1.2", "ask": "b"}, '
+        '{"id": "2.1", "ask": "c <A1.1>?", "needs": ["1.2"]}]}'
+    )
     assert plan.parts[2].parents == ("Q1.2", "Q1.1")
     assert plan.parts[2].tags == ("Q1.1",)
 
 
 def test_a_tag_is_a_whole_id_and_money_and_ranks_are_none() -> None:
-    plan = parse_plan_graph('{"nodes": [{"id": "1.1", "ask": "Which #1 hit cost $1 under $100 in {x} <b>?"}, '
-                            '{"id": "1.10", "ask": "b"}, {"id": "2.1", "ask": "{1.1} or ⟨A1.10⟩?"}]}')  # fmt: skip
+    plan = parse_plan_graph(
+        '{"nodes": [{"id": "1.1", "ask": "Which #1 hit cost $1 under $100 in {x} <b>?"}, '
+        '{"id": "1.10", "ask": "b"}, {"id": "2.1", "ask": "{1.1} or ⟨A1.10⟩?"}]}'
+    )
     assert plan.parts[0].query == "Which #1 hit cost $1 under $100 in {x} <b>?"
     assert plan.parts[2].query == "<A1.1> or <A1.10>?"
     assert set(plan.parts[2].parents) == {"Q1.1", "Q1.10"}
@@ -161,14 +164,19 @@ def test_the_back_edge_into_the_highest_id_is_cut_and_a_self_reference_is_one() 
 def test_wrong_depths_are_numbered_anew_and_tags_go_along() -> None:
     plan = parse_plan_graph("Q3.1: Who made it?\nQ1.4: Where was <A3.1> born?")
     assert [(part.id, part.query) for part in plan.parts] == [
-        ("Q1.1", "Who made it?"), ("Q2.1", "Where was <A1.1> born?"),
-    ]  # fmt: skip
+        ("Q1.1", "Who made it?"),
+        ("Q2.1", "Where was <A1.1> born?"),
+    ]
     assert "renumbered" in plan.repairs
 
 
 def test_nodes_that_ask_the_same_are_one_and_only_what_the_planner_takes_back_is_dropped() -> None:
-    nodes = [{"id": "1.1", "ask": "Who made it?"}, {"id": "1.2", "ask": "who made  it?"}, {"id": "1.3", "ask": "c"},
-             {"id": "2.1", "ask": "Is <A1.1> <A1.2>?"}]  # fmt: skip
+    nodes = [
+        {"id": "1.1", "ask": "Who made it?"},
+        {"id": "1.2", "ask": "who made  it?"},
+        {"id": "1.3", "ask": "c"},
+        {"id": "2.1", "ask": "Is <A1.1> <A1.2>?"},
+    ]
     plan = parse_plan_graph(json.dumps({"nodes": nodes, "final": "2.1"}))
     assert [part.id for part in plan.parts] == ["Q1.1", "Q1.3", "Q2.1"]
     assert [part.id for part in plan.sinks] == ["Q1.3", "Q2.1"]

@@ -7,15 +7,15 @@ import sys
 import pytest
 
 COMPLAINTS = """
-from decisor.decision_models.parse import parse as parse_model
-from decisor.definitions.parse import parse as parse_definitions
-from decisor.replies.json_actions import parse_action, parse_tool_calls
-from decisor.replies.labelled import parse_labelled
-from decisor.replies.plan_reply import parse_plan_graph
-from decisor.replies.wishes import parse_wish
-from decisor.tools.databases.sandbox.engines.duckdb import DIALECT as DUCKDB
-from decisor.tools.databases.sandbox.engines.sqlite import DIALECT as SQLITE
-from decisor.tools.databases.sandbox.guard import Guard
+from decisor.decision_models.file import parse_model as parse_model
+from decisor.semantics.definitions import parse_definitions as parse_definitions
+from decisor.parsing.unlabelled import parse_action, parse_tool_calls
+from decisor.parsing.labelled import parse_labelled
+from decisor.parsing.plan import parse_plan_graph
+from decisor.parsing.whatif_request import parse_wish
+from decisor.sandbox.engines.duckdb import DIALECT as DUCKDB
+from decisor.sandbox.engines.sqlite import DIALECT as SQLITE
+from decisor.sandbox.sql_guard import SqlGuard as Guard
 
 TOOLS = ("sql", "cypher", "search_passages", "finish", "think")
 REPLIES = [

@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Any
 
 FOUND = shutil.which("chromedriver") and (shutil.which("chromium") or shutil.which("google-chrome"))
-SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
-            "--disable-background-networking", "--no-first-run"]  # fmt: skip
+SWITCHES = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--no-first-run",
+]
 SLOW = int(os.environ.get("SLOW_PAGE", "0"))
 """Milliseconds that every answer to the page takes longer, on a processor six times slower; 0: as quick as it is."""
 PATIENCE = 120

@@ -4,20 +4,19 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from decisor.outcome import Outcome, State
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, Plan, PlanChange, RunStart, Trace
-from decisor.types import (
-    Decision,
-    Evidence,
-    Figure,
-    Message,
-    Observation,
-    Option,
-    Question,
-    Ranking,
-    Record,
-    Usage,
+from decisor.lab.benchmark import Outcome, State
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    LMCall,
+    Plan,
+    PlanChange,
+    RunStart,
+    Trace,
+    TraceEntry,
 )
+from decisor.types import Decision, Evidence, Figure, Message, Observation, Option, Question, Ranking, Record, Usage
 
 NODES = ("krakow", "novgorod", "sevilla", "genua", "valencia", "wien", "ragusa", "lubeck", "champagne", "venice")
 TECHNIQUES = {"plan_rag": 0.66, "iter_rag": 0.49, "plan_rag replan=no": 0.55, "single_rag": 0.27}
@@ -27,7 +26,7 @@ PRICE = 0.000_002
 @dataclass(frozen=True)
 class Made:
     outcome: Outcome
-    entries: tuple[Entry, ...]
+    entries: tuple[TraceEntry, ...]
 
 
 def run(
@@ -59,25 +58,38 @@ def one(at: int, technique: str, strength: float, own: random.Random, shared: ra
     calls = queries + 1 + replans
     prompt, written = 900 * calls + own.randrange(4000), 120 * calls + own.randrange(300)
     outcome = Outcome(
-        benchmark, f"{group}-{at + 1}", technique, "gpt-large-2026", 0, state, group,
-        "" if state in ("crashed", "over_budget") else answer, f"I would choose {answer}.", (gold,),
+        benchmark,
+        f"{group}-{at + 1}",
+        technique,
+        "gpt-large-2026",
+        0,
+        state,
+        group,
+        "" if state in ("crashed", "over_budget") else answer,
+        f"I would choose {answer}.",
+        (gold,),
         "answered" if state in ("right", "wrong", "unscored") else "budget" if state == "over_budget" else "failed",
         () if state != "over_budget" else ("The limit of 12 calls is reached.",),
         "" if state == "right" else own.choice(("MIS", "DEEP", "DEEP", "CAN", "QUR")),
-        ("SR",) if queries == 1 else ("MR",), {"tie_right": float(right), "margin": round(own.random(), 3)},
+        ("SR",) if queries == 1 else ("MR",),
+        {"tie_right": float(right), "margin": round(own.random(), 3)},
         {"replans": replans, "retrievals": queries},
         Usage(calls, prompt, written, round((prompt + 4 * written) * PRICE, 6), 1.4 * calls, queries),
-        round(1.5 * calls + own.random(), 3), round(1.4 * calls, 3),
+        round(1.5 * calls + own.random(), 3),
+        round(1.4 * calls, 3),
         {n: right and n >= calls - 1 for n in range(2, calls + 1, 2)},
-    )  # fmt: skip
+    )
     return Made(outcome, tuple(entries_of(outcome, gold, queries, replans, own)))
 
 
-def entries_of(outcome: Outcome, gold: str, queries: int, replans: int, own: random.Random) -> list[Entry]:
+def entries_of(outcome: Outcome, gold: str, queries: int, replans: int, own: random.Random) -> list[TraceEntry]:
     """The trace of a run as a technique writes it."""
     trace = Trace(began=0.0)
-    question = Question(f"Which trading node should country {own.choice('ABCDEF')}AU strengthen to gain the most?",
-                        "A node's value flows on in shares of the power there.", "The largest profit.")  # fmt: skip
+    question = Question(
+        f"Which trading node should country {own.choice('ABCDEF')}AU strengthen to gain the most?",
+        "A node's value flows on in shares of the power there.",
+        "The largest profit.",
+    )
     trace.add(RunStart(question, outcome.technique, outcome.model))
     plan = ("Find the nodes where the country has power", "Read the flow into each", "Compare the profit of each")
     if outcome.technique.startswith("plan"):
@@ -87,8 +99,13 @@ def entries_of(outcome: Outcome, gold: str, queries: int, replans: int, own: ran
         said = f"Thought: the flow of node {number} is needed next.\nAction: sql\nAction input: SELECT ..."
         prompt = [Message("user", str(question))]
         trace.add(LMCall(outcome.model, prompt, (said,), usage=Usage(1, 900, 120, 0.002, 1.4)))
-        at = trace.add(ActionStart("sql", f"SELECT source, SUM(flow) AS total\nFROM flow WHERE day = {number} "
-                                   "GROUP BY source ORDER BY total DESC LIMIT 6"))  # fmt: skip
+        at = trace.add(
+            ActionStart(
+                "sql",
+                f"SELECT source, SUM(flow) AS total\nFROM flow WHERE day = {number} "
+                "GROUP BY source ORDER BY total DESC LIMIT 6",
+            )
+        )
         records = tuple(
             Record(f"o{number}.r{row}", {"source": name, "total": round(own.uniform(5, 90), 3), "local": row % 2 == 0})
             for row, name in enumerate(own.sample(NODES, 6), 1)
@@ -103,8 +120,13 @@ def entries_of(outcome: Outcome, gold: str, queries: int, replans: int, own: ran
         "profit", "max", tuple(Option(name, round(90 - 7.31 * at, 4)) for at, name in enumerate(NODES)), (gold,)
     )
     evidence = Evidence(tuple(shown[:3]), (Figure("88.1", shown[0]), Figure("412", "")) if shown else ())
-    decision = Decision(outcome.answer, evidence, ranking if own.random() < 0.4 else None, plan,
-                        reasons=("It has the largest flow of all nodes where the country has power.",))  # fmt: skip
+    decision = Decision(
+        outcome.answer,
+        evidence,
+        ranking if own.random() < 0.4 else None,
+        plan,
+        reasons=("It has the largest flow of all nodes where the country has power.",),
+    )
     if outcome.state != "crashed":
         trace.add(Conclusion(decision))
     return [replace(entry, at=float(entry.id)) for entry in trace.entries]

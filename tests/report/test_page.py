@@ -19,16 +19,15 @@ import pytest
 
 from data import read_security_rows
 from decisor.cli import main
-from decisor.evaluation.store.open import open_store
-from decisor.outcome import Outcome
-from decisor.report.document import as_json, make
-from decisor.report.markdown_csv import as_csv, markdown
-from decisor.report.page import write_page
-from decisor.story.html import LEVELS, story
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, Trace, UnreadableReply
-from decisor.trace.file import file_text, read_text
-from decisor.trace.graph_events import NodeSpan
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.report.document import make_report, report_as_json
+from decisor.lab.report.page import write_page
+from decisor.lab.report.tables import report_as_csv, report_as_markdown
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, NodeSpan, Trace, TraceEntry, UnreadableReply
+from decisor.trace.file import format_trace_file, read_trace_text
 from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
+from decisor.views.page_data import LEVELS, story_json
 from report.browser import FOUND, browser
 from report.made import Made, run
 from servers.openai_server import serve_threaded
@@ -37,23 +36,30 @@ KEPT = list(run(12))
 CANARY = "18999"
 """The port that the payloads call; the test puts its own in its place."""
 COLUMNS = ("source", "total", "local", "tie_right", "margin", "replans", "retrievals")
-MORE = ("</script><script>alert(1)</script>", "<!--<script>", "]]><svg/onload=alert(1)>", '" onmouseover="alert(1)',
-        "__proto__", "constructor", "hidden")  # fmt: skip
+MORE = (
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "]]><svg/onload=alert(1)>",
+    '" onmouseover="alert(1)',
+    "__proto__",
+    "constructor",
+    "hidden",
+)
 
 
 def page(made: list[Made], before: list[Made] | None = None) -> str:
     entries = {one.outcome.key: one.entries for one in made}
     earlier = None if before is None else [one.outcome for one in before]
-    report = make([one.outcome for one in made], {"suite": "s"}, earlier)
+    report = make_report([one.outcome for one in made], {"suite": "s"}, earlier)
     states = None if earlier is None else {one.key: one.state for one in earlier}
     out = StringIO()
     write_page(report, lambda one: entries[one.key], out, states)
     return out.getvalue()
 
 
-def stored(trace: Trace) -> list[Entry]:
+def stored(trace: Trace) -> list[TraceEntry]:
     """As a store gives them back."""
-    return read_text(file_text(trace.entries))
+    return read_trace_text(format_trace_file(trace.entries))
 
 
 def payloads() -> list[str]:
@@ -104,7 +110,7 @@ def test_a_story_keeps_what_the_decision_cites_however_far_it_is_cut() -> None:
     records = tuple(Record(f"o1.r{n}", {"name": f"node {n}", "flow": n}) for n in range(1, 500))
     trace.add(ActionResult(at, Observation(records, total=9000), 0.1))
     trace.add(Conclusion(Decision("node 321", Evidence(("o1.r321",)))))
-    full, short = json.loads(story(stored(trace), 100_000)), json.loads(story(stored(trace), 10))
+    full, short = json.loads(story_json(stored(trace), 100_000)), json.loads(story_json(stored(trace), 10))
     kept = [row[0] for row in short["items"][0]["tables"][0]["rows"]]
     assert kept == ["o1.r1", "o1.r2", "o1.r321"] and short["items"][0]["total"] == 9000
     assert len(full["items"][0]["tables"][0]["rows"]) == LEVELS[0].rows + 1
@@ -115,7 +121,7 @@ def test_a_story_nests_spans_and_says_what_it_left_out() -> None:
     span = trace.add(NodeSpan("Q1.1", "Who?", source="sql"))
     for number in range(600):
         trace.add(UnreadableReply("empty" if number == 599 else "syntax", "complaint"), span)
-    (item,) = json.loads(story(stored(trace), 10**9))["items"]
+    (item,) = json.loads(story_json(stored(trace), 10**9))["items"]
     assert item["name"] == "node" and item["about"] == "node Q1.1, ask Who?, source sql"
     assert [one["items"] for one in item["items"] if one["kind"] == "cut"] == [200]
     assert item["items"][-1]["text"] == "it was empty"
@@ -124,7 +130,7 @@ def test_a_story_nests_spans_and_says_what_it_left_out() -> None:
 def test_a_run_that_ended_in_an_action_says_so() -> None:
     trace = Trace()
     trace.add(ActionStart("sql", "SELECT 1"))
-    assert "ended here" in json.loads(story(stored(trace)))["items"][0]["note"]
+    assert "ended here" in json.loads(story_json(stored(trace)))["items"][0]["note"]
 
 
 def test_csv_is_one_line_an_outcome_and_no_cell_is_a_formula() -> None:
@@ -132,16 +138,16 @@ def test_csv_is_one_line_an_outcome_and_no_cell_is_a_formula() -> None:
 
     hostile = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "\uff1d1", "a\x1b]8;;x", 'a"b,c\nd']
     outcomes = [replace(KEPT[0].outcome, case=text, answer=text, gold=(text,), failure=text) for text in hostile]
-    lines = list(csv.reader(StringIO(as_csv(make(outcomes)))))
+    lines = list(csv.reader(StringIO(report_as_csv(make_report(outcomes)))))
     assert len(lines) == len(hostile) + 1
     for line in lines[1:]:
         assert not [cell for cell in line if re.match(r"\s*[=+@\uff1d]|-\D|[\t\r]", cell)]
-    assert lines[-1][1] == 'a"b,c\nd' and "\x1b" not in as_csv(make(outcomes))
+    assert lines[-1][1] == 'a"b,c\nd' and "\x1b" not in report_as_csv(make_report(outcomes))
 
 
 def test_markdown_shows_a_hostile_name_as_text() -> None:
     bad = "<img src=x onerror=alert(1)>|[x](javascript:alert(1))\n# no"
-    text = markdown(make([replace(one.outcome, technique=bad) for one in KEPT]))
+    text = report_as_markdown(make_report([replace(one.outcome, technique=bad) for one in KEPT]))
     assert not re.search(r"(?<!\\)<img|(?<!\\)\]\(|\n# no", text)
     head, _, line = text.partition("| technique")[2].splitlines()[:3]
     assert "img src" in line and len(re.findall(r"(?<!\\)\|", head)) == len(re.findall(r"(?<!\\)\|", line)) - 1
@@ -149,7 +155,7 @@ def test_markdown_shows_a_hostile_name_as_text() -> None:
 
 def test_json_holds_what_the_charts_show_and_only_numbers_that_json_knows() -> None:
     outcomes = [replace(one.outcome, metrics={"odd": float("nan")}) for one in KEPT]
-    told = json.loads(json.dumps(as_json(make(outcomes)), allow_nan=False))
+    told = json.loads(json.dumps(report_as_json(make_report(outcomes)), allow_nan=False))
     (one,) = told["benchmarks"]
     assert {chart["id"] for chart in one["charts"]} >= {"accuracy", "budget", "cost", "replans", "sr-mr"}
     assert one["rows"][0]["interval"]["low"] < one["rows"][0]["accuracy"] < one["rows"][0]["interval"]["high"]
@@ -159,11 +165,11 @@ def test_json_holds_what_the_charts_show_and_only_numbers_that_json_knows() -> N
 def test_a_metric_that_is_no_number_ends_no_form_of_a_report_and_is_said(lost: float) -> None:
     metrics = dict(KEPT[3].outcome.metrics) | {"tie_right": lost, "elo": lost}
     made = [*KEPT[:3], replace(KEPT[3], outcome=replace(KEPT[3].outcome, metrics=metrics)), *KEPT[4:]]
-    report = make([one.outcome for one in made], {"suite": "s"})
+    report = make_report([one.outcome for one in made], {"suite": "s"})
     assert "Left out of the mean, no finite number: elo in 1 outcome, tie right in 1 outcome." in page(made)
-    assert "tie right in 1 outcome" in markdown(report)
-    assert json.loads(json.dumps(as_json(report), allow_nan=False))
-    assert as_csv(report)
+    assert "tie right in 1 outcome" in report_as_markdown(report)
+    assert json.loads(json.dumps(report_as_json(report), allow_nan=False))
+    assert report_as_csv(report)
 
 
 def test_the_command_writes_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,8 +317,10 @@ def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path
         assert one.run("return document.querySelectorAll('.story').length") == len(bad)
         assert "<script>alert(1)</script>" in one.run("return document.getElementById('list').textContent")
         for query in ("alert", "<script>", "</script><script>"):
-            one.run(f"const box = document.getElementById('text'); box.value = {json.dumps(query)};"
-                    "box.dispatchEvent(new Event('input'))")  # fmt: skip
+            one.run(
+                f"const box = document.getElementById('text'); box.value = {json.dumps(query)};"
+                "box.dispatchEvent(new Event('input'))"
+            )
         assert one.dialog() is None
         assert one.run("return location.href") == file.as_uri()
         assert one.run("return document.querySelectorAll('script:not([type])').length") == 1
@@ -331,8 +339,10 @@ def test_the_list_filters_sorts_and_opens_stories(tmp_path: Path) -> None:
         assert one.run("return document.querySelectorAll('.row').length") == len(KEPT)
         one.run("document.querySelector('.chips .wrong').click()")
         assert one.run("return document.querySelectorAll('.row').length") == wrong
-        one.run("const who = document.getElementById('who'); who.value = [...who.options].find(o => o.text === "
-                "'single_rag').value; who.dispatchEvent(new Event('change'))")  # fmt: skip
+        one.run(
+            "const who = document.getElementById('who'); who.value = [...who.options].find(o => o.text === "
+            "'single_rag').value; who.dispatchEvent(new Event('change'))"
+        )
         assert set(one.run("return [...document.querySelectorAll('.row .who')].map(e => e.textContent)")) == {
             "single_rag"
         }

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from decisor.report.document import make
-from decisor.report.page import write_page
+from decisor.lab.report.document import make_report
+from decisor.lab.report.page import write_page
 from decisor.types import Usage
 from report.browser import FOUND, browser
 from report.made import Made, run
@@ -46,7 +46,7 @@ def test_on_a_phone_every_plot_is_there_and_no_label_is_cut_off(tmp_path: Path) 
     made = every()
     events = {one.outcome.key: one.entries for one in made}
     out = StringIO()
-    write_page(make([one.outcome for one in made]), lambda one: events[one.key], out)
+    write_page(make_report([one.outcome for one in made]), lambda one: events[one.key], out)
     file = tmp_path / "page.html"
     file.write_text(out.getvalue(), "utf-8")
     with browser() as one:
@@ -54,10 +54,16 @@ def test_on_a_phone_every_plot_is_there_and_no_label_is_cut_off(tmp_path: Path) 
         one.open(file.as_uri())
         titles = set(one.run("return [...document.querySelectorAll('figcaption')].map(e => e.textContent)"))
         assert titles == {
-            "Accuracy against calls allowed", "Accuracy against dollars a case", "Accuracy by number of replans",
-            "Questions of one retrieval or several", "Accuracy by depth of the plan", "How deep plans are",
-            "Accuracy by Elo of the answer", "pass@k", "Accuracy against seconds a case (critical path)",
-        }  # fmt: skip
+            "Accuracy against calls allowed",
+            "Accuracy against dollars a case",
+            "Accuracy by number of replans",
+            "Questions of one retrieval or several",
+            "Accuracy by depth of the plan",
+            "How deep plans are",
+            "Accuracy by Elo of the answer",
+            "pass@k",
+            "Accuracy against seconds a case (critical path)",
+        }
         whiskers = one.run("return document.querySelectorAll('.results .plotcell svg.forest').length")
         assert whiskers >= 7, "accuracy with its interval stands in the table of results, published figures below"
         assert "100" in one.run("return [...document.querySelectorAll('svg.plot text')].map(e => e.textContent).join()")

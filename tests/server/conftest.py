@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.server.serving import Serving
+from decisor.server.settings import ServerSettings
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded
 
@@ -19,5 +19,5 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def site(tmp_path: Path, url: str) -> Iterator[Served]:
-    with served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+    with served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as site:
         yield site

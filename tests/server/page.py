@@ -16,22 +16,28 @@ from typing import Any
 
 from aiohttp import web
 
-from decisor.history.past_run import PastRun
-from decisor.history.recording import after
-from decisor.history.store import History
+from decisor.history.recorder import update_past_run
+from decisor.history.store import History, PastRun
+from decisor.server.app import WebServer, bind_socket, make_web_server
 from decisor.server.live import LiveRun
-from decisor.server.serve import Server, bound, server_of
-from decisor.server.serving import Serving
-from decisor.trace.events import Entry
+from decisor.server.settings import ServerSettings
+from decisor.trace.events import TraceEntry
 from decisor.types import Question
 from report.browser import Browser, browser
 from servers.openai_server import Reply, completion, serve_app
 
 SOON, AT_ONCE = 30.0, 10
 PICTURES = Path(__file__).parent.parent.parent / "build" / "pictures"
-KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "Down": "\ue015", "Control": "\ue009",
-        "Shift": "\ue008"}  # fmt: skip
-Entries = Sequence[Entry]
+KEYS = {
+    "Tab": "\ue004",
+    "Enter": "\ue007",
+    "Escape": "\ue00c",
+    "Space": " ",
+    "Down": "\ue015",
+    "Control": "\ue009",
+    "Shift": "\ue008",
+}
+Entries = Sequence[TraceEntry]
 
 
 @dataclass(frozen=True)
@@ -118,9 +124,11 @@ class Page:
 
 @contextmanager
 def window(
-    serving: Serving, runs: Mapping[str, Entries] | None = None, live: Mapping[str, Entries] | None = None,
+    serving: ServerSettings,
+    runs: Mapping[str, Entries] | None = None,
+    live: Mapping[str, Entries] | None = None,
     traced: str = "",
-) -> Iterator[Page]:  # fmt: skip
+) -> Iterator[Page]:
     """On a server with these ``runs``, over already, and ``live`` ones, which happen as soon as somebody watches. Both
     end with the block. ``traced``: as of ``browser``."""
     with ExitStack() as stack:
@@ -133,8 +141,8 @@ def window(
 
 
 @contextmanager
-def running(serving: Serving, runs: Mapping[str, Entries], live: Mapping[str, Entries]) -> Iterator[str]:
-    listening = bound(serving.host, 0)
+def running(serving: ServerSettings, runs: Mapping[str, Entries], live: Mapping[str, Entries]) -> Iterator[str]:
+    listening = bind_socket(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
     folder = TemporaryDirectory()
@@ -145,12 +153,12 @@ def running(serving: Serving, runs: Mapping[str, Entries], live: Mapping[str, En
         loops.append(asyncio.get_running_loop())
         ready.set()
 
-    server: Server = server_of(replace(serving, port=port, history=history), started)
+    server: WebServer = make_web_server(replace(serving, port=port, history=history), started)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)
     for id, entries in runs.items():
-        past = reduce(after, entries, PastRun(Question(f"Run {id}"), began=time.time()))
+        past = reduce(update_past_run, entries, PastRun(Question(f"Run {id}"), began=time.time()))
         server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
     for id, entries in live.items():
         one = LiveRun(PastRun(Question(f"Run {id}"), began=time.time()), id, state="running")

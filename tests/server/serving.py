@@ -16,9 +16,9 @@ from typing import Any
 import httpx
 
 from decisor.history.store import History
-from decisor.server.serve import bound, server_of
-from decisor.server.serving import Serving
-from decisor.session.sources import Sources, sources_of
+from decisor.server.app import bind_socket, make_web_server
+from decisor.server.settings import ServerSettings
+from decisor.session.request import Sources, build_sources
 
 PLAN = "Plan: [Step 1: compare the rents]\nThought: Start there.\nAction: sql\nAction input: {query}"
 QUERY = "SELECT name, rent FROM site ORDER BY rent"
@@ -90,16 +90,16 @@ class Served:
 
 
 @contextmanager
-def served(serving: Serving, history: History | None = None) -> Iterator[Served]:
+def served(serving: ServerSettings, history: History | None = None) -> Iterator[Served]:
     """On a free port, until the block ends; its history is gone then, where none is named."""
     if history is None:
         with TemporaryDirectory() as folder, served(serving, History(Path(folder) / "history")) as place:
             yield place
         return
-    listening = bound(serving.host, 0)
+    listening = bind_socket(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
-    server = server_of(replace(serving, port=port, history=history), ready.set)
+    server = make_web_server(replace(serving, port=port, history=history), ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)
@@ -113,7 +113,7 @@ def served(serving: Serving, history: History | None = None) -> Iterator[Served]
 
 
 def sources(folder: Path, **more: Any) -> Sources:
-    return sources_of(db=f"sqlite:///{sites(folder)}", **more)
+    return build_sources(db=f"sqlite:///{sites(folder)}", **more)
 
 
 def names(events: Sequence[tuple[str, Any]]) -> list[str]:

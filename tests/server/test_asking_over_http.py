@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decisor.history.store import History
-from decisor.server.serving import Serving
+from decisor.server.settings import ServerSettings
 from server.page import writing_lm
 from server.serving import QUERY, Served, names, planner, served, sources
 from servers.openai_server import serve_threaded
@@ -92,7 +92,7 @@ def test_a_run_is_stopped_and_keeps_what_it_had(tmp_path: Path) -> None:
             go_on.wait(60)
         return planner()({"messages": body})
 
-    with serve_threaded(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+    with serve_threaded(reply) as url, served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as site:
         run = site.ask()
         assert asked.wait(60)
         stopped = site.client.post(f"/api/runs/{run['id']}/stop", json={}).json()
@@ -128,8 +128,12 @@ def test_a_plan_is_changed_and_both_plans_stand_side_by_side(site: Served) -> No
     second = site.ended(id)
     assert (second["answer"], second["edit"]) == ("elm", {"at": "0", "plan": "\n".join(plan)})
     both = site.client.get("/api/compare", params={"before": first["id"], "after": id}).json()
-    assert both["changes"][0] == {"at": "plan", "before": "compare the rents", "after": "\n".join(plan),
-                                  "how": "changed"}  # fmt: skip
+    assert both["changes"][0] == {
+        "at": "plan",
+        "before": "compare the rents",
+        "after": "\n".join(plan),
+        "how": "changed",
+    }
     assert [(change["at"], change["how"]) for change in both["changes"][1:]] == [("1", "same")]
     refusal = site.client.post(f"/api/runs/{first['id']}/changes", json={"at": "0", "plan": [""]})
     assert refusal.status_code == 422
@@ -176,7 +180,7 @@ def test_a_follow_up_knows_what_was_decided(tmp_path: Path) -> None:
         prompts.append(str(body["messages"]))
         return planner()(body)
 
-    with serve_threaded(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+    with serve_threaded(reply) as url, served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as site:
         first = site.ended(site.ask()["id"])
         second = site.ended(site.ask("And without the dear one?", follows=first["id"])["id"])
         assert (second["follows"], second["changed_from"]) == (first["id"], "")
@@ -196,7 +200,7 @@ def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path, stream:
         return planner()(body)
 
     endpoint = writing_lm if stream else serve_threaded
-    with endpoint(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+    with endpoint(reply) as url, served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as site:
         run = site.ask(stream=stream)
         assert second.wait(60)
         assert site.client.post(f"/api/runs/{run['id']}/stop", json={}).json()["state"] == "stopped"
@@ -209,7 +213,7 @@ def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path, stream:
 
 
 def test_runs_outlast_the_server_with_their_marks(tmp_path: Path, url: str) -> None:
-    serving = Serving(sources(tmp_path), {"m": f"m@{url}"})
+    serving = ServerSettings(sources(tmp_path), {"m": f"m@{url}"})
     with served(serving, History(tmp_path / "history")) as site:
         id = site.ended(site.ask()["id"])["id"]
         wrong = {"mark": "wrong", "answer": "oak", "note": "Elm was let."}
@@ -233,7 +237,7 @@ def test_runs_outlast_the_server_with_their_marks(tmp_path: Path, url: str) -> N
 
 def test_a_history_that_cannot_be_written_ends_no_run(tmp_path: Path, url: str) -> None:
     (tmp_path / "history").write_text("a file, where the folder would be")
-    serving = Serving(sources(tmp_path), {"m": f"m@{url}"})
+    serving = ServerSettings(sources(tmp_path), {"m": f"m@{url}"})
     with served(serving, History(tmp_path / "history")) as site:
         run = site.ended(site.ask()["id"])
         assert (run["state"], run["answer"]) == ("finished", "elm")
@@ -247,7 +251,7 @@ def test_a_run_without_room_for_its_trace_is_read_from_memory_and_the_next_one_i
     (tmp_path / "history" / "runs").mkdir(parents=True)
     (tmp_path / "history" / "runs" / "1.jsonl").symlink_to("/dev/full")
     history = History(tmp_path / "history")
-    with served(Serving(sources(tmp_path), {"m": f"m@{url}"}), history) as site:
+    with served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"}), history) as site:
         for number in (1, 2):
             run = site.ended(site.ask()["id"])
             assert (run["id"], run["state"], run["result"]["answer"]) == (str(number), "finished", "elm")

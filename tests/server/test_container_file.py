@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
-from decisor.cli import build
+from decisor.cli import build_app
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT = (ROOT / "Containerfile").read_text("utf-8")
@@ -15,7 +15,7 @@ TEXT = (ROOT / "Containerfile").read_text("utf-8")
 
 def test_it_starts_the_server_with_options_that_there_are() -> None:
     words = json.loads(re.findall(r"^ENTRYPOINT (.*)", TEXT, re.M)[0])
-    command = get_command(build(["serve"])).commands["serve"]  # type: ignore[attr-defined]
+    command = get_command(build_app(["serve"])).commands["serve"]  # type: ignore[attr-defined]
     options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
     assert words[:2] == ["decisor", "serve"]
     assert {word for word in words if word.startswith("--")} <= options

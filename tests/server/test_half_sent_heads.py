@@ -29,8 +29,14 @@ def process(folder: Path, kind: str = "serve") -> Iterator[tuple[str, int]]:
     """Where it listens; it may have as many files as a shell usually allows."""
     words = [sys.executable, "-m", "decisor", *KINDS[kind], "--port", "0", "--db", f"sqlite:///{sites(folder)}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(folder)}
-    with subprocess.Popen(["sh", "-c", f'ulimit -n {FILES}; exec "$@"', "sh", *words], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, env=environment, cwd=folder) as one:  # fmt: skip
+    with subprocess.Popen(
+        ["sh", "-c", f'ulimit -n {FILES}; exec "$@"', "sh", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        cwd=folder,
+    ) as one:
         assert one.stdout is not None
         match = None
         while match is None and (line := one.stdout.readline()):
@@ -99,8 +105,10 @@ def test_a_head_that_comes_byte_by_byte_is_ended_at_its_deadline(tmp_path: Path)
 def test_a_request_that_is_answered_is_not_closed_for_others(tmp_path: Path) -> None:
     with process(tmp_path) as address, ExitStack() as stack:
         body = b'{"question": "Which?"}'
-        head = (f"POST /api/ask HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\nContent-Type: application/json\r\n"
-                f"Content-Length: {len(body)}\r\n\r\n").encode()  # fmt: skip
+        head = (
+            f"POST /api/ask HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        ).encode()
         (busy,) = half_sent(stack, address, 1, head)
         time.sleep(0.3)
         half_sent(stack, address, 800)

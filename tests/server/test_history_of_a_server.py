@@ -10,21 +10,19 @@ import pytest
 from markdown_it import MarkdownIt
 
 from decisor.errors import SetupError
-from decisor.evaluation.store.open import open_store
-from decisor.history.past_run import PastRun
-from decisor.history.store import History
-from decisor.server import evaluations
-from decisor.server.keeper import Keeper
-from decisor.server.live import LiveRun
-from decisor.server.serve import bound
-from decisor.server.sharing import flat
+from decisor.history.store import History, PastRun
+from decisor.lab import evaluation_pages as evaluations
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.server.app import bind_socket
+from decisor.server.live import HistoryWriter, LiveRun
+from decisor.server.runs import escape_markdown
 from decisor.server.stream import ALIVE, Streams
-from decisor.trace.events import ActionResult, Entry
+from decisor.trace.events import ActionResult, TraceEntry
 from decisor.types import Observation, Question, Record, Value
 
 
 async def test_a_trace_that_cannot_be_written_holds_up_no_other_run(tmp_path: Path) -> None:
-    keeper = Keeper(History(tmp_path))
+    keeper = HistoryWriter(History(tmp_path))
     work = asyncio.create_task(keeper.work())
     endless: dict[str, Value] = {}
     endless["again"] = endless
@@ -36,7 +34,7 @@ async def test_a_trace_that_cannot_be_written_holds_up_no_other_run(tmp_path: Pa
             runs.append(LiveRun(replace(past, number=number), str(number)))
             keeper.live[number] = runs[-1]
         bad, good = runs
-        bad.entries = [Entry(1, 0, 0.0, ActionResult(0, Observation((Record("r1", endless),))))]
+        bad.entries = [TraceEntry(1, 0, 0.0, ActionResult(0, Observation((Record("r1", endless),))))]
         third = PastRun(Question("Three?"))
         _, _, number = await asyncio.gather(keeper.end(bad), keeper.end(good), keeper.begin(third))
     work.cancel()
@@ -61,17 +59,44 @@ def test_a_port_that_is_taken_leaves_no_socket_open() -> None:
         other.listen()
         before = len(list(Path("/proc/self/fd").iterdir()))
         with pytest.raises(SetupError, match="Cannot listen") as caught:
-            bound("127.0.0.1", other.getsockname()[1])
+            bind_socket("127.0.0.1", other.getsockname()[1])
         assert len(list(Path("/proc/self/fd").iterdir())) == before, caught
-    with bound("127.0.0.1", 0) as listening:
+    with bind_socket("127.0.0.1", 0) as listening:
         assert listening.getsockname()[1]
 
 
-@pytest.mark.parametrize("text", [
-    "- x", "-", "+ x", "1. x", "12) x", "> x", "# x", "---", "- - -", "===", "--- x", "a & b &amp; &lt;b> c", "~~x~~",
-    "```x", "~~~x", "-5", "-x", "1.5 EUR", "3-4", "*x*", "_x_", "![x](y)", "<script>", "a\\b", "`x`", "| a | b |",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- x",
+        "-",
+        "+ x",
+        "1. x",
+        "12) x",
+        "> x",
+        "# x",
+        "---",
+        "- - -",
+        "===",
+        "--- x",
+        "a & b &amp; &lt;b> c",
+        "~~x~~",
+        "```x",
+        "~~~x",
+        "-5",
+        "-x",
+        "1.5 EUR",
+        "3-4",
+        "*x*",
+        "_x_",
+        "![x](y)",
+        "<script>",
+        "a\\b",
+        "`x`",
+        "| a | b |",
+    ],
+)
 def test_a_text_of_a_run_is_no_markup_in_markdown(text: str) -> None:
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    assert reader.render(f"before\n{flat(text)}").removeprefix("<p>before\n") == f"{escape(text)}</p>\n"
-    assert reader.render(flat(text)) == f"<p>{escape(text)}</p>\n"
+    assert reader.render(f"before\n{escape_markdown(text)}").removeprefix("<p>before\n") == f"{escape(text)}</p>\n"
+    assert reader.render(escape_markdown(text)) == f"<p>{escape(text)}</p>\n"

@@ -15,9 +15,9 @@ from typing import get_args
 import pytest
 
 from data import read_security_rows
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
-from decisor.trace.events import ActionResult, Conclusion, Entry, Event, RunStart
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
+from decisor.trace.events import ActionResult, Conclusion, Event, RunStart, TraceEntry
 from report.browser import FOUND
 from server.page import Page, window, writing_lm
 from traces.every_event import filled
@@ -53,15 +53,15 @@ def calls() -> Iterator[tuple[str, list[str]]]:
     server.server_close()
 
 
-def entries_of(text: str) -> list[Entry]:
+def entries_of(text: str) -> list[TraceEntry]:
     """An event of every class with the text in every field; results belong to the action before them."""
-    entries: list[Entry] = []
+    entries: list[TraceEntry] = []
     kinds = [kind for kind in get_args(Event) if kind is not Conclusion]
     for kind in (RunStart, *(one for one in kinds if one is not RunStart), Conclusion):
         event = filled(kind, text)
         if isinstance(event, ActionResult):
             event = ActionResult(entries[-1].id, event.observation)
-        entries.append(Entry(len(entries) + 1, 0, 0.5, event))
+        entries.append(TraceEntry(len(entries) + 1, 0, 0.5, event))
     return entries
 
 
@@ -76,7 +76,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, calls: tuple[str, list[str]])
     runs = {str(at): entries_of(text) for at, text in enumerate(texts)}
     with (
         writing_lm(lambda body: f"Final answer: {texts[0]}\nBecause: {texts[1]}") as url,
-        window(Serving(sources_of(db=f"sqlite:///{folder / 'evil.db'}"), {"m": f"m@{url}"}), runs) as page,
+        window(ServerSettings(build_sources(db=f"sqlite:///{folder / 'evil.db'}"), {"m": f"m@{url}"}), runs) as page,
     ):
         yield page
 
@@ -145,6 +145,15 @@ def test_the_page_has_no_way_to_make_markup_of_text() -> None:
     folder = Path(__file__).parents[2] / "src" / "decisor" / "server" / "static"
     for file in folder.glob("*.js"):
         text = file.read_text("utf-8")
-        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval(",
-                     "new Function", "createContextualFragment", "srcdoc"):  # fmt: skip
+        for word in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "DOMParser",
+            "eval(",
+            "new Function",
+            "createContextualFragment",
+            "srcdoc",
+        ):
             assert word not in text, f"{file.name}: {word}"

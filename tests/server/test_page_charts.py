@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from charts.sales import ANSWER, BY_MONTH, sales
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from report.browser import FOUND
 from server.axe import missing
 from server.page import Page, window
@@ -27,7 +27,7 @@ DRAWN = "document.querySelector('.answer-chart svg.wide .run')"
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     path = sales(tmp_path_factory.mktemp("sales"))
     with serve_threaded(planner(BY_MONTH, ANSWER)) as url:
-        serving = Serving(sources_of(db=f"sqlite:///{path}"), {"m": f"m@{url}"})
+        serving = ServerSettings(build_sources(db=f"sqlite:///{path}"), {"m": f"m@{url}"})
         with window(serving) as page:
             yield page
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Store
-from decisor.outcome import Outcome, State
-from decisor.server.serving import Serving
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, Plan, Trace
+from decisor.lab.benchmark import Outcome, State
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import RunStore
+from decisor.server.settings import ServerSettings
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, Plan, Trace, TraceEntry
 from decisor.types import Decision, Evidence, Message, Objection, Observation, Record, Usage
 from report.browser import FOUND
 from server.axe import missing
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriv
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[RunStore]:
     store = open_store(tmp_path / "trade.db")
     store.begin({"benchmarks": "dqa"})
     yield store
@@ -28,11 +28,21 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def case(number: int, state: State, technique: str = "plan_rag", repeat: int = 0) -> Outcome:
-    return Outcome("dqa", f"c{number}", technique, "m", repeat, state, answer=f"Lyon {number}", gold=("Lyon",),
-                   usage=Usage(calls=number), seconds=number / 2)  # fmt: skip
+    return Outcome(
+        "dqa",
+        f"c{number}",
+        technique,
+        "m",
+        repeat,
+        state,
+        answer=f"Lyon {number}",
+        gold=("Lyon",),
+        usage=Usage(calls=number),
+        seconds=number / 2,
+    )
 
 
-def entries() -> list[Entry]:
+def entries() -> list[TraceEntry]:
     trace = Trace()
     trace.add(Plan(("look at the prices", "compare them")))
     usage = Usage(calls=1, prompt_tokens=900, completion_tokens=100, seconds=1.5)
@@ -52,9 +62,9 @@ def entries() -> list[Entry]:
 
 
 @pytest.mark.slow
-def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path, store: Store) -> None:
+def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path, store: RunStore) -> None:
     store.finish(case(1, "right"), entries())
-    with window(Serving(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
+    with window(ServerSettings(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
         page.open("/evaluations/trade")
         page.see("1 finished")
         for one in (case(2, "wrong", "plan_rag"), case(3, "right", "iter_rag"), case(4, "crashed", "iter_rag")):
@@ -67,8 +77,10 @@ def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path
         page.picture("evaluation")
         page.picture("evaluation-phone", 390, 844)
         assert page.sideways() <= 0
-        page.run("const state = document.querySelector('[aria-label=\"Which cases\"]'); state.value = 'wrong'; "
-                 "state.dispatchEvent(new Event('change'))")  # fmt: skip
+        page.run(
+            "const state = document.querySelector('[aria-label=\"Which cases\"]'); state.value = 'wrong'; "
+            "state.dispatchEvent(new Event('change'))"
+        )
         page.until("document.querySelectorAll('.cases > li').length === 1")
         page.run("document.querySelector('.cases details').open = true")
         page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")
@@ -79,12 +91,12 @@ def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path
 
 
 @pytest.fixture
-def page(tmp_path: Path, store: Store) -> Iterator[Page]:
+def page(tmp_path: Path, store: RunStore) -> Iterator[Page]:
     """On an evaluation with a case of each state."""
     states: list[State] = ["right", "wrong", "crashed", "over_budget", "unscored"]
     for number, state in enumerate(states):
         store.finish(case(number, state), entries())
-    with window(Serving(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
+    with window(ServerSettings(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
         page.open("/evaluations/trade")
         page.see("5 finished")
         page.until("document.querySelectorAll('.cases > li').length === 5")
@@ -106,7 +118,7 @@ def test_axe_finds_nothing_serious_on_an_evaluation_with_a_case_opened(page: Pag
 
 
 @pytest.mark.slow
-def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: Page, store: Store) -> None:
+def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: Page, store: RunStore) -> None:
     page.run("document.querySelector('main').focus()")
     tab_to(page, "document.activeElement.getAttribute('aria-label') === 'Which cases'")
     page.press(*"wrong")
@@ -121,11 +133,11 @@ def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: 
 
 
 @pytest.mark.slow
-def test_repeats_of_a_case_count_as_one_case(tmp_path: Path, store: Store) -> None:
+def test_repeats_of_a_case_count_as_one_case(tmp_path: Path, store: RunStore) -> None:
     for repeat in range(3):
         store.finish(case(1, "right", repeat=repeat), entries())
     store.finish(case(2, "wrong"), entries())
-    with window(Serving(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
+    with window(ServerSettings(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
         page.open("/evaluations/trade")
         page.until("document.querySelectorAll('.cases > li').length === 4")
         row = page.run("return document.querySelector('tbody tr').innerText.split('\\t')")

@@ -11,10 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from decisor.demo.question import REPLIES
-from decisor.demo.shop import write_shop
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
+from decisor.demo.demo import REPLIES, write_shop
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from report.browser import FOUND
 from server.page import Page, by_turn, window, writing_lm
 
@@ -44,7 +43,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, gate: threading.Event) -> Ite
     write_shop(shop)
     model = Path(str(files("decisor.demo") / "shop.toml"))
     with writing_lm(by_turn(*REPLIES), gate) as url:
-        serving = Serving(sources_of(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
+        serving = ServerSettings(build_sources(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
         with window(serving) as page:
             yield page
 
@@ -97,8 +96,10 @@ def test_a_decision_is_read_with_its_figures_its_replan_and_its_queries(page: Pa
     assert "4,200" in page.text(".decision .objection")
     page.run("document.querySelector('.replan').scrollIntoView()")
     page.see("find the supplier whose goods come back most often dropped", ".replan .diff")
-    place = page.run("return [...document.querySelectorAll('.decision a.figure')].find((one) => "
-                     "one.textContent === '143,627.33').getAttribute('href')")  # fmt: skip
+    place = page.run(
+        "return [...document.querySelectorAll('.decision a.figure')].find((one) => "
+        "one.textContent === '143,627.33').getAttribute('href')"
+    )
     assert page.run(f"return document.getElementById('{place[1:]}').textContent") == "143,627.33"
     queries = page.run("return [...document.querySelectorAll('.steps .sql')].map((one) => one.textContent)")
     assert "count(DISTINCT CASE WHEN x.unit_cost IS NULL THEN l.product END)" in queries[1]
@@ -164,8 +165,10 @@ def test_one_step_of_a_plan_is_changed_and_the_new_thought_is_seen_as_it_is_writ
     gate.set()
     page.until("document.querySelectorAll('.run.over .decision').length === 2")
     page.see("in its plan after step 1", ".side-run:last-child .runhead")
-    page.until("[...document.querySelectorAll('.side-run:last-child .replan .new')].some((one) => "
-               "one.textContent.includes('name the two best'))")  # fmt: skip
+    page.until(
+        "[...document.querySelectorAll('.side-run:last-child .replan .new')].some((one) => "
+        "one.textContent.includes('name the two best'))"
+    )
     page.until("document.querySelector('.changes .changed')?.textContent.includes('Plan after step 1')")
     page.picture("compare-plan")
     page.picture("compare-plan-steps", at=".changes")
@@ -224,9 +227,14 @@ def test_a_run_is_handed_on_as_files_and_by_its_address(page: Page, finished: st
     bodies = {name: httpx.get(link, trust_env=False, timeout=60) for name, link in links}
     records = ["Record of the decision (page)", "Record of the decision (JSON)"]
     assert list(bodies) == ["One HTML file", "Markdown", "JSON", *records, "Trace file"]
-    for name, part in (("One HTML file", "<!doctype html>"), ("Markdown", "# Which supplier"), ("JSON", '"answer"'),
-                       (records[0], "<!doctype html>"), (records[1], '"alternatives"'),
-                       ("Trace file", '{"decisor_trace"')):  # fmt: skip
+    for name, part in (
+        ("One HTML file", "<!doctype html>"),
+        ("Markdown", "# Which supplier"),
+        ("JSON", '"answer"'),
+        (records[0], "<!doctype html>"),
+        (records[1], '"alternatives"'),
+        ("Trace file", '{"decisor_trace"'),
+    ):
         assert bodies[name].status_code == 200
         assert bodies[name].text.startswith(part) or part in bodies[name].text
         assert "attachment" in bodies[name].headers["content-disposition"]

@@ -10,22 +10,23 @@ from typing import Any
 import httpx
 import pytest
 
-from decisor.demo.question import QUESTION, REPLIES
-from decisor.demo.shop import write_shop
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
+from decisor.demo.demo import QUESTION, REPLIES, write_shop
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
     Conclusion,
-    Entry,
+    NodeRating,
     Plan,
     PlanChange,
     RunStart,
+    SearchNode,
+    SearchTree,
     Trace,
+    TraceEntry,
 )
 from decisor.trace.file import read_trace
-from decisor.trace.search_events import NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record
 from report.browser import FOUND
 from server.axe import FILE, missing
@@ -36,7 +37,7 @@ TRACES = Path(__file__).parent.parent / "traces" / "data"
 MANY = 5_000
 
 
-def long_run() -> list[Entry]:
+def long_run() -> list[TraceEntry]:
     """5,000 events: a query with rows, again and again."""
     trace = Trace()
     trace.add(RunStart(QUESTION, "plan_rag", "m"))
@@ -49,7 +50,7 @@ def long_run() -> list[Entry]:
     return trace.entries
 
 
-def wide_search(count: int = 3_000) -> list[Entry]:
+def wide_search(count: int = 3_000) -> list[TraceEntry]:
     """A search tree of so many nodes, three children each."""
     trace = Trace()
     trace.add(RunStart(QUESTION, "radagent", "m"))
@@ -69,10 +70,15 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     write_shop(shop)
     model = Path(str(files("decisor.demo") / "shop.toml"))
     traces = {name: read_trace(TRACES / f"{name}.jsonl") for name in ("reasoning_dag", "search")}
-    runs = {"long": long_run(), "wide": wide_search(), "odd": odd_run(), "dag": traces["reasoning_dag"],
-            "search": traces["search"]}  # fmt: skip
+    runs = {
+        "long": long_run(),
+        "wide": wide_search(),
+        "odd": odd_run(),
+        "dag": traces["reasoning_dag"],
+        "search": traces["search"],
+    }
     with writing_lm(by_turn(*REPLIES)) as url:
-        serving = Serving(sources_of(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
+        serving = ServerSettings(build_sources(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
         with window(serving, runs) as page:
             yield page
 
@@ -93,12 +99,17 @@ def test_a_reasoning_dag_is_drawn_and_its_nodes_lead_to_what_happened(page: Page
 def test_a_drawing_is_dragged_on_the_page_that_is_handed_on(page: Page) -> None:
     page.browser.open(f"{page.url}/api/runs/wide/page")
     page.until("document.querySelector('.tools button')")
-    place = "const box = document.querySelector('.canvas'); box.scrollIntoView(); box.scrollTo(0, 0);" \
-        "const at = box.getBoundingClientRect(); return [at.x + 300, at.y + 200]"  # fmt: skip
+    place = (
+        "const box = document.querySelector('.canvas'); box.scrollIntoView(); box.scrollTo(0, 0);"
+        "const at = box.getBoundingClientRect(); return [at.x + 300, at.y + 200]"
+    )
     x, y = (int(one) for one in page.run(place))
-    moves = [{"type": "pointerMove", "x": x, "y": y, "duration": 0}, {"type": "pointerDown", "button": 0},
-             {"type": "pointerMove", "x": x - 120, "y": y - 90, "duration": 50},
-             {"type": "pointerUp", "button": 0}]  # fmt: skip
+    moves = [
+        {"type": "pointerMove", "x": x, "y": y, "duration": 0},
+        {"type": "pointerDown", "button": 0},
+        {"type": "pointerMove", "x": x - 120, "y": y - 90, "duration": 50},
+        {"type": "pointerUp", "button": 0},
+    ]
     page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": moves}]})
     page.until("document.querySelector('.canvas').scrollLeft + document.querySelector('.canvas').scrollTop > 80")
     page.browser.screenshot(PICTURES / "page-tree.png")
@@ -134,7 +145,7 @@ def test_a_run_of_five_thousand_events_is_whole(page: Page) -> None:
     assert page.text(".ticks").splitlines() == ["look at everything", "decide"]
 
 
-def odd_run() -> list[Entry]:
+def odd_run() -> list[TraceEntry]:
     """Keys of more digits than JavaScript keeps, words that never end, a hundred columns, a text from right to left."""
     trace = Trace()
     trace.add(RunStart(Question("أي مورد؟ " + "Donaudampfschifffahrt" * 9), "plan_rag", "m" * 90))
@@ -163,7 +174,7 @@ def test_odd_values_are_whole_and_stay_in_their_place(page: Page, width: int) ->
 @pytest.mark.slow
 def test_a_watched_run_keeps_its_end_in_sight_until_a_person_scrolls_up() -> None:
     down = "innerHeight + scrollY > document.documentElement.scrollHeight - 200"
-    with window(Serving(), {}, {"live": long_run()[:1500]}) as page:
+    with window(ServerSettings(), {}, {"live": long_run()[:1500]}) as page:
         page.open("/runs/live")
         page.until(f"document.querySelectorAll('.steps .acts').length > 100 && {down}")
         page.run("scrollTo(0, scrollY - 900)")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.server.serving import Serving
+from decisor.server.settings import ServerSettings
 from report.browser import FOUND
 from server.axe import missing
 from server.page import Page, window
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriv
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Page]:
     """On the record of a decision of two sites."""
-    with serve_threaded(planner()) as url, window(Serving(sources(tmp_path), {"m": f"m@{url}"})) as page:
+    with serve_threaded(planner()) as url, window(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as page:
         page.ask("Which site should we open?")
         page.answered()
         page.click("Record")
@@ -65,8 +65,9 @@ def test_a_decision_is_computed_again_and_says_what_changed(page: Page, tmp_path
         database.execute("UPDATE site SET rent = 900 WHERE name = 'elm'")
     page.click("Compute it again")
     page.see("It cannot be said", ".verdict.cannot-be-said")
-    row = page.run("return [...document.querySelectorAll('[aria-label=\"What changed\"] tbody td')].map((one) => "
-                   "one.innerText)")  # fmt: skip
+    row = page.run(
+        "return [...document.querySelectorAll('[aria-label=\"What changed\"] tbody td')].map((one) => one.innerText)"
+    )
     assert row[:3] == ["o1.r1", "rent 400.0", "rent 900.0"]
     page.picture("record-verified", at=".verdict")
     page.picture("record-verified-phone", 390, 844, at=".verdict")
@@ -123,7 +124,10 @@ def sign_in(page: Page, name: str) -> None:
 @pytest.mark.slow
 def test_a_second_user_is_shown_a_decision_and_refuses_it_and_then_approves(tmp_path: Path) -> None:
     users = users_of(tmp_path, ann="", bob="", eve="connections = []")
-    with serve_threaded(planner()) as url, window(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users)) as page:
+    with (
+        serve_threaded(planner()) as url,
+        window(ServerSettings(sources(tmp_path), {"m": f"m@{url}"}, users=users)) as page,
+    ):
         sign_in(page, "ann")
         page.ask("Which site should we open?")
         page.answered()

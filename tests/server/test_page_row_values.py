@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from functions.test_row_values import SECRET, api, shop  # noqa: F401 (fixtures)
 from report.browser import FOUND
 from server.page import window, writing_lm
@@ -31,12 +31,15 @@ def reply(body: dict[str, Any]) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(("says", "count"), [("do not send it", 0), ("send it", 1)])
 def test_the_page_asks_whether_a_tool_gets_a_value_of_a_row(
-    says: str, count: int, shop: str, api: tuple[str, list[str]]  # noqa: F811
-) -> None:  # fmt: skip
+    says: str,
+    count: int,
+    shop: str,  # noqa: F811
+    api: tuple[str, list[str]],  # noqa: F811
+) -> None:
     gate = threading.Event()
     gate.set()
     with writing_lm(reply, gate) as url:
-        serving = Serving(sources_of(db=shop, tools=api[0]), {"small": f"small@{url}"})
+        serving = ServerSettings(build_sources(db=shop, tools=api[0]), {"small": f"small@{url}"})
         with window(serving) as page:
             page.ask("Which site is best for plant Delta?", technique="iter_rag")
             page.see("May weather get values of rows")

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from decisor.server.serving import Serving
+from decisor.server.settings import ServerSettings
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
     Conclusion,
-    Entry,
     LMCall,
     Plan,
     PlanChange,
     RunStart,
     RunUsage,
     Trace,
+    TraceEntry,
 )
 from decisor.types import Decision, Evidence, Figure, Message, Observation, Question, Record, Usage
 from report.browser import FOUND
@@ -30,15 +30,16 @@ FAMILY, PERSIAN = "👨\u200d👩\u200d👧", "می\u200cخواهم"
 HOURS = 3 * 3600.0
 
 
-def scripts() -> list[Entry]:
+def scripts() -> list[TraceEntry]:
     """A question, a plan, rows and an answer in Japanese, Arabic, Persian and emoji."""
     trace = Trace()
     trace.add(RunStart(Question("東京と大阪のどちらに新しい店舗を開くべきでしょうか？"), "plan_rag", "m"))
     trace.add(Plan(("各都市の売上高を比較する", "قارن الإيجارات في كل مدينة")))
     action = trace.add(ActionStart("sql", 'SELECT "都市", "売上高", "メモ" FROM "店舗"'))
     rows = [("東京", 1200.5, FAMILY), ("القاهرة", 850.0, PERSIAN), ("a\u200dpple", 3.5, "soft\u00adhyphen")]
-    records = tuple(Record(f"o1.r{at}", dict(zip(("都市", "売上高", "メモ"), row, strict=True)))
-                    for at, row in enumerate(rows, 1))  # fmt: skip
+    records = tuple(
+        Record(f"o1.r{at}", dict(zip(("都市", "売上高", "メモ"), row, strict=True))) for at, row in enumerate(rows, 1)
+    )
     trace.add(ActionResult(action, Observation(records)))
     evidence = Evidence(("o1.r1", "o1.r2", "o1.r3"), (Figure("1,200.5", "o1.r1"), Figure("850", "o1.r2")))
     reasons = ("東京の売上高は1,200.5で最大です [o1.r1]。", "والقاهرة 850 [o1.r2] هي الثانية.")
@@ -46,7 +47,7 @@ def scripts() -> list[Entry]:
     return trace.entries
 
 
-def three_hours(many: int = 600) -> list[Entry]:
+def three_hours(many: int = 600) -> list[TraceEntry]:
     """Queries that take minutes, one after another, and a replan now and then."""
     trace = Trace()
     trace.add(RunStart(Question("Which of the sites should we open?"), "plan_rag", "m"))
@@ -66,7 +67,7 @@ def three_hours(many: int = 600) -> list[Entry]:
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
-    with window(Serving(), {"scripts": scripts(), "hours": three_hours()}) as page:
+    with window(ServerSettings(), {"scripts": scripts(), "hours": three_hours()}) as page:
         yield page
 
 
@@ -90,14 +91,17 @@ def test_a_line_from_right_to_left_leaves_those_around_it_in_their_places(page: 
     sides = page.run("return [...document.querySelectorAll('.ticks li')].map((one) => getComputedStyle(one).textAlign)")
     assert sides == ["left", "left"]
     assert page.run("return [...document.querySelectorAll('.decision a.figure')].map((one) => one.textContent)") == [
-        "1,200.5", "850"]  # fmt: skip
+        "1,200.5",
+        "850",
+    ]
 
 
 def test_on_the_page_that_is_handed_on_figures_between_other_letters_lead_to_their_cells(page: Page) -> None:
     page.browser.open(f"{page.url}/api/runs/scripts/page")
     page.until("document.querySelectorAll('.decision a.figure').length === 2")
-    directions = page.run("return [...document.querySelectorAll('.decision p')].map((one) => "
-                          "getComputedStyle(one).unicodeBidi)")  # fmt: skip
+    directions = page.run(
+        "return [...document.querySelectorAll('.decision p')].map((one) => getComputedStyle(one).unicodeBidi)"
+    )
     assert set(directions) == {"plaintext"}
     page.picture("scripts-file")
 

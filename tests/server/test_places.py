@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from decisor.server.places import Full, Places
+from decisor.server.settings import Full, Places
 
 
 async def test_so_many_run_at_once_and_the_line_has_an_end() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from decisor.errors import SetupError
-from decisor.server.serving import Serving
-from decisor.server.users import digest_of, read_users
-from decisor.session.readers import for_reader
-from decisor.session.sources import sources_of
+from decisor.server.security import digest_of_token, read_users
+from decisor.server.settings import ServerSettings
+from decisor.session.access import restrict_sources
+from decisor.session.request import build_sources
 from server.serving import QUERY, Served, served, sites
 from servers.openai_server import serve_threaded
 
@@ -31,9 +31,10 @@ def shared(tmp_path: Path, bodies: list[str]) -> Iterator[Served]:
     """Ann sees everything; Bob sees elm alone, and tokens of names."""
     path = tmp_path / "users.toml"
     path.write_text(
-        f'[ann]\ntoken = "{digest_of(ANN)}"\n[bob]\ntoken = "{digest_of(BOB)}"\nmask = ["site.name"]\n'
-        'rows = { site = "rent < 500" }\n', "utf-8"
-    )  # fmt: skip
+        f'[ann]\ntoken = "{digest_of_token(ANN)}"\n[bob]\ntoken = "{digest_of_token(BOB)}"\nmask = ["site.name"]\n'
+        'rows = { site = "rent < 500" }\n',
+        "utf-8",
+    )
 
     def reply(body: dict[str, Any]) -> str:
         bodies.append(json.dumps(body))
@@ -43,8 +44,8 @@ def shared(tmp_path: Path, bodies: list[str]) -> Iterator[Served]:
         return f"Plan: [Step 1: look]\nThought: look\nAction: sql\nAction input: {QUERY}"
 
     with serve_threaded(reply) as url:
-        data = for_reader(sources_of(db=f"sqlite:///{sites(tmp_path)}"), audit=tmp_path / "audit.jsonl")
-        serving = Serving(data, {"m": f"m@{url}"}, users=read_users(path, ["sql"]))
+        data = restrict_sources(build_sources(db=f"sqlite:///{sites(tmp_path)}"), audit=tmp_path / "audit.jsonl")
+        serving = ServerSettings(data, {"m": f"m@{url}"}, users=read_users(path, ["sql"]))
         with served(serving) as place:
             yield place
 
@@ -76,6 +77,6 @@ def test_of_what_is_not_for_a_user_nothing_reaches_the_lm_or_the_page(
 @pytest.mark.parametrize("line", ['rows = "all"', 'mask = "site.name"', 'reveal = "yes"', "sees = 1"])
 def test_a_user_whose_rows_and_masks_cannot_be_read_is_refused(tmp_path: Path, line: str) -> None:
     path = tmp_path / "users.toml"
-    path.write_text(f'[bob]\ntoken = "{digest_of(BOB)}"\n{line}\n', "utf-8")
+    path.write_text(f'[bob]\ntoken = "{digest_of_token(BOB)}"\n{line}\n', "utf-8")
     with pytest.raises(SetupError, match="bob"):
         read_users(path, ["sql"])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from definition_shops import shop
 from server.serving import Served, names, served
 from servers.openai_server import serve_threaded
@@ -30,7 +30,10 @@ def replies(body: dict[str, Any]) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Served]:
-    with serve_threaded(replies) as url, served(Serving(sources_of(db=shop(tmp_path)), {"m": f"m@{url}"})) as place:
+    with (
+        serve_threaded(replies) as url,
+        served(ServerSettings(build_sources(db=shop(tmp_path)), {"m": f"m@{url}"})) as place,
+    ):
         yield place
 
 

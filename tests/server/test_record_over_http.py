@@ -7,12 +7,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from decisor.history.past_run import Sight
-from decisor.history.store import History
-from decisor.server.serving import Serving
-from decisor.server.sight import both
-from decisor.server.users import Users, digest_of, read_users
-from decisor.session.sources import sources_of
+from decisor.history.store import History, Sight
+from decisor.server.live import join_sights
+from decisor.server.security import Users, digest_of_token, read_users
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from server.serving import Served, served, sources
 
 
@@ -24,8 +23,10 @@ def decided(site: Served) -> str:
 
 def test_an_approval_is_of_the_record_stands_in_it_and_may_be_withdrawn(site: Served) -> None:
     record = decided(site)
-    unnamed = site.until(lambda: site.client.post(f"{record}/approvals", json={}).json()["error"],
-                         lambda error: "when it is over" not in error)  # fmt: skip
+    unnamed = site.until(
+        lambda: site.client.post(f"{record}/approvals", json={}).json()["error"],
+        lambda error: "when it is over" not in error,
+    )
     assert unnamed == "Who approves? Name a person."
     unread = site.client.post(f"{record}/approvals", json={"by": "Bo", "digest": "0" * 64})
     assert unread.status_code == 400 and "not the one that was read" in unread.json()["error"]
@@ -70,20 +71,22 @@ def users_of(folder: Path, **more: str) -> Users:
     """By name, with what is not for them."""
     file = folder / "users.toml"
     file.write_text(
-        "\n".join(f'[{name}]\ntoken = "{digest_of(f"token of {name}")}"\n{line}' for name, line in more.items())
+        "\n".join(f'[{name}]\ntoken = "{digest_of_token(f"token of {name}")}"\n{line}' for name, line in more.items())
     )
     return read_users(file, ["sql"])
 
 
 def test_a_user_approves_as_themselves_and_reaches_no_record_of_another(tmp_path: Path, url: str) -> None:
     users = users_of(tmp_path, ann="", bob="")
-    with served(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users)) as site:
+    with served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"}, users=users)) as site:
         site.client.headers["authorization"] = "Bearer token of ann"
         record = decided(site)
         other = site.client.post(f"{record}/approvals", json={"by": "bob"}).json()
         assert other["error"] == "You approve as ann, and for nobody else."
-        reply = site.until(lambda: site.client.post(f"{record}/approvals", json={"note": "mine"}).json(),
-                           lambda reply: "when it is over" not in reply.get("error", ""))  # fmt: skip
+        reply = site.until(
+            lambda: site.client.post(f"{record}/approvals", json={"note": "mine"}).json(),
+            lambda reply: "when it is over" not in reply.get("error", ""),
+        )
         (one,) = reply["approvals"]
         assert one["by"] == "ann"
         site.client.headers["authorization"] = "Bearer token of bob"
@@ -98,13 +101,17 @@ def sign_in(site: Served, name: str) -> None:
 
 def shown(site: Served, run: str, name: str) -> dict[str, Any]:
     """What comes of showing it, when the run is in the history."""
-    reply: dict[str, Any] = site.until(lambda: site.client.post(f"{run}/readers", json={"name": name}).json(),
-                                       lambda reply: "when it is over" not in reply.get("error", ""))  # fmt: skip
+    reply: dict[str, Any] = site.until(
+        lambda: site.client.post(f"{run}/readers", json={"name": name}).json(),
+        lambda reply: "when it is over" not in reply.get("error", ""),
+    )
     return reply
 
 
 def test_another_user_is_shown_a_run_reads_all_of_it_and_refuses_it_with_a_reason(tmp_path: Path, url: str) -> None:
-    with served(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="", bob="", cy=""))) as site:
+    with served(
+        ServerSettings(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="", bob="", cy=""))
+    ) as site:
         sign_in(site, "ann")
         record = decided(site)
         run = record.removesuffix("/record")
@@ -125,8 +132,13 @@ def test_another_user_is_shown_a_run_reads_all_of_it_and_refuses_it_with_a_reaso
             "/record",
         ):
             assert site.client.get(run + way).status_code == 200, way
-        for way, body in {"mark": {"mark": "right"}, "changes": {"at": "1"}, "resume": {}, "stop": {},
-                          "readers": {"name": "cy"}}.items():  # fmt: skip
+        for way, body in {
+            "mark": {"mark": "right"},
+            "changes": {"at": "1"},
+            "resume": {},
+            "stop": {},
+            "readers": {"name": "cy"},
+        }.items():
             assert site.client.post(f"{run}/{way}", json=body).status_code == 404, way
         assert site.client.delete(run).status_code == site.client.get(f"{run}/readers").status_code == 404
         unsaid = site.client.post(f"{record}/approvals", json={"refuse": True})
@@ -148,9 +160,17 @@ def test_another_user_is_shown_a_run_reads_all_of_it_and_refuses_it_with_a_reaso
 
 
 def test_a_run_is_shown_to_nobody_who_may_see_less_than_it_saw(tmp_path: Path, url: str) -> None:
-    folder, sights = tmp_path, {"ann": "", "few": "connections = []", "rows": "rows = {site = \"rent < 500\"}",
-                                "mask": 'mask = ["site.name"]', "same": ""}  # fmt: skip
-    with served(Serving(sources(folder), {"m": f"m@{url}"}, users=users_of(folder, **sights))) as site:
+    folder, sights = (
+        tmp_path,
+        {
+            "ann": "",
+            "few": "connections = []",
+            "rows": 'rows = {site = "rent < 500"}',
+            "mask": 'mask = ["site.name"]',
+            "same": "",
+        },
+    )
+    with served(ServerSettings(sources(folder), {"m": f"m@{url}"}, users=users_of(folder, **sights))) as site:
         sign_in(site, "ann")
         run = decided(site).removesuffix("/record")
         assert shown(site, run, "few")["error"] == "few may not see all that this run rests on."
@@ -166,14 +186,14 @@ def test_a_run_is_shown_to_nobody_who_may_see_less_than_it_saw(tmp_path: Path, u
 def test_a_run_that_was_shown_is_hidden_from_a_user_who_may_see_less_since(tmp_path: Path, url: str) -> None:
     history = History(tmp_path / "history")
     with served(
-        Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="", bob="")), history
+        ServerSettings(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="", bob="")), history
     ) as site:
         sign_in(site, "ann")
         run = decided(site).removesuffix("/record")
         assert shown(site, run, "bob")["readers"] == ["bob"]
-    data = sources_of(db=f"sqlite:///{tmp_path / 'sites.db'}")
+    data = build_sources(db=f"sqlite:///{tmp_path / 'sites.db'}")
     users = users_of(tmp_path, ann="", bob='mask = ["site.name"]')
-    with served(Serving(data, {"m": f"m@{url}"}, users=users), history) as site:
+    with served(ServerSettings(data, {"m": f"m@{url}"}, users=users), history) as site:
         sign_in(site, "bob")
         assert site.client.get("/api/runs").json()["runs"] == []
         reply = site.client.get(f"{run}/record")
@@ -184,13 +204,15 @@ def test_a_run_that_goes_on_from_another_one_is_shown_to_nobody_who_may_not_see_
     tmp_path: Path, url: str
 ) -> None:
     history, mask = History(tmp_path / "history"), 'mask = ["site.name"]'
-    with served(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="")), history) as site:
+    with served(
+        ServerSettings(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="")), history
+    ) as site:
         sign_in(site, "ann")
         before = decided(site).removesuffix("/record").rpartition("/")[2]
         site.until(lambda: history.read(int(before), "ann"), lambda run: run.state != "running")
-    data = sources_of(db=f"sqlite:///{tmp_path / 'sites.db'}")
+    data = build_sources(db=f"sqlite:///{tmp_path / 'sites.db'}")
     users = users_of(tmp_path, ann=mask, bob=mask)
-    with served(Serving(data, {"m": f"m@{url}"}, users=users), history) as site:
+    with served(ServerSettings(data, {"m": f"m@{url}"}, users=users), history) as site:
         sign_in(site, "ann")
         for follows, comes in (("", ["bob"]), (before, None)):
             run = site.ask("Which one?", follows=follows)["id"]
@@ -200,5 +222,5 @@ def test_a_run_that_goes_on_from_another_one_is_shown_to_nobody_who_may_not_see_
 
 def test_what_goes_on_from_a_run_saw_what_that_one_saw() -> None:
     one, before = Sight(("a",), ("a.t masked", "without u")), Sight(("b",), ("without u",))
-    assert both(one, before) == Sight(("a", "b"), ("without u",))
-    assert both(one, None) == both(one, Sight()) == Sight()
+    assert join_sights(one, before) == Sight(("a", "b"), ("without u",))
+    assert join_sights(one, None) == join_sights(one, Sight()) == Sight()

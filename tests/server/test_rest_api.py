@@ -15,8 +15,8 @@ from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 
 from decision_shops import database
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from server.serving import Served, served
 from servers.openai_server import serve_threaded
 from session.test_whatif import MODEL, TABLES
@@ -29,8 +29,8 @@ ENDLESS = ("/api/events", "/api/evaluations/{name}/events")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("api")
     (folder / "offices.toml").write_text(MODEL, "utf-8")
-    data = sources_of(db=database(folder, TABLES), model=folder / "offices.toml")
-    with serve_threaded(lambda _: "no plan") as url, served(Serving(data, {"m": f"m@{url}"})) as place:
+    data = build_sources(db=database(folder, TABLES), model=folder / "offices.toml")
+    with serve_threaded(lambda _: "no plan") as url, served(ServerSettings(data, {"m": f"m@{url}"})) as place:
         yield place
 
 
@@ -50,8 +50,13 @@ def send(operation: Operation, place: Served, examples: int, **fixed: Any) -> Co
     fits = operation.as_strategy(generation_mode=GenerationMode.POSITIVE, **fixed)
     near = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE, **fixed)
 
-    @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=fits | near)
     def run(case: Case[Any]) -> None:
         status = case.call(base_url=place.url, headers=headers, timeout=60).status_code

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from decisor.history.past_run import PastRun
+from decisor.history.store import PastRun
 from decisor.server.live import LiveRun
-from decisor.server.stream import Streams, run_events
-from decisor.trace.events import ActionStart, Entry
+from decisor.server.stream import Streams, stream_run_events
+from decisor.trace.events import ActionStart, TraceEntry
 from decisor.types import Question
 
 HOURS = 10**6
@@ -19,14 +19,14 @@ async def test_the_end_of_a_run_waits_for_no_other_news() -> None:
     came = asyncio.Event()
 
     async def read() -> None:
-        async for text in run_events(live, 0, streams):
+        async for text in stream_run_events(live, 0, streams):
             texts.append(text)
             came.set()
 
     async with asyncio.timeout(60):
         reading = asyncio.create_task(read())
         await came.wait()
-        live.hear(Entry(1, 0, 0.0, ActionStart("sql", "SELECT 1")))
+        live.hear(TraceEntry(1, 0, 0.0, ActionStart("sql", "SELECT 1")))
         await asyncio.sleep(0.01)
         live.end("stopped")
         await reading

@@ -9,10 +9,9 @@ import httpx
 import pytest
 
 from decisor.errors import SetupError
-from decisor.server.hosts import hosts_of
-from decisor.server.serving import Serving
-from decisor.server.users import digest_of, one_user, read_users
-from decisor.session.sources import sources_of
+from decisor.server.security import digest_of_token, hosts_of, read_users, users_of_token
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
 from server.serving import Served, served, sites
 
 ANN, BOB = "token-of-ann", "token-of-bob"
@@ -21,7 +20,8 @@ ANN, BOB = "token-of-ann", "token-of-bob"
 def users_file(folder: Path) -> Path:
     path = folder / "users.toml"
     path.write_text(
-        f'[ann]\ntoken = "{digest_of(ANN)}"\n[bob]\ntoken = "{digest_of(BOB)}"\nconnections = ["notes"]\n', "utf-8"
+        f'[ann]\ntoken = "{digest_of_token(ANN)}"\n[bob]\ntoken = "{digest_of_token(BOB)}"\nconnections = ["notes"]\n',
+        "utf-8",
     )
     return path
 
@@ -31,9 +31,9 @@ def shared(tmp_path: Path, url: str) -> Iterator[Served]:
     """Two users, two connections: Bob has one of them."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("Oak is loud.", "utf-8")
-    data = sources_of(db=f"sites=sqlite:///{sites(tmp_path)}", docs=f"notes={tmp_path / 'notes'}")
+    data = build_sources(db=f"sites=sqlite:///{sites(tmp_path)}", docs=f"notes={tmp_path / 'notes'}")
     users = read_users(users_file(tmp_path), ["sites", "notes"])
-    with served(Serving(data, {"m": f"m@{url}"}, users=users)) as place:
+    with served(ServerSettings(data, {"m": f"m@{url}"}, users=users)) as place:
         yield place
 
 
@@ -62,9 +62,19 @@ def test_each_user_sees_their_own_connections_and_runs_alone(shared: Served) -> 
     assert (refused.status_code, "sites" in refused.json()["error"]) == (400, True)
     assert shared.client.get("/api/connections/sites", headers=bearer(BOB)).status_code == 404
     id = run["id"]
-    for method, path in (("GET", ""), ("GET", "/events"), ("GET", "/page"), ("GET", "/trace"), ("DELETE", ""),
-                         ("GET", "/entries/1"), ("GET", "/json"), ("GET", "/markdown"), ("GET", "/story"),
-                         ("GET", "/record"), ("GET", "/record-page")):  # fmt: skip
+    for method, path in (
+        ("GET", ""),
+        ("GET", "/events"),
+        ("GET", "/page"),
+        ("GET", "/trace"),
+        ("DELETE", ""),
+        ("GET", "/entries/1"),
+        ("GET", "/json"),
+        ("GET", "/markdown"),
+        ("GET", "/story"),
+        ("GET", "/record"),
+        ("GET", "/record-page"),
+    ):
         reply = shared.client.request(method, f"/api/runs/{id}{path}", headers=bearer(BOB))
         assert reply.status_code == 404, path
     for path in ("stop", "approvals/1", "changes"):
@@ -106,7 +116,7 @@ def test_a_cookie_stands_for_a_token_until_it_is_ended(shared: Served) -> None:
 
 
 def test_one_token_is_enough_beyond_this_machine(tmp_path: Path) -> None:
-    with served(Serving(sources_of(db=f"sqlite:///{sites(tmp_path)}"), users=one_user(ANN))) as place:
+    with served(ServerSettings(build_sources(db=f"sqlite:///{sites(tmp_path)}"), users=users_of_token(ANN))) as place:
         assert place.client.get("/api/choices").status_code == 401
         assert place.client.get("/api/choices", headers=bearer(ANN)).json()["user"] == ""
 
@@ -117,9 +127,9 @@ def test_one_token_is_enough_beyond_this_machine(tmp_path: Path) -> None:
         ("", "names no user"),
         ("ann", "Cannot read the users"),
         ('[ann]\ntoken = "plain"', "sha256:"),
-        (f'[ann]\ntoken = "{digest_of("a")}"\nconnections = ["other"]', "has 'other', and there is sites"),
-        (f'[ann]\ntoken = "{digest_of("a")}"\nadmin = true', "no admin"),
-        (f'[ann]\ntoken = "{digest_of("a")}"\n[bob]\ntoken = "{digest_of("a")}"', "have one token"),
+        (f'[ann]\ntoken = "{digest_of_token("a")}"\nconnections = ["other"]', "has 'other', and there is sites"),
+        (f'[ann]\ntoken = "{digest_of_token("a")}"\nadmin = true', "no admin"),
+        (f'[ann]\ntoken = "{digest_of_token("a")}"\n[bob]\ntoken = "{digest_of_token("a")}"', "have one token"),
         ('["a b"]\ntoken = ""', "is no user"),
     ],
 )

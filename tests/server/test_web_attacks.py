@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from data import read_security_rows
-from decisor.server.serving import Serving
+from decisor.server.settings import ServerSettings
 from decisor.server.stream import MOST_STREAMS
-from decisor.session.sources import sources_of
+from decisor.session.request import build_sources
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded
 
@@ -29,7 +29,7 @@ PLANT = "plant-51c0ffee"
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("attacks")
     (folder / ".env").write_text(PLANT)
-    with serve_threaded(planner()) as url, served(Serving(sources(folder), {"m": f"m@{url}"})) as place:
+    with serve_threaded(planner()) as url, served(ServerSettings(sources(folder), {"m": f"m@{url}"})) as place:
         yield place
 
 
@@ -115,8 +115,11 @@ def test_a_body_is_small_and_shallow(place: Served) -> None:
     assert large.status_code == 413
     deep = place.client.post("/api/ask", content=b"[" * 200_000, headers={"content-type": "application/json"})
     assert deep.status_code in (400, 422)
-    wide = place.client.post("/api/ask", content=b'{"question": "a", "limits": {"calls": 1e999}}',
-                             headers={"content-type": "application/json"})  # fmt: skip
+    wide = place.client.post(
+        "/api/ask",
+        content=b'{"question": "a", "limits": {"calls": 1e999}}',
+        headers={"content-type": "application/json"},
+    )
     assert wide.status_code == 422
     chunks = place.client.post(
         "/api/ask", content=iter([b"x" * 2**16] * 40), headers={"content-type": "application/json"}
@@ -145,7 +148,7 @@ def test_markup_in_a_question_an_answer_and_rows_stays_text(tmp_path: Path) -> N
     scripts = [row["body"] for row in read_security_rows("web_attacks") if row["class"] == "xss"]
     markup = "\n".join(scripts)
     lm = planner("SELECT name, rent FROM site", f"Final answer: {scripts[0]}\nBecause: {' '.join(scripts)} [o1.r1]")
-    with serve_threaded(lm) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as place:
+    with serve_threaded(lm) as url, served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as place:
         run = place.ended(place.ask(markup)["id"])
         page = place.client.get(f"/api/runs/{run['id']}/page").text
         outside = re.sub(r"<style>.*?</style>|<script.*?</script>", "", page, flags=re.S)
@@ -183,7 +186,10 @@ def test_what_stands_in_rows_is_data_and_nothing_else(tmp_path: Path) -> None:
             return f"Re-plan: N\nThought: The row says so.\nAction: sql\nAction input: {order}"
         return f"Final answer: none\nBecause: {injections[0]['text']} [o1.r1]"
 
-    with serve_threaded(obey) as url, served(Serving(sources_of(db=f"sqlite:///{path}"), {"m": f"m@{url}"})) as place:
+    with (
+        serve_threaded(obey) as url,
+        served(ServerSettings(build_sources(db=f"sqlite:///{path}"), {"m": f"m@{url}"})) as place,
+    ):
         run = place.ended(place.ask("What do the notes say?")["id"])
         trace = [json.loads(line) for line in place.client.get(f"/api/runs/{run['id']}/trace").text.splitlines()[1:]]
         results = [one["data"]["observation"] for one in trace if one["event"] == "ActionResult"]

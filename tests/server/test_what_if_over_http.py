@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from decision_shops import database
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Task
-from decisor.outcome import Outcome
-from decisor.server.serving import Serving
-from decisor.session.sources import sources_of
-from decisor.trace.events import Entry, RunStart
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import CaseTask
+from decisor.server.settings import ServerSettings
+from decisor.session.request import build_sources
+from decisor.trace.events import RunStart, TraceEntry
 from decisor.types import Question
 from server.serving import Served, served
 from session.test_whatif import MODEL, TABLES
@@ -23,7 +23,7 @@ from session.test_whatif import MODEL, TABLES
 def offices(tmp_path: Path) -> Iterator[Served]:
     (tmp_path / "offices.toml").write_text(MODEL, "utf-8")
     db = database(tmp_path, TABLES)
-    with served(Serving(sources_of(db=db, model=tmp_path / "offices.toml"))) as place:
+    with served(ServerSettings(build_sources(db=db, model=tmp_path / "offices.toml"))) as place:
         yield place
 
 
@@ -34,8 +34,9 @@ def test_a_model_is_described_with_what_may_be_changed(offices: Served) -> None:
     model = offices.client.get("/api/models/sql").json()
     assert [one["name"] for one in model["measures"]] == ["rent", "way"]
     assert [(one["name"], one["spread"]) for one in model["inputs"]] == [
-        ("terms.people", "30 % each"), ("office.rent", "10 % by name"),
-    ]  # fmt: skip
+        ("terms.people", "30 % each"),
+        ("office.rent", "10 % by name"),
+    ]
     assert model["scenarios"] == ["hiring"]
     assert "Input, one of" in model["forms"]
 
@@ -74,10 +75,10 @@ def test_an_evaluation_is_shown_while_it_fills(tmp_path: Path) -> None:
     cases = [Outcome("dqa", f"c{number}", "plan_rag", "m", 0, "right", answer="elm") for number in (1, 2)]
     store = open_store(path)
     store.begin({"benchmarks": "dqa"})
-    store.plan([Task(one.key) for one in cases])
-    entries = [Entry(1, 0, 0.0, RunStart(Question("Which site?"), "plan_rag", "m"))]
+    store.plan([CaseTask(one.key) for one in cases])
+    entries = [TraceEntry(1, 0, 0.0, RunStart(Question("Which site?"), "plan_rag", "m"))]
     store.finish(cases[0], entries)
-    with served(Serving(evaluations={"run": str(path)})) as place:
+    with served(ServerSettings(evaluations={"run": str(path)})) as place:
         assert place.client.get("/api/evaluations").json() == {"evaluations": ["run"]}
         one = place.client.get("/api/evaluations/run").json()
         assert (one["finished"], one["cases"][0]["case"]) == (1, "c1")

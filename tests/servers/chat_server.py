@@ -11,8 +11,8 @@ from pathlib import Path
 import trustme
 from aiohttp import web
 
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.retry import Retries
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.retry import Retries
 from servers.fault_server import KEY
 from servers.openai_server import completion, serve_app
 

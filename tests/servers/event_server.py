@@ -46,8 +46,11 @@ def open_ended(body: bytes) -> bytes:
 
 def message_events(*texts: str, reason: str = "end_turn") -> list[dict[str, Any]]:
     """The events of a whole message of the Messages API."""
-    start = {"type": "message", "model": "claude-x", "usage": {"input_tokens": 5, "cache_read_input_tokens": 3,
-                                                               "output_tokens": 1}}  # fmt: skip
+    start = {
+        "type": "message",
+        "model": "claude-x",
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 3, "output_tokens": 1},
+    }
     return [
         {"type": "message_start", "message": start},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},

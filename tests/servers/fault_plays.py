@@ -47,8 +47,10 @@ def wait_until(seconds: float, ahead: float) -> Play:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         now = time.time() + ahead
-        return web.Response(status=429, headers={
-            "Date": formatdate(now, usegmt=True), "Retry-After": formatdate(now + seconds, usegmt=True)})  # fmt: skip
+        return web.Response(
+            status=429,
+            headers={"Date": formatdate(now, usegmt=True), "Retry-After": formatdate(now + seconds, usegmt=True)},
+        )
 
     return answer
 

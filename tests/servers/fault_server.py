@@ -19,8 +19,8 @@ from typing import Any
 
 from aiohttp import web
 
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.retry import Retries
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.retry import Retries
 from decisor.types import Message
 from servers.openai_server import completion, serve_app
 

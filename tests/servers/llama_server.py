@@ -13,8 +13,8 @@ from typing import Any
 
 from aiohttp import web
 
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.prices import Price
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.prices import Price
 from servers.openai_server import completion, serve_app
 
 
@@ -62,8 +62,13 @@ class Llama:
         if tokens >= self.context:
             self.refusals += 1
             words = f"request ({tokens} tokens) exceeds the available context size ({self.context} tokens)"
-            error = {"code": 400, "message": words, "type": "exceed_context_size_error", "n_prompt_tokens": tokens,
-                     "n_ctx": self.context}  # fmt: skip
+            error = {
+                "code": 400,
+                "message": words,
+                "type": "exceed_context_size_error",
+                "n_prompt_tokens": tokens,
+                "n_ctx": self.context,
+            }
             return web.json_response({"error": error}, status=400)
         return web.json_response(completion(body, self.answer(body), "m"))
 

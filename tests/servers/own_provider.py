@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from decisor.lms.endpoint import Endpoint, within
-from decisor.lms.prices import Price
-from decisor.lms.retry import Again
-from decisor.secrets import Secret
+from decisor.llms.endpoint import Endpoint, run_within
+from decisor.llms.prices import Price
+from decisor.llms.retry import RetryableError
+from decisor.system.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
 
 
@@ -23,11 +23,11 @@ class OwnLM:
         async def ask(ends: float, bill: list[Usage]) -> Completion:
             return await self.endpoint.post({"text": messages[-1].content}, self.read, ends, bill)
 
-        return await within(60.0, ask, self.endpoint.where, self.price)
+        return await run_within(60.0, ask, self.endpoint.where, self.price)
 
     def read(self, reply: Any) -> Completion:
         if not isinstance(reply, Mapping) or "said" not in reply:
-            raise Again(f"{self.endpoint.where} said nothing.")
+            raise RetryableError(f"{self.endpoint.where} said nothing.")
         return Completion((str(reply["said"]),), model=self.name)
 
     async def close(self) -> None:

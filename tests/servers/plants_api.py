@@ -28,20 +28,30 @@ DOCUMENT: dict[str, Any] = {
         },
         "schemas": {
             "Plant": {
-                "type": "object", "required": ["city"],
-                "properties": {"city": {"type": "string"}, "cost": {"type": "number"},
-                               "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Plant"}}},
+                "type": "object",
+                "required": ["city"],
+                "properties": {
+                    "city": {"type": "string"},
+                    "cost": {"type": "number"},
+                    "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Plant"}},
+                },
             },
         },
     },
     "paths": {
         "/plants": {
             "get": {
-                "operationId": "listPlants", "summary": "All plants", "tags": ["read"],
+                "operationId": "listPlants",
+                "summary": "All plants",
+                "tags": ["read"],
                 "parameters": [
                     {"name": "city", "in": "query", "schema": {"type": "string"}, "description": "part of its name"},
-                    {"name": "ids", "in": "query", "explode": False,
-                     "schema": {"type": "array", "items": {"type": "integer"}}},
+                    {
+                        "name": "ids",
+                        "in": "query",
+                        "explode": False,
+                        "schema": {"type": "array", "items": {"type": "integer"}},
+                    },
                     {"name": "near", "in": "query", "style": "deepObject", "schema": {"type": "object"}},
                     {"name": "filter", "in": "query", "content": {"application/json": {"schema": {"type": "object"}}}},
                     {"name": "X-Trace", "in": "header", "schema": {"type": "string"}},
@@ -50,8 +60,10 @@ DOCUMENT: dict[str, Any] = {
             },
             "post": {
                 "operationId": "addPlant",
-                "requestBody": {"required": True, "content": {
-                    "application/json": {"schema": {"$ref": "#/components/schemas/Plant"}}}},
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Plant"}}},
+                },
             },
             "put": {"operationId": "sendFile", "requestBody": {"required": True, "content": {"image/png": {}}}},
         },
@@ -76,7 +88,7 @@ DOCUMENT: dict[str, Any] = {
         "/lost": {"get": {"operationId": "lost", "parameters": [{"$ref": "#/components/parameters/none"}]}},
         "/outside": {"get": {"operationId": "outside", "parameters": [{"$ref": "http://other.invalid/a.json#/x"}]}},
     },
-}  # fmt: skip
+}
 
 
 FIXED = [

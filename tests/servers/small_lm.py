@@ -106,8 +106,11 @@ def serve(context: int = 8192, most: int = 64, threads: int = 1, special: bool =
     numbers = [str(number) for number in (port, context, most, threads)]
     process = subprocess.Popen(
         [str(PYTHON), str(PROCESS), str(FILE), NAME, *numbers, "special" if special else "plain"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     try:
         assert process.stdout is not None
         origin = process.stdout.readline().strip()

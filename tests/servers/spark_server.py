@@ -19,9 +19,9 @@ def spark_database(statements: Sequence[str]) -> Iterator[str]:
     pytest.importorskip("pyspark")
     if not answers(PORT):
         pytest.skip(f"no Spark at 127.0.0.1:{PORT}: tests/servers/spark.sh start")
-    from decisor.tools.databases.sandbox.engines.spark import open_session
+    from decisor.sandbox.engines.spark import open_spark_session
 
-    session = open_session(SPARK)
+    session = open_spark_session(SPARK)
     session.sql(f"CREATE DATABASE {DATABASE}")
     try:
         for statement in statements:

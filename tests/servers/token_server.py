@@ -59,8 +59,12 @@ def choice(body: dict[str, Any], tokens: Sequence[Said]) -> dict[str, Any]:
             break
         kept.append(said)
     shown = [said.text if body.get("skip_special_tokens") is False else SPECIAL.sub("", said.text) for said in kept]
-    return {"index": 0, "text": "".join(shown), "finish_reason": "stop",
-            "logprobs": logprobs(kept, body["logprobs"]) if body.get("logprobs") else None}  # fmt: skip
+    return {
+        "index": 0,
+        "text": "".join(shown),
+        "finish_reason": "stop",
+        "logprobs": logprobs(kept, body["logprobs"]) if body.get("logprobs") else None,
+    }
 
 
 def logprobs(tokens: Sequence[Said], many: int) -> dict[str, Any]:

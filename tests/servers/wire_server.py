@@ -17,8 +17,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.retry import Retries
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.retry import Retries
 from servers.fault_server import KEY
 
 BODY = b'{"choices":[{"message":{"content":"Lyon"}}]}'

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor import ScriptedLM
+from decisor.llms.scripted import ScriptedLM
 from decisor.types import Message
 
 PLAN = "Plan: [Step 1: compare the rents]\nThought: Start there.\nAction: {tool}\nAction input: {query}"

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from decisor import ScriptedLM
-from decisor.budget import Limits
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Limits
 from decisor.session.data import ask_once
-from decisor.session.options import Options
-from decisor.session.sources import sources_of
+from decisor.session.request import Options, build_sources
 from decisor.trace.events import ActionResult
 from session.conftest import database
 
@@ -26,7 +25,7 @@ async def test_a_resumed_run_combines_what_it_fetched_before(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     database(tmp_path / "sites.db", [("oak", 700.0), ("elm", 400.0)])
     database(tmp_path / "rents.db", [("oak", 1.0), ("elm", 2.0)])
-    sources = sources_of(db=["sites.db", "rents.db"])
+    sources = build_sources(db=["sites.db", "rents.db"])
     options: Options = {"technique": "iter_rag", "settings": {"calling": "text"}}
     lm = ScriptedLM([*LOOKS, "Thought: no more\nFinal answer: none"])
     first = await ask_once(sources, "Which?", {**options, "lm": lm, "limits": Limits(calls=3)})

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor import ScriptedLM, SetupError
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
+from decisor.errors import SetupError
+from decisor.llms.scripted import ScriptedLM
 from decisor.types import Observation
 from servers.openai_server import serve
 from session.conftest import ANSWER, PLAN, QUERY, database, planner
@@ -96,15 +97,18 @@ async def test_techniques_know_databases_and_documents_by_any_name(sites: Path, 
             await data.ask("Which site floods?", lm=read, technique="rag")
 
 
-@pytest.mark.parametrize(("places", "complaint"), [
-    ({"db": ["sites.db", "other/sites.db"]}, "Two tools are called sites"),
-    ({"db": ["a=sites.db"], "docs": ["a=notes"]}, "Two tools are called a"),
-    ({"db": ["freight=sites.db"], "tools": ["costs_of_data_test:freight"]}, "Two tools are called freight"),
-    ({"db": ["whatif=sites.db"]}, "whatif is a name of decisor's own"),
-    ({"db": ["ftp://host/x"]}, "There is no engine for ftp"),
-    ({"db": ["postgrsql://host/x"]}, "Did you mean postgresql://"),
-    ({"docs": ["sites.db"]}, "is a database"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("places", "complaint"),
+    [
+        ({"db": ["sites.db", "other/sites.db"]}, "Two tools are called sites"),
+        ({"db": ["a=sites.db"], "docs": ["a=notes"]}, "Two tools are called a"),
+        ({"db": ["freight=sites.db"], "tools": ["costs_of_data_test:freight"]}, "Two tools are called freight"),
+        ({"db": ["whatif=sites.db"]}, "whatif is a name of decisor's own"),
+        ({"db": ["ftp://host/x"]}, "There is no engine for ftp"),
+        ({"db": ["postgrsql://host/x"]}, "Did you mean postgresql://"),
+        ({"docs": ["sites.db"]}, "is a database"),
+    ],
+)
 async def test_a_clash_of_names_and_a_wrong_place_are_one_line(
     sites: Path, tmp_path: Path, places: dict[str, list[str]], complaint: str
 ) -> None:
@@ -182,11 +186,12 @@ async def test_what_is_worth_a_line_goes_to_the_standard_log_without_passwords(
         async with decisor.open(db=str(sites)) as data:
             await data.ask("Which?", lm=planner())
     assert [record.getMessage() for record in caplog.records] == [
-        f"opened {sites} as sql", "plan_rag: answered after 2 calls, 1 actions"
-    ]  # fmt: skip
+        f"opened {sites} as sql",
+        "plan_rag: answered after 2 calls, 1 actions",
+    ]
     heard = capsys.readouterr()
     assert not heard.out and not heard.err
-    assert decisor.session.sources.sources_of(db="postgresql://me:secret@host/x").places[0].label == "host/x"  # type: ignore[attr-defined]
+    assert decisor.session.request.build_sources(db="postgresql://me:secret@host/x").places[0].label == "host/x"  # type: ignore[attr-defined]
 
 
 async def test_an_lm_that_is_an_object_stays_open_for_its_owner(sites: Path) -> None:

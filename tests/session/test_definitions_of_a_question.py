@@ -9,20 +9,25 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor import ScriptedLM, SetupError
-from decisor.cli import run
+from decisor.cli import run_command_line
+from decisor.errors import SetupError
+from decisor.llms.scripted import ScriptedLM
 from decisor.session.definitions import Meaning
-from decisor.session.verify import Verification, verify
+from decisor.session.verify import Verification, verify_trace
 from decisor.trace.events import LMCall, events_of
 from decisor.trace.file import read_trace
 from decisor.types import Decision, Evidence, Message, Pitfall
 from definition_shops import definitions_file, shop
 
-GROSS = "SELECT c.name, SUM(l.price * l.quantity) AS total FROM customer c JOIN purchase p ON p.customer_id = c.id " \
-    "JOIN line l ON l.purchase_id = p.id GROUP BY 1 ORDER BY 2 DESC"  # fmt: skip
-NET = "SELECT c.name, SUM(l.price * l.quantity * (1 - l.discount)) AS total FROM customer c JOIN purchase p " \
-    "ON p.customer_id = c.id JOIN line l ON l.purchase_id = p.id WHERE p.status = 'closed' GROUP BY 1 " \
-    "ORDER BY 2 DESC"  # fmt: skip
+GROSS = (
+    "SELECT c.name, SUM(l.price * l.quantity) AS total FROM customer c JOIN purchase p ON p.customer_id = c.id "
+    "JOIN line l ON l.purchase_id = p.id GROUP BY 1 ORDER BY 2 DESC"
+)
+NET = (
+    "SELECT c.name, SUM(l.price * l.quantity * (1 - l.discount)) AS total FROM customer c JOIN purchase p "
+    "ON p.customer_id = c.id JOIN line l ON l.purchase_id = p.id WHERE p.status = 'closed' GROUP BY 1 "
+    "ORDER BY 2 DESC"
+)
 QUESTION = "Who is our best customer?"
 
 
@@ -34,8 +39,13 @@ def lm(queries: Sequence[str], answer: str, cited: str) -> ScriptedLM:
 
 def test_a_run_is_shown_the_definitions_that_it_needs_and_cites_what_it_used(tmp_path: Path) -> None:
     model = lm([GROSS, NET], "Cy", "o3.r1")
-    result = decisor.ask(QUESTION, db=shop(tmp_path), definitions=definitions_file(tmp_path), lm=model,
-                         settings={"replan": "no", "calling": "text"})  # fmt: skip
+    result = decisor.ask(
+        QUESTION,
+        db=shop(tmp_path),
+        definitions=definitions_file(tmp_path),
+        lm=model,
+        settings={"replan": "no", "calling": "text"},
+    )
     prompt = next(events_of(result.trace, LMCall)).messages[0].content
     assert "- reading.best_customer: 'best customer' or 'top customer' means the customer with the most net" in prompt
     assert "- metric.net_revenue (revenue, turnover): SUM(l.price" in prompt and "calendar.fiscal" not in prompt
@@ -43,16 +53,25 @@ def test_a_run_is_shown_the_definitions_that_it_needs_and_cites_what_it_used(tmp
     assert "is not metric.net_revenue" not in model.seen[2].rpartition("o3.r1")[2]
     assert result.evidence.ids == ("o3.r1", "o1.r1", "o1.r2")
     assert [record.fields["definition"] for record in result.records[1:]] == [
-        "reading.best_customer", "metric.net_revenue"]  # fmt: skip
+        "reading.best_customer",
+        "metric.net_revenue",
+    ]
     assert "By the definition metric.net_revenue (by ann, 2026-01-31) [o1.r2]." in result.decision.reasons
     assert "Decision: Cy" in str(result) and str(result).count("Decision:") == 1
 
 
 def test_an_answer_that_rests_on_another_computation_says_so(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=shop(tmp_path), definitions=definitions_file(tmp_path),
-                         lm=lm([GROSS], "Ann", "o2.r1"), settings={"replan": "no", "calling": "text"})  # fmt: skip
-    assert any(line.startswith("A query computed something else: SUM(l.price * l.quantity) is not metric.net_revenue")
-               for line in result.decision.reasons)  # fmt: skip
+    result = decisor.ask(
+        QUESTION,
+        db=shop(tmp_path),
+        definitions=definitions_file(tmp_path),
+        lm=lm([GROSS], "Ann", "o2.r1"),
+        settings={"replan": "no", "calling": "text"},
+    )
+    assert any(
+        line.startswith("A query computed something else: SUM(l.price * l.quantity) is not metric.net_revenue")
+        for line in result.decision.reasons
+    )
 
 
 def test_a_question_that_names_nothing_defined_is_asked_as_without_a_file(tmp_path: Path) -> None:
@@ -60,8 +79,9 @@ def test_a_question_that_names_nothing_defined_is_asked_as_without_a_file(tmp_pa
     plain, other = (lm([query], "cup", "o1.r1") for _ in range(2))
     settings = {"replan": "no", "calling": "text"}
     decisor.ask("Which product should go?", db=url, lm=plain, settings=settings)
-    result = decisor.ask("Which product should go?", db=url, lm=other, settings=settings,
-                         definitions=definitions_file(tmp_path))  # fmt: skip
+    result = decisor.ask(
+        "Which product should go?", db=url, lm=other, settings=settings, definitions=definitions_file(tmp_path)
+    )
     assert other.seen == plain.seen and result.evidence.ids == ("o1.r1",)
 
 
@@ -76,8 +96,10 @@ def test_many_questions_at_once_each_have_their_own_definitions(tmp_path: Path) 
 
     async def both() -> list[decisor.Result]:
         async with decisor.open(db=shop(tmp_path), definitions=definitions_file(tmp_path)) as data:
-            ask = [data.ask(text, lm=ScriptedLM(reply), settings={"calling": "text"}) for text in (
-                QUESTION, "Which product should go?")]  # fmt: skip
+            ask = [
+                data.ask(text, lm=ScriptedLM(reply), settings={"calling": "text"})
+                for text in (QUESTION, "Which product should go?")
+            ]
             return list(await asyncio.gather(*ask))
 
     one, other = asyncio.run(both())
@@ -136,10 +158,17 @@ def test_the_command_takes_definitions_for_a_question_and_for_a_model(
 ) -> None:
     url, file, model = shop(tmp_path), definitions_file(tmp_path), tmp_path / "cancel.toml"
     model.write_text(MODEL)
-    assert run(["model", "rank", str(model), "--db", url, "--trials", "0", "--definitions", str(file)]) == 0
+    assert (
+        run_command_line(["model", "rank", str(model), "--db", url, "--trials", "0", "--definitions", str(file)]) == 0
+    )
     assert "123" in capsys.readouterr().out
-    assert run(["ask", "Which?", "--db", url, "--model", str(model), "--definitions", str(file), "--lm", "none"]) == 0
-    assert run(["model", "rank", str(model), "--db", url]) == 2
+    assert (
+        run_command_line(
+            ["ask", "Which?", "--db", url, "--model", str(model), "--definitions", str(file), "--lm", "none"]
+        )
+        == 0
+    )
+    assert run_command_line(["model", "rank", str(model), "--db", url]) == 2
     assert "give them with --definitions" in capsys.readouterr().err
 
 
@@ -147,15 +176,26 @@ def test_the_command_takes_definitions_for_a_question_and_for_a_model(
 def test_a_decision_by_a_model_cites_the_metric_that_it_measures(tmp_path: Path) -> None:
     model = tmp_path / "cancel.toml"
     model.write_text(MODEL)
-    result = decisor.ask("Which one should go?", db=shop(tmp_path), model=model, technique="exact",
-                         settings={"trials": 0}, definitions=definitions_file(tmp_path))  # fmt: skip
+    result = decisor.ask(
+        "Which one should go?",
+        db=shop(tmp_path),
+        model=model,
+        technique="exact",
+        settings={"trials": 0},
+        definitions=definitions_file(tmp_path),
+    )
     assert [record.fields.get("definition") for record in result.records][-1] == "metric.net_revenue"
     assert any(line.startswith("By the definition metric.net_revenue (by ann") for line in result.decision.reasons)
 
 
 def test_a_metric_that_a_query_computed_unasked_is_cited_too(tmp_path: Path) -> None:
-    result = decisor.ask("Who is number one?", db=shop(tmp_path), definitions=definitions_file(tmp_path),
-                         lm=lm([NET], "Cy", "o1.r1"), settings={"replan": "no", "calling": "text"})  # fmt: skip
+    result = decisor.ask(
+        "Who is number one?",
+        db=shop(tmp_path),
+        definitions=definitions_file(tmp_path),
+        lm=lm([NET], "Cy", "o1.r1"),
+        settings={"replan": "no", "calling": "text"},
+    )
     assert result.evidence.ids == ("o1.r1", "o2.r1")
     assert result.records[1].fields["definition"] == "metric.net_revenue"
 
@@ -163,14 +203,20 @@ def test_a_metric_that_a_query_computed_unasked_is_cited_too(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_definition_that_changed_since_is_named_by_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, file, trace = shop(tmp_path), definitions_file(tmp_path), tmp_path / "run.jsonl"
-    decisor.ask(QUESTION, db=url, definitions=file, lm=lm([GROSS, NET], "Cy", "o3.r1"), trace=trace,
-                settings={"replan": "no", "calling": "text"})  # fmt: skip
-    assert run(["verify", str(trace), "--db", url]) == 0
+    decisor.ask(
+        QUESTION,
+        db=url,
+        definitions=file,
+        lm=lm([GROSS, NET], "Cy", "o3.r1"),
+        trace=trace,
+        settings={"replan": "no", "calling": "text"},
+    )
+    assert run_command_line(["verify", str(trace), "--db", url]) == 0
     assert "holds" in capsys.readouterr().out
 
     async def again() -> Verification:
         async with decisor.open(db=url, definitions=file) as data:
-            return await verify(read_trace(trace), data)
+            return await verify_trace(read_trace(trace), data)
 
     assert asyncio.run(again()).state == "holds"
     file.write_text(file.read_text().replace("(1 - l.discount)", "(1 + l.discount)"))

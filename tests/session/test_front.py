@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 import decisor
-from decisor import Limits, Question, ScriptedLM, SetupError
-from decisor.cli import run as command
-from decisor.tools.databases.sandbox.engine import SECONDS
-from decisor.trace.events import Conclusion, Entry
+from decisor.cli import run_command_line as command
+from decisor.errors import SetupError
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Limits
+from decisor.sandbox.engine import DEFAULT_SECONDS
+from decisor.trace.events import Conclusion, TraceEntry
 from decisor.trace.file import read_trace
+from decisor.types import Question
 from servers.openai_server import serve_threaded
 from session.conftest import ANSWER, QUERY, database, planner
 
@@ -88,9 +91,8 @@ def test_a_result_asks_its_data_again_with_the_same_technique(sites: Path) -> No
 
 
 def test_what_happens_is_heard_and_written_as_it_happens(sites: Path, tmp_path: Path) -> None:
-    entries: list[Entry] = []
-    result = decisor.ask("Which site?", db=sites, lm=planner(), on_event=entries.append,
-                         trace=tmp_path / "run.jsonl")  # fmt: skip
+    entries: list[TraceEntry] = []
+    result = decisor.ask("Which site?", db=sites, lm=planner(), on_event=entries.append, trace=tmp_path / "run.jsonl")
     assert entries == list(result.trace)
     assert len(read_trace(tmp_path / "run.jsonl")) == len(entries)
     assert "run.jsonl" in str(result)
@@ -111,19 +113,22 @@ def test_rules_and_goal_stand_beside_the_question_or_in_it(sites: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("options", "complaint"), [
-    ({}, "Which data"),
-    ({"db": "nothing.db"}, "nothing.db"),
-    ({"db": "sites.db", "technique": "plan_rga"}, "There is no technique 'plan_rga'"),
-    ({"db": "sites.db", "technique": "no_module_x:Technique"}, "no module no_module_x"),
-    ({"db": "sites.db", "settings": {"steps": 3}}, "plan_rag has no steps"),
-    ({"db": "sites.db", "settings": {"critic_lm": planner()}}, "plan_rag has no critic_lm"),
-    ({"db": "sites.db", "trace": "/nowhere/run.jsonl"}, "Cannot write the trace"),
-    ({"db": "sites.db", "lm": "none"}, "There is no LM to plan this, and no decision model"),
-    ({"db": "sites.db", "lm": "none", "technique": "plan_rag"}, "plan_rag asks an LM, and there is none"),
-    ({"db": "sites.db", "lm": "none", "technique": "exact"}, "exact computes from a decision model"),
-    ({"db": "sites.db", "tools": [3]}, "3 is no tool"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({}, "Which data"),
+        ({"db": "nothing.db"}, "nothing.db"),
+        ({"db": "sites.db", "technique": "plan_rga"}, "There is no technique 'plan_rga'"),
+        ({"db": "sites.db", "technique": "no_module_x:Technique"}, "no module no_module_x"),
+        ({"db": "sites.db", "settings": {"steps": 3}}, "plan_rag has no steps"),
+        ({"db": "sites.db", "settings": {"critic_lm": planner()}}, "plan_rag has no critic_lm"),
+        ({"db": "sites.db", "trace": "/nowhere/run.jsonl"}, "Cannot write the trace"),
+        ({"db": "sites.db", "lm": "none"}, "There is no LM to plan this, and no decision model"),
+        ({"db": "sites.db", "lm": "none", "technique": "plan_rag"}, "plan_rag asks an LM, and there is none"),
+        ({"db": "sites.db", "lm": "none", "technique": "exact"}, "exact computes from a decision model"),
+        ({"db": "sites.db", "tools": [3]}, "3 is no tool"),
+    ],
+)
 def test_what_cannot_be_used_is_one_line(sites: Path, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint.replace("(", r"\(")) as complaints:
         decisor.ask("Which?", **{"lm": planner(), **options})
@@ -154,8 +159,8 @@ def test_an_interrupt_cancels_the_ask_and_leaves_nothing_running(sites: Path, tm
         "except KeyboardInterrupt:\n"
         "    left = [thread.name for thread in threading.enumerate() if thread.name == 'decisor']\n"
         "    print(left, signal.getsignal(signal.SIGINT) is before)\n"
-        f"assert time.monotonic() - at[0] < {SECONDS}, 'the query itself runs for its limit'\n"
-    )  # fmt: skip
+        f"assert time.monotonic() - at[0] < {DEFAULT_SECONDS}, 'the query itself runs for its limit'\n"
+    )
     ended = subprocess.run(
         [sys.executable, "-W", "error", program], capture_output=True, text=True, timeout=120, check=False
     )
@@ -178,8 +183,9 @@ def test_a_technique_of_somebody_else_is_named_by_its_import_path(sites: Path, t
     result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", lm=planner())
     assert (result.answer, result.technique) == ("oak", "mine_of_session_test:First")
     assert isinstance(result.trace[-2].event, Conclusion), "the trace has it, though the technique does not say it"
-    result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", lm=planner(),
-                         settings={"column": "rent"})  # fmt: skip
+    result = decisor.ask(
+        "Which?", db=sites, technique="mine_of_session_test:First", lm=planner(), settings={"column": "rent"}
+    )
     assert result.answer == "700.0"
 
 
@@ -187,9 +193,13 @@ def test_an_expert_and_a_judge_have_lms_of_their_own_given_as_objects(sites: Pat
     (tmp_path / "notes.txt").write_text("The site elm is the cheapest.")
     answers = iter(f"Thought: x\nFinal answer: {name}" for name in ("elm", "oak", "ash", "elm"))
     judge = ScriptedLM(lambda messages: "Better: B", name="judge")
-    result = decisor.ask("Which site?", docs=tmp_path / "notes.txt", technique="best_of_n",
-                         lm=ScriptedLM(lambda messages: next(answers)),
-                         settings={"n": 2, "judge_lm": judge})  # fmt: skip
+    result = decisor.ask(
+        "Which site?",
+        docs=tmp_path / "notes.txt",
+        technique="best_of_n",
+        lm=ScriptedLM(lambda messages: next(answers)),
+        settings={"n": 2, "judge_lm": judge},
+    )
     assert len(judge.seen) == 2, "asked in both orders"
     assert result.usage.calls == 4 and result.settings == {"n": "2", "judge_lm": "judge"}
 

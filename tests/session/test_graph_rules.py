@@ -8,11 +8,9 @@ import pytest
 
 import decisor
 from decisor.errors import SetupError
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Node
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.policy import policy_of
+from decisor.graphs.cypher import CypherTool
+from decisor.graphs.load import GraphNode, load_nodes_and_edges
+from decisor.sandbox.engine import Caps, build_policy
 
 REFUSED = "Row and column rules are not applied to graphs. Use the roles of the graph's server, or --deny-tables LABEL"
 
@@ -20,7 +18,9 @@ REFUSED = "Row and column rules are not applied to graphs. Use the roles of the 
 @pytest.fixture
 def graph(tmp_path: Path) -> str:
     url = f"kglite:///{tmp_path}/people.kgl"
-    load(url, [Node("Person", {"name": "Ann", "region": "EU"}), Node("Secret", {"code": "x"})], [])
+    load_nodes_and_edges(
+        url, [GraphNode("Person", {"name": "Ann", "region": "EU"}), GraphNode("Secret", {"code": "x"})], []
+    )
     return url
 
 
@@ -30,7 +30,7 @@ async def test_a_graph_with_rows_or_masks_is_refused(graph: str, rows: dict[str,
         async with decisor.open(graph=graph, rows=rows, mask=mask):
             pass
     with pytest.raises(SetupError, match=REFUSED):
-        await CypherTool.open(graph, caps=Caps(policy=policy_of(rows, [mask] if mask else [])))
+        await CypherTool.open(graph, caps=Caps(policy=build_policy(rows, [mask] if mask else [])))
 
 
 async def test_a_database_beside_the_graph_keeps_its_rows(graph: str, tmp_path: Path) -> None:

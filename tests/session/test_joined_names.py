@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import decisor
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.errors import SetupError, ToolError
-from decisor.session.pool import members_of, pool_of
-from decisor.session.readers import Reader
-from decisor.session.sources import sources_of
+from decisor.session.access import Reader
+from decisor.session.pool import open_pool, split_into_members
+from decisor.session.request import build_sources
 from servers.sql_databases import mysql_database, postgres_database
 
 SECRETS = {"a": "+49 111", "b": "+49 222"}
@@ -130,10 +130,10 @@ async def test_tables_of_no_database_are_an_error(tmp_path: Path, option: str) -
     ids=str,
 )
 async def test_a_label_has_no_schema(words: dict[str, Any]) -> None:
-    from decisor.benchmarks.examples import example
+    from decisor.lab.examples import make_example
 
     with pytest.raises(SetupError):
-        async with decisor.open(graph=example("trade").graph_url, **words):
+        async with decisor.open(graph=make_example("trade").graph_url, **words):
             pass
 
 
@@ -171,7 +171,7 @@ async def opened_tables(url: str, **words: Any) -> list[str]:
 
 async def test_a_reader_of_a_server_gets_no_source_open_by_a_comma(shops: list[str]) -> None:
     reader = Reader("ann", mask=("a.customers.phone,b.customers.phone",))
-    async with pool_of(sources_of(db=shops)) as pool:
+    async with open_pool(build_sources(db=shops)) as pool:
         for name in SECRETS:
             data = await pool.member(name, reader)
             observation = await data.tools[0].call("SELECT phone FROM customers WHERE name = 'Ann'")
@@ -179,29 +179,37 @@ async def test_a_reader_of_a_server_gets_no_source_open_by_a_comma(shops: list[s
 
 
 def test_documents_beside_databases_are_members_without_tables(shops: list[str]) -> None:
-    members = members_of(sources_of(db=shops, docs="reports/", deny_tables="staff"))
+    members = split_into_members(build_sources(db=shops, docs="reports/", deny_tables="staff"))
     assert [one.deny_tables for one in members.values()] == [("staff",), ("staff",), ()]
 
 
-@pytest.mark.parametrize("line", ['mask = ["a.customers.phone,c.customers.phone"]', 'rows = { "c.staff" = "1=1" }',
-                                  "reveal = true", 'mask = ["phone"]', 'mask = [","]',
-                                  'rows = { "" = "1=1" }'])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        'mask = ["a.customers.phone,c.customers.phone"]',
+        'rows = { "c.staff" = "1=1" }',
+        "reveal = true",
+        'mask = ["phone"]',
+        'mask = [","]',
+        'rows = { "" = "1=1" }',
+    ],
+)
 async def test_a_file_of_users_that_keeps_nothing_back_opens_no_source(
     shops: list[str], tmp_path: Path, line: str
 ) -> None:
-    from decisor.cli.serve import users_of
+    from decisor.cli.serve import read_server_users
 
     file = tmp_path / "users.toml"
     file.write_text(f'[ann]\ntoken = "sha256:{"0" * 64}"\n{line}\n')
-    sources = sources_of(db=shops)
-    async with pool_of(sources) as pool:
+    sources = build_sources(db=shops)
+    async with open_pool(sources) as pool:
         for name in SECRETS:
             with pytest.raises(SetupError):
-                await pool.member(name, users_of(file, sources, is_local=True)[0].by_name["ann"].reader)
+                await pool.member(name, read_server_users(file, sources, is_local=True)[0].by_name["ann"].reader)
 
 
 def test_a_connection_of_a_config_file_is_kept_back_alike(tmp_path: Path, shops: list[str]) -> None:
-    from decisor.config.connection import read_connection
+    from decisor.session.config import read_connection
 
     def phone(**table: object) -> str:
         place = shops[0].partition("=")[2]
@@ -233,4 +241,7 @@ def test_a_connection_of_a_config_file_is_kept_back_alike(tmp_path: Path, shops:
 
 def test_a_table_that_rows_names_twice_is_an_error(shops: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     rows = ["--rows", "customers=name = 'Bo'", "--rows", "customers=1 = 1"]
-    assert run(["ask", "Who?", "--db", shops[0], *rows, "--lm", "none"]) == 2 and "twice" in capsys.readouterr().err
+    assert (
+        run_command_line(["ask", "Who?", "--db", shops[0], *rows, "--lm", "none"]) == 2
+        and "twice" in capsys.readouterr().err
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import decisor
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.session.result import Result
 from servers.openai_server import serve_threaded
 
@@ -91,8 +91,22 @@ def test_the_command_takes_and_shows_any_language(sites: Path, tmp_path: Path, c
     rules.write_text("租金不得超过２０００.５元。", "utf-8")
     replies = iter(CHINESE)
     with serve_threaded(lambda _: next(replies)) as base_url:
-        code = run(["ask", "哪个地点最便宜？", "--db", str(sites), "--rules", str(rules), "--lm", f"m@{base_url}", "-t",
-                    "plan_rag", "-o", "calling=text"])  # fmt: skip
+        code = run_command_line(
+            [
+                "ask",
+                "哪个地点最便宜？",
+                "--db",
+                str(sites),
+                "--rules",
+                str(rules),
+                "--lm",
+                f"m@{base_url}",
+                "-t",
+                "plan_rag",
+                "-o",
+                "calling=text",
+            ]
+        )
     shown, how = capsys.readouterr()
     assert code == 0, shown
     assert "哪个地点最便宜？" in how and "第一步：比较租金。" in how and "Decision: Köln" in shown

@@ -7,13 +7,31 @@ from typing import get_type_hints
 import pytest
 
 import decisor
-from decisor.session.options import Options
+from decisor.session.request import Options
 
 NAMES = {
-    "BudgetExceeded", "Data", "Decision", "Error", "Evidence", "LMError", "LMSpec", "Limits", "Observation",
-    "Question", "Ranking", "Record", "Result", "Run", "ScriptedLM", "SetupError", "ToolError", "ToolSpecs", "Usage",
-    "ask", "open",
-}  # fmt: skip
+    "BudgetExceeded",
+    "Data",
+    "Decision",
+    "Error",
+    "Evidence",
+    "LMError",
+    "LMSpec",
+    "Limits",
+    "Observation",
+    "Question",
+    "Ranking",
+    "Record",
+    "Result",
+    "Run",
+    "ScriptedLM",
+    "SetupError",
+    "ToolError",
+    "ToolSpecs",
+    "Usage",
+    "ask",
+    "open",
+}
 
 
 def test_the_names_are_few_listed_and_documented() -> None:
@@ -33,7 +51,7 @@ def test_every_option_of_ask_is_told_in_its_docstring() -> None:
 def test_importing_the_package_imports_nothing_else_of_it_but_what_a_fork_needs() -> None:
     code = "import sys, decisor; print([name for name in sys.modules if name.startswith('decisor.')])"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert names == "['decisor.forks']\n"
+    assert names == "['decisor.system', 'decisor.system.forks']\n"
 
 
 def test_type_checkers_see_what_is_lazy() -> None:

@@ -78,9 +78,11 @@ def test_a_cell_shows_the_run_while_it_happens_in_one_output_and_then_the_result
 
 def test_who_hears_the_events_gets_no_view_and_a_follow_up_gets_its_own(tmp_path: Path) -> None:
     notebook, messages = executed(
-        tmp_path, SITES, "events = []\nresult = ask(on_event=events.append)\nlen(events) > 5",
+        tmp_path,
+        SITES,
+        "events = []\nresult = ask(on_event=events.append)\nlen(events) > 5",
         "again = result.ask('And oak?', lm=decisor.ScriptedLM(reply))\nagain.answer",
-    )  # fmt: skip
+    )
     assert [one.data["text/plain"] for one in outputs(notebook.cells[1])] == ["True"]
     progress, answer = outputs(notebook.cells[2])
     assert "Decisor: done" in progress.data["text/html"] and answer.data["text/plain"] == "'elm'"
@@ -105,8 +107,10 @@ result"""
 
 
 def test_a_run_that_fails_leaves_what_it_had_and_says_that_it_ended(tmp_path: Path) -> None:
-    cell = "try:\n    decisor.ask('Which?', db='sqlite:///sites.db', lm=decisor.ScriptedLM([]))\n" \
-        "except decisor.LMError as error:\n    print(error)"  # fmt: skip
+    cell = (
+        "try:\n    decisor.ask('Which?', db='sqlite:///sites.db', lm=decisor.ScriptedLM([]))\n"
+        "except decisor.LMError as error:\n    print(error)"
+    )
     notebook, _ = executed(tmp_path, SITES, cell)
     [progress] = outputs(notebook.cells[1])
     assert "Decisor: ended by an error" in progress.data["text/html"]

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from decisor.asking import Asking
-from decisor.budget import Budget
-from decisor.cli import run as command
+from decisor.cli import run_command_line as command
 from decisor.errors import SetupError
-from decisor.lms.journal import as_plain
-from decisor.lms.openai_compatible import request
-from decisor.run import Run
-from decisor.session.decide import decide
-from decisor.techniques import TECHNIQUES, kind_of, technique
-from decisor.techniques.shared.prompts import as_toml, asking_of, prompts_of, read_prompts
+from decisor.llms.journal import as_plain
+from decisor.llms.openai_compatible import build_chat_request
+from decisor.parsing.prompting import Asking
+from decisor.runtime.budget import Budget
+from decisor.runtime.run import Run
+from decisor.session.run_setup import decide_by_technique
+from decisor.techniques import TECHNIQUES, build_technique, find_technique_class
+from decisor.techniques.shared.prompts_file import (
+    format_prompts_file,
+    list_prompts,
+    read_prompts,
+    split_asking_settings,
+)
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Completion, Message, Question, Sampling, Usage
 from techniques.table import TableTool
@@ -42,26 +47,31 @@ class Hearing:
 
 async def asked(asking: Asking) -> Hearing:
     lm = Hearing()
-    await decide(technique("single_rag"), LONGEST, Run(lm, Toolbox([TableTool()]), Budget(), asking=asking))
+    await decide_by_technique(
+        build_technique("single_rag"), LONGEST, Run(lm, Toolbox([TableTool()]), Budget(), asking=asking)
+    )
     return lm
 
 
 @pytest.mark.parametrize("name", [name for name in TECHNIQUES if name not in ("exact", "heuristic", "auto")])
 def test_the_prompts_of_every_technique_come_back_from_their_file(name: str, tmp_path: Path) -> None:
-    prompts = prompts_of(kind_of(name))
+    prompts = list_prompts(find_technique_class(name))
     assert prompts
     file = tmp_path / "mine.toml"
-    file.write_text(as_toml(prompts), "utf-8")
-    assert read_prompts(file, kind_of(name), name) == {}
+    file.write_text(format_prompts_file(prompts), "utf-8")
+    assert read_prompts(file, find_technique_class(name), name) == {}
 
 
 async def test_a_changed_prompt_is_sent_and_the_others_stay(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
         '"single_rag.QUERY" = "Tools: $tools\\nWrite like this: $form"\n'
-        '"single_rag.ACTION" = "Action: a tool\\nAction input: a query, says the paper"\n', "utf-8"
-    )  # fmt: skip
-    asking, rest = asking_of(kind_of("single_rag"), "single_rag", {"prompts": str(file), "again": "no"})
+        '"single_rag.ACTION" = "Action: a tool\\nAction input: a query, says the paper"\n',
+        "utf-8",
+    )
+    asking, rest = split_asking_settings(
+        find_technique_class("single_rag"), "single_rag", {"prompts": str(file), "again": "no"}
+    )
     assert rest == {"again": "no"}
     mine, usual = await asyncio.gather(asked(asking), asked(Asking()))
     assert mine.prompts[0].startswith("Tools: ### Tool: sql") and "a query, says the paper" in mine.prompts[0]
@@ -69,17 +79,21 @@ async def test_a_changed_prompt_is_sent_and_the_others_stay(tmp_path: Path) -> N
 
 
 async def test_a_temperature_and_top_p_of_ones_own_are_those_of_every_call() -> None:
-    asking, _ = asking_of(kind_of("single_rag"), "single_rag", {"temperature": "0.7", "top_p": "0.9"})
+    asking, _ = split_asking_settings(
+        find_technique_class("single_rag"), "single_rag", {"temperature": "0.7", "top_p": "0.9"}
+    )
     lm = await asked(asking)
     assert {(one.temperature, one.top_p) for one in lm.samplings} == {(0.7, 0.9)}
-    body = request("m", [Message("user", "x")], lm.samplings[0], set())
+    body = build_chat_request("m", [Message("user", "x")], lm.samplings[0], set())
     assert (body["temperature"], body["top_p"]) == (0.7, 0.9)
-    assert "top_p" not in request("m", [Message("user", "x")], Sampling(), set())
+    assert "top_p" not in build_chat_request("m", [Message("user", "x")], Sampling(), set())
     assert as_plain(lm.samplings[0]) != as_plain(Sampling(stop=lm.samplings[0].stop, temperature=0.7))
 
 
 def test_a_technique_that_has_a_temperature_of_its_own_keeps_it() -> None:
-    asking, rest = asking_of(kind_of("furepa"), "furepa", {"temperature": "sampled", "top_p": "0.5"})
+    asking, rest = split_asking_settings(
+        find_technique_class("furepa"), "furepa", {"temperature": "sampled", "top_p": "0.5"}
+    )
     assert (asking.temperature, asking.top_p, rest) == (None, 0.5, {"temperature": "sampled"})
 
 
@@ -96,12 +110,12 @@ def test_a_file_that_does_not_fit_is_told_in_one_line(tmp_path: Path, text: str,
     file = tmp_path / "mine.toml"
     file.write_text(text, "utf-8")
     with pytest.raises(SetupError, match=complaint):
-        asking_of(kind_of("single_rag"), "single_rag", {"prompts": str(file)})
+        split_asking_settings(find_technique_class("single_rag"), "single_rag", {"prompts": str(file)})
 
 
 def test_a_temperature_out_of_range_is_told() -> None:
     with pytest.raises(SetupError, match="temperature is a number from 0 to 2, not '3'"):
-        asking_of(kind_of("plan_rag"), "plan_rag", {"temperature": "3"})
+        split_asking_settings(find_technique_class("plan_rag"), "plan_rag", {"temperature": "3"})
 
 
 def test_the_command_prints_what_can_be_read_again(capsys: pytest.CaptureFixture[str]) -> None:

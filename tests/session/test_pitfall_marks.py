@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.lms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLM
 
 INFLATING = (
     "SELECT c.name, SUM(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id "

@@ -55,24 +55,36 @@ async def first_cells(url: str, *queries: str) -> list[object]:
 @pytest.mark.parametrize("world", [sqlite_world, duckdb_world])
 def test_a_with_cannot_stand_for_a_table_that_a_condition_reads(world: object, tmp_path: Path) -> None:
     assert callable(world)
-    queries = ["WITH allowed AS (SELECT 2 AS customer) SELECT MAX(total) FROM orders",
-               "SELECT (WITH Allowed AS (SELECT 2 AS customer) SELECT MAX(total) FROM all_orders) AS n",
-               "WITH mine AS (SELECT 2 AS customer) SELECT MAX(total) FROM orders"]  # fmt: skip
+    queries = [
+        "WITH allowed AS (SELECT 2 AS customer) SELECT MAX(total) FROM orders",
+        "SELECT (WITH Allowed AS (SELECT 2 AS customer) SELECT MAX(total) FROM all_orders) AS n",
+        "WITH mine AS (SELECT 2 AS customer) SELECT MAX(total) FROM orders",
+    ]
     first, second, harmless = asyncio.run(first_cells(world(tmp_path), *queries))
     assert "give the WITH another name" in str(first) and "give the WITH another name" in str(second)
     assert harmless == 30
 
 
 def test_a_table_behind_in_shows_no_more_than_one_behind_from(tmp_path: Path) -> None:
-    queries = ["SELECT (1, 'ann@private.example') IN customers", "SELECT 'ann@private.example' IN newsletter",
-               "SELECT 'ann@private.example' IN main.[newsletter]", "SELECT (2, 2, 7707) IN orders",
-               "SELECT (2, 2, 7707) IN all_orders", "SELECT 2 NOT IN allowed", "SELECT count(*) FROM seen"]  # fmt: skip
+    queries = [
+        "SELECT (1, 'ann@private.example') IN customers",
+        "SELECT 'ann@private.example' IN newsletter",
+        "SELECT 'ann@private.example' IN main.[newsletter]",
+        "SELECT (2, 2, 7707) IN orders",
+        "SELECT (2, 2, 7707) IN all_orders",
+        "SELECT 2 NOT IN allowed",
+        "SELECT count(*) FROM seen",
+    ]
     url = sqlite_world(tmp_path, "CREATE VIEW seen AS SELECT id FROM customers WHERE (2, 2, 7707) IN orders;")
     assert asyncio.run(first_cells(url, *queries)) == [0, 0, 0, 0, 0, 1, 0]
     assert "named by an identifier" in str(asyncio.run(first_cells(url, "SELECT 1 IN 'newsletter'")))
 
 
 def test_what_stands_behind_in_still_runs(tmp_path: Path) -> None:
-    queries = ["SELECT 1 IN allowed", "SELECT 1 IN (1, 2)", "WITH w AS (SELECT 5 AS a) SELECT 5 IN w",
-               "SELECT 3 IN generate_series(1, 4)"]  # fmt: skip
+    queries = [
+        "SELECT 1 IN allowed",
+        "SELECT 1 IN (1, 2)",
+        "WITH w AS (SELECT 5 AS a) SELECT 5 IN w",
+        "SELECT 3 IN generate_series(1, 4)",
+    ]
     assert asyncio.run(first_cells(sqlite_world(tmp_path), *queries)) == [1, 1, 1, 1]

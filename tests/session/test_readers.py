@@ -42,8 +42,13 @@ async def test_nothing_that_is_not_the_readers_reaches_an_lm(place: tuple[str, s
             replies = [f"Thought: look\nAction: sql\nAction input: {text}" for text in some]
             trace = tmp_path / f"{engine}{number}.jsonl"
             async with endpoint(replies) as (lm, bodies):
-                result = await data.ask("What is there?", lm=lm, technique="iter_rag", trace=trace,
-                                        settings={"calling": "text", "max_steps": AT_ONCE + 5})  # fmt: skip
+                result = await data.ask(
+                    "What is there?",
+                    lm=lm,
+                    technique="iter_rag",
+                    trace=trace,
+                    settings={"calling": "text", "max_steps": AT_ONCE + 5},
+                )
             assert [leak for body in bodies for leak in leaks(body)] == []
             result.html(tmp_path / "run.html")
             for written in (trace.read_text(), (tmp_path / "run.html").read_text(), str(result.as_object())):
@@ -120,8 +125,10 @@ async def test_a_reader_who_may_sees_values_and_the_lm_and_the_trace_do_not(
     place: tuple[str, str], tmp_path: Path
 ) -> None:
     _, url = place
-    query = ("SELECT c.email, SUM(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id "
-             "GROUP BY c.email ORDER BY spent DESC, c.email")  # fmt: skip
+    query = (
+        "SELECT c.email, SUM(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id "
+        "GROUP BY c.email ORDER BY spent DESC, c.email"
+    )
     replies = [f"Thought: add up\nAction: sql\nAction input: {query}", ""]
 
     async with (

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor import Limits, ScriptedLM, SetupError
-from decisor.definitions.readings.open import OpenReading
-from decisor.tools.databases.graph_load import load
-from decisor.tools.databases.graph_write import Edge, Node
+from decisor.errors import SetupError
+from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Limits
+from decisor.semantics.open_readings import OpenReading
 from decisor.trace.events import LMCall, Span, events_of
 from decisor.types import Message
 from definition_shops import definitions_file, shop
@@ -21,9 +22,11 @@ from servers.openai_server import serve_threaded
 
 QUESTION = "Which customer has the most revenue?"
 UNCLEAR = "Thought: discounts.\nUnclear: revenue | after discounts, with line.discount | before discounts"
-PLAN = "Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: SELECT c.name, SUM({sum}) AS total " \
-    "FROM customer c JOIN purchase p ON p.customer_id = c.id JOIN line l ON l.purchase_id = p.id GROUP BY 1 " \
-    "ORDER BY 2 DESC"  # fmt: skip
+PLAN = (
+    "Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: SELECT c.name, SUM({sum}) AS total "
+    "FROM customer c JOIN purchase p ON p.customer_id = c.id JOIN line l ON l.purchase_id = p.id GROUP BY 1 "
+    "ORDER BY 2 DESC"
+)
 NET, GROSS = "l.price * l.quantity * (1 - l.discount)", "l.price * l.quantity"
 TEXT = {"calling": "text"}
 
@@ -79,16 +82,19 @@ def test_where_nobody_can_be_asked_both_are_computed_and_the_decision_says_what_
     assert result.answer == "Cy"
     assert result.decision.reasons[-1] == (
         '"revenue" was taken as after discounts, with line.discount; it could mean before discounts. That gives Ann: '
-        "the choice changes the decision.")  # fmt: skip
+        "the choice changes the decision."
+    )
     assert result.decision.assumptions == ('"revenue" means after discounts, with line.discount',)
     assert str(result).count("Decision:") == 1 and result.evidence.ids == ("o1.r1",)
 
 
 def test_the_words_of_a_question_to_a_graph_can_be_open_too(tmp_path: Path) -> None:
     url = f"kglite:///{tmp_path}/shop.kgl"
-    nodes = [Node("Customer", {"name": "Ann"}), Node("Customer", {"name": "Cy"})]
-    nodes += [Node("Line", {"price": price, "discount": discount}) for price, discount in ((60.0, 0.5), (55.0, 0.0))]
-    load(url, nodes, [Edge("BOUGHT", 0, 2), Edge("BOUGHT", 1, 3)])
+    nodes = [GraphNode("Customer", {"name": "Ann"}), GraphNode("Customer", {"name": "Cy"})]
+    nodes += [
+        GraphNode("Line", {"price": price, "discount": discount}) for price, discount in ((60.0, 0.5), (55.0, 0.0))
+    ]
+    load_nodes_and_edges(url, nodes, [GraphEdge("BOUGHT", 0, 2), GraphEdge("BOUGHT", 1, 3)])
 
     def reply(messages: Sequence[Message]) -> str:
         text = "\n".join(message.content for message in messages)
@@ -98,8 +104,10 @@ def test_the_words_of_a_question_to_a_graph_can_be_open_too(tmp_path: Path) -> N
         value = "l.price * (1 - l.discount)" if '"revenue": after discounts' in text else "l.price"
         if "[o" in messages[-1].content and ".r1] |" in messages[-1].content:
             return f"Final answer: {'Ann' if value == 'l.price' else 'Cy'}\nBecause: it is first [o1.r1]"
-        return "Plan: [Step 1: add up]\nThought: t\nAction: cypher\nAction input: MATCH (c:Customer)-[:BOUGHT]->" \
-            f"(l:Line) RETURN c.name AS name, sum({value}) AS total ORDER BY total DESC"  # fmt: skip
+        return (
+            "Plan: [Step 1: add up]\nThought: t\nAction: cypher\nAction input: MATCH (c:Customer)-[:BOUGHT]->"
+            f"(l:Line) RETURN c.name AS name, sum({value}) AS total ORDER BY total DESC"
+        )
 
     result = decisor.ask(QUESTION, graph=url, lm=ScriptedLM(reply), settings=TEXT)
     assert result.answer == "Cy" and result.decision.assumptions == ('"revenue" means after discounts',)
@@ -148,9 +156,14 @@ def test_a_definition_is_followed_and_nobody_is_asked(tmp_path: Path) -> None:
         raise AssertionError(one)
 
     prompts: list[str] = []
-    result = decisor.ask("Which customer has the most revenue in fiscal 2024?", db=shop(tmp_path), reader=person,
-                         settings=TEXT,
-                         lm=analyst(prompts=prompts), definitions=definitions_file(tmp_path))  # fmt: skip
+    result = decisor.ask(
+        "Which customer has the most revenue in fiscal 2024?",
+        db=shop(tmp_path),
+        reader=person,
+        settings=TEXT,
+        lm=analyst(prompts=prompts),
+        definitions=definitions_file(tmp_path),
+    )
     assert "# How to judge" not in prompts[0] and "metric.net_revenue" in prompts[0]
     assert result.usage.calls == 2
 
@@ -159,8 +172,15 @@ def test_an_lm_that_asks_about_what_is_defined_is_not_followed(tmp_path: Path) -
     async def person(one: OpenReading) -> str:
         raise AssertionError(one)
 
-    result = decisor.ask(QUESTION, db=shop(tmp_path), reader=person, lm=analyst(), settings=TEXT, readings="always",
-                         definitions=definitions_file(tmp_path))  # fmt: skip
+    result = decisor.ask(
+        QUESTION,
+        db=shop(tmp_path),
+        reader=person,
+        lm=analyst(),
+        settings=TEXT,
+        readings="always",
+        definitions=definitions_file(tmp_path),
+    )
     assert result.usage.calls == 3
 
 
@@ -182,8 +202,20 @@ def test_the_prompt_for_readings_has_question_data_and_suspicion(tmp_path: Path)
 
 
 def command(url: str, tmp_path: Path) -> list[str]:
-    return [sys.executable, "-m", "decisor", "ask", QUESTION, "--db", shop(tmp_path), "--lm", f"toy@{url}", "-o",
-            "calling=text", "--no-history"]  # fmt: skip
+    return [
+        sys.executable,
+        "-m",
+        "decisor",
+        "ask",
+        QUESTION,
+        "--db",
+        shop(tmp_path),
+        "--lm",
+        f"toy@{url}",
+        "-o",
+        "calling=text",
+        "--no-history",
+    ]
 
 
 def replies(body: dict[str, object]) -> str:
@@ -194,8 +226,9 @@ def replies(body: dict[str, object]) -> str:
 @pytest.mark.slow
 def test_the_command_without_a_terminal_never_waits(tmp_path: Path) -> None:
     with serve_threaded(replies) as url:
-        done = subprocess.run(command(url, tmp_path), stdin=subprocess.PIPE, capture_output=True, text=True, timeout=60,
-                              check=False)  # fmt: skip
+        done = subprocess.run(
+            command(url, tmp_path), stdin=subprocess.PIPE, capture_output=True, text=True, timeout=60, check=False
+        )
     assert done.returncode == 0 and "the choice changes the decision" in done.stdout
 
 

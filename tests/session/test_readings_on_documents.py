@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor import ScriptedLM
-from decisor.definitions.readings.open import OpenReading
+from decisor.llms.scripted import ScriptedLM
+from decisor.semantics.open_readings import OpenReading
 from decisor.session.data import Data
 from decisor.types import Message
 
@@ -36,21 +36,33 @@ DOCUMENTS = {
     "lease": "# Leases\n\nThe lease of the site in Wels ends in 2025; the rent is 400 a month.",
 }
 OPEN = (
-    "How many active customers do we have?", "Which region has the most active customers?", "What were net sales?",
-    "Did net sales grow?", "What is our headcount?", "Which team has the largest headcount?", "How high is churn?",
-    "Which product has the worst churn?", "What is the response time of the team in Wels?",
-    "How many major incidents were there?", "What went wrong at the warehouse and the plant in 2019?",
+    "How many active customers do we have?",
+    "Which region has the most active customers?",
+    "What were net sales?",
+    "Did net sales grow?",
+    "What is our headcount?",
+    "Which team has the largest headcount?",
+    "How high is churn?",
+    "Which product has the worst churn?",
+    "What is the response time of the team in Wels?",
+    "How many major incidents were there?",
+    "What went wrong at the warehouse and the plant in 2019?",
     "Which troubles did the port have in 2020?",
-)  # fmt: skip
+)
 CLEAR = (
-    "When does the lease of the site in Wels end?", "What is the rent in Wels?", "How much overtime was there?",
+    "When does the lease of the site in Wels end?",
+    "What is the rent in Wels?",
+    "How much overtime was there?",
     "How many active customers are there according to the sales handbook?",
-    "What does the Finance manual call net sales?", "What happened at the warehouse in 2019?",
+    "What does the Finance manual call net sales?",
+    "What happened at the warehouse in 2019?",
     "Which reports were published in 2019?",
     "Which audit took place in 2018?",
-    "How often did the river flood the warehouse?", "Which customers left?",
-    "What stopped the port?", "How long was the plant in Graz closed in 2016?",
-)  # fmt: skip
+    "How often did the river flood the warehouse?",
+    "Which customers left?",
+    "What stopped the port?",
+    "How long was the plant in Graz closed in 2016?",
+)
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import decisor
-from decisor import ScriptedLM
-from decisor.benchmarks.examples import example
-from decisor.cli import run
-from decisor.render.markup import hashed
+from decisor.cli import run_command_line
+from decisor.lab.examples import make_example
+from decisor.llms.scripted import ScriptedLM
+from decisor.views.markup import csp_hash
 from session.conftest import PLAN, QUERY, planner
 from techniques.documents import Passages, Policy, nodes
 
@@ -29,9 +29,17 @@ def test_a_page_shows_plan_replan_each_query_its_rows_and_what_no_record_support
     result = decisor.ask("Which site?", db=sites, lm=lm, rules="Only rent counts.", goal="The lowest rent.")
     page = page_of(result, tmp_path / "run.html")
     for part in (
-        "Only rent counts.", "The lowest rent.", "compare the rents", "Replan", "the column is name", "read names",
-        "no such column", '<td class="n">700</td>', "You wrote 99", "Tokens",
-    ):  # fmt: skip
+        "Only rent counts.",
+        "The lowest rent.",
+        "compare the rents",
+        "Replan",
+        "the column is name",
+        "read names",
+        "no such column",
+        '<td class="n">700</td>',
+        "You wrote 99",
+        "Tokens",
+    ):
         assert part in page, part
     texts = [html.unescape(re.sub("<[^>]+>", "", query)) for query in re.findall("<pre[^>]*>(.*?)</pre>", page, re.S)]
     assert WRONG in texts and QUERY in texts
@@ -70,7 +78,7 @@ def test_a_page_runs_nothing_fetches_nothing_and_escapes_what_comes_from_outside
 
 
 def test_a_ranking_is_drawn_with_the_candidates_beyond_the_tenth_folded(tmp_path: Path) -> None:
-    world = example("trade")
+    world = make_example("trade")
     result = decisor.ask(world.question, db=world.database_url, lm="none")
     assert result.ranking is not None
     page = page_of(result, tmp_path / "run.html")
@@ -82,9 +90,11 @@ def test_a_ranking_is_drawn_with_the_candidates_beyond_the_tenth_folded(tmp_path
 def test_the_nodes_of_a_reasoning_dag_stand_with_their_questions_and_answers() -> None:
     chain = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.1> born?"))
     result = decisor.ask(
-        "Where was the director of Arrival born?", tools=[Passages()], technique="reasoning_dag",
+        "Where was the director of Arrival born?",
+        tools=[Passages()],
+        technique="reasoning_dag",
         lm=ScriptedLM(Policy(chain)),
-    )  # fmt: skip
+    )
     piece = result._repr_html_()
     assert "<b>Q1.1</b>" in piece and "<p>Where was &lt;A1.1&gt; born?</p>" in piece
     assert piece.count('<g class="node answered"') == 2 and piece.count('<path class="line ') == 1
@@ -96,18 +106,21 @@ def test_the_nodes_of_a_reasoning_dag_stand_with_their_questions_and_answers() -
 def test_a_page_with_a_drawing_has_one_script_that_its_policy_names(tmp_path: Path) -> None:
     chain = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.1> born?"))
     result = decisor.ask(
-        "Where was the director born?", tools=[Passages()], technique="reasoning_dag", lm=ScriptedLM(Policy(chain)),
-    )  # fmt: skip
+        "Where was the director born?",
+        tools=[Passages()],
+        technique="reasoning_dag",
+        lm=ScriptedLM(Policy(chain)),
+    )
     page = page_of(result, tmp_path / "run.html")
     [script] = re.findall("<script>(.*?)</script>", page, re.S)
-    assert f"script-src '{hashed(script)}'" in html.unescape(page)
+    assert f"script-src '{csp_hash(script)}'" in html.unescape(page)
     assert "innerHTML" not in script and "eval" not in script
 
 
 def test_a_recorded_run_is_the_same_page_and_json_lists_its_queries(sites: Path, tmp_path: Path) -> None:
     result = decisor.ask("Which site?", db=sites, lm=planner())
     result.save(tmp_path / "run.jsonl")
-    assert run(["trace", str(tmp_path / "run.jsonl"), "--html", str(tmp_path / "trace.html")]) == 0
+    assert run_command_line(["trace", str(tmp_path / "run.jsonl"), "--html", str(tmp_path / "trace.html")]) == 0
     page = page_of(result, tmp_path / "run.html")
     assert (tmp_path / "trace.html").read_text("utf-8") == page
     [query] = result.as_object()["queries"]

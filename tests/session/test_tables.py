@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.cli import run
+from decisor.cli import run_command_line
 from decisor.errors import SetupError
 
 
@@ -52,8 +52,10 @@ def test_a_name_of_another_database_is_of_that_one_alone(shop: Path, tmp_path: P
     assert described.count("table staff (1 row)") and "4711" in described
 
 
-@pytest.mark.parametrize(("name", "hint"), [("stuff", "Did you mean staff?"), ("other.staf", "Did you mean staff?"),
-                                            ("payroll", "would deny nothing.")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("stuff", "Did you mean staff?"), ("other.staf", "Did you mean staff?"), ("payroll", "would deny nothing.")],
+)
 def test_a_name_that_would_deny_nothing_is_refused_with_near_ones(
     shop: Path, tmp_path: Path, name: str, hint: str
 ) -> None:
@@ -66,10 +68,10 @@ def test_a_name_that_would_deny_nothing_is_refused_with_near_ones(
 
 
 def test_a_label_that_is_not_there_is_refused_too(tmp_path: Path) -> None:
-    from decisor.benchmarks.examples import example
+    from decisor.lab.examples import make_example
 
     with pytest.raises(SetupError, match="There is no table Contry to deny"):
-        decisor.ask("Which?", graph=example("trade").graph_url, lm=planner(), deny_tables="Contry")
+        decisor.ask("Which?", graph=make_example("trade").graph_url, lm=planner(), deny_tables="Contry")
 
 
 def test_a_table_that_is_not_there_is_one_line(shop: Path) -> None:
@@ -78,5 +80,10 @@ def test_a_table_that_is_not_there_is_one_line(shop: Path) -> None:
 
 
 def test_the_command_has_both_options(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["ask", "Which?", "--db", str(shop), "--tables", "stuff", "--lm", "m@http://127.0.0.1:1", "--json"]) == 2
+    assert (
+        run_command_line(
+            ["ask", "Which?", "--db", str(shop), "--tables", "stuff", "--lm", "m@http://127.0.0.1:1", "--json"]
+        )
+        == 2
+    )
     assert json.loads(capsys.readouterr().out)["error"] == "There is no table stuff to read."

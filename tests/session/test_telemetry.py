@@ -9,7 +9,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import decisor
-from decisor import ScriptedLM, SetupError
+from decisor.errors import SetupError
+from decisor.llms.scripted import ScriptedLM
 from server.serving import ANSWER, PLAN, QUERY, sites
 
 EXPORTER = InMemorySpanExporter()
@@ -28,8 +29,14 @@ def collector() -> InMemorySpanExporter:
 
 def spans(collector: InMemorySpanExporter, folder: Path, queries: tuple[str, ...] = (QUERY,)) -> list[ReadableSpan]:
     lm = ScriptedLM([*(PLAN.format(query=query) for query in queries), ANSWER.replace("o1", f"o{len(queries)}")])
-    decisor.ask(f"Which site? {SECRET}", db=f"sqlite:///{sites(folder)}", lm=lm, technique="plan_rag",
-                settings={"calling": "text", "replan": "no"}, readings="off")  # fmt: skip
+    decisor.ask(
+        f"Which site? {SECRET}",
+        db=f"sqlite:///{sites(folder)}",
+        lm=lm,
+        technique="plan_rag",
+        settings={"calling": "text", "replan": "no"},
+        readings="off",
+    )
     return list(collector.get_finished_spans())
 
 
@@ -42,8 +49,12 @@ def test_a_run_its_calls_and_its_actions_are_spans_without_what_was_written(
 ) -> None:
     monkeypatch.setenv("DECISOR_OTEL", "yes")
     there = spans(collector, tmp_path)
-    assert [span.name for span in there] == ["chat scripted", "execute_tool sql", "chat scripted",
-                                             "invoke_agent decisor"]  # fmt: skip
+    assert [span.name for span in there] == [
+        "chat scripted",
+        "execute_tool sql",
+        "chat scripted",
+        "invoke_agent decisor",
+    ]
     call, action, _, run = there
     assert run.context is not None
     assert all(one.parent and one.parent.span_id == run.context.span_id for one in there[:3])

@@ -10,11 +10,11 @@ import pytest
 
 import decisor
 from decision_shops import CLOSE, SITES, database
-from decisor.cli import run
-from decisor.evaluation.store.open import open_store
-from decisor.evaluation.store.protocol import Task
-from decisor.lms.scripted import ScriptedLM
-from decisor.outcome import Outcome
+from decisor.cli import run_command_line
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import CaseTask
+from decisor.llms.scripted import ScriptedLM
 from decisor.trace.file import read_trace
 from local_lm import Decisor
 
@@ -28,8 +28,7 @@ def computed(folder: Path) -> tuple[str, Path]:
     """The URL of the data, and the trace of a decision by a model."""
     url, model, trace = database(folder, SITES), folder / "close.toml", folder / "run.jsonl"
     model.write_text(CLOSE)
-    result = decisor.ask("Which two?", db=url, model=model, technique="exact", trace=trace,
-                         settings={"trials": 0})  # fmt: skip
+    result = decisor.ask("Which two?", db=url, model=model, technique="exact", trace=trace, settings={"trials": 0})
     assert result.answer
     return url, trace
 
@@ -40,12 +39,12 @@ def test_a_computed_decision_holds_until_its_rows_change_and_then_it_says_what_w
 ) -> None:
     url, trace = computed(tmp_path)
     words = ["verify", str(trace), "--db", url, "--model", str(tmp_path / "close.toml")]
-    assert run(words) == 0
+    assert run_command_line(words) == 0
     assert "holds" in capsys.readouterr().out
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
         db.execute("UPDATE site SET rent = 90000, capacity = 9000 WHERE name IN ('Metz', 'Ulm')")
         db.execute("UPDATE site SET capacity = 9000")
-    assert run(words) == 1
+    assert run_command_line(words) == 1
     out = capsys.readouterr().out
     assert "does not hold" in out and "wins with cost" in out and "->" in out
 
@@ -58,19 +57,19 @@ def test_a_decision_that_only_cites_rows_cannot_be_said_once_they_change(
         db.execute("CREATE TABLE site (name TEXT, rent REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("elm", 400.5)])
     decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", lm=ScriptedLM([QUERY, ANSWER]), trace=trace)
-    assert run(["verify", str(tmp_path), "--db", f"sqlite:///{path}"]) == 0
+    assert run_command_line(["verify", str(tmp_path), "--db", f"sqlite:///{path}"]) == 0
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE site SET rent = 950 WHERE name = 'elm'")
-    assert run(["verify", str(trace), "--db", f"sqlite:///{path}", "--json"]) == 4
+    assert run_command_line(["verify", str(trace), "--db", f"sqlite:///{path}", "--json"]) == 4
     assert '"before": "rent 400.5", "after": "rent 950.0"' in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_without_the_data_it_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, trace = computed(tmp_path)
-    assert run(["verify", str(trace)]) == 2
+    assert run_command_line(["verify", str(trace)]) == 2
     assert "whatif" in capsys.readouterr().err
-    assert run(["verify", str(tmp_path / "nothing"), "--db", url]) == 2
+    assert run_command_line(["verify", str(tmp_path / "nothing"), "--db", url]) == 2
 
 
 @pytest.mark.slow
@@ -79,7 +78,7 @@ def test_the_decision_model_of_a_trace_need_not_be_named_again(
 ) -> None:
     url, trace = computed(tmp_path)
     (tmp_path / "close.toml").unlink()
-    assert run(["verify", str(trace), "--db", url]) == 0
+    assert run_command_line(["verify", str(trace), "--db", url]) == 0
     assert "rule capacity: kept" in capsys.readouterr().out
 
 
@@ -91,7 +90,7 @@ def test_rows_beside_the_cited_ones_count_too(tmp_path: Path, capsys: pytest.Cap
     decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", lm=ScriptedLM([QUERY, ANSWER]), trace=trace)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO site VALUES ('fir', 100)")
-    assert run(["verify", str(trace), "--db", f"sqlite:///{path}"]) == 4
+    assert run_command_line(["verify", str(trace), "--db", f"sqlite:///{path}"]) == 4
     assert "0 changes" in (out := capsys.readouterr().out) and "other rows: sql: select name, rent from site" in out
 
 
@@ -114,13 +113,13 @@ def test_the_answered_cases_of_a_run_store_are_verified(tmp_path: Path, capsys: 
     entries = read_trace(trace)
     with closing(open_store(tmp_path / "run.db")) as store:
         store.begin({"seed": 1})
-        tasks = [Task(("shops", name, "exact", "none", 0), "same") for name in ("one", "two")]
+        tasks = [CaseTask(("shops", name, "exact", "none", 0), "same") for name in ("one", "two")]
         store.plan(tasks)
         for name, answer in (("one", "Lyon + Metz"), ("two", "")):
             assert store.claim() is not None
             store.finish(Outcome("shops", name, "exact", "none", 0, "right", answer=answer), entries)
     words = ["verify", str(tmp_path / "run.db"), "--db", url, "--model", str(tmp_path / "close.toml")]
-    assert run(words) == 0
+    assert run_command_line(words) == 0
     out = capsys.readouterr().out
     assert out.startswith("shops one exact none 0: ") and "shops two" not in out
 
@@ -135,5 +134,10 @@ sql = "SELECT rent FROM site JOIN choice USING (name)"
 
 def test_a_run_that_is_named_twice_stands_twice_in_the_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, trace = computed(tmp_path)
-    assert run(["verify", str(trace), str(trace), "--db", url, "--model", str(tmp_path / "close.toml"), "--json"]) == 0
+    assert (
+        run_command_line(
+            ["verify", str(trace), str(trace), "--db", url, "--model", str(tmp_path / "close.toml"), "--json"]
+        )
+        == 0
+    )
     assert list(json.loads(capsys.readouterr().out)) == [str(trace), f"{trace}_2"]

@@ -7,8 +7,8 @@ import pytest
 
 import decisor
 from decision_shops import database
-from decisor import ScriptedLM
-from decisor.benchmarks.examples import example
+from decisor.lab.examples import make_example
+from decisor.llms.scripted import ScriptedLM
 from decisor.types import Message
 
 MODEL = """
@@ -44,8 +44,14 @@ def about_offices(folder: Path) -> decisor.Result:
     wishes = ("sensitivity", "turning points", "scenarios", "pareto", "terms.people + 3")
     last = "Re-plan: N\nFinal answer: east\nBecause: it costs 1,200 EUR [o1.r1] [o6.r1]."
     replies = [PLAN + "rank trials=20", *(NEXT + wish for wish in wishes), last]
-    return decisor.ask("Which office?", db=database(folder, TABLES), model=folder / "model.toml",
-                       lm=ScriptedLM(replies), technique="plan_rag", settings={"calling": "text"})  # fmt: skip
+    return decisor.ask(
+        "Which office?",
+        db=database(folder, TABLES),
+        model=folder / "model.toml",
+        lm=ScriptedLM(replies),
+        technique="plan_rag",
+        settings={"calling": "text"},
+    )
 
 
 @pytest.mark.slow
@@ -73,8 +79,8 @@ def test_the_end_of_a_run_shows_ranges_tornado_turning_points_scenarios_and_fron
 
 
 def test_a_saved_run_has_its_what_ifs(tmp_path: Path) -> None:
-    from decisor.story.charts import studies_of
     from decisor.trace.file import read_trace
+    from decisor.views.rankings import studies_of
 
     result = about_offices(tmp_path)
     result.save(tmp_path / "run.jsonl")
@@ -82,15 +88,16 @@ def test_a_saved_run_has_its_what_ifs(tmp_path: Path) -> None:
 
 
 def test_the_model_of_a_recognised_world_stands_beside_its_database_for_an_lm(tmp_path: Path) -> None:
-    trade, prompts = example("trade", tmp_path), list[str]()
+    trade, prompts = make_example("trade", tmp_path), list[str]()
 
     def plays(messages: Sequence[Message]) -> str:
         prompts.append("".join(message.content for message in messages))
         best = "Re-plan: N\nFinal answer: the first\nBecause: it ranks first [o1.r1]"
         return PLAN + "rank trials=0" if len(prompts) == 1 else best
 
-    result = decisor.ask(trade.question, db=trade.database, lm=ScriptedLM(plays), technique="plan_rag",
-                         settings={"calling": "text"})  # fmt: skip
+    result = decisor.ask(
+        trade.question, db=trade.database, lm=ScriptedLM(plays), technique="plan_rag", settings={"calling": "text"}
+    )
     assert "### Tool: sql" in prompts[0] and "### Tool: whatif" in prompts[0]
     assert "candidates, such as" in prompts[0]
     assert result.ranking is not None and result.evidence.ids == ("o1.r1",)

@@ -5,16 +5,16 @@ import sqlite3
 from pathlib import Path
 
 import decisor
-from decisor.definitions.check import check
-from decisor.definitions.parse import parse
-from decisor.lms.scripted import ScriptedLM
-from decisor.session.data import opened
-from decisor.session.readers import for_reader
-from decisor.session.rerun import rerun_once
-from decisor.session.sources import sources_of
-from decisor.session.verify import verify
-from decisor.techniques.replay.edits import Edit
-from decisor.tools.databases.sql import SqlTool
+from decisor.databases.sql import SqlTool
+from decisor.llms.scripted import ScriptedLM
+from decisor.semantics.check import check_definitions
+from decisor.semantics.definitions import parse_definitions
+from decisor.session.access import restrict_sources
+from decisor.session.data import open_data
+from decisor.session.request import build_sources
+from decisor.session.rerun import rerun_on_sources
+from decisor.session.verify import verify_trace
+from decisor.techniques.replay.rerun import Edit
 
 DOUBLE = "SELECT SUM(site.rent) AS rent FROM site JOIN visit ON visit.site = site.name"
 OTHER = "SELECT SUM(rent) AS rent FROM site"
@@ -44,8 +44,9 @@ def askers(audit: Path, statement: str = "") -> list[str]:
 
 def test_our_own_look_at_a_query_is_not_the_models(tmp_path: Path) -> None:
     url, audit = shop(tmp_path / "s.db"), tmp_path / "audit.jsonl"
-    decisor.ask("How much rent?", db=url, lm=script(DOUBLE), technique="iter_rag", audit=audit,
-                settings={"calling": "text"})  # fmt: skip
+    decisor.ask(
+        "How much rent?", db=url, lm=script(DOUBLE), technique="iter_rag", audit=audit, settings={"calling": "text"}
+    )
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     assert [line["statement"] for line in lines if line["by"] == "model"] == [DOUBLE]
     assert any(line["by"] == "decisor" and "visit" in line["statement"] for line in lines)
@@ -57,9 +58,9 @@ def test_a_query_that_a_person_wrote_in_place_of_the_models_is_theirs(tmp_path: 
     result = decisor.ask(
         "How much rent?", db=url, lm=script(DOUBLE), technique="iter_rag", settings={"calling": "text"}
     )
-    sources = for_reader(sources_of(db=url), audit=audit)
+    sources = restrict_sources(build_sources(db=url), audit=audit)
     lm = ScriptedLM(["Final answer: x\nBecause: it is so [o1.r1]"])
-    rerun_once(sources, result.trace, Edit("1", action=OTHER), {"lm": lm})
+    rerun_on_sources(sources, result.trace, Edit("1", action=OTHER), {"lm": lm})
     assert askers(audit, OTHER) == ["person"]
 
 
@@ -70,10 +71,10 @@ async def test_a_program_asks_as_a_person_and_what_is_computed_again_is_decisors
         assert askers(audit, OTHER) == ["person"]
         result = await data.ask("How much?", lm=script(OTHER), technique="iter_rag", settings={"calling": "text"})
         assert askers(audit, OTHER) == ["model"]
-    async with opened(for_reader(sources_of(db=url), audit=audit)) as data:
-        await verify(result.trace, data)
+    async with open_data(restrict_sources(build_sources(db=url), audit=audit)) as data:
+        await verify_trace(result.trace, data)
         assert askers(audit, OTHER) == ["decisor"]
-        definitions = parse('[metric.rent]\nsql = "SUM(rent)"\nfrom = "site"\n')
+        definitions = parse_definitions('[metric.rent]\nsql = "SUM(rent)"\nfrom = "site"\n')
         rows = data.databases[0]
-        assert isinstance(rows, SqlTool) and await check(definitions, rows) == []
+        assert isinstance(rows, SqlTool) and await check_definitions(definitions, rows) == []
         assert set(askers(audit)) == {"decisor"}

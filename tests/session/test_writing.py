@@ -13,13 +13,12 @@ from aiohttp import web
 from rich.console import Console
 
 import decisor
-from decisor.aio import each
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
-from decisor.story.live import LiveView
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import LMCall, Trace, UnreadableReply, events_of
-from decisor.trace.writing import Writers, Writing
+from decisor.trace.events import LMCall, Trace, UnreadableReply, Writers, Writing, events_of
+from decisor.views.terminal import LiveView
 from servers.event_server import body_of, chat
 from servers.openai_server import completion, serve_app
 
@@ -80,7 +79,7 @@ async def test_calls_at_once_are_told_apart() -> None:
     async with streaming("one two three") as (base_url, _):
         lm = OpenAICompatible("m", base_url)
         run = Run(lm, Toolbox([]), trace=Trace(writers=Writers(texts.append)))
-        await each(lambda number: run.ask(f"Where {number}?", str), range(5))
+        await map_concurrently(lambda number: run.ask(f"Where {number}?", str), range(5))
         await lm.close()
     assert {one.call for one in texts} == {1, 2, 3, 4, 5}
     assert sorted(one.call for one in texts if one.is_over) == [1, 2, 3, 4, 5]

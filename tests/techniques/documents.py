@@ -58,10 +58,16 @@ def part_of(prompt: str, heading: str) -> str:
 def role_of(prompt: str) -> str:
     form = prompt.rpartition("# Form of your reply\n")[2]
     known = {
-        "One JSON": "planner", "Question:": "dynamic query", "Answer:": "generator", "Next:": "continue",
-        "Evidence": "critic", "Helps:": "relevance", "Search:": "rewrite", "Query:": "query writer",
+        "One JSON": "planner",
+        "Question:": "dynamic query",
+        "Answer:": "generator",
+        "Next:": "continue",
+        "Evidence": "critic",
+        "Helps:": "relevance",
+        "Search:": "rewrite",
+        "Query:": "query writer",
         "Final": "aggregator",
-    }  # fmt: skip
+    }
     return next(role for start, role in known.items() if form.startswith(start))
 
 

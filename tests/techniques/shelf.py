@@ -1,8 +1,8 @@
 """A small real corpus, indexed in memory, for tests of techniques that read passages."""
 
-from decisor.tools.documents.index import index_of
-from decisor.tools.documents.passage import Passage
-from decisor.tools.documents.passages_tool import PassagesTool
+from decisor.documents.index import build_memory_index
+from decisor.documents.passage import Passage
+from decisor.documents.tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
 
 BOOKS = (
@@ -16,4 +16,4 @@ BOOKS = (
 
 def shelf(limit: int = 10) -> Toolbox:
     """The books behind the tool ``passages``."""
-    return Toolbox([PassagesTool(index_of(BOOKS), limit)])
+    return Toolbox([PassagesTool(build_memory_index(BOOKS), limit)])

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.game24.bench import makes_24
-from decisor.benchmarks.game24.load import question
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.budget import Budget, Limits
-from decisor.cli import run as main
-from decisor.run import Run
+from decisor.cli import run_command_line as main
+from decisor.lab.game24 import Puzzle, make_puzzle_question, makes_24
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
 from decisor.techniques.auto import Auto
 from decisor.trace.events import LMCall, TechniqueChoice
 from decisor.types import Action, Environment, Observation
@@ -41,11 +39,19 @@ class Has:
         return self
 
 
-@pytest.mark.parametrize(("tools", "calls", "name"), [
-    (("sql", "whatif"), None, "exact"), (("sql",), None, "plan_rag"), (("passages", "cypher"), None, "plan_rag"),
-    (("passages", "calculator"), None, "reasoning_dag"), (("passages", "weather"), None, "radagent"),
-    (("calculator",), None, "radagent"), (("weather",), 29, "best_of_n"), (("weather",), 7, "cot"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tools", "calls", "name"),
+    [
+        (("sql", "whatif"), None, "exact"),
+        (("sql",), None, "plan_rag"),
+        (("passages", "cypher"), None, "plan_rag"),
+        (("passages", "calculator"), None, "reasoning_dag"),
+        (("passages", "weather"), None, "radagent"),
+        (("calculator",), None, "radagent"),
+        (("weather",), 29, "best_of_n"),
+        (("weather",), 7, "cot"),
+    ],
+)
 def test_it_takes_the_simplest_that_fits(tools: tuple[str, ...], calls: int | None, name: str) -> None:
     run = Run(Game24LM(), Has(tools), Budget(Limits(calls=calls)))
     assert Auto().choose(run)[0] == name
@@ -53,7 +59,7 @@ def test_it_takes_the_simplest_that_fits(tools: tuple[str, ...], calls: int | No
 
 async def test_where_success_can_be_checked_it_stops_at_the_first_and_judges_nothing() -> None:
     run = Run(Game24LM(1, skill=4, spread=0.5, last=9), Puzzle.of("4 5 6 10"))
-    decision = await Auto(check=lambda answer: makes_24(answer, "4 5 6 10"))(question("4 5 6 10"), run)
+    decision = await Auto(check=lambda answer: makes_24(answer, "4 5 6 10"))(make_puzzle_question("4 5 6 10"), run)
     assert makes_24(decision.answer, "4 5 6 10")
     prompts = [call.messages[-1].content for call in run.trace.of(LMCall)]
     assert not any("# Attempt B" in prompt for prompt in prompts)

@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from decisor.benchmarks.game24.load import question
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.lms.scripted import ScriptedLM
-from decisor.replies.again import HEADING
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.lab.game24 import Puzzle, make_puzzle_question
+from decisor.llms.scripted import ScriptedLM
+from decisor.parsing.prompting import HEADING
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import UnreadableReply, events_of
 from decisor.types import Completion, Decision, Message, Question, Sampling
@@ -36,7 +35,7 @@ async def box() -> AsyncIterator[Toolbox]:
 async def ask(name: str, replies: Sequence[str], box: Toolbox) -> tuple[Decision, list[str], Run]:
     lm = ScriptedLM([*replies])
     run = Run(lm, box)
-    return await technique(name)(LONGEST, run), lm.seen, run
+    return await build_technique(name)(LONGEST, run), lm.seen, run
 
 
 @pytest.mark.parametrize("name", WITH_PLAN)
@@ -85,7 +84,7 @@ async def test_a_second_try_at_the_same_place_is_drawn_otherwise(box: Toolbox) -
             return await super().complete(messages, sampling)
 
     samplings: list[tuple[float, int | None]] = []
-    await technique("iter_rag")(LONGEST, Run(Noting([PROSE, PROSE, LOOK, ANSWER]), box))
+    await build_technique("iter_rag")(LONGEST, Run(Noting([PROSE, PROSE, LOOK, ANSWER]), box))
     assert samplings == [(0.0, None), (0.4, 1), (0.8, 2), (0.0, None)]
 
 
@@ -100,7 +99,7 @@ async def test_a_query_made_again_is_answered_with_where_it_stands_and_a_third_e
 @pytest.mark.parametrize("name", WITH_PLAN)
 async def test_the_last_prompt_asks_for_the_answer_alone(name: str, box: Toolbox) -> None:
     lm = ScriptedLM([WITH_PLAN[name], "Action: sql\nAction input: select 2", ANSWER])
-    decision = await technique(name, max_steps="2")(LONGEST, Run(lm, box))
+    decision = await build_technique(name, max_steps="2")(LONGEST, Run(lm, box))
     assert decision.answer == "bel"
     assert "No more actions can be made" in lm.seen[-1]
     assert "actions left" not in lm.seen[-1] and "next step" not in lm.seen[-1]
@@ -110,7 +109,7 @@ async def test_the_last_prompt_asks_for_the_answer_alone(name: str, box: Toolbox
 async def test_a_form_that_comes_back_as_it_was_shown_is_no_reply(name: str, box: Toolbox) -> None:
     env = box if name.endswith("_rag") else shelf()
     lm = ScriptedLM(lambda messages: "\n".join(one.content.rpartition("Form of your repl")[2] for one in messages))
-    decision = await technique(name)(LONGEST, Run(lm, env))
+    decision = await build_technique(name)(LONGEST, Run(lm, env))
     assert decision.answer == "" and decision.stopped in ("failed", "no_answer")
 
 
@@ -130,14 +129,14 @@ async def test_a_bad_reply_at_the_root_ends_no_search(name: str) -> None:
 
     lm = ScriptedLM(reply)
     run = Run(lm, Puzzle.of("1 4 6"))
-    await technique(name, calls="12")(question("1 4 6"), run)
+    await build_technique(name, calls="12")(make_puzzle_question("1 4 6"), run)
     assert count >= 6, "it went on"
     assert not any("(unreadable)" in prompt for prompt in lm.seen), "a model could write it as an action"
 
 
 async def test_after_a_search_cannot_be_read_the_form_is_shown_filled_in() -> None:
     lm = ScriptedLM([PROSE, "Action: give up\nAction input: no"])
-    await technique("cot", calls="2")(question("1 4 6 10"), Run(lm, Puzzle.of("1 4 6 10")))
+    await build_technique("cot", calls="2")(make_puzzle_question("1 4 6 10"), Run(lm, Puzzle.of("1 4 6 10")))
     assert "Action: combine\nAction input: 10 - 4" in lm.seen[1]
 
 
@@ -153,12 +152,17 @@ async def test_a_form_filled_in_does_not_replan_by_the_way(box: Toolbox) -> None
     assert example.startswith("Re-plan: N\nCurrent step: ") and "Plan: [" not in example
 
 
-@pytest.mark.parametrize(("reply", "reason"), [
-    ("Final answer: [o1.r4]", "missing_field"), ("Final answer: **", "missing_field"),
-    ("I'm sorry, but I can't help with that request.", "model_refusal"), ("{}", "missing_field"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("Final answer: [o1.r4]", "missing_field"),
+        ("Final answer: **", "missing_field"),
+        ("I'm sorry, but I can't help with that request.", "model_refusal"),
+        ("{}", "missing_field"),
+    ],
+)
 async def test_an_empty_answer_is_none_on_documents_either(reply: str, reason: str) -> None:
     run = Run(ScriptedLM([reply, "Final answer: Bath"]), shelf())
-    decision = await technique("rag")(LONGEST, run)
+    decision = await build_technique("rag")(LONGEST, run)
     assert decision.answer == "Bath"
     assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == [reason]

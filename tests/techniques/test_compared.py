@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import LMCall, UnreadableReply, events_of
 from decisor.types import Decision, Question
@@ -37,7 +37,7 @@ async def play(
     lm = ScriptedLM(replies)
     box = Toolbox([tool])
     run = Run(lm, box)
-    decision = await technique(name)(question, run)
+    decision = await build_technique(name)(question, run)
     await box.close()
     return decision, run, lm
 

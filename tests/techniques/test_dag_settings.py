@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decisor.budget import Budget
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget
+from decisor.runtime.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import LMCall, Span
-from decisor.trace.graph_events import NodeAnswer, NodeResult, NodeSpan
+from decisor.trace.events import LMCall, NodeAnswer, NodeResult, NodeSpan, Span
 from decisor.types import Decision, Question
 from techniques.documents import Passages, Policy, nodes, part_of
 from techniques.table import TableTool
@@ -62,8 +61,9 @@ async def test_a_critic_is_asked_where_a_question_may_also_go_to_a_database() ->
 
 
 def nodes_of_sources() -> str:
-    return json.dumps({"nodes": [{"id": "1.1", "ask": "Who directed the film Arrival?", "needs": [],
-                                  "source": "passages"}]})  # fmt: skip
+    return json.dumps(
+        {"nodes": [{"id": "1.1", "ask": "Who directed the film Arrival?", "needs": [], "source": "passages"}]}
+    )
 
 
 @settings(max_examples=30, deadline=None)
@@ -72,8 +72,12 @@ async def test_no_answer_but_a_parents_reaches_a_node_by_unique_tokens_over_all_
     links: list[tuple[int, int]],
 ) -> None:
     needs = {at: sorted({low for low, high in links if high == at and low < at}) for at in range(6)}
-    plan = nodes(*((f"1.{at + 1}", f"What is thing{at}x of {', '.join(f'<A1.{one + 1}>' for one in needs[at])}?")
-                   for at in needs))  # fmt: skip
+    plan = nodes(
+        *(
+            (f"1.{at + 1}", f"What is thing{at}x of {', '.join(f'<A1.{one + 1}>' for one in needs[at])}?")
+            for at in needs
+        )
+    )
 
     def token(prompt: str) -> str:
         (number,) = re.findall(r"thing(\d)x", part_of(prompt, "Question"))
@@ -103,8 +107,11 @@ async def test_no_answer_but_a_parents_reaches_a_node_by_unique_tokens_over_all_
 
 
 async def test_the_old_way_tells_a_parents_question_with_what_was_filled_in() -> None:
-    deep = nodes(("1.1", "Who directed the film Dune?"), ("2.1", "Where was <A1.1> born?"),
-                 ("3.1", "Where was the mayor of <A2.1> born?"))  # fmt: skip
+    deep = nodes(
+        ("1.1", "Who directed the film Dune?"),
+        ("2.1", "Where was <A1.1> born?"),
+        ("3.1", "Where was the mayor of <A2.1> born?"),
+    )
     for context, words in (
         ("own", "Where was (the answer of Q1.1) born? ->"),
         ("filled", "Where was David Lynch born?"),
@@ -116,8 +123,9 @@ async def test_the_old_way_tells_a_parents_question_with_what_was_filled_in() ->
 
 async def test_a_chunk_is_cut_at_its_tokens_and_written_again_with_evidence() -> None:
     plan = nodes(("1.1", "Who directed the film Arrival?"))
-    lm = ScriptedLM([plan, "He was bo", "Evidence needed: yes", "Helps: [1]",
-                     "Denis Vil", "leneuve", "Evidence needed: no", "Done"])  # fmt: skip
+    lm = ScriptedLM(
+        [plan, "He was bo", "Evidence needed: yes", "Helps: [1]", "Denis Vil", "leneuve", "Evidence needed: no", "Done"]
+    )
     run = Run(lm, Toolbox([Passages()]), Budget())
     decision = await ReasoningDAG(chunk=3, critic="yes")(BORN, run)
     assert decision.answer == "Denis Vil leneuve"

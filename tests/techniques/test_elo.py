@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.techniques.shared.elo import Anneal, backed_up_value, expected_score, softmax, temperature_at, update
+from decisor.techniques.shared.elo import (
+    Anneal,
+    backed_up_value,
+    expected_score,
+    softmax,
+    temperature_at,
+    update_ratings,
+)
 
 ELO = st.floats(-2000, 2000)
 R = 400 / math.log(10)
@@ -19,9 +26,9 @@ ANNEAL: st.SearchStrategy[Anneal] = st.sampled_from(["paper", "code"])
 def test_a_worked_example() -> None:
     """Both at 0, K = 50, r = 173.72. x wins: half was expected, so +25 and -25. Then y wins back: x was expected
     1 / (1 + e^(-50 / 173.72)) = 0.5715, so x loses 28.57."""
-    x, y = update(0, 0, 1, 50, 173.72)
+    x, y = update_ratings(0, 0, 1, 50, 173.72)
     assert (x, y) == (25, -25)
-    assert update(x, y, 0, 50, 173.72) == pytest.approx((25 - 28.57, -25 + 28.57), abs=0.01)
+    assert update_ratings(x, y, 0, 50, 173.72) == pytest.approx((25 - 28.57, -25 + 28.57), abs=0.01)
 
 
 @given(ELO, ELO)
@@ -43,14 +50,14 @@ def test_a_hopeless_gap_is_zero_and_not_an_overflow() -> None:
 def test_a_comparison_moves_no_rating_by_more_than_k_and_keeps_the_sum(
     x: float, y: float, score: float, k: float
 ) -> None:
-    new_x, new_y = update(x, y, score, k, R)
+    new_x, new_y = update_ratings(x, y, score, k, R)
     assert abs(new_x - x) <= k + 1e-9 and abs(new_y - y) <= k + 1e-9
     assert new_x + new_y == pytest.approx(x + y, abs=1e-6)
 
 
 @given(ELO)
 def test_equal_ratings_never_move_on_a_draw(x: float) -> None:
-    assert update(x, x, 0.5, 50, R) == (x, x)
+    assert update_ratings(x, x, 0.5, 50, R) == (x, x)
 
 
 @given(ELOS, TAU, st.floats(-500, 500))
@@ -81,7 +88,7 @@ def kendall(matches: int, seed: int, items: int = 20, beta: float = 1.1, k: floa
     for _ in range(matches):
         x, y = luck.sample(range(items), 2)
         wins = sum(luck.random() < 1 / (1 + math.exp(beta * (worth[y] - worth[x]))) for _ in range(2))
-        elos[x], elos[y] = update(elos[x], elos[y], wins / 2, k, R)
+        elos[x], elos[y] = update_ratings(elos[x], elos[y], wins / 2, k, R)
     pairs = [(x, y) for x in range(items) for y in range(x)]
     return sum(math.copysign(1, (worth[x] - worth[y]) * (elos[x] - elos[y])) for x, y in pairs) / len(pairs)
 

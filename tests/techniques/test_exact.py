@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
 from decisor.techniques.exact import Exact
 from decisor.tools.toolbox import Toolbox
 from decisor.tools.whatif import WhatIfTool
@@ -41,8 +41,15 @@ def rank(model: WhatIf, percent: float = 5.0, trials: int = 200, *, seconds: flo
     options = sorted((Option(n, o) for n, o in zip(names, outcomes, strict=True)), key=lambda option: option.outcome)
     best = options[0].outcome
     rest = [option.outcome for option in options if option.outcome != best]
-    return Ranking(model.measure, model.goal, tuple(options), tuple(o.name for o in options if o.outcome == best),
-                   (rest[0] - best) / best if rest else None, 1.0 if trials else None, percent)  # fmt: skip
+    return Ranking(
+        model.measure,
+        model.goal,
+        tuple(options),
+        tuple(o.name for o in options if o.outcome == best),
+        (rest[0] - best) / best if rest else None,
+        1.0 if trials else None,
+        percent,
+    )
 
 
 def run_on(prices: dict[str, float]) -> Run:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.examples import SEEDS, example
 from decisor.errors import SetupError
+from decisor.lab.examples import SEEDS, make_example
 
 
 def counted(graph: Any, query: str) -> int:
@@ -20,7 +20,7 @@ def counted(graph: Any, query: str) -> int:
 def test_an_example_has_the_same_world_in_both_forms(name: str, tmp_path: Path) -> None:
     import kglite
 
-    made = example(name, tmp_path)
+    made = make_example(name, tmp_path)
     label, table = ("Goods", "goods") if name == "supply" else ("Country", "country")
     graph = kglite.load(made.graph_url.removeprefix("kglite:///"))
     with closing(sqlite3.connect(made.database)) as database:
@@ -33,13 +33,13 @@ def test_an_example_has_the_same_world_in_both_forms(name: str, tmp_path: Path) 
 
 
 def test_an_example_is_written_once(tmp_path: Path) -> None:
-    first = example("trade", tmp_path).database.stat().st_mtime_ns
-    assert example("trade", tmp_path).database.stat().st_mtime_ns == first
+    first = make_example("trade", tmp_path).database.stat().st_mtime_ns
+    assert make_example("trade", tmp_path).database.stat().st_mtime_ns == first
 
 
 def test_only_the_graph_of_an_example_needs_kglite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kglite", None)
-    made = example("trade", tmp_path)
+    made = make_example("trade", tmp_path)
     assert made.database.exists() and not made.graph.exists()
     with pytest.raises(SetupError, match=r"pip install .*kglite"):
         _ = made.graph_url
@@ -47,4 +47,4 @@ def test_only_the_graph_of_an_example_needs_kglite(tmp_path: Path, monkeypatch: 
 
 def test_an_unknown_example_is_named() -> None:
     with pytest.raises(SetupError, match="supply, trade"):
-        example("chess")
+        make_example("chess")

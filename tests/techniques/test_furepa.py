@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from decisor.budget import Budget, Limits
 from decisor.errors import ParseError, SetupError
-from decisor.learned.query_scorer import DEFAULT
-from decisor.run import Run
-from decisor.techniques import technique
-from decisor.techniques.furepa import FuRePA, parse_proposal
-from decisor.techniques.shared.decision import Trajectory
-from decisor.trace.events import ActionStart, UnreadableReply
-from decisor.trace.search_events import QueryScores, SearchProblem
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
+from decisor.techniques.furepa import FuRePA, parse_query_proposal
+from decisor.techniques.shared.answer import Trajectory
+from decisor.techniques.shared.query_scorer import DEFAULT
+from decisor.trace.events import ActionStart, QueryScores, SearchProblem, UnreadableReply
 from decisor.types import Completion, Decision, Message, Question, Sampling, Usage
 from techniques.shelf import shelf
 
@@ -99,8 +98,11 @@ async def test_a_candidate_that_lost_is_not_searched_for_again() -> None:
     decision, lm, run = await ask(SHORT, f"{lost}Query: Jane Austen Steventon born", f"{lost}{then}", DONE)
     assert decision.answer == "Hampshire"
     assert [action.input for action in run.trace.of(ActionStart)] == [
-        WHERE.text, "planted", "Jane Austen Steventon born", "Steventon village",
-    ]  # fmt: skip
+        WHERE.text,
+        "planted",
+        "Jane Austen Steventon born",
+        "Steventon village",
+    ]
     scores = run.trace.of(QueryScores)
     assert scores[1].queries == ("planted", "Steventon village"), "it is scored again: the evidence is another"
     assert [len(kept(prompt)) for prompt in lm.prompts] == [1, 2, 3]
@@ -201,16 +203,16 @@ async def test_a_citation_of_what_is_no_evidence_goes_back() -> None:
     ],
 )
 def test_queries_are_read_as_models_write_them(reply: str, queries: tuple[str, ...]) -> None:
-    assert parse_proposal(reply, Trajectory(WHERE), ()).queries == queries
+    assert parse_query_proposal(reply, Trajectory(WHERE), ()).queries == queries
 
 
 def test_a_reply_with_neither_goes_back() -> None:
     with pytest.raises(ParseError, match="at least one line Query"):
-        parse_proposal("I would look for the author.", Trajectory(WHERE), ())
+        parse_query_proposal("I would look for the author.", Trajectory(WHERE), ())
 
 
 def test_it_is_made_by_name_with_its_ablations() -> None:
-    assert technique("furepa", mask="no", choose="first", raises="no", temperature="sampled") == FuRePA(
+    assert build_technique("furepa", mask="no", choose="first", raises="no", temperature="sampled") == FuRePA(
         mask=False, choose="first", raises=False, temperature="sampled"
     )
 
@@ -232,6 +234,7 @@ async def test_a_scorer_of_the_other_kind_is_refused_before_anything_is_asked(sc
 
 async def test_the_temperatures_are_settings() -> None:
     old = f"Query: {WHERE.text}"
-    _, lm, _ = await ask(FuRePA(first=1, k=1, scorer="rule", start=0.3, step=0.4, hottest=1.0, raise_times=3),
-                         old, old, old, DONE)  # fmt: skip
+    _, lm, _ = await ask(
+        FuRePA(first=1, k=1, scorer="rule", start=0.3, step=0.4, hottest=1.0, raise_times=3), old, old, old, DONE
+    )
     assert [round(one.temperature, 2) for one in lm.samplings] == [0.3, 0.7, 1.0, 1.0]

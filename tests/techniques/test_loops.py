@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from decisor.budget import Budget, Limits
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run, Technique
-from decisor.techniques import technique
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.techniques import build_technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.single_rag import SingleRAG
@@ -48,8 +48,15 @@ async def test_a_decision_names_the_candidate_and_marks_the_figure_that_nothing_
     assert decision.plan == ("read the lengths", "compare")
     assert "[o1.r2] | bel | 340.25" in seen[1]
     assert [type(entry.event) for entry in run.trace.entries] == [
-        LMCall, Plan, ActionStart, ActionResult, LMCall, UnreadableReply, LMCall, Conclusion,
-    ]  # fmt: skip
+        LMCall,
+        Plan,
+        ActionStart,
+        ActionResult,
+        LMCall,
+        UnreadableReply,
+        LMCall,
+        Conclusion,
+    ]
 
 
 async def test_it_replans_when_an_observation_breaks_the_plan(box: Toolbox) -> None:
@@ -73,7 +80,7 @@ async def test_without_replanning_the_plan_stays(box: Toolbox) -> None:
 
 @pytest.mark.parametrize("order", ["ptaor", "paor", "tpaor"])
 async def test_the_orders_of_the_paper_are_settings(box: Toolbox, order: str) -> None:
-    decision, seen, run = await ask(technique("plan_rag", order=order), [PLAN, ANSWER], box)
+    decision, seen, run = await ask(build_technique("plan_rag", order=order), [PLAN, ANSWER], box)
     system = run.trace.of(LMCall)[0].messages[0].content
     assert ("Thought:" in system) == (order != "paor")
     if order == "tpaor":
@@ -163,7 +170,7 @@ async def test_an_answer_without_citations_is_asked_once_or_taken_as_it_is(
     box: Toolbox, name: str, evidence: str, calls: int
 ) -> None:
     bare = "Final answer: bel\nBecause: it is the longest"
-    decision, seen, _ = await ask(technique(name, evidence=evidence), [PLAN, bare, bare], box)
+    decision, seen, _ = await ask(build_technique(name, evidence=evidence), [PLAN, bare, bare], box)
     assert (decision.answer, decision.stopped, decision.evidence.ids) == ("bel", "answered", ())
     assert len(seen) == calls
 

@@ -7,13 +7,13 @@ import pytest
 
 import decisor
 from decision_shops import CLOSE, SITES, database
+from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.session.modelling import ModellingTool
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.session.model_tools import ModellingTool
 from decisor.session.result import Result
 from decisor.techniques.model_first import ModelFirst
-from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionStart, events_of
 from decisor.types import Observation, Question
@@ -76,13 +76,19 @@ def worked(
 
 
 def ask(folder: Path, replies: list[str], **settings: object) -> Result:
-    return decisor.ask(QUESTION, db=database(folder, SITES), lm=ScriptedLM(replies), technique="model_first",
-                       settings={"trials": 5, **settings})  # fmt: skip
+    return decisor.ask(
+        QUESTION,
+        db=database(folder, SITES),
+        lm=ScriptedLM(replies),
+        technique="model_first",
+        settings={"trials": 5, **settings},
+    )
 
 
 def jobs(result: Result) -> list[str]:
-    return [start.input.split("\n")[0] for start in events_of(result.trace, ActionStart)
-            if start.tool == "decision_model"]  # fmt: skip
+    return [
+        start.input.split("\n")[0] for start in events_of(result.trace, ActionStart) if start.tool == "decision_model"
+    ]
 
 
 @pytest.mark.slow
@@ -248,9 +254,9 @@ def test_without_a_database_it_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_nobody_is_asked_where_there_is_no_terminal() -> None:
-    from decisor.tools.person import person_is_there
+    from decisor.tools.toolbox import is_person_present
 
-    assert not sys.stdin.isatty() and not person_is_there()
+    assert not sys.stdin.isatty() and not is_person_present()
 
 
 @pytest.mark.slow

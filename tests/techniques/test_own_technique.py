@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.settings import label
-from decisor.techniques import asks_lm, technique
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run
+from decisor.system.settings import label_with_settings
+from decisor.techniques import asks_lm, build_technique
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Question
 
@@ -72,40 +72,49 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.usefixtures("folder")
 def test_a_class_of_the_current_folder_is_a_technique_with_its_settings() -> None:
-    coin = technique("my_coin:Coin", side="tails")
+    coin = build_technique("my_coin:Coin", side="tails")
     decision = asyncio.run(coin(Question("Which side?"), Run(ScriptedLM([]), Toolbox([]))))
     assert decision.answer == "tails"
     assert not asks_lm(coin)
-    assert label("my_coin:Coin", coin, {"side": "tails"}) == "my_coin:Coin side=tails"
+    assert label_with_settings("my_coin:Coin", coin, {"side": "tails"}) == "my_coin:Coin side=tails"
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_plain_class_is_a_technique_without_settings() -> None:
-    plain = technique("my_coin:Plain")
+    plain = build_technique("my_coin:Plain")
     assert asks_lm(plain)
-    assert label("my_coin:Plain", plain, {}) == "my_coin:Plain"
+    assert label_with_settings("my_coin:Plain", plain, {}) == "my_coin:Plain"
     with pytest.raises(SetupError, match="my_coin:Plain has no side; it has no settings"):
-        technique("my_coin:Plain", side="tails")
+        build_technique("my_coin:Plain", side="tails")
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("path", "complaint"), [
-    ("my_coin:", "'my_coin:' is no import path: write module:Class."),
-    ("no_such_room:Coin", "no_such_room:Coin: there is no module no_such_room here or among what is installed."),
-    ("my_broken:Coin", "my_broken:Coin: my_broken cannot be imported: ZeroDivisionError: division by zero"),
-    ("my_coin:Dice", "my_coin:Dice: there is no class Dice; my_coin has Coin, Plain, Synchronous, Greedy, Assembled."),
-    ("my_coin:SIDES", "my_coin:SIDES: there is no class SIDES; my_coin has Coin, Plain,"),
-    ("my_coin:Synchronous", "my_coin:Synchronous is no technique: it lacks `async def __call__(self, question, run)`."),
-    ("my_coin:Greedy", "my_coin:Greedy is no technique: its __call__ takes (question, run): missing a required"),
-    ("my_coin:Assembled", "my_coin:Assembled is no dataclass: its fields would be its settings."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "complaint"),
+    [
+        ("my_coin:", "'my_coin:' is no import path: write module:Class."),
+        ("no_such_room:Coin", "no_such_room:Coin: there is no module no_such_room here or among what is installed."),
+        ("my_broken:Coin", "my_broken:Coin: my_broken cannot be imported: ZeroDivisionError: division by zero"),
+        (
+            "my_coin:Dice",
+            "my_coin:Dice: there is no class Dice; my_coin has Coin, Plain, Synchronous, Greedy, Assembled.",
+        ),
+        ("my_coin:SIDES", "my_coin:SIDES: there is no class SIDES; my_coin has Coin, Plain,"),
+        (
+            "my_coin:Synchronous",
+            "my_coin:Synchronous is no technique: it lacks `async def __call__(self, question, run)`.",
+        ),
+        ("my_coin:Greedy", "my_coin:Greedy is no technique: its __call__ takes (question, run): missing a required"),
+        ("my_coin:Assembled", "my_coin:Assembled is no dataclass: its fields would be its settings."),
+    ],
+)
 def test_what_is_no_technique_is_said_in_one_line(path: str, complaint: str) -> None:
     with pytest.raises(SetupError) as error:
-        technique(path)
+        build_technique(path)
     assert str(error.value).startswith(complaint)
     assert "\n" not in str(error.value)
 
 
 def test_a_name_that_is_nearly_right_is_suggested() -> None:
     with pytest.raises(SetupError, match=r"There is no technique 'plan-rag'\. Did you mean plan_rag\?"):
-        technique("plan-rag")
+        build_technique("plan-rag")

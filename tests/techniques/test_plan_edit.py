@@ -6,14 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run, Technique
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.run import Run, Technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
-from decisor.techniques.replay.edits import Edit, Rerun
-from decisor.techniques.replay.rerun import rerun
+from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, Entry, LMCall, Plan, PlanChange, RunStart
+from decisor.trace.events import ActionResult, LMCall, Plan, PlanChange, RunStart, TraceEntry
 from decisor.types import Question
 from techniques.table import TableTool
 
@@ -44,16 +43,16 @@ def final(id: str) -> str:
     return f"Final answer: bel\nBecause: it is the longest [{id}]"
 
 
-async def recorded(*replies: str, how: Technique = PlanRAG(), name: str = "plan_rag") -> list[Entry]:
+async def recorded(*replies: str, how: Technique = PlanRAG(), name: str = "plan_rag") -> list[TraceEntry]:
     run = Run(ScriptedLM(replies), Toolbox([TableTool()]))
     run.trace.add(RunStart(QUESTION, name, "m"))
     await how(QUESTION, run)
     return run.trace.entries
 
 
-async def again(past: list[Entry], edit: Edit, *replies: str, how: Technique | None = None) -> tuple[Rerun, Run]:
+async def again(past: list[TraceEntry], edit: Edit, *replies: str, how: Technique | None = None) -> tuple[Rerun, Run]:
     run = Run(ScriptedLM(replies), Toolbox([TableTool()]))
-    return await rerun(past, [edit], run, how), run
+    return await rerun_with_edits(past, [edit], run, how), run
 
 
 @pytest.mark.parametrize("write", [in_text, in_json, in_call])

@@ -10,13 +10,13 @@ import pytest
 
 import decisor
 from decisor.errors import ParseError
-from decisor.lms.scripted import ScriptedLM
-from decisor.replies.form_copies import refuse_form_text
-from decisor.run import Run, Technique
+from decisor.llms.scripted import ScriptedLM
+from decisor.parsing.labelled import refuse_form_text
+from decisor.runtime.run import Run, Technique
 from decisor.techniques.ircot import SENTENCE
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
-from decisor.techniques.shared.render import LATER_ROWS, Rendering
+from decisor.techniques.shared.observations import LATER_ROWS, Rendering
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Observation, Question, Record
 from techniques.table import TableTool

@@ -9,31 +9,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decisor.benchmarks.game24.bench import finished, makes_24
-from decisor.benchmarks.game24.load import question
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
-from decisor.techniques import technique
+from decisor.lab.game24 import Puzzle, list_finished_answers, make_puzzle_question, makes_24
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
 from decisor.techniques.cot import CoT
-from decisor.techniques.radagent import PRESETS, RadAgent, Search
-from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.node import Node
-from decisor.trace.events import ActionResult, Conclusion
-from decisor.trace.search_events import AnswerSnapshot, SearchNode, SearchTree
+from decisor.techniques.radagent import PRESETS, EloSearch, RadAgent
+from decisor.techniques.shared.judge import compare_sequences
+from decisor.techniques.shared.search_tree import TreeNode
+from decisor.trace.events import ActionResult, AnswerSnapshot, Conclusion, SearchNode, SearchTree
 from decisor.types import Completion, Decision, Message, Sampling, Usage
 from policies.game24 import Game24LM
 
 NUMBERS = ["4 5 6 10", "1 2 4 7", "3 3 8 8", "4 9 10 13", "2 2 2 12"]
 HOW = st.builds(
-    RadAgent, preset=st.sampled_from(["paper", "release", "tuned"]), calls=st.integers(1, 90),
-    max_steps=st.integers(1, 5), settled=st.sampled_from([0, 0, 2]), select=st.sampled_from(["elo", "elo", "random"]),
-    matches=st.integers(0, 2), close=st.sampled_from(["leaf", "parent", None]), votes=st.sampled_from([1, 1, 3]),
-    opponent=st.sampled_from(["random", "best", "nearest", None]), backup=st.sampled_from(["soft", "mean"]),
-    at_once=st.sampled_from([1, 1, 4]), seed=st.integers(0, 99), playoff=st.sampled_from([0, 0, 3]),
-)  # fmt: skip
+    RadAgent,
+    preset=st.sampled_from(["paper", "release", "tuned"]),
+    calls=st.integers(1, 90),
+    max_steps=st.integers(1, 5),
+    settled=st.sampled_from([0, 0, 2]),
+    select=st.sampled_from(["elo", "elo", "random"]),
+    matches=st.integers(0, 2),
+    close=st.sampled_from(["leaf", "parent", None]),
+    votes=st.sampled_from([1, 1, 3]),
+    opponent=st.sampled_from(["random", "best", "nearest", None]),
+    backup=st.sampled_from(["soft", "mean"]),
+    at_once=st.sampled_from([1, 1, 4]),
+    seed=st.integers(0, 99),
+    playoff=st.sampled_from([0, 0, 3]),
+)
 
 
 @dataclass
@@ -58,15 +64,15 @@ A, B, C = "4 * 5 + 10 - 6", "(10 - 4) * 5 - 6", "4 + 5 + 6 + 10"
 
 async def search(
     how: RadAgent, numbers: str, lm: Any = None, limits: Limits = Limits()
-) -> tuple[Search, Run, Decision]:
+) -> tuple[EloSearch, Run, Decision]:
     run = Run(lm or Game24LM(how.seed), Puzzle.of(numbers), Budget(limits))
-    made = Search.of(how, question(numbers), run)
+    made = EloSearch.of(how, make_puzzle_question(numbers), run)
     await made.explore()
     await made.play_off()
     return made, run, made.tree.decide(made.chosen(), "")
 
 
-def rated_children(node: Node) -> list[Node]:
+def rated_children(node: TreeNode) -> list[TreeNode]:
     return [child for child in node.children if child.rated]
 
 
@@ -97,7 +103,7 @@ async def test_what_holds_for_every_tree(how: RadAgent, numbers: str) -> None:
 @settings(max_examples=20, deadline=None)
 @given(how=HOW, numbers=st.sampled_from(NUMBERS))
 async def test_the_same_seed_grows_the_same_tree(how: RadAgent, numbers: str) -> None:
-    def shape(made: Search) -> list[Any]:
+    def shape(made: EloSearch) -> list[Any]:
         return [(node.id, node.text, node.elo, node.matches) for node in made.tree.nodes]
 
     assert shape((await search(how, numbers))[0]) == shape((await search(how, numbers))[0])
@@ -151,8 +157,11 @@ async def test_the_two_orders_can_change_places() -> None:
     made, _, _ = await search(RadAgent(calls=40, judge=Longer()), "4 5 6 10")
     judge, leaves = made.tree.run.using(lm=Longer(), budget=Budget()), made.tree.sequences
     made.tree.run = judge
-    scores = [await compare(made.tree, x, y, judge) + await compare(made.tree, y, x, judge)
-              for x in leaves for y in leaves]  # fmt: skip
+    scores = [
+        await compare_sequences(made.tree, x, y, judge) + await compare_sequences(made.tree, y, x, judge)
+        for x in leaves
+        for y in leaves
+    ]
     assert len(scores) > 20 and set(scores) == {1.0}
 
 
@@ -163,7 +172,7 @@ async def test_with_a_perfect_judge_the_champion_is_the_best_that_was_found() ->
         numbers = NUMBERS[seed % 2]
         how = RadAgent(calls=100, seed=seed, close="leaf")
         _, run, decision = await search(how, numbers, Game24LM(seed, late=50, bias=0, skill=1.5))
-        if any(makes_24(answer, numbers) for answer in finished(run.trace.entries)):
+        if any(makes_24(answer, numbers) for answer in list_finished_answers(run.trace.entries)):
             found += 1
             selected += makes_24(decision.answer, numbers)
     assert found >= 20
@@ -176,14 +185,20 @@ async def test_no_technique_passes_its_budget_or_that_of_its_run(name: str, own:
     lm = Counting(Game24LM(1))
     run = Run(lm, Puzzle.of("4 5 6 10"), Budget(Limits(calls=outer)))
     many = {"cot": {"chains": "99"}, "reflexion": {"trials": "99"}, "bfs": {"answers": "0"}, "dfs": {"answers": "0"}}
-    decision = await technique(name, calls=str(own), **many.get(name, {}))(question("4 5 6 10"), run)
+    decision = await build_technique(name, calls=str(own), **many.get(name, {}))(make_puzzle_question("4 5 6 10"), run)
     assert lm.made == run.budget.spent.calls <= min(own, outer or own)
     assert len(run.trace.of(SearchTree)) == 1 and run.trace.entries[-1].event == Conclusion(decision)
 
 
 async def test_a_reply_that_cannot_be_read_is_asked_for_again_and_is_no_step() -> None:
-    lm = ScriptedLM(["Hm.", "Action: combine\nAction input: 4 + 7", "Action: fly\nAction input: up",
-                     "Action: give_up\nAction input: no way"])  # fmt: skip
+    lm = ScriptedLM(
+        [
+            "Hm.",
+            "Action: combine\nAction input: 4 + 7",
+            "Action: fly\nAction input: up",
+            "Action: give_up\nAction input: no way",
+        ]
+    )
     made, _, decision = await search(RadAgent(calls=4), "4 5 6 10", lm)
     assert "Write an Action with its Action input" in lm.seen[1]
     assert "There is no 7" in lm.seen[2]
@@ -256,15 +271,17 @@ async def test_one_refusal_does_not_outvote_two_chains_that_say_the_same_in_othe
     answers = ["Final answer: Sorry, with 4 5 6 10 nothing", f"Final answer: It is {A}", f"Final answer: {A}= 24"]
     judge = ScriptedLM(["Better: A", "Better: B", "Better: B", "Better: A"])
     run = Run(ScriptedLM(answers), Puzzle.of("4 5 6 10"))
-    decision = await CoT(chains=3, judge=judge)(question("4 5 6 10"), run)
+    decision = await CoT(chains=3, judge=judge)(make_puzzle_question("4 5 6 10"), run)
     assert decision.answer == f"It is {A}"
     by_vote = Run(ScriptedLM(answers), Puzzle.of("4 5 6 10"))
-    assert (await CoT(chains=3, choose="vote")(question("4 5 6 10"), by_vote)).answer == "Sorry, with 4 5 6 10 nothing"
+    assert (
+        await CoT(chains=3, choose="vote")(make_puzzle_question("4 5 6 10"), by_vote)
+    ).answer == "Sorry, with 4 5 6 10 nothing"
 
 
 async def test_chains_that_agree_need_no_judge() -> None:
     run = Run(ScriptedLM([f"Final answer: {A}", f"Final answer: {B}.", f"Final answer: {B}"]), Puzzle.of("4 5 6 10"))
-    decision = await CoT(chains=3)(question("4 5 6 10"), run)
+    decision = await CoT(chains=3)(make_puzzle_question("4 5 6 10"), run)
     assert decision.answer == B and run.budget.spent.calls == 3
 
 
@@ -312,12 +329,12 @@ async def test_the_tree_in_the_trace_is_the_whole_tree() -> None:
 
 def test_presets_are_settings_and_each_can_be_changed() -> None:
     assert RadAgent(preset="paper").rules_of_search() == PRESETS["paper"]
-    made = technique("radagent", preset="tuned", K="150", explore="-50", opponent="random")
+    made = build_technique("radagent", preset="tuned", K="150", explore="-50", opponent="random")
     assert isinstance(made, RadAgent)
     assert made.rules_of_search() == replace(PRESETS["tuned"], K=150.0, explore=-50.0, opponent="random")
     for wrong in ({"preset": "mine"}, {"judge": "gpt"}, {"check": "x"}, {"tau": "-1"}, {"opponent": "worst"}):
         with pytest.raises(SetupError):
-            technique("radagent", **wrong)
+            build_technique("radagent", **wrong)
     with pytest.raises(SetupError, match="above 0"):
         RadAgent(tau=0).rules_of_search()
 

@@ -6,13 +6,13 @@ from itertools import cycle
 import pytest
 
 from data import read_security_rows
-from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run, Technique
-from decisor.techniques import technique
-from decisor.techniques.ircot import IRCoT, parse_sentence
-from decisor.techniques.iter_retgen import IterRetGen, parse_generation
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.techniques import build_technique
+from decisor.techniques.ircot import IRCoT, parse_next_sentence
+from decisor.techniques.iter_retgen import IterRetGen, parse_retgen_generation
 from decisor.techniques.rag import RAG
 from decisor.techniques.react import ReAct
 from decisor.techniques.self_ask import SelfAsk
@@ -173,7 +173,7 @@ async def test_each_answers_when_the_calls_run_out(name: str) -> None:
         return "One more fact." if "next sentence" in prompt else "Final answer: Steventon"
 
     lm = ScriptedLM(endless)
-    decision = await technique(name)(BORN, Run(lm, shelf(), Budget(Limits(calls=2))))
+    decision = await build_technique(name)(BORN, Run(lm, shelf(), Budget(Limits(calls=2))))
     assert decision.answer == "Steventon"
     assert decision.stopped == ("answered" if name == "rag" else "budget")
     assert len(lm.seen) <= 2
@@ -181,7 +181,7 @@ async def test_each_answers_when_the_calls_run_out(name: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 async def test_a_reply_that_cannot_be_read_ends_without_an_answer(name: str) -> None:
-    decision, _, _ = await ask(technique(name), ["\u200b"] * 20)
+    decision, _, _ = await ask(build_technique(name), ["\u200b"] * 20)
     assert (decision.answer, decision.stopped) == ("", "failed")
     assert any("replies could not be read" in reason for reason in decision.reasons)
 
@@ -189,7 +189,7 @@ async def test_a_reply_that_cannot_be_read_ends_without_an_answer(name: str) -> 
 @pytest.mark.parametrize("name", READERS)
 async def test_without_a_corpus_the_person_is_told(name: str) -> None:
     with pytest.raises(SetupError, match="Give it documents"):
-        await ask(technique(name), ["Follow up: x\nAction: search\nAction input: x"], box=Toolbox([]))
+        await ask(build_technique(name), ["Follow up: x\nAction: search\nAction input: x"], box=Toolbox([]))
 
 
 async def test_a_failed_search_is_read_as_nothing_found() -> None:
@@ -226,7 +226,9 @@ async def test_what_a_reasoning_model_thinks_is_no_sentence_of_its_reasoning() -
 
 
 def test_a_generation_without_evidence_is_searched_with_as_it_is() -> None:
-    assert parse_generation("Thought: by Jane Austen\nBecause: none\nFinal answer: Bath") == "by Jane Austen Bath"
+    assert (
+        parse_retgen_generation("Thought: by Jane Austen\nBecause: none\nFinal answer: Bath") == "by Jane Austen Bath"
+    )
 
 
 @pytest.mark.slow
@@ -238,7 +240,7 @@ async def test_whatever_a_model_writes_there_is_a_decision(name: str) -> None:
     assert len(texts) > 100
     for _ in range(len(texts) // 2):
         lm = ScriptedLM(lambda _: next(given))
-        decision = await technique(name)(BORN, Run(lm, shelf(), Budget(Limits(calls=7))))
+        decision = await build_technique(name)(BORN, Run(lm, shelf(), Budget(Limits(calls=7))))
         assert decision.stopped in ("answered", "no_answer", "budget", "failed")
         assert len(lm.seen) <= 7
 
@@ -253,4 +255,4 @@ async def test_whatever_a_model_writes_there_is_a_decision(name: str) -> None:
     ],
 )
 def test_the_first_line_is_the_sentence(reply: str, sentence: str) -> None:
-    assert parse_sentence(reply) == sentence
+    assert parse_next_sentence(reply) == sentence

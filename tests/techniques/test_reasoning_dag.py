@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 
-from decisor.budget import Budget, Limits
 from decisor.errors import LMError, ParseError
-from decisor.lms.scripted import ScriptedLM
-from decisor.replies.figures import without_citations
-from decisor.run import Run
-from decisor.techniques import technique
-from decisor.techniques.plan_dag.experts.critic import criticise
-from decisor.techniques.plan_dag.experts.generator import read_answer
-from decisor.techniques.plan_dag.roles import Experts, by
+from decisor.llms.scripted import ScriptedLM
+from decisor.parsing.figures import without_citations
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
+from decisor.techniques import build_technique
+from decisor.techniques.dag.experts import criticise, read_quoted_answer
+from decisor.techniques.dag.roles import Experts, ask_expert_with
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionStart
-from decisor.trace.graph_events import GraphResult, NodeAnswer, NodeResult
+from decisor.trace.events import ActionStart, GraphResult, NodeAnswer, NodeResult
 from decisor.types import Decision, Question
 from techniques.documents import DOCUMENTS, Passages, Policy, nodes, part_of
 from techniques.table import TableTool
@@ -94,8 +92,12 @@ async def test_without_the_critic_a_node_always_retrieves_and_asks_nothing_twice
     assert decision.answer == "Gentilly, Quebec"
     assert "Known answers" in policy.of("generator")[1]
     assert [role for role, _ in policy.prompts] == [
-        "planner", "relevance", "generator", "relevance", "generator",
-    ]  # fmt: skip
+        "planner",
+        "relevance",
+        "generator",
+        "relevance",
+        "generator",
+    ]
     assert len(run.trace.of(ActionStart)) == 2
 
 
@@ -153,8 +155,11 @@ async def test_a_failed_node_blocks_only_its_descendants_and_the_answer_says_wha
     decision, run = await ask(policy, ReasoningDAG(critic="yes"))
     by_id = {node.node: node for node in answers(run)}
     assert {id: node.status for id, node in by_id.items()} == {
-        "Q1.1": "answered", "Q1.2": "failed", "Q2.1": "answered", "Q2.2": "blocked",
-    }  # fmt: skip
+        "Q1.1": "answered",
+        "Q1.2": "failed",
+        "Q2.1": "answered",
+        "Q2.2": "blocked",
+    }
     missing = [reason for reason in decision.reasons if reason.startswith("Missing")]
     assert [reason.partition(":")[2][:6].strip() for reason in missing] == ["Q1.2:", "Q2.2:"]
     assert "Missing: Q1.2, Q2.2" in policy.of("aggregator")[0]
@@ -179,8 +184,11 @@ async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:
 
     decision, run = await ask(Policy(BOTH), ReasoningDAG(node_seconds=3.0), Slow())
     assert [n.status for n in sorted(answers(run), key=lambda n: n.node)] == [
-        "answered", "failed", "answered", "blocked",
-    ]  # fmt: skip
+        "answered",
+        "failed",
+        "answered",
+        "blocked",
+    ]
     assert any("took longer than 3 seconds" in reason for reason in decision.reasons)
 
 
@@ -211,7 +219,7 @@ async def test_a_ready_queue_starts_a_node_when_its_own_parents_are_done_and_lev
             return await super().call(text)
 
     settings = {"schedule": schedule, "node_seconds": "0.5"}
-    how: Any = technique("reasoning_dag", **settings)
+    how: Any = build_technique("reasoning_dag", **settings)
     await ask(Policy(BOTH), how, Watched())
     assert ("Where was Denis Villeneuve born?" in started) is True
     assert gate.is_set()
@@ -235,7 +243,7 @@ async def test_long_answers_are_put_in_by_the_dynamic_query_expert_and_short_one
 
 async def test_an_expert_may_have_an_lm_of_its_own() -> None:
     policy, small = Policy(CHAIN), ScriptedLM(lambda messages: "no", "small")
-    how = replace(ReasoningDAG(critic="yes"), experts=Experts(criticise=by(small, criticise)))
+    how = replace(ReasoningDAG(critic="yes"), experts=Experts(criticise=ask_expert_with(small, criticise)))
     says = {"generator": lambda prompt: "Answer: Lyon"}
     decision, _ = await ask(replace(policy, says=says), how)
     assert decision.answer == "Lyon"
@@ -265,16 +273,23 @@ async def test_a_defective_plan_is_asked_for_again_once_with_the_list_of_what_is
 
 
 async def test_a_plan_mixes_documents_and_a_database_whose_query_the_model_writes() -> None:
-    plan = json.dumps({"nodes": [
-        {"id": "1.1", "ask": "Which river is longest?", "needs": [], "source": "sql"},
-        {"id": "1.2", "ask": "Who directed the film Dune?", "needs": [], "source": "passages"},
-        {"id": "2.1", "ask": "Is <A1.1> a name of <A1.2>?", "needs": ["1.1", "1.2"], "source": "none"},
-    ]})  # fmt: skip
+    plan = json.dumps(
+        {
+            "nodes": [
+                {"id": "1.1", "ask": "Which river is longest?", "needs": [], "source": "sql"},
+                {"id": "1.2", "ask": "Who directed the film Dune?", "needs": [], "source": "passages"},
+                {"id": "2.1", "ask": "Is <A1.1> a name of <A1.2>?", "needs": ["1.1", "1.2"], "source": "none"},
+            ]
+        }
+    )
     queries = iter(["select nme from river", "```sql\nselect name from river order by km desc limit 1\n```"])
-    policy = Policy(plan, {
-        "query writer": lambda prompt: f"Query: {next(queries)}",
-        "generator": lambda p: "Answer: bel" if "[1] name bel" in p else "Answer: no" if "a name of" in p else None,
-    })  # fmt: skip
+    policy = Policy(
+        plan,
+        {
+            "query writer": lambda prompt: f"Query: {next(queries)}",
+            "generator": lambda p: "Answer: bel" if "[1] name bel" in p else "Answer: no" if "a name of" in p else None,
+        },
+    )
     table = TableTool()
     run = Run(ScriptedLM(policy), Toolbox([table, Passages()]))
     decision = await ReasoningDAG()(Question("Is the longest river called like Dune's director?"), run)
@@ -335,16 +350,16 @@ async def test_with_several_sources_a_node_that_names_none_is_asked_about() -> N
 
 def test_a_reply_of_blanks_is_read_at_once() -> None:
     """Quadratic readers took minutes for this, and the suite would time out."""
-    assert read_answer("Answer: a" + " " * 150_000 + "b").text == "a b"
+    assert read_quoted_answer("Answer: a" + " " * 150_000 + "b").text == "a b"
     assert without_citations("a" + " " * 150_000 + "b").startswith("a ")
 
 
 def test_an_answer_is_read_under_either_name_and_a_reply_to_another_prompt_is_none() -> None:
-    assert read_answer("Thought: easy\n**Final answer:** Lyon.\nQuote: none").text == "Lyon"
-    assert read_answer("Lyon").text == "Lyon"
+    assert read_quoted_answer("Thought: easy\n**Final answer:** Lyon.\nQuote: none").text == "Lyon"
+    assert read_quoted_answer("Lyon").text == "Lyon"
     for reply in ("Query: select name from river", "Evidence needed: no", "Helps: [2]"):
         with pytest.raises(ParseError):
-            read_answer(reply)
+            read_quoted_answer(reply)
 
 
 async def test_documents_in_several_places_are_all_read_whatever_they_are_called() -> None:

@@ -11,18 +11,16 @@ from typing import Any
 import pytest
 
 from decisor.errors import SetupError
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run, Technique
-from decisor.techniques import technique
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.runtime.run import Run, Technique
+from decisor.techniques import build_technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
-from decisor.techniques.replay.edits import Edit, Rerun
-from decisor.techniques.replay.recorded_run import read_recorded_run
-from decisor.techniques.replay.reply_fields import Fields, with_fields
-from decisor.techniques.replay.rerun import rerun
+from decisor.techniques.replay.recorded_run import ReplyFields, read_recorded_run, replace_reply_fields
+from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Trace, events_of
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, RunStart, Trace, TraceEntry, events_of
 from decisor.trace.file import TraceFile, read_trace
 from decisor.types import Action, Decision, Message, Observation, Question, Tool
 from servers.openai_server import serve
@@ -75,13 +73,13 @@ async def record(how: Technique, name: str, server: Server, tools: list[Tool], p
         return await how(QUESTION, run)
 
 
-async def again(past: list[Entry], edits: list[Edit], server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
+async def again(past: list[TraceEntry], edits: list[Edit], server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
     async with going(server, tools) as run:
-        return await rerun(past, edits, run), run
+        return await rerun_with_edits(past, edits, run), run
 
 
 @pytest.fixture
-async def past(tmp_path: Path) -> list[Entry]:
+async def past(tmp_path: Path) -> list[TraceEntry]:
     """A whole run of the graph, read back from its file."""
     path = tmp_path / "trace.jsonl"
     decision = await record(ReasoningDAG(), "reasoning_dag", Server(Policy(PLAN)), [Passages()], path)
@@ -89,18 +87,21 @@ async def past(tmp_path: Path) -> list[Entry]:
     return read_trace(path)
 
 
-async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_is_asked(past: list[Entry]) -> None:
+async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_is_asked(past: list[TraceEntry]) -> None:
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
     assert {change.at: change.how for change in found.changes} == {
-        "Q1.1": "reused", "Q1.2": "edited", "Q2.1": "reused", "Q2.2": "again",
-    }  # fmt: skip
+        "Q1.1": "reused",
+        "Q1.2": "edited",
+        "Q2.1": "reused",
+        "Q2.2": "again",
+    }
     assert server.roles() == ["relevance", "generator", "aggregator"]
     assert any("Who directed the film Dune? -> Denis Villeneuve (manual)" in reason for reason in found.after.reasons)
 
 
-async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[Entry]) -> None:
+async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[TraceEntry]) -> None:
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("Q1.2", answer="david lynch.")], server, [Passages()])
     assert server.sent == []
@@ -111,7 +112,7 @@ async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_st
     assert all("He also paints." in m[0].content for m in server.sent if role_of(m[0].content) == "generator")
 
 
-async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list[Entry]) -> None:
+async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list[TraceEntry]) -> None:
     server = Server(Policy(PLAN))
     tool = Passages()
     edit = Edit("1.2", ask="Who directed Arrival (film)?")
@@ -124,17 +125,19 @@ async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list
     assert not old & set(new)
 
 
-async def test_a_rerun_can_itself_be_gone_on_from(past: list[Entry]) -> None:
+async def test_a_rerun_can_itself_be_gone_on_from(past: list[TraceEntry]) -> None:
     tools: list[Tool] = [Passages()]
     _, run = await again(past, [Edit("1.2", answer="Denis Villeneuve")], Server(Policy(PLAN)), tools)
     server = Server(Policy(PLAN))
     async with going(server, [Passages()]) as third:
-        back = await rerun(run.trace.entries, [Edit("1.2", answer="David Lynch")], third, ReasoningDAG(), QUESTION)
+        back = await rerun_with_edits(
+            run.trace.entries, [Edit("1.2", answer="David Lynch")], third, ReasoningDAG(), QUESTION
+        )
     assert back.after.answer == "Missoula, Montana"
     assert "planner" not in server.roles()
 
 
-async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(past: list[Entry]) -> None:
+async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(past: list[TraceEntry]) -> None:
     edit = Edit("2.2", ask="Where was <A1.1> born?")
     found, _ = await again(past, [edit], Server(Policy(PLAN)), [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
@@ -144,7 +147,7 @@ async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(p
         await again(past, [Edit("7.1", answer="x")], Server(Policy(PLAN)), [Passages()])
 
 
-async def test_data_that_are_needed_and_not_named_again_are_asked_for(past: list[Entry]) -> None:
+async def test_data_that_are_needed_and_not_named_again_are_asked_for(past: list[TraceEntry]) -> None:
     with pytest.raises(SetupError, match="the tool passages is needed"):
         await again(past, [Edit("1.2", answer="x")], Server(Policy(PLAN)), [])
 
@@ -212,10 +215,10 @@ async def test_an_edited_thought_is_what_the_model_goes_on_from(tmp_path: Path) 
 
 
 def test_only_the_edited_part_of_a_reply_changes() -> None:
-    assert with_fields(LOOK, Fields(thought="other")).splitlines()[0] == "Thought: other"
-    assert with_fields(LOOK, Fields(action="cypher")).splitlines()[1] == "Action: cypher"
+    assert replace_reply_fields(LOOK, ReplyFields(thought="other")).splitlines()[0] == "Thought: other"
+    assert replace_reply_fields(LOOK, ReplyFields(action="cypher")).splitlines()[1] == "Action: cypher"
     with pytest.raises(SetupError):
-        with_fields("just words", Fields(input="x"))
+        replace_reply_fields("just words", ReplyFields(input="x"))
 
 
 async def test_a_run_in_several_lines_is_not_taken_for_one(tmp_path: Path) -> None:
@@ -223,7 +226,7 @@ async def test_a_run_in_several_lines_is_not_taken_for_one(tmp_path: Path) -> No
         with run.span("attempt"):
             run.trace.add(Conclusion(Decision("x")))
         with pytest.raises(SetupError, match="not in one line"):
-            await rerun(run.trace.entries, [Edit("1", action=Action("a", "b"))], run, IterRAG(), QUESTION)
+            await rerun_with_edits(run.trace.entries, [Edit("1", action=Action("a", "b"))], run, IterRAG(), QUESTION)
 
 
 def explorer(messages: list[Message]) -> str:
@@ -243,7 +246,7 @@ def hash_of(text: str) -> int:
 @pytest.mark.parametrize("name", ["radagent", "best_of_n", "lats"])
 async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was(name: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
-    search = technique(name, calls="24")
+    search = build_technique(name, calls="24")
     async with going(Server(explorer), [TableTool()], path) as run:
         run.trace.add(RunStart(QUESTION, name, "m", {"calls": "24"}))
         await search(QUESTION, run)
@@ -255,8 +258,9 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
     replayed = [call for call in run.trace.of(LMCall) if call.replayed]
     assert len(replayed) == past.steps[at - 1].reply + 1, "the edited one too"
     assert [(change.how, change.before == change.after) for change in found.changes[:at]] == [
-        *[("reused", True)] * (at - 1), ("edited", False),
-    ]  # fmt: skip
+        *[("reused", True)] * (at - 1),
+        ("edited", False),
+    ]
     assert run.budget.spent.calls == len(server.sent)
     assert tool.queries[0] == "select * from river"
 
@@ -273,16 +277,18 @@ class Counted(TableTool):
 async def test_a_search_of_several_at_once_and_one_by_log_probabilities_cannot_be_gone_on_from() -> None:
     async with going(Server(explorer), [TableTool()]) as run:
         run.trace.add(RunStart(QUESTION, "radagent at_once=2 calls=9", "m"))
-        await technique("radagent", at_once="2", calls="9")(QUESTION, run)
+        await build_technique("radagent", at_once="2", calls="9")(QUESTION, run)
         with pytest.raises(SetupError, match="not in one line"):
-            await rerun(run.trace.entries, [Edit("1", action="x")], run)
+            await rerun_with_edits(run.trace.entries, [Edit("1", action="x")], run)
     async with going(Server(iter(())), [Passages()]) as run:
         run.trace.add(LMCall("m", [], ("Lyon",)))
         at = run.trace.add(ActionStart("passages", "Arrival"))
         run.trace.add(ActionResult(at, Observation()))
         run.trace.add(Conclusion(Decision("x")))
         with pytest.raises(SetupError, match="log-probabilities cannot be gone on from"):
-            await rerun(run.trace.entries, [Edit("1", observation="x")], run, technique("self_rag"), QUESTION)
+            await rerun_with_edits(
+                run.trace.entries, [Edit("1", observation="x")], run, build_technique("self_rag"), QUESTION
+            )
 
 
 async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> None:
@@ -298,7 +304,7 @@ async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> No
 
 async def test_a_retrieval_that_no_lm_asked_for_takes_only_another_observation(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
-    await record(technique("rag"), "rag", Server(iter(["Final answer: Paris"])), [Passages()], path)
+    await record(build_technique("rag"), "rag", Server(iter(["Final answer: Paris"])), [Passages()], path)
     server = Server(iter(["Final answer: Lyon\nBecause: it says so [o1.r1]"]))
     found, _ = await again(read_trace(path), [Edit("1", observation="Both were born in Lyon.")], server, [])
     assert (found.after.answer, found.after.evidence.ids) == ("Lyon", ("o1.r1",))

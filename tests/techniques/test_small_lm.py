@@ -13,16 +13,15 @@ from typing import Any
 import pytest
 
 import decisor
-from decisor.benchmarks.game24.load import question
-from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.budget import Budget, Limits
 from decisor.errors import LMError, SetupError
-from decisor.lms import choose
-from decisor.lms.closing import close_lm
-from decisor.run import Run
-from decisor.session.decide import decide
+from decisor.lab.game24 import Puzzle, make_puzzle_question
+from decisor.llms import choose
+from decisor.llms.concurrency import close_lm
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
 from decisor.session.result import Result
-from decisor.techniques import technique
+from decisor.session.run_setup import decide_by_technique
+from decisor.techniques import build_technique
 from decisor.trace.events import LMCall, UnreadableReply, events_of
 from decisor.types import LM
 from servers import small_lm
@@ -64,7 +63,7 @@ def named(lm: SmallLM) -> str:
 
 
 def client_of(server: SmallLM) -> LM:
-    client = choose.lm(named(server), {})
+    client = choose.choose_lm(named(server), {})
     assert client is not None
     return client
 
@@ -111,7 +110,7 @@ async def in_environment(name: str, env: Any, asked: decisor.Question, lm: Small
     before = lm.counters()
     client = client_of(lm)
     run = Run(client, env, Budget(Limits(calls=CALLS)))
-    decision = await decide(technique(name, **settings), asked, run)
+    decision = await decide_by_technique(build_technique(name, **settings), asked, run)
     await close_lm(client)
     check(run, lm, before, decision.reasons)
 
@@ -123,7 +122,7 @@ async def test_on_documents(name: str, lm: SmallLM) -> None:
 
 @pytest.mark.parametrize("name", SEARCHES)
 async def test_on_the_game_of_24(name: str, lm: SmallLM) -> None:
-    await in_environment(name, Puzzle.of("4 5 6 10"), question("4 5 6 10"), lm, calls=str(CALLS))
+    await in_environment(name, Puzzle.of("4 5 6 10"), make_puzzle_question("4 5 6 10"), lm, calls=str(CALLS))
 
 
 async def test_a_conversation_that_outgrows_the_context_ends_with_a_reason(database: str) -> None:
@@ -141,5 +140,5 @@ async def test_weights_without_control_tokens_are_noticed(name: str) -> None:
     with small_lm.serve(context=4096, most=MOST, threads=1, special=True) as lm:
         client = client_of(lm)
         with pytest.raises(SetupError, match="knows none of its control tokens"):
-            await technique(name)(QUESTION, Run(client, shelf()))
+            await build_technique(name)(QUESTION, Run(client, shelf()))
         await close_lm(client)

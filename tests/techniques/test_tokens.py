@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
-from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run, Technique
-from decisor.techniques import technique
+from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.scripted import ScriptedLM
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.techniques import build_technique
 from decisor.techniques.rq_rag import RQRAG
-from decisor.techniques.self_rag import SelfRAG, prompt_of
+from decisor.techniques.self_rag import SelfRAG, build_self_rag_prompt
 from decisor.trace.events import ActionResult, ActionStart, LMCall
 from decisor.types import Completion, Decision, Message, Question, Sampling
 from servers.openai_server import serve
@@ -114,7 +114,7 @@ async def test_self_rag_gets_what_does_not_stand_on_its_passage_back_once(write:
 
 async def test_self_rag_may_always_or_never_retrieve() -> None:
     never, run = await ask(SelfRAG(mode="never"), trained)
-    assert never.answer == "Bath" and prompts(run) == [prompt_of(BORN) + "[No Retrieval]"]
+    assert never.answer == "Bath" and prompts(run) == [build_self_rag_prompt(BORN) + "[No Retrieval]"]
     _, run = await ask(SelfRAG(mode="always", k=2), trained)
     assert len(prompts(run)) == 2 and all("[Retrieval]<paragraph>" in prompt for prompt in prompts(run))
 
@@ -163,7 +163,7 @@ async def test_an_endpoint_for_chat_alone_is_told_which_api_is_needed(name: str)
     async with serve(lambda body: "Steventon") as base_url:
         lm = OpenAICompatible("chat", base_url)
         with pytest.raises(SetupError) as refused:
-            await technique(name)(BORN, Run(lm, shelf()))
+            await build_technique(name)(BORN, Run(lm, shelf()))
         await lm.close()
     said = str(refused.value)
     assert re.match(r"(Self|RQ)-RAG needs its fine-tuned weights", said)
@@ -200,8 +200,10 @@ async def test_rq_rag_tries_every_way_to_its_depth() -> None:
     assert len(searches) == 12 and searches[:3] == ["Steventon village", "Jane Austen born", "Emma"]
     assert len(prompts(run)) == 12 + 13
     first = prompts(run)[0]
-    assert first == "<s><|system|>\nAnswer with a name.</s>\n<|user|>\nIn which county was Jane Austen born?</s>\n" \
-                    "<|assistant|>\n[A_Response]"  # fmt: skip
+    assert (
+        first == "<s><|system|>\nAnswer with a name.</s>\n<|user|>\nIn which county was Jane Austen born?</s>\n"
+        "<|assistant|>\n[A_Response]"
+    )
     deep = next(prompt for prompt in prompts(run) if prompt.count("[R_Evidences]") == 2)
     assert "[S_Rewritten_Query]Steventon village[EOS][R_Evidences]Title: Steventon\nText: Steventon is a" in deep
     assert "never read" not in "".join(prompts(run))
@@ -212,7 +214,7 @@ async def test_the_three_rules_of_selection_differ() -> None:
     """13 trajectories: read of Steventon's passage 0 times (7), once (5), twice (1)."""
     chosen = {}
     for select in ("ppl", "confidence", "ensemble"):
-        how = technique("rq_rag", k="1", select=select)
+        how = build_technique("rq_rag", k="1", select=select)
         decision, _ = await ask(how, refines, question=COUNTY)
         chosen[select] = decision
     # sums: Kent 7 x 0.6 = 4.2; Hampshire 5 x 0.7 + 0.95 = 4.45
@@ -284,18 +286,18 @@ async def test_an_endpoint_that_knows_no_special_tokens_is_asked_without() -> No
 
 
 def test_a_kept_completion_comes_back_with_its_tokens() -> None:
-    from decisor.encoding import json_text
-    from decisor.evaluation.store.protocol import completion_of
+    from decisor.lab.evaluation.store import decode_completion
+    from decisor.system.serialization import json_text
     from decisor.types import Token
 
     kept = Completion(("a",), logprobs=((Token("a", -0.5, {"a": -0.5, "b": -1.0}),),))
-    assert completion_of(json_text(kept)) == kept
+    assert decode_completion(json_text(kept)) == kept
 
 
 def test_the_key_of_a_bought_reply_depends_on_raw_and_logprobs() -> None:
-    from decisor.lms.journal import digest
+    from decisor.llms.journal import request_digest
 
     asked = [Message("user", "Hi")]
     samplings = (Sampling(), Sampling(continuation=True), Sampling(logprobs=5))
-    keys = {digest(asked, "m", sampling) for sampling in samplings}
+    keys = {request_digest(asked, "m", sampling) for sampling in samplings}
     assert len(keys) == 3

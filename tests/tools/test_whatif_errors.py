@@ -2,7 +2,7 @@
 
 import pytest
 
-from decisor.decision_models.ranking import rank
+from decisor.decision_models.ranking import rank_what_if
 from decisor.errors import SetupError, ToolError
 from decisor.tools.whatif import WhatIfTool
 from decisor.types import WhatIf
@@ -13,4 +13,4 @@ async def test_a_model_that_cannot_be_computed_is_an_error_for_the_lm_and_does_n
         raise SetupError("The decision model cannot be computed: change fails.")
 
     with pytest.raises(ToolError, match="change fails"):
-        await WhatIfTool(find, rank).call("rank")
+        await WhatIfTool(find, rank_what_if).call("rank")

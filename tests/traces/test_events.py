@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from decisor.story.html import story
-from decisor.story.live import LiveView
-from decisor.story.telling import tell_story
-from decisor.trace.decoding import decoder
-from decisor.trace.events import Entry, Event, LMCall, RunStart, Trace
+from decisor.system.serialization import build_decoder
+from decisor.trace.events import Event, LMCall, RunStart, Trace, TraceEntry
 from decisor.trace.file import CLASSES as BY_NAME
-from decisor.trace.file import array_text, file_text, read_text
+from decisor.trace.file import format_trace_array, format_trace_file, read_trace_text
 from decisor.types import Question
+from decisor.views.page_data import story_json
+from decisor.views.terminal import LiveView
+from decisor.views.transcript import tell_story
 from traces.every_event import CLASSES, filled, strategy
 
 HOSTILE = "a\x1b]8;;http://evil\x07\x9b2J\r\u202e\u2066[red]b[/red]\x00\u200b"
@@ -33,17 +33,17 @@ SHOWN = "a]8;;http://evil2J[red]b[/red]"
 @given(data=st.data())
 def test_each_event_is_read_back_as_it_was_written(kind: type[Event], data: st.DataObject) -> None:
     event = data.draw(strategy(kind))
-    entry = Entry(1, 0, 0.25, event)
-    assert read_text(file_text([entry])) == [entry]
+    entry = TraceEntry(1, 0, 0.25, event)
+    assert read_trace_text(format_trace_file([entry])) == [entry]
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_a_field_of_another_type_is_refused(kind: type[Event]) -> None:
-    whole = json.loads(array_text([Entry(1, 0, 0.0, filled(kind, "x"))]))[0]["data"]
-    assert decoder(kind)(whole) == filled(kind, "x")
+    whole = json.loads(format_trace_array([TraceEntry(1, 0, 0.0, filled(kind, "x"))]))[0]["data"]
+    assert build_decoder(kind)(whole) == filled(kind, "x")
     for name in whole:
         with pytest.raises((TypeError, ValueError)):
-            decoder(kind)({**whole, name: {"no": [{"such": "type"}]} if not isinstance(whole[name], dict) else 7})
+            build_decoder(kind)({**whole, name: {"no": [{"such": "type"}]} if not isinstance(whole[name], dict) else 7})
 
 
 def test_every_class_has_a_name_of_its_own_in_the_file() -> None:
@@ -58,9 +58,9 @@ def test_no_text_of_any_event_steers_a_terminal_or_is_read_as_markup(kind: type[
     screen = io.StringIO()
     console = Console(file=screen, width=400, force_terminal=False, highlight=False)
     for full in (False, True):
-        tell_story(read_text(file_text(trace.entries)), console, full)
+        tell_story(read_trace_text(format_trace_file(trace.entries)), console, full)
     with LiveView(console) as view:
-        view.hear(Entry(1, 0, 0.0, RunStart(Question(HOSTILE, HOSTILE, HOSTILE))))
+        view.hear(TraceEntry(1, 0, 0.0, RunStart(Question(HOSTILE, HOSTILE, HOSTILE))))
         view.hear(trace.entries[0])
     text = screen.getvalue()
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066]", text)
@@ -82,7 +82,7 @@ def test_the_page_gets_a_story_of_every_event() -> None:
     trace = Trace()
     for kind in CLASSES:
         trace.add(filled(kind, "<b>word"))
-    kinds = {item["kind"] for item in items(json.loads(story(trace.entries)))}
+    kinds = {item["kind"] for item in items(json.loads(story_json(trace.entries)))}
     assert kinds == {"span", "plan", "replan", "says", "acts", "decides", "notes"}
 
 
@@ -94,7 +94,7 @@ def test_the_array_of_a_trace_has_every_prompt_whole() -> None:
     trace = Trace()
     for _ in range(2):
         trace.add(filled(LMCall, "the same words " * 20))
-    first, second = json.loads(array_text(trace.entries))
+    first, second = json.loads(format_trace_array(trace.entries))
     assert first["data"]["messages"] == second["data"]["messages"]
     assert (first["event"], first["span"], second["id"]) == ("LMCall", 0, 2)
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decisor.trace.events import LMCall, Trace, events_of
-from decisor.trace.file import TraceFile, file_text, read_text, read_trace
-from decisor.trace.prompts import Prompt
+from decisor.trace.file import TraceFile, format_trace_file, read_trace, read_trace_text
+from decisor.trace.prompts import TracePrompt
 from decisor.types import Message
 
 SYSTEM = Message("system", "You decide by data. " * 50)
@@ -18,14 +18,14 @@ WORDS = st.text("ab \n\ud800é", max_size=8)
 MESSAGES = st.lists(st.builds(Message, st.sampled_from(("system", "user", "assistant")), WORDS), max_size=4)
 
 
-def prompt_of(trace: Trace, *messages: Message, span: int = 0) -> Prompt:
+def prompt_of(trace: Trace, *messages: Message, span: int = 0) -> TracePrompt:
     """Of a call that is added to the trace."""
     trace.add(LMCall("m", messages, ("yes",)), span)
     return prompts_of(trace)[-1]
 
 
-def prompts_of(trace: Trace) -> list[Prompt]:
-    return [call.messages for call in trace.of(LMCall) if isinstance(call.messages, Prompt)]
+def prompts_of(trace: Trace) -> list[TracePrompt]:
+    return [call.messages for call in trace.of(LMCall) if isinstance(call.messages, TracePrompt)]
 
 
 def history(step: int) -> Message:
@@ -42,7 +42,7 @@ def test_any_prompts_are_read_back_as_they_were(prompts: list[tuple[list[Message
         prompt_of(trace, *messages, span=span)
     assert [list(prompt) for prompt in prompts_of(trace)] == [messages for messages, _ in prompts]
     valid = [[m.content.encode("utf-8", "replace").decode() for m in messages] for messages, _ in prompts]
-    calls = events_of(read_text(file_text(trace.entries)), LMCall)
+    calls = events_of(read_trace_text(format_trace_file(trace.entries)), LMCall)
     assert [[m.content for m in call.messages] for call in calls] == valid
 
 
@@ -52,7 +52,7 @@ def test_a_history_that_grows_is_kept_in_proportion_to_its_length() -> None:
         trace = Trace()
         for step in range(calls):
             assert list(prompt_of(trace, SYSTEM, history(step))) == [SYSTEM, history(step)]
-        sizes.append(len(file_text(trace.entries)))
+        sizes.append(len(format_trace_file(trace.entries)))
     whole = sum(len(SYSTEM.content) + len(history(step).content) for step in range(80))
     assert sizes[2] < whole / 8
     assert sizes[2] < 3.2 * sizes[1]
@@ -65,8 +65,12 @@ def test_messages_that_are_added_are_all_that_is_kept() -> None:
     talk += [Message("assistant", "In Lyon."), Message("user", "Sure?")]
     prompt = prompt_of(trace, *talk)
     assert prompt.as_addition() == {
-        "since": 1, "same": 2, "start": 0, "end": 0,
-        "new": [{"role": "assistant", "content": "In Lyon."}, {"role": "user", "content": "Sure?"}]}  # fmt: skip
+        "since": 1,
+        "same": 2,
+        "start": 0,
+        "end": 0,
+        "new": [{"role": "assistant", "content": "In Lyon."}, {"role": "user", "content": "Sure?"}],
+    }
     assert len(prompt) == 4 and prompt[-1].content == "Sure?"
     assert list(prompt) == talk
 

@@ -10,12 +10,11 @@ import pytest
 from rich.console import Console
 
 from decisor.errors import SetupError
-from decisor.evaluation.critical_path import critical
-from decisor.evaluation.trace_marks import marks
-from decisor.story.telling import tell_story
+from decisor.lab.evaluation.case_run import critical_seconds, find_trace_marks
 from decisor.techniques.replay.recorded_run import read_recorded_run
 from decisor.trace.events import LMCall, Note, RunStart, events_of
-from decisor.trace.file import HEADER, file_text, read_text, read_trace
+from decisor.trace.file import HEADER, format_trace_file, read_trace, read_trace_text
+from decisor.views.transcript import tell_story
 
 DATA = Path(__file__).parent / "data"
 TRACES = sorted(DATA.glob("*.jsonl"))
@@ -36,8 +35,8 @@ def test_a_saved_trace_tells_the_story_that_it_told(path: Path) -> None:
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_a_saved_trace_is_the_same_written_anew(path: Path) -> None:
     entries = read_trace(path)
-    text = file_text(entries)
-    assert text.startswith(HEADER) and read_text(text) == entries
+    text = format_trace_file(entries)
+    assert text.startswith(HEADER) and read_trace_text(text) == entries
     assert not [*events_of(entries, Note)], "each note of then has a class"
 
 
@@ -59,8 +58,8 @@ def test_a_saved_run_can_be_gone_on_from() -> None:
 
 def test_what_an_evaluation_reads_of_a_saved_trace_is_what_it_read() -> None:
     entries = read_trace(DATA / "problems.jsonl")
-    assert marks(entries) == ("unread_reply",)
-    assert critical(entries) > 0
+    assert find_trace_marks(entries) == ("unread_reply",)
+    assert critical_seconds(entries) > 0
     (start,) = events_of(entries, RunStart)
     assert (start.benchmark, start.case) == ("small many=4", "c1")
 
@@ -72,14 +71,21 @@ def test_a_trace_of_a_later_format_says_so(tmp_path: Path) -> None:
         read_trace(path)
 
 
-@pytest.mark.parametrize("line", [
-    '{"id": 1, "span": 0, "event": "Poem", "at": 0, "data": {}}', '[]', '7', '{"id": 1}', "null",
-    '{"id": 1, "span": 0, "event": "ActionStart", "at": 0, "data": {"tool": {"a": 1}, "input": ""}}',
-    '{"id": "1", "span": 0, "event": "ActionStart", "at": 0, "data": {"tool": "sql", "input": ""}}',
-    '{"id": 1, "span": 0, "event": "Note", "at": 0, "data": {"text": 3}}',
-    '{"id": 1, "span": 0, "event": "RunStart", "at": 0, "data": {"question": {"text": "x"}, "settings": 3}}',
-    '{"id": 1, "parent": 0, "kind": "action", "at": 0, "data": {"tool": "sql", "input": ""}}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": 1, "span": 0, "event": "Poem", "at": 0, "data": {}}',
+        "[]",
+        "7",
+        '{"id": 1}',
+        "null",
+        '{"id": 1, "span": 0, "event": "ActionStart", "at": 0, "data": {"tool": {"a": 1}, "input": ""}}',
+        '{"id": "1", "span": 0, "event": "ActionStart", "at": 0, "data": {"tool": "sql", "input": ""}}',
+        '{"id": 1, "span": 0, "event": "Note", "at": 0, "data": {"text": 3}}',
+        '{"id": 1, "span": 0, "event": "RunStart", "at": 0, "data": {"question": {"text": "x"}, "settings": 3}}',
+        '{"id": 1, "parent": 0, "kind": "action", "at": 0, "data": {"tool": "sql", "input": ""}}',
+    ],
+)
 def test_a_line_that_is_no_entry_is_refused_in_a_line(line: str, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(f"{line}\n\n")

@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
     import typer
 
-# name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
+# name -> (module:function, or module:app with commands of its own; summary in the list of commands)
 COMMANDS = {
-    "demo": ("decisor.cli.demo", "See what it does, on a made-up shop, without a model."),
-    "ask": ("decisor.cli.ask", "Answer a decision question from your data."),
-    "history": ("decisor.cli.history", "Runs that were kept: list, search, mark, delete them."),
-    "show": ("decisor.cli.show", "Show a run that was kept again."),
-    "resume": ("decisor.cli.resume", "Go on from a run that did not end."),
-    "trace": ("decisor.cli.trace", "Show a trace file as a story, or go on from a step of it."),
-    "record": ("decisor.cli.record", "The record of a decision: as a page, or its schema."),
-    "approve": ("decisor.cli.approve", "Approve a decision as a person, or take that back."),
-    "verify": ("decisor.cli.verify", "Compute old decisions again: do they still hold?"),
-    "doctor": ("decisor.cli.doctor", "Say what is here (LMs, drivers), and test it."),
-    "config": ("decisor.cli.config", "Say which settings and connections hold here."),
-    "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
-    "graph": ("decisor.cli.graph", "Load a graph from files or from a relational database."),
-    "model": ("decisor.cli.model", "Decision models: draft, check, show, rank, what if."),
-    "definitions": ("decisor.cli.definitions", "What words mean in your data: check, draft, propose."),
-    "serve": ("decisor.cli.serve", "Serve a page to ask from, and an API."),
-    "mcp": ("decisor.cli.mcp", "Serve these tools to a coding agent or chat client (MCP)."),
-    "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
-    "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them."),
-    "eval": ("decisor.cli.eval", "Run techniques on benchmarks; what stops goes on later."),
-    "report": ("decisor.cli.report", "Report an evaluation: tables, comparisons, one page."),
-    "bench": ("decisor.cli.bench", "Benchmarks: list them; run, make and load questions of Decision QA."),
-    "train": ("decisor.cli.train", "Train what techniques learn from data."),
+    "demo": ("decisor.cli.demo:command", "See what it does, on a made-up shop, without a model."),
+    "ask": ("decisor.cli.ask:command", "Answer a decision question from your data."),
+    "history": ("decisor.cli.history:app", "Runs that were kept: list, search, mark, delete them."),
+    "show": ("decisor.cli.history:show_command", "Show a run that was kept again."),
+    "resume": ("decisor.cli.history:resume_command", "Go on from a run that did not end."),
+    "trace": ("decisor.cli.history:trace_command", "Show a trace file as a story, or go on from a step of it."),
+    "record": ("decisor.cli.record:record_command", "The record of a decision: as a page, or its schema."),
+    "approve": ("decisor.cli.record:approve_command", "Approve a decision as a person, or take that back."),
+    "verify": ("decisor.cli.record:verify_command", "Compute old decisions again: do they still hold?"),
+    "doctor": ("decisor.cli.doctor:command", "Say what is here (LMs, drivers), and test it."),
+    "config": ("decisor.cli.config:app", "Say which settings and connections hold here."),
+    "index": ("decisor.cli.sources:index_command", "Index documents, so that questions can be asked of them."),
+    "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),
+    "model": ("decisor.cli.model:app", "Decision models: draft, check, show, rank, what if."),
+    "definitions": ("decisor.cli.definitions:app", "What words mean in your data: check, draft, propose."),
+    "serve": ("decisor.cli.serve:serve_command", "Serve a page to ask from, and an API."),
+    "mcp": ("decisor.cli.serve:mcp_command", "Serve these tools to a coding agent or chat client (MCP)."),
+    "techniques": ("decisor.cli.config:techniques_command", "List the techniques and their settings."),
+    "prompts": ("decisor.cli.config:prompts_command", "Print the prompts of a technique, to change them."),
+    "eval": ("decisor.lab.cli.evaluate:eval_command", "Run techniques on benchmarks; what stops goes on later."),
+    "report": ("decisor.lab.cli.report:command", "Report an evaluation: tables, comparisons, one page."),
+    "bench": ("decisor.lab.cli.bench:app", "Benchmarks: list them; run, make and load questions of Decision QA."),
+    "train": ("decisor.lab.cli.evaluate:app", "Train what techniques learn from data."),
 }
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -58,31 +58,34 @@ Try it without data or a model: decisor demo"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; ends the process with the exit code."""
+    """Run the command line and end the process with its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.excepthook, sys.unraisablehook = tell_bug, interrupt_again
-    from decisor.cli.console import clean_output
+    sys.excepthook, sys.unraisablehook = print_crash, repeat_interrupt
+    from decisor.cli.output import clean_output
 
     clean_output()
     try:
-        code = run(words)
+        code = run_command_line(words)
     except KeyboardInterrupt:  # while modules are imported
         code = 130
         print("decisor: interrupted", file=sys.stderr)
     sys.exit(code)
 
 
-def tell_bug(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-    """A traceback, as Python prints it, without keys and passwords."""
+def print_crash(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+    """Print a traceback as Python does, without keys and passwords."""
     import traceback
 
-    from decisor.secrets import redact
+    from decisor.system.secrets import redact
 
     print(redact("".join(traceback.format_exception(kind, error, frames))), end="", file=sys.stderr)
 
 
-def interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
-    """Python drops an interrupt that comes while it cleans something up, as it does all along while it imports."""
+def repeat_interrupt(dropped: sys.UnraisableHookArgs) -> None:
+    """Raise an interrupt again that Python dropped.
+
+    Python drops an interrupt that comes while it cleans something up, as it does all along while it imports.
+    """
     if dropped.exc_type is KeyboardInterrupt:
         again = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
         again.daemon = True
@@ -91,19 +94,21 @@ def interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(dropped)
 
 
-def run(words: Sequence[str]) -> int:
-    """The exit code of a command line. Errors that a person can mend are one line on standard error, or with
-    --json one object on standard output."""
+def run_command_line(words: Sequence[str]) -> int:
+    """Run a command line and return its exit code.
+
+    Errors that a person can mend are one line on standard error, or with --json one object on standard output.
+    """
     from decisor.errors import Error
 
     try:
-        return called(words)
+        return call_command(words)
     except SystemExit as leaving:
         return int(leaving.code or 0)
     except Error as error:
-        from decisor.cli.exits import exit_of_error, say_error
+        from decisor.cli.output import exit_of_error, print_error
 
-        say_error(error, words)
+        print_error(error, words)
         return int(exit_of_error(error))
     except KeyboardInterrupt:
         print("decisor: interrupted", file=sys.stderr)
@@ -124,32 +129,35 @@ def run(words: Sequence[str]) -> int:
         return 1
 
 
-def called(words: Sequence[str]) -> int:
-    """The exit code of the command that ``words`` name.
+def call_command(words: Sequence[str]) -> int:
+    """Call the command that ``words`` name and return its exit code.
 
     Raises:
         Error: what the command raises; a SetupError where the words themselves are wrong.
     """
     import typer
 
-    from decisor.cli.help import dress
+    from decisor.cli.output import improve_help
     from decisor.errors import SetupError
 
     wrong_usage: type[Any] = typer.BadParameter.__bases__[0]
     is_completing = "_DECISOR_COMPLETE" in os.environ
     words = list(words) or ([] if is_completing else ["--help"])
-    command: Any = typer.main.get_command(build(words_so_far() if is_completing else words))
-    dress(command)
+    command: Any = typer.main.get_command(build_app(read_typed_words() if is_completing else words))
+    improve_help(command)
     check_repeats(command, words)
-    hear_interrupts()
+    raise_on_interrupt()
     try:
         code = command(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
-        message, help = in_our_words(error.format_message().rstrip(".")), error.ctx.get_help() if error.ctx else ""
+        message, help = (
+            shorten_usage_error(error.format_message().rstrip(".")),
+            error.ctx.get_help() if error.ctx else "",
+        )
         if message in ("", help.rstrip(".")):  # a group without a command
             print(help, file=sys.stderr)
             return 2
-        where = error.ctx.command_path if error.ctx else " ".join(["decisor", *innermost(command, words)[0]])
+        where = error.ctx.command_path if error.ctx else " ".join(["decisor", *find_subcommand(command, words)[0]])
         if where == "decisor ask" and "unexpected extra argument" in message:
             raise SetupError('Put the question in quotes: decisor ask "WHICH ...?" --db URL') from error
         raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
@@ -157,15 +165,16 @@ def called(words: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def hear_interrupts() -> None:
-    """From here on there may be something to end well."""
+def raise_on_interrupt() -> None:
+    """Make an interrupt raise KeyboardInterrupt from here on, as there may be something to end well."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def in_our_words(message: str) -> str:
-    """
-    >>> in_our_words("Invalid value for '--calls': Input should be a valid integer, unable to parse string")
+def shorten_usage_error(message: str) -> str:
+    """Shorten a usage error of typer to the option and the value that it takes.
+
+    >>> shorten_usage_error("Invalid value for '--calls': Input should be a valid integer, unable to parse string")
     '--calls should be a valid integer'
     """
     return re.sub(
@@ -173,25 +182,25 @@ def in_our_words(message: str) -> str:
     )
 
 
-def words_so_far() -> list[str]:
-    """What is typed where a shell asks how it goes on."""
+def read_typed_words() -> list[str]:
+    """Return the words typed so far when a shell asks for completions."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:]
 
 
 def check_repeats(command: Any, words: Sequence[str]) -> None:
-    """Raises SetupError where an option that holds one value comes twice: the first would be ignored in silence."""
+    """Raise SetupError if an option for one value is given twice. The first value would be ignored in silence."""
     from decisor.errors import SetupError
 
     options = [word.partition("=")[0] for word in words[: [*words, "--"].index("--")]]
-    for parameter in innermost(command, words)[1].params:
+    for parameter in find_subcommand(command, words)[1].params:
         names = {name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
         if names and not (parameter.multiple or parameter.is_flag) and sum(name in names for name in options) > 1:
             raise SetupError(f"{parameter.opts[0]} is there twice, and it takes one value: leave out one.")
 
 
-def innermost(command: Any, words: Sequence[str]) -> tuple[list[str], Any]:
-    """The names in ``words`` of commands below ``command``, and the last of these commands."""
+def find_subcommand(command: Any, words: Sequence[str]) -> tuple[list[str], Any]:
+    """Return the names in ``words`` of commands below ``command``, and the last of these commands."""
     names = []
     for word in words:
         if word in getattr(command, "commands", {}):
@@ -200,8 +209,8 @@ def innermost(command: Any, words: Sequence[str]) -> tuple[list[str], Any]:
     return names, command
 
 
-def build(words: Sequence[str]) -> typer.Typer:
-    """The Typer app, with only the subcommand that ``words`` name imported."""
+def build_app(words: Sequence[str]) -> typer.Typer:
+    """Build the Typer app; import only the subcommand that ``words`` name."""
     import typer
 
     app = typer.Typer(
@@ -221,18 +230,18 @@ def build(words: Sequence[str]) -> typer.Typer:
             raise typer.Exit
 
     command = next((word for word in words if not word.startswith("-")), "")
-    for name, (module, summary) in COMMANDS.items():
+    for name, (place, summary) in COMMANDS.items():
         if name != command:
-            app.command(name, help=summary)(_elsewhere)
+            app.command(name, help=summary)(_placeholder_command)
             continue
-        room = importlib.import_module(module)
-        if hasattr(room, "app"):
-            app.add_typer(room.app, name=name, help=summary)
+        module, _, attribute = place.partition(":")
+        found_command: Callable[..., object] | typer.Typer = getattr(importlib.import_module(module), attribute)
+        if isinstance(found_command, typer.Typer):
+            app.add_typer(found_command, name=name, help=summary)
         else:
-            function: Callable[..., object] = room.command
-            app.command(name)(function)
+            app.command(name)(found_command)
     return app
 
 
-def _elsewhere() -> None:
-    """Stands in for a subcommand that was not asked for."""
+def _placeholder_command() -> None:
+    """Hold the place of a subcommand that was not asked for."""

@@ -1,37 +1,240 @@
-"""``decisor ask``: a question, databases, and a decision with what it rests on."""
+"""``decisor ask``: a question, data, and a decision with its evidence.
+
+The inputs of an earlier run can be used again; inputs that a person names now replace them. The person at the terminal
+is asked which reading is meant; the answer is proposed for the definitions.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from decisor.budget import Limits
-from decisor.cli.again import each, inputs_again, options_named, past_named, sources_named, with_defaults
-from decisor.cli.console import console, print_json, progress
-from decisor.cli.exits import Exit, exit_of
-from decisor.cli.reader import terminal_reader
-from decisor.cli.settings import tell_folder_file
-from decisor.cli.show import RECORD
-from decisor.config.current import current
+from decisor.cli.definitions import login_name
+from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json, progress_console
 from decisor.errors import SetupError
-from decisor.history.past_run import Inputs
-from decisor.history.recording import Keeping
-from decisor.private_file import check_place
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROW_VALUES, ROWS, SCAN, TABLES, split, split_all
+from decisor.history.recorder import Keeping
+from decisor.history.store import History, Inputs, PastRun
+from decisor.runtime.budget import Limits
+from decisor.semantics.open_readings import Interpreter, OpenReading
+from decisor.session.config import FILES, Config, default_places, resolve_config
+from decisor.session.request import Options
+from decisor.session.user_tools import (
+    AUDIT,
+    AUTH,
+    DENY,
+    MASK,
+    METHODS,
+    ROW_VALUES,
+    ROWS,
+    SCAN,
+    TABLES,
+    split_all_at_commas,
+    split_at_commas,
+)
+from decisor.system.storage import check_writable
 from decisor.types import Question
 
 if TYPE_CHECKING:
-    from decisor.benchmarks.examples import Example
-    from decisor.definitions.readings.open import Readings
-    from decisor.session.options import Options
+    from decisor.lab.examples import WorldExample
+    from decisor.semantics.open_readings import Readings
+    from decisor.session.request import Sources
     from decisor.session.result import Result
-    from decisor.session.sources import Sources
-    from decisor.trace.events import Entry
+    from decisor.tools.row_values import RowValuePolicy
+    from decisor.trace.events import TraceEntry
+
+
+RECORD = "Write the decision record: as JSON, or as one page if the name ends with .html."
+
+KINDS = ("db", "graph", "docs", "tools")
+OTHERS = (
+    "base_url",
+    "model",
+    "technique",
+    "lm",
+    "methods",
+    "auth",
+    "tables",
+    "deny_tables",
+    "definitions",
+    "rows",
+    "mask",
+    "audit",
+    "max_scan",
+    "row_values",
+)
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    """An earlier run to go on from; ``run`` is None if there is none."""
+
+    history: History = field(default_factory=History)
+    run: PastRun | None = None
+
+    @property
+    def inputs(self) -> Inputs:
+        return self.run.inputs if self.run else Inputs()
+
+    @property
+    def number(self) -> int:
+        return self.run.number if self.run else 0
+
+    def result(self) -> Result:
+        """Return the result of the run; raise SetupError if its trace is gone."""
+        from decisor.session.result import build_past_result
+
+        assert self.run is not None
+        return build_past_result(self.history, self.run)
+
+
+def find_earlier_run(last: bool, number: int | None) -> EarlierRun:
+    """Return the run to go on from; raise SetupError if there is no such run.
+
+    The value is empty if neither the last run nor a number is asked for.
+    """
+    if not (last or number):
+        return EarlierRun()
+    history = History()
+    return EarlierRun(history, history.read(number or 0))
+
+
+def reuse_inputs(past: EarlierRun, own: Inputs) -> Inputs:
+    """Return the inputs of an earlier run; the inputs named in ``own`` replace them.
+
+    Raises:
+        SetupError: something that it used is not kept, or is relative to another folder, and is not named again.
+    """
+    old = past.inputs
+    texts = [name for name in (*KINDS, *OTHERS) if getattr(own, name)]
+    if past.run and old.left_out and not any(name in texts for name in (*KINDS, "lm")):
+        raise SetupError(
+            f"Run {past.number} used {', '.join(old.left_out)}, which is not kept: name it again, with "
+            "--db, --graph, --docs, --tools or --lm."
+        )
+    elsewhere = [place for name in (*KINDS, "definitions") if name not in texts for place in getattr(old, name)]
+    if past.run and old.folder != str(Path.cwd()) and (here := [one for one in elsewhere if is_relative(one)]):
+        raise SetupError(
+            f"Run {past.number} was asked in {old.folder}, and {here[0]} is relative to it: go there, or "
+            "name the data again with --db."
+        )
+    chosen = replace(old, **{name: getattr(own, name) for name in texts})
+    if own.tools and old.row_values == "allow":  # which was said of other tools
+        chosen = replace(chosen, row_values=own.row_values)
+    limits = merge_limits(own.limits, old.limits)
+    return replace(chosen, settings={**old.settings, **own.settings}, limits=limits)
+
+
+def merge_limits(own: Limits, old: Limits) -> Limits:
+    values = {one.name: getattr(own, one.name) for one in fields(Limits) if getattr(own, one.name) is not None}
+    return replace(old, **values)
+
+
+def is_relative(place: str) -> bool:
+    """Return whether a place is a path relative to the current folder.
+
+    >>> is_relative("sites=sqlite:///sites.db"), is_relative("/home/sites.db"), is_relative("bolt://host")
+    (True, False, False)
+    """
+    name, equals, rest = place.partition("=")
+    path = rest if equals and name.isidentifier() else place
+    head = next((scheme for scheme in FILES if path.startswith(scheme)), "")
+    return ("://" not in path or bool(head)) and not path.removeprefix(head).startswith(("/", "~"))
+
+
+def tuple_of_option(texts: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(texts or ())
+
+
+def with_defaults(inputs: Inputs, config: Config) -> Inputs:
+    """Return the inputs with configured data, technique and limits for those not named."""
+    db = inputs.db
+    if not any((inputs.db, inputs.graph, inputs.docs, inputs.tools)):
+        db = default_places(config)
+    technique = inputs.technique or config.text("technique")
+    return replace(inputs, db=db, technique=technique, limits=config.limits(inputs.limits))
+
+
+def sources_from_inputs(inputs: Inputs, config: Config, reveal: bool = False) -> Sources:
+    """Return the named data as the person who names them may see them.
+
+    Raises:
+        SetupError: something that was named cannot be data, or a table or column is of none.
+    """
+    from decisor.session.access import parse_row_conditions, restrict_sources
+    from decisor.session.open_sources import limit_source_scans
+    from decisor.session.request import build_sources
+    from decisor.session.user_tools import ToolSpecs
+
+    policy = cast("RowValuePolicy", inputs.row_values or "ask")
+    specs = ToolSpecs(inputs.tools, inputs.methods, inputs.base_url, inputs.auth, policy)
+    sources = build_sources(
+        config.places(inputs.db),
+        config.places(inputs.graph),
+        config.places(inputs.docs),
+        specs,
+        inputs.model or None,
+        inputs.tables,
+        inputs.deny_tables,
+        inputs.definitions,
+    )
+    seen = restrict_sources(sources, parse_row_conditions(inputs.rows), inputs.mask, reveal, inputs.audit or None)
+    return limit_source_scans(seen, inputs.max_scan)
+
+
+def options_from_inputs(inputs: Inputs, config: Config) -> Options:
+    """Return the named options of a question: technique, settings, LLM and limits."""
+    return {
+        "technique": inputs.technique,
+        "settings": inputs.settings,
+        "lm": config.lm(inputs.lm or None),
+        "limits": inputs.limits,
+    }
+
+
+def terminal_reader(files: Sequence[str]) -> Interpreter:
+    """Return a function that asks the person at the terminal for a reading. files: definitions of the run, as they were
+    named. If nobody is at the terminal, it answers '' at once.
+    """
+
+    async def ask(one: OpenReading) -> str:
+        from decisor.tools.toolbox import ask_on_terminal, is_person_present
+
+        if not is_person_present():
+            return ""
+        print(file=sys.stderr)
+        how = "number, or Enter for the first" if one.asks else "number, your own words, or Enter for both"
+        words = f"{one.line()} ({how}) "
+        choice = one.choice(await asyncio.to_thread(ask_on_terminal, words))
+        if choice and len(files) == 1 and not one.asks:
+            print(propose_reading(strip_source_name(files[0]), one, choice), file=sys.stderr)
+        return choice
+
+    return ask
+
+
+def strip_source_name(text: str) -> Path:
+    """Return the file of ``NAME=FILE``."""
+    return Path(text if Path(text).exists() else text.partition("=")[2] or text)
+
+
+def propose_reading(file: Path, one: OpenReading, choice: str) -> str:
+    """Propose a reading; return the line that says how to approve it, or the error."""
+    from decisor.semantics.definitions import Reading, section_title
+    from decisor.semantics.draft import propose_definition
+
+    try:
+        whole = propose_definition(file, Reading(one.words, [one.words], choice), login_name())
+    except SetupError as error:
+        return f"decisor: {error}"
+    return f"decisor: to have it so from now on: decisor definitions approve {file} {section_title(whole)}"
+
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = (
@@ -119,35 +322,53 @@ def command(
         raise SetupError(f"{trace} is there already, and a run may have been paid for: name another --trace file.")
     for option, path in (("--html", html), ("--record", record)):
         if path is not None:
-            check_place(path, f"Name another {option} file.")
-    world = example_of(example, text)
+            check_writable(path, f"Name another {option} file.")
+    world = find_example_world(example, text)
     if world is not None:
         if form == "sql":
             db = db or [world.database_url]
         else:
             graph = graph or [world.graph_url]
-    config, past = current(), past_named(go_on, go_on_from)
+    config, past = resolve_config(), find_earlier_run(go_on, go_on_from)
     keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
     own = Inputs(
-        each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
-        str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), each(rows),
-        tuple(split_all(mask)), str(audit or ""), max_scan, technique,
-        read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
+        tuple_of_option(db),
+        tuple_of_option(graph),
+        tuple_of_option(docs),
+        tuple_of_option(tools),
+        tuple(split_at_commas(allow_methods)),
+        base_url,
+        tuple_of_option(auth),
+        str(model or ""),
+        tuple(split_all_at_commas(tables)),
+        tuple(split_all_at_commas(deny_tables)),
+        tuple_of_option(definitions),
+        tuple_of_option(rows),
+        tuple(split_all_at_commas(mask)),
+        str(audit or ""),
+        max_scan,
+        technique,
+        parse_setting_options(settings or []),
+        lm or "",
+        Limits(calls, tokens, dollars, seconds, actions),
         row_values=row_values,
-    )  # fmt: skip
-    inputs = with_defaults(inputs_again(past, own), config)
-    question = world.question if world else Question(question_text(text), read_rules(rules), goal)
+    )
+    inputs = with_defaults(reuse_inputs(past, own), config)
+    question = world.question if world else Question(read_question_text(text), read_rules(rules), goal)
     if past.run:
-        from decisor.session.following import following
+        from decisor.session.result import build_following_question
 
-        question = following(past.result(), question)
+        question = build_following_question(past.result(), question)
     options: Options = {
-        **options_named(inputs, config), "trace": trace, "history": keeping or False,
-        "readings": cast("Readings", readings), "reader": None if as_json else terminal_reader(inputs.definitions),
-    }  # fmt: skip
-    tell_folder_file(config)
-    with noted(keeping):
-        result = ask_and_print(sources_named(inputs, config, reveal), question, options, as_json)
+        **options_from_inputs(inputs, config),
+        "trace": trace,
+        "history": keeping or False,
+        "readings": cast("Readings", readings),
+        "reader": None if as_json else terminal_reader(inputs.definitions),
+    }
+    print_folder_file(config)
+    with report_saved_run(keeping):
+        result = ask_and_print(sources_from_inputs(inputs, config, reveal), question, options, as_json)
     if html is not None:
         result.html(html)
     if record is not None:
@@ -156,15 +377,17 @@ def command(
 
 
 @contextmanager
-def noted(keeping: Keeping | None) -> Iterator[None]:
-    """Says which run it is that an error or an interrupt ended, and why one was not kept."""
+def report_saved_run(keeping: Keeping | None) -> Iterator[None]:
+    """Print the run that an error or interrupt ended, and why a run could not be saved."""
     try:
         yield
     except BaseException:
         if keeping and keeping.number:
             number = keeping.number
-            print(f"decisor: what it had is run {number}: decisor show {number}; decisor resume {number} goes on",
-                  file=sys.stderr)  # fmt: skip
+            print(
+                f"decisor: what it had is run {number}: decisor show {number}; decisor resume {number} goes on",
+                file=sys.stderr,
+            )
         raise
     finally:
         if keeping and keeping.fault:
@@ -172,25 +395,27 @@ def noted(keeping: Keeping | None) -> Iterator[None]:
 
 
 def ask_and_print(
-    sources: Sources, question: Question, options: Options, as_json: bool = False, past: Sequence[Entry] = ()
+    sources: Sources, question: Question, options: Options, as_json: bool = False, past: Sequence[TraceEntry] = ()
 ) -> Result:
-    """How it goes on, live on a terminal and line by line elsewhere, then the result; or one JSON object. ``past``: a
-    run to go on from."""
+    """Ask a question and print progress and result, or one JSON object.
+
+    Progress is live on a terminal and line by line elsewhere. past: trace entries of a run to go on from.
+    """
     from decisor.session.data import ask_once
-    from decisor.session.sync import in_thread
-    from decisor.story.live import LiveView
+    from decisor.system.tasks import run_in_thread
+    from decisor.views.terminal import LiveView
 
     if as_json:
         with redirect_stdout(sys.stderr):  # a person's own tools may print
-            result = in_thread(ask_once(sources, question, options, past))
+            result = run_in_thread(ask_once(sources, question, options, past))
         print_object(result)
         return result
-    out = console()
-    with LiveView(progress(out)) as view:
+    out = output_console()
+    with LiveView(progress_console(out)) as view:
         options = {**options, "on_event": view.hear}
         if view.console.is_terminal:
             options["on_text"] = view.hear_text
-        result = in_thread(ask_once(sources, question, options, past))
+        result = run_in_thread(ask_once(sources, question, options, past))
     result.show(out)
     return result
 
@@ -199,17 +424,17 @@ def print_object(result: Result) -> None:
     print_json(result.as_object())
 
 
-def example_of(name: str, question: str) -> Example | None:
+def find_example_world(name: str, question: str) -> WorldExample | None:
     if not name:
         return None
     if question:
         raise SetupError("An example brings its own question: leave out yours, or name your data with --db.")
-    from decisor.benchmarks.examples import example
+    from decisor.lab.examples import make_example
 
-    return example(name)
+    return make_example(name)
 
 
-def question_text(question: str) -> str:
+def read_question_text(question: str) -> str:
     if question == "-":
         try:
             question = sys.stdin.read()
@@ -235,16 +460,19 @@ def read_rules(path: Path | None) -> str:
         if b"\0" in error.object:
             raise SetupError(no_text) from error
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise SetupError(f"The rules in {path} are not UTF-8 (line {line}). Save them so, or write: "
-                         f"iconv -f LATIN1 -t UTF-8 {path} > rules-utf8.txt") from error  # fmt: skip
+        raise SetupError(
+            f"The rules in {path} are not UTF-8 (line {line}). Save them so, or write: "
+            f"iconv -f LATIN1 -t UTF-8 {path} > rules-utf8.txt"
+        ) from error
     if "\0" in text:
         raise SetupError(no_text)
     return text
 
 
-def read_settings(texts: list[str]) -> dict[str, str]:
-    """
-    >>> read_settings(["max_steps=20", "order=paor"])
+def parse_setting_options(texts: list[str]) -> dict[str, str]:
+    """Parse settings given as NAME=VALUE; raise SetupError for any other text.
+
+    >>> parse_setting_options(["max_steps=20", "order=paor"])
     {'max_steps': '20', 'order': 'paor'}
     """
     pairs = [text.partition("=") for text in texts]

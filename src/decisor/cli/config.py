@@ -1,21 +1,26 @@
-"""``decisor config``: which settings and connections hold here, and from where; never a secret."""
+"""``decisor config``, ``techniques`` and ``prompts``: active settings and connections, techniques, and their prompts.
+
+Each setting comes with its origin, and no secret is shown. A technique's prompts are printed as a file that can be
+changed.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from decisor.cli.console import console, print_json
-from decisor.config.connection import Connection
-from decisor.config.current import Config, current, user_file
-from decisor.config.reading import FILE, Scalar
-from decisor.config.trust import trust
+from decisor.cli.output import output_console, print_json
 from decisor.errors import SetupError
+from decisor.session.config import FILE, Config, Connection, Scalar, resolve_config, trust_config_file, user_config_file
+
+if TYPE_CHECKING:
+    from decisor.session.run_setup import TechniqueRow
+
 
 app = typer.Typer(help="Which settings and connections hold here, and from where.")
 WIDTH = 160
@@ -23,85 +28,135 @@ NOT_PARTS = ("name", "url", "folder", "settings")
 
 
 @app.callback(invoke_without_command=True)
-def command(
+def config_command(
     context: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Say which settings and connections hold here, and from where. No secret is shown."""
+    """Show the active settings and connections, and where each is set. Secrets are not shown."""
     if context.invoked_subcommand:
         return
-    config = current()
+    config = resolve_config()
     if as_json:
-        print_json(as_object(config))
+        print_json(config_as_object(config))
         return
-    show(config)
+    print_config(config)
 
 
 @app.command("trust")
 def trust_command(
     off: Annotated[bool, typer.Option("--off", help="Trust it no longer.")] = False,
 ) -> None:
-    """Trust this folder's decisor.toml as it is: it may then set the LM, name servers, and use your secrets."""
+    """Trust this folder's decisor.toml: it may then set the LLM, name servers and use your secrets.
+
+    The trust is for the file as it is now; a changed file is not trusted.
+    """
     path = Path.cwd() / FILE
     if not path.is_file():
         raise SetupError(f"There is no {FILE} in this folder.")
-    trust(path, None if off else path.read_bytes())
+    trust_config_file(path, None if off else path.read_bytes())
     print(f"{path} is {'not trusted' if off else 'trusted as it is; changed, it is not'}.", file=sys.stderr)
-    show(current())
+    print_config(resolve_config())
 
 
-def as_object(config: Config) -> dict[str, object]:
-    settings = {name: {"value": one.value, "origin": one.origin, "where": one.where}
-                for name, one in config.settings.items()}  # fmt: skip
-    connections = {
-        name: {"url": one.url, **parts_of(one), "folder": one.folder} for name, one in config.connections.items()
+def config_as_object(config: Config) -> dict[str, object]:
+    settings = {
+        name: {"value": one.value, "origin": one.origin, "where": one.where} for name, one in config.settings.items()
     }
-    files = [{"path": str(file.path), "origin": file.origin, "trusted": file.is_trusted, "left_out": file.left_out}
-             for file in config.files]  # fmt: skip
+    connections = {
+        name: {"url": one.url, **list_connection_fields(one), "folder": one.folder}
+        for name, one in config.connections.items()
+    }
+    files = [
+        {"path": str(file.path), "origin": file.origin, "trusted": file.is_trusted, "left_out": file.left_out}
+        for file in config.files
+    ]
     return {"settings": settings, "connections": connections, "prices": dict(config.prices), "files": files}
 
 
-def show(config: Config) -> None:
+def print_config(config: Config) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from decisor.render.text import one_line
+    from decisor.system.text import clean_one_line
 
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    for row in rows(config):
-        table.add_row(*(Text(one_line(text, 200)) for text in row))
-    console(WIDTH).print(table)
+    for row in list_config_rows(config):
+        table.add_row(*(Text(clean_one_line(text, 200)) for text in row))
+    output_console(WIDTH).print(table)
     for file in config.files:
         if file.left_out:
-            print(f"{file.path} is not trusted, so it does not set {', '.join(file.left_out)}. Look at it; if it is "
-                  "yours: decisor config trust", file=sys.stderr)  # fmt: skip
+            print(
+                f"{file.path} is not trusted, so it does not set {', '.join(file.left_out)}. Look at it; if it is "
+                "yours: decisor config trust",
+                file=sys.stderr,
+            )
     if not config.files:
-        print(f"There is no {FILE} in this folder, and no {user_file()}.", file=sys.stderr)
+        print(f"There is no {FILE} in this folder, and no {user_config_file()}.", file=sys.stderr)
 
 
-def rows(config: Config) -> Iterator[tuple[str, str, str]]:
-    """What, its value, and where that is from."""
+def list_config_rows(config: Config) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, value and origin of each setting, connection field and price."""
     for name, one in sorted(config.settings.items()):
-        yield name, in_words(one.value), f"{one.origin}{f': {one.where}' if one.where else ''}"
+        yield name, format_setting_value(one.value), f"{one.origin}{f': {one.where}' if one.where else ''}"
     for name, connection in config.connections.items():
         yield f"connections.{name}", connection.url, connection.folder
-        for part, value in parts_of(connection).items():
+        for part, value in list_connection_fields(connection).items():
             if value:
                 yield f"  {part}", ", ".join(value) if isinstance(value, tuple | dict) else str(value), ""
     for model, price in config.prices.items():
         yield f"prices.{model}", price, ""
 
 
-def parts_of(connection: Connection) -> dict[str, object]:
-    """All but the settings of somebody's own retriever, which may hold a secret."""
+def list_connection_fields(connection: Connection) -> dict[str, object]:
+    """Return the fields of a connection other than its name, URL and folder.
+
+    The settings of a custom retriever may hold a secret and are left out.
+    """
     return {part: value for part, value in asdict(connection).items() if part not in NOT_PARTS}
 
 
-def in_words(value: Scalar) -> str:
-    """
-    >>> in_words(("sales", "sites.db")), in_words(True), in_words(40)
+def format_setting_value(value: Scalar) -> str:
+    """Format the value of a setting for a person.
+
+    >>> format_setting_value(("sales", "sites.db")), format_setting_value(True), format_setting_value(40)
     ('sales, sites.db', 'yes', '40')
     """
     if isinstance(value, tuple):
         return ", ".join(value)
     return ("no", "yes")[value] if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def techniques_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
+    """List the techniques and their settings."""
+    from decisor.session.run_setup import list_technique_rows
+
+    print_rows(list_technique_rows(), as_json, "-o")
+
+
+def print_rows(rows: Sequence[TechniqueRow], as_json: bool, flag: str) -> None:
+    if as_json:
+        print_json([technique_as_object(row) for row in rows])
+        return
+    for row in rows:
+        settings = "  ".join(f"{setting.name}={format_default(setting.default)}" for setting in row.settings)
+        print(f"{row.name:<14} {row.about}")
+        if settings:
+            print(f"{'':<14} {flag} {settings}")
+
+
+def technique_as_object(row: TechniqueRow) -> dict[str, object]:
+    settings = [{"name": one.name, "default": one.default, "type": one.type} for one in row.settings]
+    return {"name": row.name, "about": row.about, "settings": settings}
+
+
+def format_default(default: object) -> str:
+    """Format a default as ``-o`` takes it."""
+    return {True: "yes", False: "no"}[default] if isinstance(default, bool) else str(default)
+
+
+def prompts_command(technique: Annotated[str, typer.Argument(help="A name, or your own as module:Class.")]) -> None:
+    """Print a technique's prompts as TOML. A changed copy is used with -o prompts=FILE; prompts left out of it stay."""
+    from decisor.techniques import find_technique_class
+    from decisor.techniques.shared.prompts_file import format_prompts_file, list_prompts
+
+    print(format_prompts_file(list_prompts(find_technique_class(technique))))

@@ -1,21 +1,140 @@
-"""``decisor definitions``: what words mean in a database, written, checked, imported and approved."""
+"""``decisor definitions``: what words mean in a database, drafted, checked, imported, proposed and approved.
+
+Nothing uses a proposal before somebody approves it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import getpass
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from decisor.cli import corrections
-from decisor.cli.findings import print_findings
-from decisor.cli.settings import place_named
+from decisor.cli.output import find_place, print_findings, print_json
 from decisor.errors import SetupError
-from decisor.outside import one_line
+from decisor.system.text import fit_on_one_line
+
+CorrectionsFileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
+NameOf = Annotated[str, typer.Argument(metavar="NAME", help="As list says it: reading.revenue.")]
+ByOf = Annotated[str, typer.Option("--by", metavar="AUTHOR", help="Who says so; else who is logged in.")]
+
+
+def propose_definition_command(
+    file: CorrectionsFileOf,
+    words: Annotated[str, typer.Option("--words", help="Words of questions.")] = "",
+    means: Annotated[str, typer.Option("--means", help="What they mean.")] = "",
+    metric: Annotated[str, typer.Option("--metric", help="A metric of the file that they are measured by.")] = "",
+    question: Annotated[str, typer.Option("--question", help="A question that was answered wrongly.")] = "",
+    trace: Annotated[
+        Path | None, typer.Option("--trace", help="The run that answered it, in place of --question.")
+    ] = None,
+    sql: Annotated[str, typer.Option("--sql", help="The query that answers it.")] = "",
+    answer: Annotated[str, typer.Option("--answer", help="Or the right answer.")] = "",
+    why: Annotated[str, typer.Option("--why", help="The reason.")] = "",
+    by: ByOf = "",
+) -> None:
+    """Propose the meaning of words, or the right query or answer of a question.
+
+    Nothing uses a proposal before it is approved.
+    """
+    from decisor.semantics.definitions import ApprovedExample, Origin, Reading, section_title
+    from decisor.semantics.draft import path_of_proposals, propose_definition
+
+    question = question or (question_of_trace(trace) if trace else "")
+    if bool(words and means) == bool(question and (sql or answer)):
+        raise SetupError("Propose either --words with --means, or --question (or --trace) with --sql or --answer.")
+    if words:
+        whole: Reading | ApprovedExample = propose_definition(
+            file, Reading(words, [words], means, metric, Origin(why=why)), by or login_name()
+        )
+    else:
+        whole = propose_definition(
+            file,
+            ApprovedExample(" ".join(question.split()[:6]), question, sql, answer, Origin(why=why)),
+            by or login_name(),
+        )
+    name = section_title(whole)
+    print(f"{name} is proposed in {path_of_proposals(file)}. Keep it: decisor definitions approve {file} {name}")
+
+
+def approve_definition_command(file: CorrectionsFileOf, name: NameOf, by: ByOf = "") -> None:
+    """Move a proposal into the definitions. From then on questions are answered by it, and answers say so."""
+    from decisor.semantics.definitions import section_title
+    from decisor.semantics.draft import approve_definition
+
+    one = approve_definition(file, name, by or login_name())
+    print(
+        f"{section_title(one)} is in {file}{one.origin}. Take it back: "
+        f"decisor definitions remove {file} {section_title(one)}"
+    )
+
+
+def remove_definition_command(file: CorrectionsFileOf, name: NameOf) -> None:
+    """Remove a definition or a proposal."""
+    from decisor.semantics.definitions import section_title
+    from decisor.semantics.draft import remove_definition
+
+    one, place = remove_definition(file, name)
+    print(f"{section_title(one)} is out of {place}.")
+
+
+def list_definitions_command(
+    file: CorrectionsFileOf,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """List definitions and proposals with author, day and reason."""
+    lines = list(list_definition_lines(file))
+    if as_json:
+        print_json({"file": str(file), "definitions": lines})
+        return
+    for one in lines:
+        mark = "proposed " if one["state"] == "proposed" else ""
+        origin = ", ".join(part for part in (one["by"], one["on"], one["why"]) if part)
+        print(f"{mark}{one['says']}{f' ({origin})' if origin else ''}")
+    if not lines:
+        print(f"{file}: nothing is defined or proposed")
+
+
+def list_definition_lines(file: Path) -> Iterator[dict[str, str]]:
+    from decisor.semantics.definitions import read_definitions_text, section_title
+    from decisor.semantics.draft import parse_with_metrics_beside, path_of_proposals
+    from decisor.semantics.relevant import format_definition
+
+    places = [(file, "approved"), (path_of_proposals(file), "proposed")]
+    if not any(place.exists() for place, _ in places):
+        raise SetupError(f"There is neither {file} nor {path_of_proposals(file)}.")
+    for place, state in places:
+        for one in parse_with_metrics_beside(place, read_definitions_text(place)) if place.exists() else ():
+            yield {
+                "name": section_title(one),
+                "state": state,
+                "says": format_definition(one),
+                "by": one.origin.by,
+                "on": one.origin.on,
+                "why": one.origin.why,
+            }
+
+
+def question_of_trace(trace: Path) -> str:
+    """Return the question of a recorded run, '' if the trace has none."""
+    from decisor.trace.events import RunStart, events_of
+    from decisor.trace.file import read_trace
+
+    start = next(events_of(read_trace(trace), RunStart), None)
+    return start.question.text if start else ""
+
+
+def login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return ""
+
 
 app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
@@ -24,67 +143,73 @@ JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
 
 
-app.command("propose")(corrections.propose_command)
-app.command("approve")(corrections.approve_command)
-app.command("remove")(corrections.remove_command)
-app.command("list")(corrections.list_command)
+app.command("propose")(propose_definition_command)
+app.command("approve")(approve_definition_command)
+app.command("remove")(remove_definition_command)
+app.command("list")(list_definitions_command)
 
 
 @app.command("check")
-def check_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
-    """Check definitions on their database; every fault has its line. The exit code is 1 where there is one."""
-    from decisor.session.definitions_file import check_file
+def check_definitions_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
+    """Check definitions on their database; print one line for each fault. The exit code is 1 if one is an error."""
+    from decisor.session.definitions import check_definitions_file
 
-    findings = asyncio.run(check_file(file, place_named(db)))
+    findings = asyncio.run(check_definitions_file(file, find_place(db)))
     print_findings(file, findings, as_json)
 
 
 @app.command("draft")
-def draft_command(
-    db: DbOf, out: OutOf = None,
+def draft_definitions_command(
+    db: DbOf,
+    out: OutOf = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="Who improves it, or none.")] = None,
-) -> None:  # fmt: skip
-    """Draft definitions from schema, keys and measured uniqueness, each with its reason; an LM, if any, goes on
-    from that."""
-    from decisor.session.definitions_draft import counts, draft_definitions
+) -> None:
+    """Draft definitions from schema, keys and measured uniqueness, each with its reason.
 
-    whole = asyncio.run(draft_definitions(place_named(db), lm))
-    write(whole.text(), out)
-    tell(counts(whole), out)
+    An LLM, if any, goes on from that draft.
+    """
+    from decisor.session.definitions import count_definitions, draft_definitions
+
+    whole = asyncio.run(draft_definitions(find_place(db), lm))
+    write_definitions(whole.text(), out)
+    print_definition_counts(count_definitions(whole), out)
 
 
 @app.command("import")
-def import_command(
+def import_manifest_command(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json of dbt.")],
     out: OutOf = None,
 ) -> None:
-    """Import dbt's semantic manifest. What is left out is said."""
-    from decisor.definitions.imported import imported
-    from decisor.session.definitions_draft import counts
+    """Import dbt's semantic manifest and name everything left out."""
+    from decisor.semantics.dbt import import_dbt_manifest
+    from decisor.session.definitions import count_definitions
 
-    whole = imported(source)
-    write(whole.text(), out)
+    whole = import_dbt_manifest(source)
+    write_definitions(whole.text(), out)
     for note in whole.notes if out else ():
-        print(f"Left out: {one_line(note, 200)}", file=sys.stderr)
-    tell(counts(whole), out)
+        print(f"Left out: {fit_on_one_line(note, 200)}", file=sys.stderr)
+    print_definition_counts(count_definitions(whole), out)
 
 
 @app.command("schema")
-def schema_command() -> None:
-    """The JSON Schema of a definitions file."""
-    from decisor.definitions.schema import DEFINITIONS
+def print_definitions_schema() -> None:
+    """Print the JSON Schema of a definitions file."""
+    from decisor.semantics.definitions import DEFINITIONS
 
     print(json.dumps(DEFINITIONS, indent=2))
 
 
-def tell(counts: Mapping[str, int], out: Path | None) -> None:
+def print_definition_counts(counts: Mapping[str, int], out: Path | None) -> None:
     words = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing"
     check = f". Check it: decisor definitions check {out} --db URL" if out else ""
     print(f"{words}{check}", file=sys.stderr)
 
 
-def write(text: str, out: Path | None) -> None:
-    """Raises SetupError where the file is there, or cannot be written."""
+def write_definitions(text: str, out: Path | None) -> None:
+    """Write definitions to a new file, or print them if no file is named.
+
+    Raise SetupError if the file exists or cannot be written.
+    """
     if out is None:
         print(text, end="")
         return

@@ -13,8 +13,8 @@ def command(
         Path, typer.Option("--folder", metavar="FOLDER", help="Where the page with the decision is written.")
     ] = Path(),
 ) -> None:
-    """See a recorded run on a made-up shop, the same decision computed, and its page. Needs no data, key or model."""
-    from decisor.cli.console import console
-    from decisor.demo.show import show
+    """Show a recorded run on a made-up shop, the same decision computed, and its page. Needs no data, key or model."""
+    from decisor.cli.output import output_console
+    from decisor.demo.demo import run_demo
 
-    show(console(), folder)
+    run_demo(output_console(), folder)

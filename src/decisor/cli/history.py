@@ -1,17 +1,61 @@
-"""``decisor history``: the runs that were kept: list, search, mark, export, delete."""
+"""``decisor history``, ``show``, ``resume`` and ``trace``: saved runs listed, marked, shown and continued.
+
+``decisor resume`` goes on from a run that was interrupted or failed. ``decisor trace FILE --edit AT`` changes one
+thing in a recorded run and shows both runs side by side.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from decisor.cli.console import console, print_json
+from decisor.cli.ask import (
+    LM,
+    RECORD,
+    EarlierRun,
+    ask_and_print,
+    options_from_inputs,
+    report_saved_run,
+    reuse_inputs,
+    sources_from_inputs,
+    tuple_of_option,
+    with_defaults,
+)
+from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json
 from decisor.errors import SetupError
-from decisor.history.past_run import VERDICTS, Mark, PastRun
-from decisor.history.store import History
-from decisor.plurals import counted
+from decisor.history.recorder import Keeping
+from decisor.history.store import UNFINISHED, VERDICTS, History, Inputs, PastRun, RunMark
+from decisor.runtime.budget import Limits
+from decisor.session.config import resolve_config
+from decisor.session.request import Options, Sources
+from decisor.session.rerun import rerun_on_sources
+from decisor.session.user_tools import (
+    AUDIT,
+    AUTH,
+    DENY,
+    MASK,
+    METHODS,
+    ROWS,
+    TABLES,
+    split_all_at_commas,
+    split_at_commas,
+)
+from decisor.system.serialization import json_value
+from decisor.system.text import clean_for_terminal, clean_one_line
+from decisor.system.wording import format_count
+from decisor.trace.events import ActionResult, LMCall, RunStart, TraceEntry, events_of
+from decisor.trace.file import format_trace_array, read_trace
+from decisor.types import Decision, Usage
+from decisor.views.transcript import describe_end
+
+if TYPE_CHECKING:
+    from decisor.techniques.replay.rerun import Rerun
+
 
 app = typer.Typer(help="Runs that were kept: list them, search them, mark them, delete them.")
 STATES = {"answered": "", "budget": "a limit ended it", "steps": "its steps ended", "no_answer": "not decided"}
@@ -19,28 +63,28 @@ NumberOf = Annotated[int, typer.Argument(metavar="N", min=1, help="The number of
 
 
 @app.callback(invoke_without_command=True)
-def command(
+def history_command(
     context: typer.Context,
     search: Annotated[str, typer.Option("--search", "-s", metavar="WORDS", help="Only those with these words.")] = "",
     most: Annotated[int, typer.Option("--most", "-n", min=1, help="So many at most, the newest.")] = 20,
     delete: Annotated[list[str] | None, typer.Option("--delete", metavar="N|all", help="Delete a run, or all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array on standard output.")] = False,
 ) -> None:
-    """List the runs that were kept, the newest first. See one: decisor show N."""
+    """List saved runs, the newest first. See one: decisor show N."""
     if context.invoked_subcommand:
         return
     history = History()
     if delete:
-        count = history.delete(None if "all" in delete else [number_of(text) for text in delete])
-        print(f"{counted(count, 'run')} deleted", file=sys.stderr)
+        count = history.delete(None if "all" in delete else [parse_run_number(text) for text in delete])
+        print(f"{format_count(count, 'run')} deleted", file=sys.stderr)
         return
     runs = history.list(words=search, most=most)
     if as_json:
-        from decisor.encoding import finite
+        from decisor.system.serialization import finite_json_value
 
-        print_json(finite(runs))
+        print_json(finite_json_value(runs))
         return
-    show_list(runs)
+    print_run_list(runs)
     if not runs:
         what = f" with {search!r}" if search else ""
         print(
@@ -56,7 +100,7 @@ def mark_command(
     came_of: Annotated[str, typer.Argument(metavar="WORDS", help="What came of it.")] = "",
     answer: Annotated[str, typer.Option("--answer", help="Of a wrong one: what would have been right.")] = "",
 ) -> None:
-    """Say of a decision whether it was right, and what came of it."""
+    """Mark a decision as right or wrong, and note the consequences."""
     if verdict not in (*VERDICTS, "none"):
         raise SetupError(f"A decision is marked right, wrong or none, not {verdict!r}.")
     if answer and verdict != "wrong":
@@ -65,32 +109,34 @@ def mark_command(
     run = history.read(number)
     if verdict == "right" and not run.answer:
         raise SetupError(f"Run {number} has no answer that could be right.")
-    mark = None if verdict == "none" else Mark("right" if verdict == "right" else "wrong", came_of, answer)
+    mark = None if verdict == "none" else RunMark("right" if verdict == "right" else "wrong", came_of, answer)
     history.mark(number, mark)
     print(f"Run {number} is marked {verdict}." if mark else f"Run {number} has no mark.", file=sys.stderr)
 
 
 @app.command("export")
 def export_command() -> None:
-    """Print the marked runs as questions, a JSON object a line: decisor history export > mine.jsonl, then
-    decisor eval --questions mine.jsonl --db URL"""
-    from decisor.history.questions import line_of, marked
+    """Print the marked runs as questions, one JSON object a line.
+
+    Write: decisor history export > mine.jsonl. Then write: decisor eval --questions mine.jsonl --db URL.
+    """
+    from decisor.history.recorder import format_question_line, iterate_marked_questions
 
     count = 0
-    for count, question in enumerate(marked(History()), 1):  # noqa: B007
-        print(line_of(question), end="")
+    for count, question in enumerate(iterate_marked_questions(History()), 1):  # noqa: B007
+        print(format_question_line(question), end="")
     if not count:
         raise SetupError('No run is marked. Say how one came out: decisor history mark 12 right "WHAT CAME OF IT"')
 
 
-def show_list(runs: tuple[PastRun, ...]) -> None:
-    """A line a run: number, when, question, answer, and the mark."""
+def print_run_list(runs: tuple[PastRun, ...]) -> None:
+    """Print a line for each run: number, time, question, answer and mark."""
     from time import localtime, strftime
 
     from rich.table import Table
     from rich.text import Text
 
-    from decisor.render.text import one_line
+    from decisor.system.text import clean_one_line
 
     if not runs:
         return
@@ -99,26 +145,320 @@ def show_list(runs: tuple[PastRun, ...]) -> None:
         table.add_column(name, ratio=ratio, overflow="fold" if ratio else "ignore")
     for run in runs:
         state = STATES.get(run.state, run.state)
-        answer = " · ".join(part for part in (one_line(run.answer, 80), state) if part)
+        answer = " · ".join(part for part in (clean_one_line(run.answer, 80), state) if part)
         follows = f" (after {run.before})" if run.before else ""
         mark = run.mark.verdict if run.mark else ""
-        table.add_row(str(run.number), strftime("%Y-%m-%d %H:%M", localtime(run.began)),
-                      Text(one_line(run.question.text, 160) + follows), Text(answer), Text(mark))  # fmt: skip
-    console(WIDTH).print(table)
+        table.add_row(
+            str(run.number),
+            strftime("%Y-%m-%d %H:%M", localtime(run.began)),
+            Text(clean_one_line(run.question.text, 160) + follows),
+            Text(answer),
+            Text(mark),
+        )
+    output_console(WIDTH).print(table)
 
 
 WIDTH = 140
 """Of a list in a pipe: columns stay columns."""
 
 
-def number_of(text: str) -> int:
+def parse_run_number(text: str) -> int:
     if not text.isdecimal():
         raise SetupError(f"--delete takes the number of a run, or all, not {text!r}.")
     return int(text)
 
 
-def run_named(history: History, text: str) -> PastRun:
-    """Of its number, or ``last``. Raises SetupError where there is none."""
+def find_named_run(history: History, text: str) -> PastRun:
+    """Return the run with a number, or the one named ``last``; raise SetupError if there is none."""
     if text != "last" and not (text.isdecimal() and int(text)):
         raise SetupError(f"A run is named by its number, or last, not {text!r}. See: decisor history")
     return history.read(0 if text == "last" else int(text))
+
+
+AGAIN = "In the place of what the run used; needed where its address holds a password."
+
+
+def resume_command(
+    which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=AGAIN)] = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=AGAIN)] = None,
+    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=AGAIN)] = None,
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls more.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens more.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars more.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Resume a run that was interrupted, failed or reached a limit. Its LLM calls are not bought again."""
+    history, config = History(), resolve_config()
+    run = find_named_run(history, which)
+    if run.state == "running":
+        raise SetupError(f"Run {run.number} is under way. Stop it first, or wait for it.")
+    if run.state not in UNFINISHED:
+        raise SetupError(f'Run {run.number} came to its end. To ask on: decisor ask --continue-from {run.number} "..."')
+    past = EarlierRun(history, run)
+    own = Inputs(
+        tuple_of_option(db),
+        tuple_of_option(graph),
+        tuple_of_option(docs),
+        lm=lm or "",
+        limits=Limits(calls, tokens, dollars, seconds),
+    )
+    inputs = with_defaults(reuse_inputs(past, own), config)
+    entries = history.entries(run.number)
+    question = past.result().question
+    keeping = Keeping(before=run.number)
+    options: Options = {**options_from_inputs(inputs, config), "history": keeping}
+    print_folder_file(config)
+    print(f"decisor: run {run.number} had {count_reused_work(entries)}", file=sys.stderr)
+    with report_saved_run(keeping):
+        result = ask_and_print(sources_from_inputs(inputs, config), question, options, as_json, entries)
+    raise typer.Exit(exit_of(result.decision) if not result.trace_fault else Exit.FAILED)
+
+
+def count_reused_work(entries: tuple[TraceEntry, ...]) -> str:
+    """Count the LLM calls and observations of a trace that are used again."""
+    replies, results = events_of(entries, LMCall), events_of(entries, ActionResult)
+    count, actions = sum(1 for _ in replies), sum(1 for _ in results)
+    return f"{format_count(count, 'LM call')} and {format_count(actions, 'observation')}: they are used again"
+
+
+SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
+
+PLAN = "With --edit: a step of the plan that holds after that step, 0 for the first plan. Give every step of it."
+RERUN_PANEL = "With --edit: the data again, as for decisor ask."
+
+
+def trace_command(
+    file: Annotated[Path, typer.Argument(help="A file that decisor ask --trace FILE wrote.")],
+    full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
+    edit: Annotated[str, typer.Option("--edit", metavar="AT", help="Go on from this node or step, changed.")] = "",
+    answer: Annotated[str | None, typer.Option("--answer", help="The node's answer.")] = None,
+    ask: Annotated[str | None, typer.Option("--ask", help="The node's question.")] = None,
+    context: Annotated[str, typer.Option("--context", help="What the node is told beside its question.")] = "",
+    thought: Annotated[str, typer.Option("--thought", help="The thought that the step goes on from.")] = "",
+    action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
+    observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
+    plan: Annotated[list[str] | None, typer.Option("--plan", metavar="STEP", help=PLAN)] = None,
+    technique: Annotated[str, typer.Option("--technique", "-t", help="With --edit: another than the trace's.")] = "",
+    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=RERUN_PANEL)] = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=RERUN_PANEL)] = None,
+    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=RERUN_PANEL)] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="With --edit: the decision model again.")] = None,
+    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
+    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="With --edit: your tools.")] = None,
+    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
+    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
+    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="With --edit: at most so many LM calls.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="With --edit: at most so many tokens.")] = None,
+    dollars: Annotated[
+        float | None, typer.Option("--dollars", min=0, help="With --edit: at most so many dollars.")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="With --edit: at most so long.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
+) -> None:
+    """Show a recorded run as a readable story, or go on from it with one thing changed."""
+    entries = read_trace(file)
+    if not entries:
+        raise SetupError(f"{file} holds no events. Make one with: decisor ask ... --trace FILE")
+    changes = {
+        "answer": answer,
+        "ask": ask,
+        "context": context,
+        "thought": thought,
+        "action": action,
+        "observation": observation,
+    }
+    if edit or plan or any(changes.values()):
+        from decisor.cli.ask import parse_setting_options, sources_from_inputs, tuple_of_option
+
+        pass
+        from decisor.history.store import Inputs
+        from decisor.session.access import check_masks
+        from decisor.session.config import resolve_config
+
+        own = Inputs(
+            tuple_of_option(db),
+            tuple_of_option(graph),
+            tuple_of_option(docs),
+            tuple_of_option(tools),
+            tuple(split_at_commas(allow_methods)),
+            base_url,
+            tuple_of_option(auth),
+            str(model or ""),
+            tuple_of_option(split_all_at_commas(tables)),
+            tuple_of_option(split_all_at_commas(deny_tables)),
+            rows=tuple_of_option(rows),
+            mask=tuple_of_option(split_all_at_commas(mask)),
+            audit=str(audit or ""),
+        )
+        sources = sources_from_inputs(own, resolve_config())
+        check_masks(entries, sources)
+        options: Options = {
+            "lm": lm,
+            "technique": technique,
+            "settings": parse_setting_options(settings or []),
+            "trace": out,
+            "limits": Limits(calls, tokens, dollars, seconds),
+        }
+        raise typer.Exit(rerun_edited_run(entries, edit, changes, plan or (), sources, options, as_json))
+    others = {
+        "--rows": rows,
+        "--mask": mask,
+        "--audit": audit,
+        "--tables": tables,
+        "--deny-tables": deny_tables,
+        "--lm": lm,
+        "--db": db,
+        "--graph": graph,
+        "--docs": docs,
+        "--model": model,
+        "--tools": tools,
+        "--out": out,
+        "-t": technique,
+        "-o": settings,
+        "--calls": calls,
+        "--tokens": tokens,
+        "--dollars": dollars,
+        "--seconds": seconds,
+    }
+    if others_with_edit := [name for name, value in others.items() if value]:
+        raise SetupError(
+            f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
+        )
+    if record is not None:
+        from decisor.decision_record.build import build_record
+        from decisor.decision_record.page import write_record
+
+        write_record(build_record(entries), record)
+    if html is not None:
+        from decisor.session.result import write_result_file
+        from decisor.views.page import html_document, recorded_html
+
+        question = next((start.question.text for start in events_of(entries, RunStart)), str(file))
+        write_result_file(html, html_document(question, recorded_html(entries, is_page=True)))
+    if as_json:
+        print(format_trace_array(entries))
+    elif html is None and record is None:
+        from decisor.views.transcript import tell_story
+
+        tell_story(entries, output_console(), full)
+
+
+PIPE_COLUMNS = 120
+"""Two runs side by side are wrapped in a file too."""
+
+
+def rerun_edited_run(
+    entries: Sequence[TraceEntry],
+    at: str,
+    changes: Mapping[str, str | None],
+    plan: Sequence[str],
+    sources: Sources,
+    options: Options,
+    as_json: bool,
+) -> int:
+    """Run a trace again with one edit, print both runs, and return the new exit code. changes, plan: named fields of an
+    Edit. sources, options: the data, the LLM, the file for the new trace, and whatever else the old one may not
+    name.
+
+    Raises:
+        SetupError: no node or step is named, or it does not fit.
+    """
+    from decisor.techniques.replay.rerun import Edit
+
+    if not at:
+        raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
+    edit = Edit(at, plan=tuple(plan), **{name: value for name, value in changes.items() if value})
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
+        comparison = rerun_on_sources(sources, entries, edit, options)
+    report = comparison.rerun
+    if as_json:
+        both = {"changes": report.changes, "before": report.before, "after": report.after, "usage": comparison.usage}
+        print_json(json_value(both))
+    else:
+        print_rerun(report, comparison.usage)
+    return int(exit_of(report.after))
+
+
+def print_rerun(report: Rerun, usage: Usage) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = output_console(PIPE_COLUMNS)
+    table = Table(box=None, padding=(0, 2, 1, 0), header_style="bold")
+    for name, ratio in (("", None), ("before", 1), ("after", 1)):
+        table.add_column(name, ratio=ratio, overflow="fold")
+    styles = {"edited": "bold yellow", "again": "bold", "reused": "dim"}
+    for change in report.changes:
+        before, after = (clean_one_line(text, 400) for text in (change.before, change.after))
+        after = "(as before)" if before == after else after or "(not done)"
+        table.add_row(f"{change.at}\n{change.how}", Text(before), Text(after), style=styles.get(change.how, ""))
+    table.add_row("decision", Text(format_answer(report.before)), Text(format_answer(report.after)))
+    out.print(table)
+    if why := describe_end(report.after):
+        out.print(Text(why, style="yellow"))
+    for reason in report.after.reasons[:1]:
+        out.print(Text(clean_for_terminal(reason)))
+    calls, actions = usage.calls, usage.actions
+    out.print(Text(f"{format_count(calls, 'LM call')}, {format_count(actions, 'action')}", style="dim"))
+
+
+def format_answer(decision: Decision) -> str:
+    return clean_one_line(decision.answer, 200) or f"none ({decision.stopped})"
+
+
+def show_command(
+    which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write its trace to this file.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
+    full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, as of decisor ask --json.")] = False,
+) -> None:
+    """Show a saved run: its events, the decision, the evidence and the cost."""
+    pass
+    from decisor.history.store import History
+    from decisor.session.result import build_past_result
+    from decisor.views.transcript import show_dim, tell_story
+
+    history = History()
+    run = find_named_run(history, which)
+    result = build_past_result(history, run)
+    for path, write in ((html, result.html), (trace, result.save), (record, result.save_record)):
+        if path is not None:
+            write(path)
+            print(f"{path} is written.", file=sys.stderr)
+    if as_json:
+        print_json(result.as_object())
+    elif html is None and trace is None and record is None:
+        out = output_console()
+        tell_story(result.trace, out, full)
+        for line in format_run_state(run):
+            show_dim(line, out)
+
+
+def format_run_state(run: PastRun) -> Iterator[str]:
+    """Yield a line for the state of a run, its mark, each approval and its number."""
+    if run.state in ("interrupted", "failed"):
+        why = run.why or "It was interrupted."
+        yield f"{why} What it had is above; decisor resume {run.number} goes on from there."
+    if run.mark:
+        right = f"; right would be {run.mark.answer}" if run.mark.answer else ""
+        yield f"Marked {run.mark.verdict}{right}{': ' if run.mark.came_of else ''}{run.mark.came_of}"
+    for one in run.approvals:
+        back = f", withdrawn {one.withdrawn[:10]}" if one.withdrawn else ""
+        done = "Refused" if one.refuses else "Approved"
+        yield f"{done} by {one.by}, {one.at[:10]}{back}{': ' if one.note else ''}{one.note}"
+    yield f"Run {run.number}{f', after run {run.before}' if run.before else ''}"

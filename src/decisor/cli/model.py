@@ -1,28 +1,116 @@
-"""``decisor model``: a decision model checked, shown, ranked; and the schema of its file."""
+"""``decisor model``: a decision model drafted, checked, shown, ranked and asked what if.
+
+An LLM drafts the file, the machine checks it, a person approves it. The other commands need no LLM.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from decisor.cli.console import console, print_json, rewrite_line
-from decisor.cli.draft import command as draft_command
-from decisor.cli.exits import Exit
-from decisor.cli.findings import print_findings
-from decisor.cli.settings import place_named
+from decisor.cli.ask import LM, SETTING, parse_setting_options, print_object, read_question_text, read_rules
+from decisor.cli.output import Exit, exit_of, find_place, output_console, print_findings, print_json, rewrite_line
 from decisor.errors import SetupError, ToolError
+from decisor.runtime.budget import Limits
+from decisor.types import Question
 
 if TYPE_CHECKING:
-    from decisor.decision_models.machine import OpenModel
-    from decisor.finding import Finding
-    from decisor.types import Observation, Ranking
+    from decisor.decision_models.client import OpenModel
+    from decisor.session.decision_models import DraftedModel
+    from decisor.types import Finding, Observation, Ranking
+
+
+DB = "The database it is about: a URL or a file."
+APPROVE = "Is this what you mean? [y = write it, n = do not, or say what is wrong] "
+
+
+def draft_model_command(
+    question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the model is written.")],
+    db: Annotated[str, typer.Option("--db", metavar="URL", help=DB)],
+    rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
+    goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
+    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Draft a decision model of a question, check it on real rows, and write it.
+
+    At a terminal it asks about points that the rules leave open, one question at a time, and for approval. The exit
+    code is 4 if two models differ: both are written.
+    """
+    from decisor.session.decision_models import draft_model
+    from decisor.tools.toolbox import ask_on_terminal, is_person_present
+
+    if out.exists():
+        raise SetupError(f"{out} is there already: name another --out file.")
+    whole = Question(read_question_text(question), read_rules(rules), goal)
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
+        drafts = draft_model(
+            whole,
+            db=find_place(db),
+            settings=parse_setting_options(settings or []),
+            lm=lm,
+            trace=trace,
+            limits=Limits(calls, tokens),
+        )
+    if as_json:
+        print_object(drafts.result)
+    else:
+        drafts.result.show(output_console())
+    for path, text in list_draft_files(drafts, out):
+        if not drafts.models and is_person_present() and not as_json:
+            print_model_draft(text, db)
+            if (answer := ask_on_terminal(APPROVE).strip()).lower() not in ("y", "yes"):
+                print(f"Not written. To say more, put it into the rules{f': {answer}' if len(answer) > 1 else ''}.")
+                raise typer.Exit(Exit.NO_ANSWER)
+        write_model_draft(path, text)
+        print(f"Written: {path}. Run it again without an LM: decisor model rank {path} --db URL", file=sys.stderr)
+    raise typer.Exit(exit_of(drafts.result.decision))
+
+
+def list_draft_files(draft: DraftedModel, out: Path) -> list[tuple[Path, str]]:
+    """Return the file that was asked for, or FILE.first and FILE.second if two models differ."""
+    if draft.models:
+        return [
+            (out.with_suffix(f".{name}{out.suffix}"), text)
+            for name, text in zip(("first", "second"), draft.models, strict=True)
+        ]
+    return [(out, draft.model)] if draft.model else []
+
+
+def print_model_draft(text: str, db: str) -> None:
+    """Print a model in plain words with real rows, for a person to approve."""
+    import asyncio
+
+    from decisor.decision_models.file import parse_model
+    from decisor.decision_models.tool import explain_decision_model as lines
+    from decisor.session.decision_models import opened_model
+
+    async def run() -> list[str]:
+        async with opened_model(parse_model(text), find_place(db)) as model:
+            return await asyncio.to_thread(lambda: list(lines(model)))
+
+    print("\n".join(asyncio.run(run())), file=sys.stderr)
+
+
+def write_model_draft(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
+
 
 T = TypeVar("T")
 app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, ask what if.")
@@ -39,72 +127,87 @@ HOUR = 3600.0
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
-app.command("draft")(draft_command)
+app.command("draft")(draft_model_command)
 
 
 @app.command("check")
-def check_command(
-    file: FileOf, db: DbOf = "", graph: GraphOf = "",
+def check_model_command(
+    file: FileOf,
+    db: DbOf = "",
+    graph: GraphOf = "",
     second: Annotated[Path | None, typer.Option("--second", help="Another model of the same question.")] = None,
-    definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False, seconds: SecondsOf = HOUR,
-) -> None:  # fmt: skip
-    """Check a model on its real rows; every fault has its line. The exit code is 1 where there is one."""
-    from decisor.decision_models.checks.run import check
+    definitions: DefinitionsOf = None,
+    values: SetOf = None,
+    as_json: JsonOf = False,
+    seconds: SecondsOf = HOUR,
+) -> None:
+    """Check a decision model on its real rows; print one line for each fault. The exit code is 1 if one is an error."""
+    from decisor.decision_models.checks import check_model
 
     async def run() -> list[Finding]:
         async with AsyncExitStack() as stack:
             until = time.monotonic() + seconds
-            model = await opened(stack, file, db, graph, values, definitions, until)
-            other = await opened(stack, second, db, graph, values, definitions, until) if second else None
-            return await asyncio.to_thread(lambda: list(check(model, other, until - time.monotonic())))
+            model = await open_model_until(stack, file, db, graph, values, definitions, until)
+            other = await open_model_until(stack, second, db, graph, values, definitions, until) if second else None
+            return await asyncio.to_thread(lambda: list(check_model(model, other, until - time.monotonic())))
 
-    findings = result_of(run)
+    findings = run_model_command(run)
     print_findings(file, findings, as_json)
 
 
 @app.command("show")
-def show_command(
-    file: FileOf, db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None,
+def show_model_command(
+    file: FileOf,
+    db: DbOf = "",
+    graph: GraphOf = "",
+    definitions: DefinitionsOf = None,
+    values: SetOf = None,
     seconds: SecondsOf = HOUR,
-) -> None:  # fmt: skip
-    """Say a model in plain words, with real rows."""
-    from decisor.decision_models.show import show
+) -> None:
+    """Print a decision model in plain words, with real rows."""
+    from decisor.decision_models.tool import explain_decision_model
 
     async def run() -> None:
         async with AsyncExitStack() as stack:
-            model = await opened(stack, file, db, graph, values, definitions, time.monotonic() + seconds)
-            await asyncio.to_thread(lambda: [print(line) for line in show(model)])
+            model = await open_model_until(stack, file, db, graph, values, definitions, time.monotonic() + seconds)
+            await asyncio.to_thread(lambda: [print(line) for line in explain_decision_model(model)])
 
-    result_of(run)
+    run_model_command(run)
 
 
 @app.command("rank")
-def rank_command(
-    file: FileOf, db: DbOf = "", graph: GraphOf = "",
+def rank_model_command(
+    file: FileOf,
+    db: DbOf = "",
+    graph: GraphOf = "",
     scenario: Annotated[str, typer.Option("--scenario", help="One of the file.")] = "",
     change: Annotated[str, typer.Option("--change", metavar="SQL", help="UPDATEs before the choice.")] = "",
     trials: Annotated[int, typer.Option("--trials", min=0, help="How often inputs are varied.")] = 200,
     seconds: SecondsOf = HOUR,
-    definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False,
-) -> None:  # fmt: skip
-    """Rank all candidates, without an LM."""
-    from decisor.decision_models.solver import decide
-    from decisor.rankings import lines
+    definitions: DefinitionsOf = None,
+    values: SetOf = None,
+    as_json: JsonOf = False,
+) -> None:
+    """Rank all candidates of a decision model, without an LLM."""
+    from decisor.decision_models.optimize import rank_or_solve
+    from decisor.system.wording import format_ranking_lines
 
     async def run() -> Ranking:
         async with AsyncExitStack() as stack:
             until = time.monotonic() + seconds
-            model = await opened(stack, file, db, graph, values, definitions, until)
+            model = await open_model_until(stack, file, db, graph, values, definitions, until)
             left = until - time.monotonic()
             return await asyncio.to_thread(
-                lambda: decide(model, trials=trials, seconds=left, scenario=scenario, changes=change, progress=bar())
+                lambda: rank_or_solve(
+                    model, trials=trials, seconds=left, scenario=scenario, changes=change, progress=show_rank_progress()
+                )
             )
 
-    ranking = result_of(run)
+    ranking = run_model_command(run)
     if as_json:
         print_json(ranking)
     else:
-        print("\n".join(lines(ranking)))
+        print("\n".join(format_ranking_lines(ranking)))
     if not ranking.options:
         raise typer.Exit(Exit.FAILED)
 
@@ -113,42 +216,46 @@ def rank_command(
 def whatif_command(
     file: FileOf,
     wish: Annotated[str, typer.Argument(metavar="INPUT", help=f"Such as {INPUTS}.")],
-    db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None,
-    as_json: JsonOf = False, seconds: SecondsOf = HOUR,
-) -> None:  # fmt: skip
-    """Ask a model what if, without an LM: docs/what-if.md has every input."""
-    from decisor.decision_models.model_tool import ModelTool
-    from decisor.story.decision import show_studies
+    db: DbOf = "",
+    graph: GraphOf = "",
+    definitions: DefinitionsOf = None,
+    values: SetOf = None,
+    as_json: JsonOf = False,
+    seconds: SecondsOf = HOUR,
+) -> None:
+    """Ask a decision model a what-if question, without an LLM. docs/what-if.md has every input."""
+    from decisor.decision_models.tool import ModelTool
+    from decisor.views.transcript import show_studies
 
     async def run() -> Observation:
         async with AsyncExitStack() as stack:
             until = time.monotonic() + seconds
-            tool = ModelTool(await opened(stack, file, db, graph, values, definitions, until))
+            tool = ModelTool(await open_model_until(stack, file, db, graph, values, definitions, until))
             tool.seconds = until - time.monotonic()
             try:
                 return await tool.call(wish)
             except ToolError as error:
                 raise SetupError(f"{error} Inputs are such as {INPUTS}.") from error
 
-    observation = result_of(run)
+    observation = run_model_command(run)
     if as_json:
         print_json(observation)
         return
     print(observation.note)
     if observation.study and not observation.study.turns:  # these are in the note
-        show_studies([observation.study], console())
+        show_studies([observation.study], output_console())
 
 
 @app.command("schema")
-def schema_command() -> None:
-    """The JSON Schema of a model file."""
-    from decisor.decision_models.schema import MODEL
+def print_model_schema() -> None:
+    """Print the JSON Schema of a model file."""
+    from decisor.system.structured_files import MODEL
 
     print(json.dumps(MODEL, indent=2))
 
 
-def bar() -> Callable[[int, int], None] | None:
-    """A line on standard error that is written over, where that is a terminal."""
+def show_rank_progress() -> Callable[[int, int], None] | None:
+    """Return a function that writes progress over one line; None if standard error is no terminal."""
     import sys
 
     if not sys.stderr.isatty():
@@ -160,7 +267,7 @@ def bar() -> Callable[[int, int], None] | None:
     return hear
 
 
-async def opened(
+async def open_model_until(
     stack: AsyncExitStack,
     file: Path,
     db: str,
@@ -169,12 +276,15 @@ async def opened(
     definitions: Path | None,
     until: float,
 ) -> OpenModel:
-    """Everything ends at ``until`` (``time.monotonic``), opening and copying too."""
-    from decisor.definitions.parse import read
-    from decisor.session.models import opened_model
+    """Open a decision model with a deadline.
 
-    words = read(definitions) if definitions else None
-    data = opened_model(file, place_named(db), place_named(graph), words, **parameters(values or ()))
+    Everything ends at ``until`` (``time.monotonic``), opening and copying too.
+    """
+    from decisor.semantics.definitions import read_definitions_file
+    from decisor.session.decision_models import opened_model
+
+    words = read_definitions_file(definitions) if definitions else None
+    data = opened_model(file, find_place(db), find_place(graph), words, **parse_parameters(values or ()))
     try:
         async with asyncio.timeout(until - time.monotonic()):
             model = await stack.enter_async_context(data)
@@ -186,8 +296,11 @@ async def opened(
     return model
 
 
-def result_of(run: Callable[[], Awaitable[T]]) -> T:
-    """What a model does wrong is for the person here."""
+def run_model_command(run: Callable[[], Awaitable[T]]) -> T:
+    """Run an async function; raise SetupError for a ToolError.
+
+    A mistake in a model is for the person at the command line.
+    """
 
     async def whole() -> T:
         return await run()
@@ -198,18 +311,19 @@ def result_of(run: Callable[[], Awaitable[T]]) -> T:
         raise SetupError(str(error)) from error
 
 
-def parameters(values: Sequence[str]) -> dict[str, str | float]:
-    """
-    >>> parameters(["goods=bread", "rate=0.5"])
+def parse_parameters(values: Sequence[str]) -> dict[str, str | float]:
+    """Parse parameters given as NAME=VALUE; raise SetupError for any other text.
+
+    >>> parse_parameters(["goods=bread", "rate=0.5"])
     {'goods': 'bread', 'rate': 0.5}
     """
     pairs = [value.partition("=") for value in values]
     if wrong := [name for name, mark, _ in pairs if not mark]:
         raise SetupError(f"--set takes NAME=VALUE, not {wrong[0]}.")
-    return {name: number(text) for name, _, text in pairs}
+    return {name: parse_parameter_value(text) for name, _, text in pairs}
 
 
-def number(text: str) -> str | float:
+def parse_parameter_value(text: str) -> str | float:
     try:
         return float(text) if "." in text or "e" in text.lower() else int(text)
     except ValueError:

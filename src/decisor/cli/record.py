@@ -1,33 +1,267 @@
-"""``decisor record``: the record of a decision as a page, and the schema of such records."""
+"""``decisor record``, ``approve`` and ``verify``: the record of a decision, its approvals, and old decisions computed
+again.
+
+A person approves a decision, refuses it, or takes that back. ``verify`` computes old decisions again without an LLM,
+for a scheduler; its exit code is the verdict.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from decisor.cli.output import Exit, print_json
+from decisor.decision_record.approvals import ApprovalChange, make_approval_change
 from decisor.errors import SetupError
+from decisor.session.user_tools import MASK, ROWS, split_all_at_commas
+from decisor.system.storage import lock_folder
+
+if TYPE_CHECKING:
+    from decisor.decision_record.page import RecordFile
+    from decisor.session.request import Sources
+    from decisor.session.verify import Verification
+    from decisor.trace.events import DataSource, TraceEntry
 
 
-def command(
+def record_command(
     file: Annotated[Path | None, typer.Argument(metavar="RECORD.json", help="A file of --record.")] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write it as one page.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of records.")] = False,
 ) -> None:
-    """Show the record of a decision as one page, or print the JSON Schema that records meet. Records are made by
-    decisor ask --record, decisor show N --record and decisor trace FILE --record."""
-    if schema:
-        from decisor.decision_record.schema import published
+    """Write the record of a decision as one page, or print the JSON Schema that records meet.
 
-        print(published(), end="")
+    Records are made by decisor ask --record, decisor show N --record and decisor trace FILE --record.
+    """
+    if schema:
+        from decisor.decision_record.record import published_schema
+
+        print(published_schema(), end="")
         return
     if file is None or html is None:
         raise SetupError("Write: decisor record RECORD.json --html PAGE.html, or decisor record --schema")
-    from decisor.decision_record.read import read_record, save
+    from decisor.decision_record.page import read_record, write_record
 
     document = read_record(file)
     for fault in document.faults:
         print(f"decisor: {fault}", file=sys.stderr)
-    save(document.record, html)
+    write_record(document.record, html)
+
+
+def approve_command(
+    which: Annotated[str, typer.Argument(metavar="N|last|RECORD.json", help="A run of the history, or a record.")],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who approves.")] = "",
+    note: Annotated[
+        str, typer.Option("--note", metavar="WORDS", help="On what condition; of --refuse and --withdraw, why.")
+    ] = "",
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="Say that this person does not approve, and with --note why.")
+    ] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the approval of this person back.")] = False,
+) -> None:
+    """Approve a decision. The approval is of its record as it is now and is saved in the record with its date."""
+    if not by.strip():
+        raise SetupError("Who approves? Name a person: --by NAME")
+    if refuse and withdraw:
+        raise SetupError("Is it refused, or is something taken back? Name one of --refuse and --withdraw.")
+    path, change = Path(which), make_approval_change(by, note, withdraw, refuse)
+    what = approve_in_file(path, change) if path.is_file() else approve_in_history(which, change)
+    done = "withdrawn" if withdraw else "refused" if refuse else "approved"
+    print(f"{what} is {done} by {by.strip()}.", file=sys.stderr)
+
+
+def approve_in_history(which: str, change: ApprovalChange) -> str:
+    from decisor.cli.history import find_named_run
+    from decisor.decision_record.build import change_approvals
+    from decisor.history.store import History
+
+    history = History()
+    run = find_named_run(history, which)
+    record = change_approvals(history, run.number, run.owner, change)
+    return f"Run {run.number} ({record.digest[:12]}…)"
+
+
+def approve_in_file(path: Path, change: ApprovalChange) -> str:
+    from decisor.decision_record.page import read_record, write_record
+
+    with lock_folder(path):
+        document = read_record(path)
+        if document.faults:
+            raise SetupError(f"{path} is not as it was made: {document.faults[0]}")
+        record = document.record
+        write_record(replace(record, approvals=change(record.approvals, record.digest)), path)
+    return f"{path} ({record.digest[:12]}…)"
+
+
+SQLITE = b"SQLite format 3\0"
+CODES = {"holds": Exit.ANSWERED, "does not hold": Exit.FAILED, "cannot be said": Exit.NO_ANSWER}
+
+
+def verify_command(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRACE|RECORD|N|last|STORE...",
+            help="Traces, records of decisions, folders of them, "
+            "runs of the history by number, or run stores of an evaluation.",
+        ),
+    ],
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help="The same databases or files.")] = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help="The same graphs.")] = None,
+    docs: Annotated[
+        list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help="The same documents.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="The decision model it was decided by.")] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Compute old decisions again without an LLM: changed records, verdict, and the best candidate now.
+
+    The data of a saved run are known. The exit code is 0 if all hold, 1 if one does not, 4 if it cannot be said.
+    """
+    from decisor.cli.ask import sources_from_inputs, tuple_of_option
+    from decisor.history.store import Inputs
+    from decisor.sandbox.wire import number_repeated_names
+    from decisor.session.config import resolve_config
+    from decisor.system.serialization import json_value
+
+    own = Inputs(tuple_of_option(db), tuple_of_option(graph), tuple_of_option(docs), model=str(model or ""))
+    seen = replace(own, rows=tuple_of_option(rows), mask=tuple_of_option(split_all_at_commas(mask)))
+    sources = sources_from_inputs(seen, resolve_config()) if own != Inputs() else None
+    verdicts = asyncio.run(verify_runs([one for place in runs for one in find_old_runs(place)], sources))
+    if as_json:
+        names = number_repeated_names(name for name, _ in verdicts)
+        print_json({name: json_value(one) for name, (_, one) in zip(names, verdicts, strict=True)})
+    for name, one in [] if as_json else verdicts:
+        print_verification(name, one)
+    states = [CODES[one.state] for _, one in verdicts]
+    raise typer.Exit(next((code for code in (Exit.FAILED, Exit.NO_ANSWER) if code in states), Exit.ANSWERED))
+
+
+@dataclass(frozen=True)
+class OldRun:
+    """An old run to verify, from a trace or a decision record. sources: data that the run named, None if not known."""
+
+    name: str
+    entries: Sequence[TraceEntry] = ()
+    sources: Sources | None = None
+    document: RecordFile | None = None
+
+    @property
+    def origin(self) -> Sequence[DataSource]:
+        """Data sources that the run read."""
+        from decisor.trace.events import RunStart, events_of
+
+        if self.document:
+            return self.document.record.content.data.sources
+        return next((one.provenance.sources for one in events_of(self.entries, RunStart)), ())
+
+
+async def verify_runs(runs: Sequence[OldRun], sources: Sources | None) -> list[tuple[str, Verification]]:
+    """Verify runs; return the name and the verdict of each. sources: data that a person names for all runs.
+
+    The data are opened once for runs of the same data.
+    """
+    from decisor.session.access import apply_seed
+    from decisor.session.data import open_data
+    from decisor.session.request import build_sources
+    from decisor.session.verify import apply_recorded_policy, verify_record, verify_trace
+
+    def sources_for(run: OldRun) -> Sources:
+        named = sources or run.sources or build_sources()
+        has_policy = any(place.policy for place in named.places)
+        seen = named if has_policy or named is run.sources else apply_recorded_policy(named, run.origin)
+        return apply_seed(seen, next((one.seed for one in run.origin if one.mask), ""))
+
+    verdicts = []
+    for own, group in groupby(runs, sources_for):
+        async with open_data(own) as data:
+            verdicts += [
+                (
+                    run.name,
+                    await verify_record(run.document, data) if run.document else await verify_trace(run.entries, data),
+                )
+                for run in group
+            ]
+    return verdicts
+
+
+def find_old_runs(place: str) -> Iterator[OldRun]:
+    """Yield the runs of a place: a run number, a folder, a run store or a file. Raise SetupError if there are none."""
+    from decisor.decision_record.page import is_record_file
+
+    path = Path(place)
+    if place == "last" or (place.isdecimal() and not path.exists()):
+        yield read_history_run(place)
+    elif path.is_dir():
+        files = sorted(file for file in path.glob("*.json*") if file.suffix == ".jsonl" or is_record_file(file))
+        if not files:
+            raise SetupError(
+                "There is no trace (*.jsonl) or record (*.json) there; decisor ask --trace FILE or "
+                "--record FILE writes one."
+            )
+        yield from map(read_run_file, files)
+    elif is_run_store(place):
+        yield from read_store_runs(place)
+    else:
+        yield read_run_file(path)
+
+
+def read_run_file(path: Path) -> OldRun:
+    """Read a run from a trace or a record."""
+    from decisor.decision_record.page import is_record_file, read_record
+    from decisor.trace.file import read_trace
+
+    if is_record_file(path):
+        return OldRun(str(path), document=read_record(path))
+    return OldRun(str(path), read_trace(path))
+
+
+def read_history_run(place: str) -> OldRun:
+    from decisor.cli.ask import sources_from_inputs
+    from decisor.cli.history import find_named_run
+    from decisor.history.store import History
+    from decisor.session.config import resolve_config
+
+    history = History()
+    run = find_named_run(history, place)
+    named = run.inputs
+    places = [*named.db, *named.graph, *named.docs, *([named.model] if named.model else [])]
+    known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
+    if not known:
+        return OldRun(f"run {run.number}", history.entries(run.number))
+    own = sources_from_inputs(replace(named, tools=()), resolve_config())
+    return OldRun(f"run {run.number}", history.entries(run.number), own)
+
+
+def is_run_store(place: str) -> bool:
+    if place.startswith(("postgresql://", "postgres://")):
+        return True
+    with suppress(OSError), Path(place).open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+    return False
+
+
+def read_store_runs(place: str) -> Iterator[OldRun]:
+    """Yield the answered cases of a run store."""
+    from decisor.lab.evaluation.postgres_store import open_store
+
+    with closing(open_store(place, create=False)) as store:
+        for outcome in store.each_outcome():
+            if outcome.answer:
+                yield OldRun(" ".join(map(str, outcome.key)), store.trace(outcome.key))
+
+
+def print_verification(name: str, one: Verification) -> None:
+    from decisor.session.verify import verification_lines
+
+    first, *rest = verification_lines(one)
+    print(f"{name}: {first}", *rest, sep="\n")

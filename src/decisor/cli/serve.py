@@ -1,7 +1,14 @@
-"""``decisor serve``: the page and its API, until Ctrl-C."""
+"""``decisor serve`` and ``decisor mcp``: the page and its API, and the tools of the Model Context Protocol.
+
+``decisor serve`` runs until Ctrl-C. An MCP client starts ``decisor mcp``, or calls it over HTTP.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,26 +18,52 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from decisor.budget import Limits
-from decisor.cli.again import each, sources_named
-from decisor.cli.settings import tell_folder_file
-from decisor.config.current import Config, current, default_places
+from decisor.cli.ask import (
+    DB,
+    DEFINITIONS,
+    DOCS,
+    GRAPH,
+    LM,
+    SETTING,
+    TOOLS,
+    parse_setting_options,
+    sources_from_inputs,
+    tuple_of_option,
+    with_defaults,
+)
+from decisor.cli.output import print_folder_file
 from decisor.errors import SetupError
-from decisor.extras import needs
-from decisor.history.past_run import Inputs
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROW_VALUES, ROWS, SCAN, TABLES, split, split_all
+from decisor.history.store import Inputs
+from decisor.runtime.budget import Limits
+from decisor.session.config import Config, default_places, resolve_config
+from decisor.session.user_tools import (
+    AUDIT,
+    AUTH,
+    DENY,
+    MASK,
+    METHODS,
+    ROW_VALUES,
+    ROWS,
+    SCAN,
+    TABLES,
+    split_all_at_commas,
+    split_at_commas,
+)
+from decisor.system.extras import require_package
 
 if TYPE_CHECKING:
     from decisor.history.store import History
-    from decisor.server.users import Users
-    from decisor.session.sources import Sources
+    from decisor.mcp.server import HttpListener
+    from decisor.server.security import Users
+    from decisor.session.request import Sources
 
-DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
+
+SERVE_DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
 AT_ONCE = "Runs at a time; more wait in line."
 
 
-def command(
-    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=DB)] = None,
+def serve_command(
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=SERVE_DB)] = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help="A graph.")] = None,
     docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help="Documents.")] = None,
     model: Annotated[Path | None, typer.Option("--model", help="A decision model of the first database.")] = None,
@@ -77,47 +110,65 @@ def command(
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
 ) -> None:
     """Serve the page and its API, until Ctrl-C."""
-    with needs("FastAPI and uvicorn", "serve"):
-        from decisor.server.serve import bound, serve
-        from decisor.server.serving import Serving, names_of_lms
-    from decisor.server.hosts import is_loopback
+    with require_package("FastAPI and uvicorn", "serve"):
+        from decisor.server.app import bind_socket, run_web_server
+        from decisor.server.settings import ServerSettings, names_of_lms
+    from decisor.server.security import is_local_host
 
     if new_user:
         print_user(new_user)
         return
-    config = current()
+    config = resolve_config()
     if not (db or graph or docs or tools):
-        db, docs = names_in_config(config)
+        db, docs = list_configured_sources(config)
     own = Inputs(
-        each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
-        str(model or ""), each(split_all(tables)), each(split_all(deny_tables)), each(definitions),
-        each(rows), tuple(split_all(mask)), audit=str(audit or ""), max_scan=max_scan,
+        tuple_of_option(db),
+        tuple_of_option(graph),
+        tuple_of_option(docs),
+        tuple_of_option(tools),
+        tuple(split_at_commas(allow_methods)),
+        base_url,
+        tuple_of_option(auth),
+        str(model or ""),
+        tuple_of_option(split_all_at_commas(tables)),
+        tuple_of_option(split_all_at_commas(deny_tables)),
+        tuple_of_option(definitions),
+        tuple_of_option(rows),
+        tuple(split_all_at_commas(mask)),
+        audit=str(audit or ""),
+        max_scan=max_scan,
         row_values=row_values,
-    )  # fmt: skip
-    sources = sources_named(own, config)
-    check_files(sources)
-    who, token = users_of(users, sources, is_loopback(host))
-    listening = bound(host, port)
-    serving = Serving(
-        sources, names_of_lms(lms_of(lm or [], config)), config.limits(Limits(calls, tokens, dollars, seconds)), who,
-        evaluations_of(evaluation or []),
-        host, listening.getsockname()[1], tuple(allow_host or ()), at_once,
-    )  # fmt: skip
-    address = f"http://{in_address(host)}:{serving.port}/"
+    )
+    sources = sources_from_inputs(own, config)
+    check_database_files(sources)
+    who, token = read_server_users(users, sources, is_local_host(host))
+    listening = bind_socket(host, port)
+    serving = ServerSettings(
+        sources,
+        names_of_lms(list_lm_specs(lm or [], config)),
+        config.limits(Limits(calls, tokens, dollars, seconds)),
+        who,
+        name_evaluations(evaluation or []),
+        host,
+        listening.getsockname()[1],
+        tuple(allow_host or ()),
+        at_once,
+    )
+    address = f"http://{format_host(host)}:{serving.port}/"
 
     def ready() -> None:
         print(f"Decisor is at {address}{f'#{token}' if token else ''} (Ctrl-C ends it)", flush=True)
         if browser:
             open_page(address + (f"#{token}" if token else ""))
 
-    tell_folder_file(config)
-    with history_in(history and config.keeps_history) as place:
-        serve(replace(serving, history=place), listening, ready)
+    print_folder_file(config)
+    with open_server_history(history and config.keeps_history) as place:
+        run_web_server(replace(serving, history=place), listening, ready)
 
 
 @contextmanager
-def history_in(lasts: bool) -> Iterator[History]:
-    """The person's, or one that is gone with the server."""
+def open_server_history(lasts: bool) -> Iterator[History]:
+    """Yield the person's history, or one that is gone with the server."""
     from decisor.history.store import History
 
     if lasts:
@@ -127,9 +178,12 @@ def history_in(lasts: bool) -> Iterator[History]:
         yield History(Path(folder) / "history")
 
 
-def names_in_config(config: Config) -> tuple[list[str], list[str]]:
-    """What is asked where nothing is named: the databases and the documents of the config files."""
-    from decisor.tools.databases.files.places import names_files
+def list_configured_sources(config: Config) -> tuple[list[str], list[str]]:
+    """Return the names of the databases and of the documents in the config files.
+
+    They are served if no data are named.
+    """
+    from decisor.databases.files.store import names_files
 
     if usual := default_places(config):
         return list(usual), []
@@ -140,52 +194,57 @@ def names_in_config(config: Config) -> tuple[list[str], list[str]]:
     return [name for name, data in is_data.items() if data], [name for name, data in is_data.items() if not data]
 
 
-def check_files(sources: Sources) -> None:
-    """Raises SetupError where a database is a file, and is not there: else the first question would say so."""
-    from decisor.tools.databases.files.places import files_of, names_files
+def check_database_files(sources: Sources) -> None:
+    """Raise SetupError if the file of a database does not exist. Otherwise the first question would say so."""
+    from decisor.databases.files.store import find_data_files, names_files
 
     for source in sources.databases:
         scheme, slashes, path = source.place.rpartition(":///")
         if not slashes and names_files(source.place):
-            files_of(source.place)
+            find_data_files(source.place)
         elif scheme in ("", "sqlite", "duckdb") and "://" not in path and not Path(path).exists():
             raise SetupError(f"There is no file {path}. Check the path.")
 
 
-def lms_of(names: list[str], config: Config) -> list[str]:
-    """Each with its price, where a file says it; that of a file where none is named."""
+def list_lm_specs(names: list[str], config: Config) -> list[str]:
+    """Return the named LLMs with prices from the config files; the configured LLM if none is named."""
     wanted: list[str | None] = [*names] or [None]
     return [spec for name in wanted if (spec := config.lm(name))]
 
 
-def users_of(file: Path | None, sources: Sources, is_local: bool) -> tuple[Users, str]:
-    """Who may use it, and the token that is to be printed, '' for none. Raises SetupError where what is kept from a
-    user is of no source."""
-    from decisor.server.users import Users, new_token, one_user, read_users
-    from decisor.session.pool import members_of
-    from decisor.session.readers import as_seen_by
+def read_server_users(file: Path | None, sources: Sources, is_local: bool) -> tuple[Users, str]:
+    """Return the users of the server and the token to print, '' for none.
+
+    Raise SetupError if the rows or columns kept from a user are of no source.
+    """
+    from decisor.server.security import Users, new_token, read_users, users_of_token
+    from decisor.session.access import restrict_sources_to_reader
+    from decisor.session.pool import split_into_members
 
     if file is not None:
-        users = read_users(file, list(members_of(sources)))
+        users = read_users(file, list(split_into_members(sources)))
         for user in users.by_digest.values():
             try:
-                as_seen_by(user.reader, sources)
+                restrict_sources_to_reader(user.reader, sources)
             except SetupError as error:
                 raise SetupError(f"{file}: {user.name}: {error}") from error
         return users, ""
     if is_local:
         return Users(), ""
     token = new_token()
-    return one_user(token), token
+    return users_of_token(token), token
 
 
-def evaluations_of(places: list[str]) -> dict[str, str]:
-    """Each by the name of its file. Raises SetupError where two have one name, or a file is not there."""
-    from decisor.session.sources import name_from
+def name_evaluations(places: list[str]) -> dict[str, str]:
+    """Return each run store by the name of its file.
+
+    Raise SetupError if two have one name, or a file does not exist.
+    """
+    from decisor.session.request import name_from_place
 
     names: dict[str, str] = {}
     for place in places:
-        name = name_from(place)
+        name = name_from_place(place)
         if name in names:
             raise SetupError(f"Two evaluations are called {name}: rename one of the files.")
         if "://" not in place and not Path(place).is_file():
@@ -195,18 +254,20 @@ def evaluations_of(places: list[str]) -> dict[str, str]:
 
 
 def print_user(name: str) -> None:
-    from decisor.server.users import NAME, digest_of, new_token
+    from decisor.server.security import NAME, digest_of_token, new_token
 
     if not NAME.fullmatch(name):
         raise SetupError(f"{name!r:.80} is no name of a user: take letters, digits, and . _ @ -")
     token = new_token()
     key = name if name.replace("-", "_").isidentifier() else f'"{name}"'
-    print(f'The token of {name}, which is nowhere else: {token}\n\n[{key}]\ntoken = "{digest_of(token)}"\n'
-          '# connections = ["sales"]  # all without this line')  # fmt: skip
+    print(
+        f'The token of {name}, which is nowhere else: {token}\n\n[{key}]\ntoken = "{digest_of_token(token)}"\n'
+        '# connections = ["sales"]  # all without this line'
+    )
 
 
-def in_address(host: str) -> str:
-    """As it stands in an address."""
+def format_host(host: str) -> str:
+    """Return a host as it stands in an address."""
     import socket
 
     if host in ("0.0.0.0", "::"):
@@ -218,3 +279,144 @@ def open_page(address: str) -> None:
     import webbrowser
 
     webbrowser.open(address)
+
+
+USERS = "Users with their tokens (TOML), as of decisor serve: whose connections, rows and history."
+SKILL = "Print a skill file for coding agents: when and how to use the tools."
+HTTP = "Serve streamable HTTP, where a client calls it, and not standard input and output, where a client starts it."
+
+
+def mcp_command(
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=DB)] = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=GRAPH)] = None,
+    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=DOCS)] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="A decision model of the first database.")] = None,
+    definitions: Annotated[
+        list[str] | None, typer.Option("--definitions", metavar="[NAME=]FILE", help=DEFINITIONS)
+    ] = None,
+    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
+    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
+    ] = False,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
+    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
+    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
+    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
+    row_values: Annotated[str, typer.Option("--row-values", metavar="ask|allow|refuse", help=ROW_VALUES)] = "",
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
+    technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
+    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars a run.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
+    at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
+    no_history: Annotated[bool, typer.Option("--no-history", help="Runs are gone with the server.")] = False,
+    http: Annotated[bool, typer.Option("--http", help=HTTP)] = False,
+    host: Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8766,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
+    ] = None,
+    token: Annotated[bool, typer.Option("--token", help="Ask for a token on this machine too.")] = False,
+    users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help=USERS)] = None,
+    skill: Annotated[bool, typer.Option("--skill", help=SKILL)] = False,
+) -> None:
+    """Serve tools to an MCP client.
+
+    They are decide, describe_data, query, whatif, explain_run, verify_run and approve_run.
+    """
+    if skill:
+        from importlib.resources import files
+
+        print(files("decisor.mcp").joinpath("skill.md").read_text("utf-8"), end="")
+        return
+    with require_package("the MCP SDK", "mcp"):
+        from decisor.mcp.server import serve_mcp
+    config = resolve_config()
+    own = Inputs(
+        tuple_of_option(db),
+        tuple_of_option(graph),
+        tuple_of_option(docs),
+        tuple_of_option(tools),
+        tuple(split_at_commas(allow_methods)),
+        base_url,
+        tuple_of_option(auth),
+        model=str(model or ""),
+        tables=tuple(split_all_at_commas(tables)),
+        deny_tables=tuple(split_all_at_commas(deny_tables)),
+        definitions=tuple_of_option(definitions),
+        rows=tuple_of_option(rows),
+        mask=tuple(split_all_at_commas(mask)),
+        audit=str(audit or ""),
+        max_scan=max_scan,
+        technique=technique,
+        settings=parse_setting_options(settings or []),
+        lm=lm or "",
+        limits=Limits(calls, tokens, dollars, seconds),
+        row_values=row_values,
+    )
+    inputs = with_defaults(own, config)
+    keeps = config.keeps_history and not no_history and not demo
+    if inputs.technique:
+        from decisor.techniques import build_technique as technique_of
+
+        technique_of(inputs.technique, **inputs.settings)  # a client would hear of a wrong one only when it asks
+    if users and not http:
+        raise SetupError("--users says whose token may do what over HTTP: give --http too.")
+    data = demo_sources() if demo else contextlib.nullcontext(sources_to_serve(inputs, config))
+    with data as sources, open_server_history(keeps) as history, contextlib.suppress(KeyboardInterrupt):
+        listening = open_mcp_socket(host, port, allow_host or [], token, users, sources) if http else None
+        asyncio.run(serve_mcp(sources, inputs, config.lm(inputs.lm or None), history, listening, at_once))
+
+
+def sources_to_serve(inputs: Inputs, config: Config) -> Sources:
+    """Return the named data, or every connection of the config files if none are named.
+
+    Raise SetupError if there are none, or if a file does not exist: a client would see it only when it asks.
+    """
+    if not any((inputs.db, inputs.graph, inputs.docs, inputs.tools)):
+        inputs = replace(inputs, db=tuple(config.connections))
+    sources = sources_from_inputs(inputs, config)
+    if not sources:
+        raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo")
+    check_database_files(sources)
+    return sources
+
+
+@contextlib.contextmanager
+def demo_sources() -> Iterator[Sources]:
+    """Yield the shop of ``decisor demo`` with its decision model, as long as the block runs."""
+    from importlib.resources import as_file, files
+
+    from decisor.demo.demo import write_shop
+    from decisor.session.request import build_sources
+
+    with tempfile.TemporaryDirectory() as folder, as_file(files("decisor.demo").joinpath("shop.toml")) as model:
+        write_shop(Path(folder) / "shop.db")
+        yield build_sources(f"shop=sqlite:///{folder}/shop.db", model=model)
+
+
+def open_mcp_socket(
+    host: str, port: int, names: list[str], wants_token: bool, users: Path | None, sources: Sources
+) -> HttpListener:
+    """Open the socket of the server; print its address and token on standard error."""
+    with require_package("uvicorn", "mcp"):
+        from decisor.mcp.server import PATH, HttpListener
+        from decisor.server.app import bind_socket
+    from decisor.server.security import hosts_of, is_local_host
+
+    who, token = read_server_users(users, sources, is_local_host(host) and not wants_token)
+    socket = bind_socket(host, port)
+    socket.listen()  # so that who reads the address finds it open
+    port = socket.getsockname()[1]
+    words = f"MCP is served at http://{format_host(host)}:{port}{PATH} (Ctrl-C ends it)"
+    print(f"{words}\nToken: {token}" if token else words, file=sys.stderr, flush=True)
+    return HttpListener(socket, hosts_of(host, port, names), who)

@@ -19,7 +19,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class Reason:
-    """``count`` rows break the rule; ``rows`` are the first of them."""
+    """The rows that break a rule: their ``count``, and the first of them."""
 
     count: int
     rows: tuple[Mapping[str, Value], ...] = ()
@@ -27,7 +27,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Of n candidates, m measures, r rules and, where the inputs varied, t trials.
+    """The outcomes of n candidates by m measures and r rules and, if the inputs varied, t trials.
 
     ``candidates``: their numbers, int64 (n,). ``values``: float64 (n, m) or (n, m, t), nan where there is no outcome.
     ``broken``: bool (n, r) or (n, r, t). ``known``: bool (n,) or (n, t), False where a limit ended the run before.
@@ -48,7 +48,7 @@ class Outcomes:
     note: str = ""
 
     def of(self, measure: str) -> NDArray[np.float64]:
-        """One measure: (n,) or (n, t)."""
+        """Return the values of one measure, shape (n,) or (n, t)."""
         values: NDArray[np.float64] = self.values[:, self.measures.index(measure)]
         return values
 
@@ -58,7 +58,7 @@ class Outcomes:
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """(n,) or (n, t): computed, with a finite outcome of the first measure, and no rule is broken."""
+        """Whether each candidate was computed, has a finite first measure and breaks no rule; (n,) or (n, t)."""
         allowed: NDArray[np.bool_] = self.known & np.isfinite(self.values[:, 0]) & ~self.broken.any(axis=1)
         return allowed
 
@@ -74,8 +74,10 @@ class Outcomes:
         return np.asarray(places[order[np.lexsort((order, np.cumsum(is_next)))]])
 
     def winners(self, goal: Goal) -> NDArray[np.int64]:
-        """(t,): the place of the best allowed candidate in each trial, the first of equally good ones; -1 where none
-        is allowed."""
+        """Return the place of the best allowed candidate in each trial, shape (t,).
+
+        It is the first of equally good ones; -1 if none is allowed.
+        """
         sign = 1 if goal == "min" else -1
         costs = np.where(self.allowed, sign * self.values[:, 0], np.inf)
         if not len(costs):
@@ -84,7 +86,7 @@ class Outcomes:
 
 
 def is_tied(costs: NDArray[np.float64], best: NDArray[np.float64] | float) -> NDArray[np.bool_]:
-    """Whether each cost is as good as the best one, within what the order of a sum may change.
+    """Return whether each cost is as good as the best one, within ``TIE`` for the order of a sum.
 
     >>> is_tied(np.array([0.3, 0.1 + 0.2, 0.31, np.inf]), 0.3).tolist()
     [True, True, False, False]
@@ -95,8 +97,10 @@ def is_tied(costs: NDArray[np.float64], best: NDArray[np.float64] | float) -> ND
 
 
 @dataclass
-class Gathered:
-    """Fills the arrays as replies come. ``trials``: None where no input varies. ``cpu``: seconds of the last reply."""
+class OutcomeCollector:
+    """Arrays of outcomes that fill as replies come. trials: number of trials; None if no input varies. cpu: seconds of
+    the last reply.
+    """
 
     candidates: Sequence[int]
     measures: tuple[str, ...]
@@ -115,7 +119,10 @@ class Gathered:
         self.cpu = 0.0
 
     def add(self, reply: Table, start: int, count: int, trials: range = range(0)) -> None:
-        """A reply for ``count`` candidates from place ``start``, in these trials (in none: no input varied)."""
+        """Add a reply for ``count`` candidates from place ``start``, in these trials.
+
+        No trials means that no input varied.
+        """
         here: tuple[Any, ...] = (slice(start, start + count),)
         end: tuple[Any, ...] = (slice(trials.start, trials.stop),) if trials else ()
         shape = (len(trials), count) if trials else (count,)
@@ -138,5 +145,16 @@ class Gathered:
         self.known[(*here, *end)] = True
 
     def outcomes(self, stopped: str, seconds: float) -> Outcomes:
-        return Outcomes(np.array(self.candidates, dtype=np.int64), self.measures, self.rules, self.values, self.broken,
-                        self.known, self.reasons, self.how, stopped, seconds, self.note)  # fmt: skip
+        return Outcomes(
+            np.array(self.candidates, dtype=np.int64),
+            self.measures,
+            self.rules,
+            self.values,
+            self.broken,
+            self.known,
+            self.reasons,
+            self.how,
+            stopped,
+            seconds,
+            self.note,
+        )

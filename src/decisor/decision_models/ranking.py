@@ -1,16 +1,35 @@
-"""From a decision model to a ranking: best first, with the tie set, the margin, and how robust the best is."""
+"""From a decision model to a ranking: best first, with ties, margin, robustness and exclusions.
+
+``rank_model`` ranks the candidates of an open model, ``rank_what_if`` those of any other ``WhatIf``. Robustness is the
+share of trials in which the best stays in front while the inputs vary. The Pareto front is the set of candidates that
+no other one beats by every measure. A turning point is how far one input has to move, alone, until another candidate
+wins: it is found by a scan, then by ever smaller steps.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.types import Excluded, Option, Ranking, WhatIf, Winner
+from decisor.decision_models.candidates import explain_broken_rule
+from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
+from decisor.decision_models.copies import Copy
+from decisor.decision_models.outcomes import Outcomes, is_tied
+from decisor.errors import ToolError
+from decisor.system.text import quote_identifier
+from decisor.types import Excluded, Goal, Option, Ranking, Turn, Value, WhatIf, Winner
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
 
 TIE = 1e-9  # relative; every float64 order of summation agrees within it
 EXCLUDED = 10
@@ -18,10 +37,10 @@ CONTENDERS = 50
 FIRST = 16  # how many of the best are recomputed in each trial
 
 
-def rank(
+def rank_what_if(
     model: WhatIf, percent: float = 5.0, trials: int = 200, seed: int = 0, *, seconds: float = float("inf")
 ) -> Ranking:
-    """Every allowed candidate by outcome, equal ones in data order; no options where none is allowed.
+    """Rank every allowed candidate of a model by its outcome, equal ones in data order. No options if none is allowed.
 
     Robustness varies each input by up to ``percent`` in ``trials`` trials and recomputes the best 50 candidates; it
     is the share of trials in which the best candidate, or one tied with it, stays in front. ``trials=0`` leaves it
@@ -29,7 +48,7 @@ def rank(
     """
     until = time.monotonic() + seconds
     every = model.candidates()
-    outcomes = computed(model, every, until)
+    outcomes = compute_outcomes_until(model, every, until)
     names = every[: len(outcomes)]
     stopped = "the limit of seconds is reached" if len(names) < len(every) else ""
     shut = np.flatnonzero(~np.isfinite(outcomes))
@@ -40,8 +59,16 @@ def rank(
         Excluded(names[at], None, (), "it has no outcome" if np.isnan(outcomes[at]) else "its outcome is infinite")
         for at in shut[:EXCLUDED].tolist()
     )
-    ranking = Ranking(model.measure, model.goal, options, compared=len(names), candidates=len(every), stopped=stopped,
-                      excluded_count=len(shut), excluded=ruled_out)  # fmt: skip
+    ranking = Ranking(
+        model.measure,
+        model.goal,
+        options,
+        compared=len(names),
+        candidates=len(every),
+        stopped=stopped,
+        excluded_count=len(shut),
+        excluded=ruled_out,
+    )
     if not options:
         return ranking
     ties = tuple(option.name for option in options if _distance(options[0], option) <= TIE)
@@ -50,11 +77,11 @@ def rank(
         ranking = replace(
             ranking, margin=_distance(options[0], outside), lead=abs(options[0].outcome - outside.outcome)
         )
-    return _with_trials(model, replace(ranking, ties=ties), percent, trials, seed, until)
+    return _add_varied_trials(model, replace(ranking, ties=ties), percent, trials, seed, until)
 
 
-def computed(model: WhatIf, names: Sequence[str], until: float) -> NDArray[np.float64]:
-    """The outcomes of the first, of all where the time allows."""
+def compute_outcomes_until(model: WhatIf, names: Sequence[str], until: float) -> NDArray[np.float64]:
+    """Compute the outcomes of the candidates in order, as far as the time allows."""
     if until == float("inf"):
         return model.outcomes(names)
     parts: list[NDArray[np.float64]] = []
@@ -65,8 +92,10 @@ def computed(model: WhatIf, names: Sequence[str], until: float) -> NDArray[np.fl
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _with_trials(model: WhatIf, ranking: Ranking, percent: float, trials: int, seed: int, until: float) -> Ranking:
-    """Who comes first while the inputs vary."""
+def _add_varied_trials(
+    model: WhatIf, ranking: Ranking, percent: float, trials: int, seed: int, until: float
+) -> Ranking:
+    """Add how often each candidate comes first while the inputs vary."""
     rng = np.random.default_rng(seed)
     contenders = [option.name for option in ranking.options[:CONTENDERS]]
     as_they_are = np.array([option.outcome for option in ranking.options[:CONTENDERS]])
@@ -92,3 +121,474 @@ def _with_trials(model: WhatIf, ranking: Ranking, percent: float, trials: int, s
 def _distance(best: Option, other: Option) -> float:
     scale = max(abs(best.outcome), abs(other.outcome))
     return abs(best.outcome - other.outcome) / scale if scale else 0.0
+
+
+MIDDLE = (5.0, 95.0)
+"""Percentiles: 90 % of the trials lie between them."""
+
+
+def compute_outcome_ranges(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute the range of 90 % of each candidate's outcomes, (n, t) -> (n, 2). n candidates in t trials; nan without
+    an outcome.
+    """
+    ends = np.full((len(values), 2), np.nan)
+    some = ~np.isnan(values).all(axis=1)
+    if some.any():
+        ends[some] = np.nanpercentile(values[some], MIDDLE, axis=1).T
+    return ends
+
+
+def find_pareto_front(values: NDArray[np.float64], goals: Sequence[Goal]) -> NDArray[np.bool_]:
+    """Return whether each of n candidates is on the Pareto front, from values of shape (n, m).
+
+    Then no candidate is as good by all measures and better by one. Equal ones stay together; one without an outcome
+    (nan) is never on the front. It takes as many rounds as the front is long.
+
+    >>> find_pareto_front(np.array([[1.0, 9.0], [2.0, 5.0], [2.0, 5.0], [3.0, 6.0], [np.nan, 0.0]]),
+    ...     ("min", "min")).tolist()
+    [True, True, True, False, False]
+    """
+    signs = np.array([1.0 if goal == "min" else -1.0 for goal in goals])
+    places = np.flatnonzero(~np.isnan(values).any(axis=1))
+    costs = values[places] * signs
+    order = np.lexsort(costs.T[::-1])
+    left, at = order, 0
+    while at < len(left):
+        here = costs[left[at]]
+        stays = (costs[left] < here).any(axis=1) | (costs[left] == here).all(axis=1)
+        at = int(stays[: at + 1].sum())
+        left = left[stays]
+    on = np.zeros(len(values), dtype=np.bool_)
+    on[places[left]] = True
+    return on
+
+
+LOW, HIGH = 0.5, 2.0
+STEPS = 6
+FINER = 7
+"""So many factors are tried at once between the last that changes nothing and the first that does."""
+CLOSE = 5e-4
+"""Relative: so near is a turning point told."""
+MOST_GROUPS = 12
+FACTOR = "$__factor"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """An input that is turned alone: a column, or its rows of one group. update: its UPDATE with ``$__factor``."""
+
+    name: str
+    update: str
+
+    def at(self, factor: float) -> str:
+        return self.update.replace(FACTOR, repr(factor))
+
+
+def build_knobs(model: OpenModel) -> Iterator[Knob]:
+    """Build the knobs of every input.
+
+    An input that varies by a column has one for each of that column's values, any other input has one.
+    """
+    copies = {name.lower(): copy for name, copy in model.copies.items()}
+    for one in model.model.inputs:
+        place = quote_identifier(one.column)
+        update = f"UPDATE {quote_identifier(one.table)} SET {place} = {place} * {FACTOR}"
+        how = one.spread.how if one.spread else "together"
+        columns = {column.name.lower(): column for column in copies[one.table.lower()].columns}
+        if how in ("each", "together") or how.lower() not in columns:
+            yield Knob(one.name, update)
+            continue
+        values = [value for value in dict.fromkeys(columns[how.lower()].values) if value is not None]
+        for value in values[:MOST_GROUPS]:
+            yield Knob(
+                f"{one.name} ({how} {value})", f"{update} WHERE {quote_identifier(how)} = {format_sql_literal(value)}"
+            )
+
+
+def format_sql_literal(value: Value) -> str:
+    """Format a value as a literal of DuckDB's SQL.
+
+    >>> format_sql_literal("O'Hara"), format_sql_literal(3), format_sql_literal(2.5)
+    ("'O''Hara'", '3', '2.5')
+    """
+    if isinstance(value, bool | int | float):
+        return repr(value).lower()
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def choose_contenders(outcomes: Outcomes, goal: str, *more: int) -> list[int]:
+    """Choose candidates that may win on changed data: the best allowed, the best ruled out, ``more``."""
+    sign = 1.0 if goal == "min" else -1.0
+    values = sign * outcomes.values[:, 0]
+    ruled_out = np.flatnonzero(outcomes.known & ~outcomes.allowed & np.isfinite(values))
+    nearest = ruled_out[np.argsort(values[ruled_out], kind="stable")][:CONTENDERS]
+    allowed = outcomes.order("min" if goal == "min" else "max")[:CONTENDERS]
+    numbers = [int(outcomes.candidates[at]) for at in (*allowed, *nearest)]
+    return sorted({*numbers, *more})
+
+
+def find_turning_points(
+    model: OpenModel, candidates: Sequence[int], best: int, target: int | None = None, seconds: float = float("inf")
+) -> Iterator[Turn]:
+    """Find the first factor of each input at which another candidate than ``best`` wins.
+
+    Factors go from 1 to 0.5 and to 2; with a ``target``, that candidate has to win. After ``seconds`` it ends, with
+    both sides of the knobs that it reached.
+
+    Raises:
+        ToolError: a statement fails.
+    """
+    until = time.monotonic() + seconds
+    try:
+        for knob in build_knobs(model):
+            yield from list(find_turns_of_knob(model, knob, candidates, best, target, until))
+    except TimeOver:
+        return
+
+
+def find_turns_of_knob(
+    model: OpenModel, knob: Knob, candidates: Sequence[int], best: int, target: int | None, until: float
+) -> Iterator[Turn]:
+    """Find the turning points of a knob, upwards and downwards; raise TimeOver if cut off."""
+
+    def winners(factors: Sequence[float]) -> list[int]:
+        outcomes = check_not_stopped(model.turned(candidates, knob.update, factors, seconds=until - time.monotonic()))
+        places = outcomes.winners(model.model.first.goal)
+        return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
+
+    sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
+    first = dict(zip(sides, split_into_batches(winners([*sides[HIGH], *sides[LOW]]), STEPS), strict=True))
+    for end, factors in sides.items():
+        factor, wins = find_first_factor(winners, best, target, factors, first[end])
+        if factor is None:
+            yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
+            continue
+        name = model.candidates.name(wins) if wins >= 0 else ""
+        yield Turn(knob.name, factor, name, name_rules_broken(model, best, knob.at(factor), until))
+
+
+def check_not_stopped(outcomes: Outcomes) -> Outcomes:
+    """Return complete outcomes; raise TimeOver if a limit cut them off."""
+    if outcomes.stopped:
+        raise TimeOver(MORE_SECONDS)
+    return outcomes
+
+
+def split_into_batches(items: list[int], size: int) -> list[list[int]]:
+    """Split items into lists of ``size``.
+
+    >>> split_into_batches([1, 2, 3, 4], 2)
+    [[1, 2], [3, 4]]
+    """
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+def find_first_factor(
+    winners: Callable[[Sequence[float]], Sequence[int]],
+    best: int,
+    target: int | None,
+    factors: Sequence[float],
+    wins: Sequence[int],
+) -> tuple[float | None, int]:
+    """Find the first factor on the way from 1 at which another or the wanted candidate wins.
+
+    Returns it with the winner, or None with ``best``. wins: winner at each of ``factors``.
+
+    >>> def winners(factors): return [7 if factor > 1.25 else 1 for factor in factors]
+    >>> factor, wins = find_first_factor(winners, 1, None, [1.1, 1.2, 1.3], winners([1.1, 1.2, 1.3]))
+    >>> 1.25 < factor <= 1.25 + CLOSE, wins
+    (True, 7)
+    """
+    near = 1.0
+    while True:
+        hits = [at for at, one in enumerate(wins) if (one == target if target is not None else one != best)]
+        if not hits:
+            return None, best
+        far, winner = factors[hits[0]], wins[hits[0]]
+        near = factors[hits[0] - 1] if hits[0] else near
+        if abs(far - near) <= CLOSE:
+            return far, winner
+        step = (far - near) / (FINER + 1)
+        factors = [near + step * at for at in range(1, FINER + 1)]
+        wins = [*winners(factors), winner]
+        factors.append(far)
+
+
+def name_rules_broken(model: OpenModel, best: int, update: str, until: float) -> str:
+    """Name the rules that the best candidate breaks on changed data; '' if none. Raises TimeOver."""
+    there = check_not_stopped(model.outcomes([best], changes=update, most=1, seconds=until - time.monotonic()))
+    rules = [rule for at, rule in enumerate(there.rules) if there.broken[0, at]]
+    return "; ".join(
+        f"{rule}: {explain_broken_rule(model.model, rule, there.reasons.get((best, rule)))}" for rule in rules
+    )
+
+
+NAMED_CELLS = 3
+
+
+def explain_no_outcome(model: OpenModel, candidate: int, value: float) -> str:
+    """Explain why a candidate has no outcome, with the row and column that lacks a value."""
+    first = model.model.first
+    if math.isinf(value):
+        return f"{first.name} is infinite: it divides by 0, or adds an infinite number"
+    return f"{first.name} is NULL or not a number: {find_empty_cell(model, candidate) or 'there is no row to measure'}"
+
+
+def find_empty_cell(model: OpenModel, candidate: int) -> str:
+    """Find a cell without a number that the model names; '' if none.
+
+    The chosen rows come first, then rows that share a value with them.
+    """
+    words = set(re.findall(r"\w+", " ".join(model.model.statements().values()).lower()))
+    table, rows = model.candidates.table, model.candidates.rows(candidate)
+    for row in rows:
+        if lacks := [name for name, cell in zip(table.columns, row, strict=True) if is_empty(cell)]:
+            return f"{lacks[0]} is NULL in the chosen row {row_words(table.columns, row)}"
+    own = {cell for row in rows for cell in row if isinstance(cell, str)}
+    cells = [one for copy in model.copies.values() if (one := find_empty_cell_in_copy(copy, words, own))]
+    return next((text for shared, text in sorted(cells, reverse=True)), "")
+
+
+def find_empty_cell_in_copy(copy: Copy, words: set[str], own: set[str]) -> tuple[bool, str] | None:
+    """Find the first empty cell of a table, and whether its row shares a value.
+
+    A row that shares a value comes first. None if no cell is empty.
+    """
+    names = [column.name for column in copy.columns]
+    read = [at for at, name in enumerate(names) if name.lower() in words]
+    best = None
+    for row in zip(*(column.values for column in copy.columns), strict=True):
+        lacks = next((names[at] for at in read if is_empty(row[at])), "")
+        shared = any(isinstance(cell, str) and cell in own for cell in row)
+        if lacks and (best is None or shared):
+            best = (shared, f"{copy.name}.{lacks} is NULL in the row {row_words(names, row)}")
+            if shared:
+                break
+    return best
+
+
+def find_null_cells(model: OpenModel) -> Iterator[tuple[str, str]]:
+    """Find the NULL cells that a sum, mean, minimum or maximum of a measure or rule passes over.
+
+    Where a statement says what is meant (coalesce, CASE, IS NULL), nothing is told.
+    """
+    from sqlglot import exp, parse_one
+
+    chosen = model.candidates.table
+    tables = {
+        copy.name.lower(): {one.name.lower(): one.values for one in copy.columns} for copy in model.copies.values()
+    }
+    tables["choice"] = dict(zip(map(str.lower, chosen.columns), zip(*chosen.rows, strict=True), strict=False))
+    for part, text in model.model.statements().items():
+        if not part.startswith(("measure.", "rule.")):
+            continue
+        tree = parse_one(text, dialect="duckdb")
+        names = {one.alias_or_name.lower(): one.name.lower() for one in tree.find_all(exp.Table)}
+        tested = {
+            one.name.lower()
+            for test in tree.find_all(exp.Is, exp.Coalesce, exp.Case)
+            for one in test.find_all(exp.Column)
+        }
+        seen: set[str] = set()
+        for aggregate in tree.find_all(exp.Sum, exp.Avg, exp.Min, exp.Max):
+            for column in aggregate.find_all(exp.Column):
+                table = find_column_table(column, names, tables)
+                cells = tables[table][column.name.lower()] if table else ()
+                if (count := sum(map(is_empty, cells))) and column.name.lower() not in tested | seen:
+                    seen.add(column.name.lower())
+                    rows = f"rows of {table} whose {column.name} is NULL ({count:,} of {len(cells):,})"
+                    hint = f"write coalesce({column.name}, ...), or mend the data"
+                    yield part, f"{aggregate.sql('duckdb')} passes over {rows}: {hint}"
+
+
+def find_column_table(column: exp.Column, names: Mapping[str, str], tables: Mapping[str, Mapping[str, object]]) -> str:
+    """Return the table of a column; '' if that is not certain."""
+    if column.table:
+        there = [names.get(column.table.lower(), "")]
+    else:
+        there = [name for name in dict.fromkeys(names.values()) if column.name.lower() in tables.get(name, {})]
+    return there[0] if len(there) == 1 and column.name.lower() in tables.get(there[0], {}) else ""
+
+
+def is_empty(cell: Value) -> bool:
+    return cell is None or cell == "NaN"
+
+
+def row_words(names: tuple[str, ...] | list[str], row: tuple[Value, ...]) -> str:
+    cells = [f"{name} {cell}" for name, cell in zip(names, row, strict=True) if not is_empty(cell)]
+    return ", ".join(cells[:NAMED_CELLS]) or "without values"
+
+
+OPTIONS = 2_000
+NEAREST = 10
+SAMPLE = 3
+ALIKE = 1e-7
+
+
+def rank_model(
+    model: OpenModel,
+    candidates: Iterable[int] | None = None,
+    *,
+    trials: int = 200,
+    seed: int = 0,
+    scenario: str = "",
+    changes: str = "",
+    seconds: float = float("inf"),
+    progress: Progress | None = None,
+) -> Ranking:
+    """Rank the candidates of an open model, best first by the first measure.
+
+    Candidates that are ruled out have their reason. Robustness is how often the best stays in front in trials, in which
+    the inputs vary as the file says, of the 50 best allowed candidates and the 50 nearest of those ruled out. After
+    ``seconds`` it ends with the results so far. A sample is computed one by one too, and must agree.
+
+    Raises:
+        ToolError: a statement fails, or one by one gives other outcomes than all at once.
+    """
+    began = time.monotonic()
+    outcomes = model.outcomes(
+        candidates, scenario=scenario, changes=changes, seconds=seconds, most=1, progress=progress
+    )
+    if not outcomes.stopped:
+        check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
+    ranking = rank_outcomes(model, outcomes)
+    varied = tuple(f"{one.name} {one.spread}" for one in model.model.inputs if one.spread)
+    left = seconds - (time.monotonic() - began)
+    if not trials or not varied or not ranking.options:
+        return ranking
+    few = choose_contenders(outcomes, model.model.first.goal)
+    shaken = model.trials(
+        few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left, progress=progress
+    )
+    return replace(add_trials(model, ranking, shaken, varied), covered=describe_trial_coverage(outcomes, len(few)))
+
+
+def describe_trial_coverage(outcomes: Outcomes, few: int) -> str:
+    """Describe the candidates that the trials computed; '' if these are all."""
+    allowed, known = int(outcomes.allowed.sum()), int(outcomes.known.sum())
+    if few == known:
+        return ""
+    out = few - min(allowed, CONTENDERS)
+    near = f" and the {out:,} nearest of those ruled out" if out else ""
+    return f"Trials: the {min(allowed, CONTENDERS):,} best allowed{near}, of {known:,} candidates"
+
+
+def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
+    """Rank computed outcomes, without trials."""
+    names, first = model.candidates.name, model.model.first
+    order = outcomes.order(first.goal)
+    values = outcomes.values[:, 0]
+    options = tuple(Option(names(outcomes.candidates[at]), float(values[at])) for at in order[:OPTIONS])
+    best = float(values[order[0]]) if len(order) else None
+    tied = order[: int(is_tied(values[order], values[order[0]]).sum())] if len(order) else order
+    outside = None if len(tied) == len(order) else float(values[order[len(tied)]])
+    shut = np.asarray(np.flatnonzero(outcomes.known & ~outcomes.allowed), dtype=np.int64)
+    return Ranking(
+        measure=first.name,
+        goal=first.goal,
+        options=options,
+        ties=tuple(names(outcomes.candidates[at]) for at in tied),
+        margin=None if best is None or outside is None else distance(best, outside),
+        unit=first.unit,
+        lead=None if best is None or outside is None else abs(best - outside),
+        compared=int(outcomes.known.sum()),
+        candidates=len(model.candidates),
+        excluded_count=len(shut),
+        excluded=tuple(find_nearest_excluded(model, outcomes, shut, best)),
+        excluded_by=count_excluded_by_rule(outcomes, shut),
+        stopped=outcomes.stopped,
+        left_out=tuple(f"{part}: {words}" for part, words in find_null_cells(model)),
+    )
+
+
+def count_excluded_by_rule(outcomes: Outcomes, shut: NDArray[np.int64]) -> Mapping[str, int]:
+    counts = {rule: int(outcomes.broken[shut, at].sum()) for at, rule in enumerate(outcomes.rules)}
+    without = int((~outcomes.broken[shut].any(axis=1)).sum()) if len(shut) else 0
+    return {name: count for name, count in {**counts, "no outcome": without}.items() if count}
+
+
+def find_nearest_excluded(
+    model: OpenModel, outcomes: Outcomes, shut: NDArray[np.int64], best: float | None
+) -> Iterator[Excluded]:
+    """Find the excluded candidates with the best outcomes, best first. Each has its gain over the best allowed one."""
+    sign = 1 if model.model.first.goal == "min" else -1
+    values = outcomes.values[:, 0]
+    order = sorted(shut, key=lambda at: (not np.isfinite(values[at]), sign * values[at]))
+    for at in order[:NEAREST]:
+        candidate, value = int(outcomes.candidates[at]), float(values[at])
+        rules = tuple(rule for place, rule in enumerate(outcomes.rules) if outcomes.broken[at, place])
+        why = "; ".join(
+            explain_broken_rule(model.model, rule, outcomes.reasons.get((candidate, rule))) for rule in rules
+        )
+        outcome = value if np.isfinite(value) else None
+        gain = None if outcome is None or best is None else sign * (best - value)
+        yield Excluded(
+            model.candidates.name(candidate), outcome, rules, why or explain_no_outcome(model, candidate, value), gain
+        )
+
+
+def add_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tuple[str, ...]) -> Ranking:
+    """Add the result of trials to a ranking. Trials that a limit cut off do not count."""
+    whole = shaken.known.all(axis=0)
+    places = shaken.winners(model.model.first.goal)[whole]
+    trials = int(whole.sum())
+    if not trials:
+        return replace(ranking, stopped=ranking.stopped or explain_missing_trials(shaken, 0))
+    counts = Counter(model.candidates.name(int(shaken.candidates[at])) if at >= 0 else "none allowed" for at in places)
+    winners = tuple(Winner(name, count / trials) for name, count in counts.most_common())
+    varied = (*varied, shaken.note) if shaken.note else varied
+    stayed = sum(one.share for one in winners if one.name in ranking.ties)
+    middle = compute_outcome_ranges(np.where(shaken.allowed, shaken.values[:, 0], np.nan)[:, whole])
+    ends = {int(number): pair for number, pair in zip(shaken.candidates, middle.tolist(), strict=True)}
+    spans = {model.candidates.name(number): pair for number, pair in ends.items() if pair[0] == pair[0]}
+    options = tuple(
+        replace(one, low=spans[one.name][0], high=spans[one.name][1]) if one.name in spans else one
+        for one in ranking.options
+    )
+    return replace(
+        ranking,
+        options=options,
+        robustness=stayed,
+        trials=trials,
+        varied=varied,
+        winners=winners,
+        stopped=ranking.stopped or explain_missing_trials(shaken, trials),
+    )
+
+
+def explain_missing_trials(shaken: Outcomes, trials: int) -> str:
+    """Explain why there are no more trials; '' if all were computed."""
+    if not shaken.stopped:
+        return ""
+    why = "" if shaken.how == "together" else f", and candidates are computed {shaken.how}"
+    return f"{shaken.stopped} after {trials} of {shaken.known.shape[-1]} trials{why}"
+
+
+def check_joint_outcomes(
+    model: OpenModel, outcomes: Outcomes, scenario: str = "", changes: str = "", seconds: float = float("inf")
+) -> None:
+    """Check that a sample computed one by one has the same outcomes and broken rules.
+
+    It checks as many as the seconds allow. Raises ToolError on a difference.
+    """
+    if outcomes.how != "together" or not len(outcomes.candidates):
+        return
+    order = outcomes.order(model.model.first.goal)
+    places = sorted({0, len(outcomes.candidates) - 1, *(int(at) for at in order[:1])})[:SAMPLE]
+    sample = [int(outcomes.candidates[at]) for at in places]
+    alone = model.outcomes(sample, scenario=scenario, changes=changes, most=0, alone=True, seconds=seconds)
+    for at, place in enumerate(places):
+        if not alone.known[at]:
+            return
+        same = np.allclose(alone.values[at], outcomes.values[place], rtol=ALIKE, atol=1e-9, equal_nan=True)
+        if not same or (alone.broken[at] != outcomes.broken[place]).any():
+            name = model.candidates.name(sample[at])
+            raise ToolError(
+                f"{name} is {alone.values[at].tolist()} alone and {outcomes.values[place].tolist()} among all "
+                "candidates: a statement depends on the order of rows (LIMIT, first, ties); add ORDER BY."
+            )
+
+
+def distance(best: float, other: float) -> float:
+    scale = max(abs(best), abs(other))
+    return abs(best - other) / scale if scale else 0.0

@@ -1,23 +1,193 @@
-"""A record of a decision as one page that needs nothing else, on a screen and on paper."""
+"""A decision record as a file, and as one page that needs nothing else, on a screen and on paper.
+
+A file is written, read, and checked against its schema and its own digests. The page shows rules with the rows that
+break them, queries with the cited rows, the means and data of the decision, and the digests. It has no scripts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import Any
 
-from decisor.decision_record.approving import standing
-from decisor.decision_record.digests import digest_of
-from decisor.decision_record.format import Content, DecisionRecord
-from decisor.decision_record.page_evidence import evidence_html, rules_html, table
-from decisor.decision_record.page_facts import digests_html, facts_html, model_html
-from decisor.decision_record.restored import decision_of, records_of
-from decisor.render.markup import Html, hashed, join, tag
-from decisor.render.text import one_line
-from decisor.story.decision import ended
-from decisor.story.links import Anchors, anchors_of, linked
-from decisor.story.run_page import style as run_style
-from decisor.story.run_ranking import ranking_html
+from decisor.decision_record.approvals import check_approval
+from decisor.decision_record.build import decision_of, restore_records
+from decisor.decision_record.record import (
+    FORMAT,
+    Content,
+    DecisionRecord,
+    Query,
+    digest_of_json,
+    parse_record,
+    part_digests,
+    row_digest,
+)
+from decisor.errors import SetupError
+from decisor.system.serialization import finite_json_value
+from decisor.system.storage import write_private
+from decisor.system.text import clean_one_line, fit_on_one_line
+from decisor.system.wording import format_count
+from decisor.trace.events import RowPolicy
+from decisor.types import Record, RuleTest, Usage
+from decisor.views.links import Anchors, anchors_of, link_text
+from decisor.views.markup import Html, csp_hash, join, query_html, tag
+from decisor.views.page import cell_text, figures_html, is_number_value
+from decisor.views.page import run_page_style as run_style
+from decisor.views.rankings import ranking_html
+from decisor.views.transcript import describe_end
+
+
+def plain_table_html(names: Sequence[str], rows: Sequence[Sequence[str | Html]]) -> Html:
+    head = tag("tr", *(tag("th", name, scope="col") for name in names))
+    body = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), cls="scroll", tabindex=0, role="group")
+
+
+def rules_html(rules: Sequence[RuleTest]) -> Html:
+    return join(*(rule_html(one) for one in rules))
+
+
+def rule_html(rule: RuleTest) -> Html:
+    names = list(dict.fromkeys(name for row in rule.rows for name in row))
+    rows = [[format_record_cell(row.get(name)) for name in names] for row in rule.rows]
+    more = rule.count - len(rows)
+    return tag(
+        "div",
+        tag("p", tag("b", rule.state, cls=f"state {rule.state.replace(' ', '-')}"), " ", rule.text or rule.name),
+        tag("p", f"{rule.candidate}: {rule.why}" if rule.candidate else rule.why, cls="soft"),
+        query_html(rule.test) if rule.test else None,
+        plain_table_html(names, rows) if rows else None,
+        tag("p", f"and {more:,} more", cls="soft") if rows and more > 0 else None,
+        cls="rule",
+    )
+
+
+def record_evidence_html(content: Content, anchors: Anchors) -> Html:
+    return join(*(query_section_html(one, anchors) for one in content.evidence.queries), figures_html(anchors))
+
+
+def query_section_html(query: Query, anchors: Anchors) -> Html:
+    of = f" of {query.total:,}" if query.total is not None and query.total != query.brought else ""
+    count = f"{format_count(query.brought, 'row')}{of} brought, {len(query.rows):,} cited"
+    return tag(
+        "div",
+        tag("p", tag("b", f"{query.name} {query.tool}".strip()), " ", tag("span", count, cls="soft")),
+        query_html(query.input) if query.input else None,
+        *(cited_rows_html(group, anchors) for group in group_by_columns(restore_records(query))),
+        cls="query",
+    )
+
+
+def group_by_columns(records: Sequence[Record]) -> list[list[Record]]:
+    """Group records that have the same columns."""
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault((*record.fields, *(("text",) if record.text else ())), []).append(record)
+    return list(groups.values())
+
+
+def cited_rows_html(records: Sequence[Record], anchors: Anchors) -> Html:
+    names = [*records[0].fields, *(["text"] if records[0].text else [])]
+    numeric = [any(is_number_value(one.fields.get(name)) for one in records) for name in names]
+    marked = {(cell.record, cell.column): anchors.cell(cell) for cells in anchors.cells.values() for cell in cells}
+    head = (
+        tag("th", name, scope="col", cls="n" if right else None) for name, right in zip(names, numeric, strict=True)
+    )
+    rows = []
+    for one in records:
+        values = [*one.fields.values(), *([one.text] if one.text else [])]
+        columns = [at if at < len(one.fields) else -1 for at in range(len(values))]
+        cells = (
+            tag(
+                "td",
+                cell_text(value),
+                id=marked.get((one.id, at)),
+                cls=" ".join(["n"] * right + ["hit"] * ((one.id, at) in marked)) or None,
+            )
+            for value, at, right in zip(values, columns, numeric, strict=True)
+        )
+        rows.append(tag("tr", tag("td", one.id, cls="id"), *cells, id=anchors.row(one.id)))
+    whole = tag("table", tag("thead", tag("tr", tag("th", "record", scope="col"), *head)), tag("tbody", *rows))
+    return tag("div", whole, cls="scroll", tabindex=0, role="group", aria_label="Rows")
+
+
+def format_record_cell(value: object) -> str:
+    return cell_text(value) if isinstance(value, str | int | float | None) else str(value)
+
+
+def model_html(content: Content) -> Html | None:
+    model = content.model
+    if model is None:
+        return None
+    name = f"{model.path}{f' · SHA-256 {model.digest}' if model.digest else ''}"
+    return join(tag("p", name, cls="soft digest"), tag("pre", model.text, tabindex=0) if model.text else None)
+
+
+def facts_html(content: Content) -> Html:
+    means, usage = content.means, content.usage
+    facts = {
+        "LM": means.lm or "none was asked",
+        "It calls itself": ", ".join(one for one in means.lm_names if one != means.lm),
+        "Technique": f"{means.technique}{f' ({means.chosen})' if means.chosen else ''}",
+        "Decisor": means.version or "not known",
+        **(usage_facts(usage) if means.lm else {}),
+        "Actions": f"{usage.actions:,}",
+        **{name.replace("_", " "): text for name, text in means.settings.items()},
+    }
+    rows = [
+        (
+            one.name,
+            one.form,
+            one.place or "a connection by that name",
+            describe_policies(one.rows, one.mask) or "all of it",
+        )
+        for one in content.data.sources
+    ]
+    limits = {"Only these tables": content.data.tables, "Not these": content.data.deny_tables}
+    return join(
+        tag(
+            "dl",
+            *(tag("div", tag("dt", name), tag("dd", text)) for name, text in facts.items() if text),
+            cls="facts box",
+        ),
+        plain_table_html(("data", "kind", "where", "what was to be read"), rows) if rows else None,
+        *(tag("p", f"{name}: {', '.join(tables)}", cls="soft") for name, tables in limits.items() if tables),
+    )
+
+
+def usage_facts(usage: Usage) -> dict[str, str]:
+    price = "unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
+    return {
+        "LM calls": f"{usage.calls:,}",
+        "Tokens": f"{usage.tokens:,}",
+        "Price": f"{price}, in part estimated" if usage.estimates else price,
+    }
+
+
+def describe_policies(rows: Sequence[RowPolicy], mask: Sequence[str]) -> str:
+    """Describe the rows and masked columns that a source was restricted to.
+
+    >>> describe_policies([RowPolicy("orders", "region = 'EU'")], ["customers.email"])
+    "of orders only rows with region = 'EU'; of customers.email only tokens"
+    """
+    parts = [
+        f"of {one.table} only rows {f'with {one.condition}' if one.condition else 'that are for who asked'}"
+        for one in rows
+    ]
+    return "; ".join([*parts, *([f"of {', '.join(mask)} only tokens"] if mask else [])])
+
+
+def digests_html(record: DecisionRecord) -> Html:
+    words = f"SHA-256 of the content: {record.digest}. Each approval is of the content with the digest that it names."
+    how = "To check it, and to compute the decision again: decisor verify RECORD.json, with the same data."
+    return join(tag("p", words, cls="soft digest"), tag("p", how, cls="soft"))
+
 
 STATES = {
     "holds": "",
@@ -30,121 +200,237 @@ CHANGED = "This record was changed after it was made: its digest is not that of 
 
 
 @cache
-def style() -> str:
+def record_style() -> str:
     return run_style() + files("decisor.decision_record").joinpath("page.css").read_text("utf-8")
 
 
-def page_of(record: DecisionRecord) -> str:
-    """A whole document, without scripts."""
-    policy = f"default-src 'none'; style-src '{hashed(style())}'; base-uri 'none'; form-action 'none'"
+def render_record_page(record: DecisionRecord) -> str:
+    """Return a record as a whole HTML document, without scripts."""
+    policy = f"default-src 'none'; style-src '{csp_hash(record_style())}'; base-uri 'none'; form-action 'none'"
     head = join(
-        tag("meta", charset="utf-8"), tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", one_line(f"Record: {record.content.request.question}", 100)), tag("style", Html(style())),
-    )  # fmt: skip
-    body = tag("main", *parts(record), cls="decisor record")
+        tag("title", clean_one_line(f"Record: {record.content.request.question}", 100)),
+        tag("style", Html(record_style())),
+    )
+    body = tag("main", *render_record_parts(record), cls="decisor record")
     return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
 
 
-def parts(record: DecisionRecord) -> Iterator[Html | None]:
+def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     content = record.content
     decision = decision_of(content)
-    records = [one for query in content.evidence.queries for one in records_of(query)]
+    records = [one for query in content.evidence.queries for one in restore_records(query)]
     anchors = anchors_of(decision, records, frozenset(), record.digest)
-    yield tag("p", " · ".join(heading(record)), cls="head")
+    yield tag("p", " · ".join(list_heading_parts(record)), cls="head")
     yield tag("h1", content.request.question)
     yield tag("p", content.request.goal) if content.request.goal else None
-    yield decision_html(content, anchors)
-    yield approvals_html(record, digest_of(content))
-    yield section(
+    yield record_decision_html(content, anchors)
+    yield approvals_html(record, digest_of_json(content))
+    yield record_section_html(
         "Asked before", tag("ul", *(tag("li", one) for one in content.request.before)), content.request.before
     )
-    yield section("Rules, in words", tag("p", content.request.rules), content.request.rules)
-    yield section("Warnings", listed(content.warnings, "failed"), content.warnings)
-    yield section("What words mean", meanings_html(content), content.definitions or content.readings)
+    yield record_section_html("Rules, in words", tag("p", content.request.rules), content.request.rules)
+    yield record_section_html("Warnings", bullet_list_html(content.warnings, "failed"), content.warnings)
+    yield record_section_html("What words mean", meanings_html(content), content.definitions or content.readings)
     yield ranking_html(content.alternatives) if content.alternatives else None
-    yield section("Rules, executed", rules_html(content.rules), content.rules)
-    yield section("Evidence", evidence_html(content, anchors), content.evidence.queries)
-    yield section("Taken as certain", listed(content.assumptions), content.assumptions)
-    yield section("Open points", open_html(content), content.open_points)
-    yield section("The decision model", model_html(content), content.model)
-    yield section("What decided, on which data", facts_html(content), True)
-    yield section("Digests", digests_html(record), True)
+    yield record_section_html("Rules, executed", rules_html(content.rules), content.rules)
+    yield record_section_html("Evidence", record_evidence_html(content, anchors), content.evidence.queries)
+    yield record_section_html("Taken as certain", bullet_list_html(content.assumptions), content.assumptions)
+    yield record_section_html("Open points", open_points_html(content), content.open_points)
+    yield record_section_html("The decision model", model_html(content), content.model)
+    yield record_section_html("What decided, on which data", facts_html(content), True)
+    yield record_section_html("Digests", digests_html(record), True)
 
 
-def section(title: str, inside: Html | None, there: object) -> Html | None:
+def record_section_html(title: str, inside: Html | None, there: object) -> Html | None:
     return tag("section", tag("h2", title), inside) if there else None
 
 
-def heading(record: DecisionRecord) -> Iterator[str]:
+def list_heading_parts(record: DecisionRecord) -> Iterator[str]:
     request = record.content.request
     yield "Record of a decision"
     yield f"asked by {request.by}" if request.by else "who asked is not known"
     if request.at:
-        yield moment(request.at)
+        yield format_utc_minute(request.at)
     if record.run:
         yield f"run {record.run}"
 
 
-def moment(at: str) -> str:
-    """
-    >>> moment("2026-11-22T10:46:57+00:00")
+def format_utc_minute(at: str) -> str:
+    """Format an ISO 8601 time in UTC to the minute.
+
+    >>> format_utc_minute("2026-11-22T10:46:57+00:00")
     '2026-11-22 10:46 UTC'
     """
     return f"{at[:10]} {at[11:16]} UTC"
 
 
-def decision_html(content: Content, anchors: Anchors) -> Html:
+def record_decision_html(content: Content, anchors: Anchors) -> Html:
     decision = content.decision
-    why = ended(decision_of(content))
+    why = describe_end(decision_of(content))
     return tag(
-        "div", tag("div", "Decision", cls="head"),
+        "div",
+        tag("div", "Decision", cls="head"),
         tag("p", decision.answer or "None", cls="answer" if decision.answer else "answer none"),
         tag("p", why, cls="cut") if why else None,
-        *(tag("p", linked(text, anchors)) for text in decision.reasons),
+        *(tag("p", link_text(text, anchors)) for text in decision.reasons),
         tag("p", f"Runner-up: {decision.runner_up}", cls="beside") if decision.runner_up else None,
         cls="box decision",
-    )  # fmt: skip
+    )
 
 
 def approvals_html(record: DecisionRecord, digest: str) -> Html:
-    """``digest``: of the content as it is here."""
+    """Return the approvals as HTML. digest: of the content as it is now."""
     changed = tag("p", CHANGED, cls="failed") if digest != record.digest else None
     if not record.approvals:
         return join(changed, tag("p", "Nobody has approved this decision.", cls="soft"))
-    return join(changed, tag("ul", *lines_of(record, digest), cls="approvals"))
+    return join(changed, tag("ul", *list_approval_items(record, digest), cls="approvals"))
 
 
-def lines_of(record: DecisionRecord, digest: str) -> Iterator[Html]:
+def list_approval_items(record: DecisionRecord, digest: str) -> Iterator[Html]:
     for one in record.approvals:
-        state = standing(one, digest)
+        state = check_approval(one, digest)
         words = STATES[state]
         if state == "withdrawn":
-            words = f"Withdrawn {moment(one.withdrawn)}{f': {one.why}' if one.why else ''}"
+            words = f"Withdrawn {format_utc_minute(one.withdrawn)}{f': {one.why}' if one.why else ''}"
         elif state in ("holds", "refused") and one.by == record.content.request.by:
             words = "The same person asked."
         yield tag(
-            "li", tag("b", one.by), " ", tag("span", "approved" if state == "holds" else state, cls="state"), " ",
-            tag("span", moment(one.at), cls="soft"), tag("p", one.note) if one.note else None,
+            "li",
+            tag("b", one.by),
+            " ",
+            tag("span", "approved" if state == "holds" else state, cls="state"),
+            " ",
+            tag("span", format_utc_minute(one.at), cls="soft"),
+            tag("p", one.note) if one.note else None,
             tag("p", words, cls="soft" if state in ("holds", "refused", "withdrawn") else "failed") if words else None,
             cls=state.replace(" ", "-"),
-        )  # fmt: skip
+        )
 
 
-def listed(texts: Sequence[str], cls: str | None = None) -> Html:
+def bullet_list_html(texts: Sequence[str], cls: str | None = None) -> Html:
     return tag("ul", *(tag("li", one, cls=cls) for one in texts))
 
 
 def meanings_html(content: Content) -> Html:
-    rows = [(f"{one.name} [{one.id}]", one.says, " · ".join(part for part in (one.by, one.on, one.file) if part))
-            for one in content.definitions]  # fmt: skip
+    rows = [
+        (f"{one.name} [{one.id}]", one.says, " · ".join(part for part in (one.by, one.on, one.file) if part))
+        for one in content.definitions
+    ]
     for one in content.readings:
         other = f"It could mean {one.other}" if one.other else ""
         gives = f", which gives {one.gives}" if one.gives else f", not computed: {one.why}" if one.why else ""
         by = f"said by {one.by}" if one.by else "nobody was asked"
         rows.append((f"“{one.words}”", one.means, f"{by}. {other}{gives}.".replace(". .", ".")))
-    return table(("word", "means", "where from"), rows)
+    return plain_table_html(("word", "means", "where from"), rows)
 
 
-def open_html(content: Content) -> Html:
-    return table(("what is open", "what would settle it"), [(one.what, one.settles) for one in content.open_points])
+def open_points_html(content: Content) -> Html:
+    return plain_table_html(
+        ("what is open", "what would settle it"), [(one.what, one.settles) for one in content.open_points]
+    )
+
+
+MOST_BYTES = 256 * 2**20
+SIGN = re.compile(rb'"format"\s*:\s*"decisor decision record')
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A decision record read from a file. faults: parts that are not as they were when it was made."""
+
+    record: DecisionRecord
+    faults: tuple[str, ...] = ()
+
+
+def record_to_json(record: DecisionRecord) -> str:
+    """Return a record as JSON text."""
+    text = json.dumps(finite_json_value(record), ensure_ascii=False, indent=2, allow_nan=False)
+    return text.encode("utf-8", "replace").decode() + "\n"
+
+
+def write_record(record: DecisionRecord, path: str | PathLike[str]) -> None:
+    """Write a record as JSON, or as one page if the name ends with ``.html``.
+
+    Raises:
+        SetupError: the file cannot be written.
+    """
+    path = Path(path)
+    text = render_record_page(record) if path.suffix in (".html", ".htm") else record_to_json(record)
+    try:
+        write_private(path, text)
+    except OSError as error:
+        raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def is_record_file(path: Path) -> bool:
+    """Return whether a file begins like a record."""
+    try:
+        with path.open("rb") as file:
+            return SIGN.search(file.read(4096)) is not None
+    except OSError:
+        return False
+
+
+def read_record(path: Path) -> RecordFile:
+    """Read a record; raise SetupError if it cannot be read or does not meet the schema."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise SetupError(f"{path} is too large for the record of a decision.")
+        return check_record(json.loads(path.read_bytes(), object_pairs_hook=refuse_repeated_names), str(path))
+    except OSError as error:
+        raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise SetupError(f"{path} is no JSON of a record: {fit_on_one_line(str(error), 200)}") from error
+
+
+def refuse_repeated_names(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """Build a JSON object; raise ValueError if a name stands twice. Two readers could take one value each."""
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return names
+
+
+def check_record(plain: object, where: str = "This") -> RecordFile:
+    """Check a record and list its faults; raise SetupError if it does not meet the schema.
+
+    The message names the place.
+    """
+    if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
+        version = plain.get("format") if isinstance(plain, Mapping) else None
+        hint = f" of this version ({FORMAT})" if isinstance(version, str) else ""
+        raise SetupError(f"{where} is no record of a decision{hint}. Make one: decisor show last --record FILE")
+    record = parse_record(plain, where)
+    return RecordFile(record, tuple(find_record_faults(record, plain)))
+
+
+def find_record_faults(record: DecisionRecord, plain: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each part, row and approval of a record that is not as it was."""
+    content = plain["content"]
+    digests = part_digests(content)
+    changed = [name for name, digest in digests.items() if record.digests.get(name) != digest]
+    for name in changed:
+        yield f"{name} was changed after the record was made: its digest is another."
+    if set(record.digests) != set(digests):
+        yield "Digests are not those of the parts of the content."
+    if digest_of_json(content) != record.digest:
+        yield "The digest is not that of the content."
+    elif record.run_digest and record.run_digest != digest_of_json([record.digest, record.run]):
+        yield "The number of the run was changed after the record was made."
+    for query in record.content.evidence.queries:
+        yield from (
+            f"The row {row.id} was changed after the record was made."
+            for row in query.rows
+            if row_digest(row.fields, row.text) != row.digest
+        )
+    for one in record.approvals:
+        match check_approval(one, digest_of_json(content)):
+            case "changed":
+                yield f"The approval by {one.by} was changed after it was made."
+            case "of another content":
+                yield f"{one.by} approved another content of this record (digest {one.content[:12]}…), on {one.at}."
+            case "holds" | "refused" | "withdrawn":
+                pass

@@ -1,0 +1,1 @@
+"""The history: runs that were recorded, with their traces, marks and approvals."""

@@ -1,10 +1,11 @@
-"""The history: runs that were kept, a line of a database each, with its trace in a file of its own beside it.
+"""The history store: a database row for each recorded run, with its trace in a file beside it.
 
-    FOLDER/history.db       what a list and a search need
+    FOLDER/history.db       facts for lists and searches
     FOLDER/runs/12.jsonl    the trace of run 12, as ``decisor ask --trace`` writes it, from the moment that it begins
 
-Several processes may write and read at once: a change is one short transaction, and whoever keeps a run holds a lock on
-its trace, so that a run whose process died is told from one that runs.
+Several processes may write and read at once: a change is one short transaction. The process that records a run holds a
+lock on its trace; the kernel drops the lock when the process ends, in whatever way. So a run whose process died is
+told from one that is under way.
 """
 
 from __future__ import annotations
@@ -12,21 +13,162 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TextIO, TypeAlias, get_args
 
-from decisor.encoding import json_text
 from decisor.errors import SetupError
-from decisor.history.lock import is_locked
-from decisor.history.past_run import Mark, PastRun
-from decisor.private_file import create_private, data_folder, make_folder
-from decisor.trace.decoding import decoder
-from decisor.trace.events import Entry
+from decisor.runtime.budget import Limits
+from decisor.system.serialization import build_decoder, json_text
+from decisor.system.storage import create_private, data_folder, make_private_folder
+from decisor.trace.events import TraceEntry
 from decisor.trace.file import read_trace
-from decisor.types import Question
+from decisor.types import Question, Usage
+
+if sys.platform != "win32":
+    import fcntl
+
+    def lock(file: TextIO) -> None:
+        """Until the file is closed. A file system without locks is done without."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+
+    def is_locked(path: Path) -> bool:
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(file)
+        return False
+
+else:
+
+    def lock(file: TextIO) -> None:
+        """There are no such locks."""
+
+    def is_locked(path: Path) -> bool:
+        return False
+
+
+Verdict = Literal["right", "wrong"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+State = Literal["running", "interrupted", "answered", "budget", "steps", "no_answer", "failed"]
+UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget")
+"""States that a run may be gone on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The data, tools, technique, LLM and limits that a person named for a run.
+
+    A later run takes them without naming them again. Places are without passwords. left_out: inputs that cannot be
+    named from here again (a password, an object).
+    """
+
+    db: tuple[str, ...] = ()
+    graph: tuple[str, ...] = ()
+    docs: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    base_url: str = ""
+    auth: tuple[str, ...] = ()
+    model: str = ""
+    tables: tuple[str, ...] = ()
+    deny_tables: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
+    audit: str = ""
+    max_scan: str = ""
+    technique: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    lm: str = ""
+    limits: Limits = field(default_factory=Limits)
+    folder: str = ""
+    left_out: tuple[str, ...] = ()
+    row_values: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunMark:
+    """A person's later judgement of a decision. came_of: the consequences, in words. answer: the right answer, if it is
+    known and another one.
+    """
+
+    verdict: Verdict
+    came_of: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person's approval of a decision, or its refusal. refuses: whether it is a refusal; ``note`` says why. at: time
+    in UTC (ISO 8601). content: digest of the record of the decision that the person saw. withdrawn: time of the
+    withdrawal, '' while it holds; why: its reason. seal: digest of all these fields.
+    """
+
+    by: str
+    at: str
+    content: str
+    note: str = ""
+    withdrawn: str = ""
+    why: str = ""
+    seal: str = ""
+    refuses: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The data that a run of a server may have seen, with the runs that it goes on from. connections: their names.
+    kept_back: rows and columns withheld from the person who asked.
+    """
+
+    connections: tuple[str, ...] = ()
+    kept_back: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A run in the history. number: never given twice. owner: whose run it is, '' for the person at the command line.
+    began: seconds since 1970. why: reason of an end without a decision. before: number of the run that it follows,
+    or 0. bytes, entries, seconds: size, number of entries and duration of its trace. edit: the change of the run
+    before, if it goes on from that. tools: tools that it could ask. approvals: the oldest first. sight: None if no
+    server began it.
+    """
+
+    question: Question
+    inputs: Inputs = Inputs()
+    number: int = 0
+    owner: str = ""
+    began: float = 0.0
+    technique: str = ""
+    lm: str = ""
+    state: State = "running"
+    answer: str = ""
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+    before: int = 0
+    mark: RunMark | None = None
+    approvals: tuple[Approval, ...] = ()
+    bytes: int = 0
+    edit: Mapping[str, str] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    entries: int = 0
+    seconds: float = 0.0
+    sight: Sight | None = None
+
 
 CAP = 512 * 2**20
 """Bytes of traces; beyond it the oldest are dropped, marked ones last."""
@@ -48,39 +190,43 @@ Numbers: TypeAlias = "list[int]"
 
 
 class History:
-    """Runs of all owners in one folder. Every method takes the ``owner`` whose runs it is about: nobody sees another's,
-    unless they show it.
+    """The recorded runs of all owners in one folder.
+
+    Every method takes the ``owner`` of the runs: nobody sees another owner's runs, unless the owner shows them.
 
     Raises (every method): SetupError where the folder cannot be used, or there is no such run.
     """
 
     def __init__(self, folder: Path | None = None, cap: int = CAP) -> None:
-        """``cap``: bytes that all traces may have together."""
+        """Set the folder and the cap. folder:
+
+        None means the data folder of the person. cap: bytes that all traces may have together.
+        """
         self.folder, self.cap, self.room = folder or data_folder(), cap, 0
 
     def begin(self, run: PastRun) -> int:
-        """A new run; its number. Its trace is then written to ``trace_of(number)``."""
+        """Add a new run and return its number. Its trace is then written to ``trace_of(number)``."""
         return self.begin_all([run])[0]
 
     def begin_all(self, runs: Sequence[PastRun]) -> list[int]:
-        """As ``begin``, several in one transaction."""
+        """Add several new runs in one transaction, as ``begin`` does."""
         query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?)"
         with self.database() as database:
-            cursors = [database.execute(query, (run.owner, words_of(run), text_of(run))) for run in runs]
+            cursors = [database.execute(query, (run.owner, searchable_text(run), json_of_run(run))) for run in runs]
         return [int(cursor.lastrowid or 0) for cursor in cursors]
 
     def write(self, run: PastRun) -> None:
-        """What is known of a run by now. Where the traces have become too many, the oldest are dropped."""
+        """Store the current facts of a run. If the traces exceed the cap, the oldest runs are dropped."""
         self.write_all([run])
 
     def write_all(self, runs: Sequence[PastRun]) -> None:
-        """As ``write``, several in one transaction."""
+        """Store the current facts of several runs in one transaction, as ``write`` does."""
         with self.database() as database:
             dropped = self.put(database, runs)
         self.forget(dropped)
 
     def change(self, number: int, owner: str, change: Callable[[PastRun], PastRun]) -> PastRun:
-        """A run as ``change`` makes it of what is known of it: read and written in one transaction."""
+        """Change a run in one transaction and return it. change: function from the stored run to the new one."""
         with self.database() as database:
             run = change(self.one(database, number, owner))
             dropped = self.put(database, [run])
@@ -88,36 +234,41 @@ class History:
         return run
 
     def put(self, database: sqlite3.Connection, runs: Sequence[PastRun]) -> Numbers:
-        """Writes them; the numbers of those that were dropped for it."""
+        """Store runs, and drop the oldest ones beyond the cap; return the numbers of dropped runs."""
         query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
-        database.executemany(query, [(words_of(run), run.mark is not None, text_of(run), run.number, run.owner)
-                                     for run in runs])  # fmt: skip
+        database.executemany(
+            query,
+            [(searchable_text(run), run.mark is not None, json_of_run(run), run.number, run.owner) for run in runs],
+        )
         dropped = self.beyond_cap(database, [run.number for run in runs])
         database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
         return dropped
 
     def forget(self, numbers: Numbers) -> None:
-        """Their traces."""
+        """Delete the traces of runs."""
         with self.faults():
             for number in numbers:
                 self.trace_of(number).unlink(missing_ok=True)
 
     def beyond_cap(self, database: sqlite3.Connection, numbers: Sequence[int]) -> Numbers:
-        """The numbers of those that do not fit any more, now that these were written. All sizes are looked at when half
-        of the room that was left may be full: other processes write too."""
+        """Return the numbers of runs that no longer fit, now that ``numbers`` were written.
+
+        All sizes are read only when half of the remaining room may be full, for other processes write too.
+        """
         self.room -= sum(map(size_of, map(self.trace_of, numbers)))
         if self.room > 0:
             return []
         sizes = self.sizes()
         self.room = (self.cap - sum(sizes.values())) // 2
-        return over_cap(database, sizes, self.cap, max(numbers))
+        return find_runs_over_cap(database, sizes, self.cap, max(numbers))
 
     def list(
         self, owner: str = "", words: str = "", most: int = 20, before: int = 0, others: bool = False
     ) -> tuple[PastRun, ...]:
-        """The newest first; of those only that hold each of ``words``, in any case, in the question, the rules, the
-        answer, the data's names or the mark. ``before``: only those with smaller numbers. ``others``: also those that
-        others show them."""
+        """Return runs, the newest first. words: each must occur, in any case, in the question, the rules, the answer,
+        the data's names or the mark. before: only runs with smaller numbers, 0 for all. others: include the runs
+        that others show this owner.
+        """
         query, values = "SELECT number, run FROM run WHERE owner = ?", [owner]
         if others:
             own = "SELECT number FROM run WHERE owner = ? UNION ALL SELECT number FROM reader WHERE name = ?"
@@ -131,16 +282,16 @@ class History:
         return tuple(self.run_of(*row) for row in rows)
 
     def search(self, words: str, owner: str = "", most: int = 20) -> tuple[PastRun, ...]:
-        """As ``list``."""
+        """Return the runs in which all words occur, as ``list`` does."""
         return self.list(owner, words, most)
 
     def read(self, number: int = 0, owner: str = "") -> PastRun:
-        """A run; 0 is the last one."""
+        """Read a run; 0 is the last one."""
         with self.database() as database:
             return self.one(database, number, owner)
 
     def one(self, database: sqlite3.Connection, number: int, owner: str) -> PastRun:
-        """As ``read``, in a transaction."""
+        """Read a run in a transaction; 0 is the last one."""
         query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
         row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
@@ -151,13 +302,13 @@ class History:
             )
         return self.run_of(*row)
 
-    def entries(self, number: int, owner: str = "") -> tuple[Entry, ...]:
-        """The trace of a run; of one that runs, as far as it is."""
+    def entries(self, number: int, owner: str = "") -> tuple[TraceEntry, ...]:
+        """Read the trace of a run; of a run under way, the entries so far."""
         path = self.trace_of(self.read(number, owner).number)
         return tuple(read_trace(path)) if path.exists() else ()
 
     def delete(self, numbers: Sequence[int] | None = None, owner: str = "") -> int:
-        """These, or all where None; how many there were."""
+        """Delete runs, all if ``numbers`` is None, and return their count."""
         with self.database() as database:
             of_owner = {row[0] for row in database.execute("SELECT number FROM run WHERE owner = ?", (owner,))}
             chosen = sorted(of_owner if numbers is None else of_owner & set(numbers))
@@ -165,12 +316,12 @@ class History:
         self.forget(chosen)
         return len(chosen)
 
-    def mark(self, number: int, mark: Mark | None, owner: str = "") -> PastRun:
-        """Say whether a decision was right, and what came of it; None takes that back."""
+    def mark(self, number: int, mark: RunMark | None, owner: str = "") -> PastRun:
+        """Record whether a decision was right, with its consequences; None takes that back."""
         return self.change(number, owner, lambda run: replace(run, mark=mark))
 
     def show(self, number: int, name: str, owner: str = "", ends: bool = False) -> tuple[str, ...]:
-        """Another one may read the run too, or no longer where that ``ends``; the names of all who may."""
+        """Let another person read a run; return the names of all readers. ends: take that back."""
         query = (
             "DELETE FROM reader WHERE name = ? AND number = ?" if ends else "INSERT OR IGNORE INTO reader VALUES (?, ?)"
         )
@@ -179,14 +330,14 @@ class History:
         return self.readers(number, owner)
 
     def readers(self, number: int, owner: str = "") -> tuple[str, ...]:
-        """Those whom its owner shows it to."""
+        """Return the names of the persons to whom the owner shows a run."""
         with self.database() as database:
             number = self.one(database, number, owner).number
             rows = database.execute("SELECT name FROM reader WHERE number = ? ORDER BY name", (number,)).fetchall()
         return tuple(name for (name,) in rows)
 
     def owner_of(self, number: int, reader: str) -> str:
-        """Whose run it is that is shown to a reader."""
+        """Return the owner of a run that is shown to a reader; raise SetupError if none shows it."""
         query = "SELECT owner FROM run JOIN reader USING (number) WHERE name = ? AND number = ?"
         with self.database() as database:
             row = database.execute(query, (reader, min(number, BEYOND))).fetchone()
@@ -198,26 +349,26 @@ class History:
         return self.folder / "runs" / f"{number}.jsonl"
 
     def run_of(self, number: int, text: str) -> PastRun:
-        run, path = decoder(PastRun)(json.loads(text)), self.trace_of(number)
+        run, path = build_decoder(PastRun)(json.loads(text)), self.trace_of(number)
         state = "interrupted" if run.state == "running" and not is_locked(path) else run.state
         return replace(run, number=number, bytes=size_of(path), state=state)
 
     def sizes(self) -> Mapping[int, int]:
-        """The bytes of each trace."""
+        """Return the bytes of each trace, by number of the run."""
         with os.scandir(self.folder / "runs") as files:
             return {int(file.name[:-6]): size_of(file) for file in files if file.name[:-6].isdecimal()}
 
     @contextmanager
     def database(self) -> Iterator[sqlite3.Connection]:
-        """One transaction."""
+        """Open the database for one transaction."""
         path = self.folder / "history.db"
         with self.faults():
-            make_folder(self.folder)
-            make_folder(self.folder / "runs")
+            make_private_folder(self.folder)
+            make_private_folder(self.folder / "runs")
             create_private(path)
             with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as database:
                 database.execute("BEGIN IMMEDIATE")
-                prepare(database)
+                prepare_history_tables(database)
                 yield database
                 database.execute("COMMIT")
 
@@ -237,8 +388,8 @@ class History:
             raise SetupError(f"Cannot use the history {self.folder / 'history.db'}: {error}. {advice}") from error
 
 
-def prepare(database: sqlite3.Connection) -> None:
-    """Raises SetupError where a later Decisor wrote it."""
+def prepare_history_tables(database: sqlite3.Connection) -> None:
+    """Create missing tables; raise SetupError if a later Decisor wrote the history."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise SetupError(f"The history is of format {version}; this Decisor reads {VERSION}. Update it.")
@@ -258,8 +409,8 @@ def size_of(file: Path | os.DirEntry[str]) -> int:
         return 0
 
 
-def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
-    """The numbers of those that do not fit any more, never the latest, nor the one just written."""
+def find_runs_over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
+    """Return the numbers of those that do not fit any more, never the latest, nor the one just written."""
     size, dropped = sum(sizes.values()), []
     query = "SELECT number FROM run WHERE number NOT IN (?, (SELECT max(number) FROM run)) ORDER BY marked, number"
     for (number,) in database.execute(query, [written]) if size > cap else ():
@@ -269,14 +420,17 @@ def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, w
     return dropped
 
 
-def text_of(run: PastRun) -> str:
-    """Without what its trace holds anyway: the records of a run that it follows."""
+def json_of_run(run: PastRun) -> str:
+    """Convert a run to JSON, without the records of the run that it follows: its trace holds them."""
     words = Question(run.question.text, run.question.rules, run.question.goal)
     return json_text(replace(run, question=words))
 
 
-def words_of(run: PastRun) -> str:
-    """What a search looks at, in lower case. Who has a name asked a server, and finds no place of its data."""
+def searchable_text(run: PastRun) -> str:
+    """Return the text that a search looks at, in lower case.
+
+    For a run with an owner, who asked a server, it has no place of the data, only names of tools.
+    """
     mark = (run.mark.came_of, run.mark.answer, run.mark.verdict) if run.mark else ()
     data = run.tools if run.owner else (*run.inputs.db, *run.inputs.graph, *run.inputs.docs)
     parts = (run.question.text, run.question.rules, run.question.goal, run.answer, run.why, run.technique, *data, *mark)

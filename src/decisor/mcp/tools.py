@@ -1,32 +1,164 @@
-"""The tools: what a client's model may do, and what each says of itself."""
+"""The tools of the MCP server: names, inputs, descriptions and annotations.
+
+The docstring of each tool is the description that the client's LLM reads. Anybody can have a decision computed again;
+only a person at the client can approve one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
-from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, ToolAnnotations
+from mcp_types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    ToolAnnotations,
+)
 from pydantic import Field
 
+from decisor.decision_record.approvals import make_approval_change
+from decisor.decision_record.build import change_approvals, record_of_run
 from decisor.errors import SetupError
-from decisor.mcp.answering import Client, as_asked, has_person, reply_of, telling
-from decisor.mcp.deciding import KEY, Ask, Deciding, answer_of
-from decisor.mcp.recording import Records
-from decisor.mcp.serving import Serving
-from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
-from decisor.mcp.waiting import Waiting
-from decisor.session.definitions import meaning_of
-from decisor.session.following import following
-from decisor.session.options import Options
-from decisor.session.result import Result
-from decisor.tools.abilities import about
-from decisor.tools.databases.sandbox.audit import asked_by
+from decisor.history.store import History, PastRun
+from decisor.mcp.runs import (
+    KEY,
+    MOST_LONG,
+    Client,
+    ClientRun,
+    McpService,
+    ReadingQuestion,
+    ToolErrors,
+    WaitingWork,
+    cut_at_line,
+    decision_text,
+    format_tool_observation,
+    has_person,
+    parse_reading_form,
+    service_for_client,
+    story_text,
+    text_tool_result,
+)
+from decisor.sandbox.process import set_asker
+from decisor.session.definitions import find_meaning
+from decisor.session.request import Options
+from decisor.session.result import Result, build_following_question
+from decisor.session.verify import verification_lines, verify_trace
+from decisor.system.text import clean_one_line
+from decisor.tools.abilities import focus_databases
 from decisor.types import Question, Tool
 from decisor.version import __version__
+
+RECORD_KEY, LINE = "approval", 2_000
+NOBODY = "A person approves a decision, and this client has no way to ask one. They can: decisor approve {} --by NAME"
+Number = Annotated[int, Field(description="The number of the run; 0 for the last one.")]
+
+
+@dataclass(frozen=True, eq=False)
+class ApprovalQuestion:
+    """A question whether a person approves the record with this ``digest``. name: of the person, '' if they say it
+    themselves.
+    """
+
+    history: History
+    run: PastRun
+    digest: str
+    name: str
+
+    def request(self) -> ElicitRequest:
+        return ElicitRequest(params=ElicitRequestFormParams(message=self.message(), requested_schema=self.schema()))
+
+    def message(self) -> str:
+        question, answer = (clean_one_line(text, LINE) for text in (self.run.question.text, self.run.answer))
+        number = self.run.number
+        record = f"Record: {self.digest[:12]}… (to read it: decisor show {number} --record decision.html)"
+        return f"Do you approve this decision of run {number}?\nQuestion: {question}\nDecision: {answer}\n{record}"
+
+    def schema(self) -> dict[str, object]:
+        fields: dict[str, object] = {
+            "approve": {"type": "boolean", "title": "I approve this decision", "default": False}
+        }
+        if not self.name:
+            fields["name"] = {"type": "string", "title": "Your name"}
+        fields["note"] = {"type": "string", "title": "Note, such as a condition"}
+        return {"type": "object", "properties": fields, "required": ["approve", *([] if self.name else ["name"])]}
+
+    def settle(self, reply: object) -> str:
+        """Save the approval if the person gives it; return a sentence about the outcome.
+
+        Raise SetupError if the reply does not say who approves, or they did already.
+        """
+        content: Mapping[str, object] = (reply.content or {}) if isinstance(reply, ElicitResult) else {}
+        if not isinstance(reply, ElicitResult) or reply.action != "accept" or content.get("approve") is not True:
+            return f"The person did not approve run {self.run.number}."
+        name = self.name or str(content.get("name") or "")
+        change = make_approval_change(name, str(content.get("note") or ""), read=self.digest)
+        record = change_approvals(self.history, self.run.number, self.run.owner, change)
+        return f"Run {self.run.number} (record {record.digest[:12]}…) is approved by {record.approvals[-1].by}."
+
+    async def stop(self) -> None:
+        """Stop nothing, as nothing runs while the question waits."""
+
+
+@dataclass(eq=False)
+class RecordTools:
+    """A set of MCP tools on decision records; its methods are the tools."""
+
+    serving: McpService
+    waiting: WaitingWork[ApprovalQuestion] = field(default_factory=WaitingWork)
+
+    async def verify_run(self, context: Client, number: Number = 0) -> CallToolResult:
+        """Compute a decision again on the data of today, without an LLM.
+
+        It says whether the decision still holds, which cited records changed, and which candidate wins now.
+        """
+        with ToolErrors():
+            serving = service_for_client(self.serving, context)
+            run = await self.run_of(serving, number)
+            names = [name for name in serving.members if name in run.tools]
+            serving.places.check()
+            async with serving.places:
+                entries = await asyncio.to_thread(serving.history.entries, run.number, run.owner)
+                verdict = await verify_trace(entries, await serving.data(names))
+            return text_tool_result(cut_at_line("\n".join([f"Run {run.number}", *verification_lines(verdict)])))
+
+    async def approve_run(self, context: Client, number: Number = 0) -> CallToolResult | InputRequiredResult:
+        """Ask the person at the client whether they approve a decision; nobody else can. Call it only at their wish."""
+        with ToolErrors():
+            serving = service_for_client(self.serving, context)
+            if context.request_state:
+                question = self.waiting.take(context.request_state, serving.user.name)
+                reply: object = (context.input_responses or {}).get(RECORD_KEY)
+            else:
+                question = await self.question_of(serving, number)
+                if not has_person(context):
+                    raise SetupError(NOBODY.format(question.run.number))
+                request = question.request()
+                if not context.session.can_send_request:
+                    key = self.waiting.put(question, serving.user.name)
+                    return InputRequiredResult(input_requests={RECORD_KEY: request}, request_state=key)
+                params: Any = request.params
+                reply = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
+            return text_tool_result(await asyncio.to_thread(question.settle, reply))
+
+    async def question_of(self, serving: McpService, number: int) -> ApprovalQuestion:
+        run = await self.run_of(serving, number)
+        entries = await asyncio.to_thread(serving.history.entries, run.number, run.owner)
+        record = await asyncio.to_thread(record_of_run, run, entries)
+        return ApprovalQuestion(serving.history, run, record.digest, serving.user.name)
+
+    async def run_of(self, serving: McpService, number: int) -> PastRun:
+        """Return a run of the history; raise SetupError if there is none that may be read here."""
+        result = await serving.past(number)
+        return await asyncio.to_thread(serving.history.read, result.number, serving.user.name)
+
 
 INSTRUCTIONS = """Decisor answers decision questions from data, with records that the answer rests on.
 For a question of the kind "which ... should we ...?" call decide: it plans, queries and computes by itself.
@@ -39,11 +171,11 @@ Name = Annotated[str, Field(description="The connection, by name; may be left ou
 
 
 @dataclass(eq=False)
-class Tools:
-    """Their methods are the tools."""
+class DecisionTools:
+    """A set of MCP tools; its methods are the tools."""
 
-    serving: Serving
-    waiting: Waiting[Deciding] = field(default_factory=Waiting)
+    serving: McpService
+    waiting: WaitingWork[ClientRun] = field(default_factory=WaitingWork)
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     async def decide(
@@ -55,35 +187,38 @@ class Tools:
         connections: Names = [],  # noqa: B006
         after: Annotated[int, Field(description="The number of a run that this goes on from; 0 for none.")] = 0,
     ) -> CallToolResult | InputRequiredResult:
-        """Decide a question from the data: plans, queries, replans where the data demand it, computes, and answers with
-        a ranking and the records that it rests on. Takes seconds to minutes. Give the whole question at once."""
-        with telling():
-            serving = as_asked(self.serving, context)
+        """Decide a question from the data.
+
+        Plans, queries, replans if the data demand it, computes, and answers with a ranking and the records that it
+        rests on. Takes seconds to minutes. Give the whole question at once.
+        """
+        with ToolErrors():
+            serving = service_for_client(self.serving, context)
             if context.request_state:
                 run = self.waiting.take(context.request_state, serving.user.name)
                 self.hand_over(run, context)
             else:
                 run = await self.begin(question, rules, goal, connections, after, context)
-            while isinstance(news := await run.follow(context), Ask):
+            while isinstance(news := await run.follow(context), ReadingQuestion):
                 if not context.session.can_send_request:
                     return InputRequiredResult(
                         input_requests={KEY: news.request()}, request_state=self.waiting.put(run, serving.user.name)
                     )
                 params: Any = news.request().params
                 reply = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
-                news.settle(answer_of(reply, news.one))
-            return reply_of(decision_text(news))
+                news.settle(parse_reading_form(reply, news.one))
+            return text_tool_result(decision_text(news))
 
     async def begin(
         self, question: str, rules: str, goal: str, connections: Sequence[str], after: int, context: Client
-    ) -> Deciding:
-        """Raises SetupError where something that is named is not there, Full where too many wait."""
+    ) -> ClientRun:
+        """Begin a run; raise SetupError for an unknown name, Full if too many runs wait."""
         whole = Question(question.strip(), rules, goal)
         if not whole.text:
             raise SetupError("What is to be decided? The question is empty.")
-        serving = as_asked(self.serving, context)
+        serving = service_for_client(self.serving, context)
         if after:
-            whole = following(await serving.past(after), whole)
+            whole = build_following_question(await serving.past(after), whole)
         serving.places.check()
         data = await serving.data(connections)
 
@@ -93,13 +228,13 @@ class Tools:
             self.serving.numbers.add(result.number)
             return result
 
-        return Deciding(work, serving.places, has_person(context))
+        return ClientRun(work, serving.places, has_person(context))
 
-    def hand_over(self, run: Deciding, context: Client) -> None:
-        """A person's answer, to the run that waits for it."""
+    def hand_over(self, run: ClientRun, context: Client) -> None:
+        """Give a person's answer to the run that waits for it."""
         reply = (context.input_responses or {}).get(KEY)
         assert run.ask is not None
-        run.ask.settle(answer_of(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
+        run.ask.settle(parse_reading_form(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
 
     async def describe_data(
         self,
@@ -107,16 +242,20 @@ class Tools:
         connection: Annotated[str, Field(description="One connection by name; all where it is left out.")] = "",
         question: Annotated[str, Field(description="Of a large schema, what this question is likely to need.")] = "",
     ) -> CallToolResult:
-        """The connections with their tables, columns, keys and example values, the words that are defined for them, and
-        the decision model where there is one. Call it before query and whatif."""
-        with telling():
-            data = await as_asked(self.serving, context).data([connection] if connection else [])
+        """Describe the connections: tables, columns, keys and example values.
+
+        Also the words defined for them, and the decision model if there is one. Call it before query and whatif.
+        """
+        with ToolErrors():
+            data = await service_for_client(self.serving, context).data([connection] if connection else [])
             topic = question or "What is there?"
-            databases = await about(topic, data.databases) if question else list(data.databases)
-            meaning = meaning_of(topic, databases, data.definitions)
+            databases = await focus_databases(topic, data.databases) if question else list(data.databases)
+            meaning = find_meaning(topic, databases, data.definitions)
             others = [tool for tool in data.tools if tool not in data.databases]
-            parts = [described(tool) for tool in (*meaning.around(databases), *others)]
-            return reply_of(short("\n\n".join(parts), MOST_LONG, "name one connection, and your question"))
+            parts = [describe_tool(tool) for tool in (*meaning.around(databases), *others)]
+            return text_tool_result(
+                cut_at_line("\n\n".join(parts), MOST_LONG, "name one connection, and your question")
+            )
 
     async def query(
         self,
@@ -125,11 +264,13 @@ class Tools:
         connection: Name = "",
     ) -> CallToolResult:
         """Run one query on a connection, in a sandbox that only reads. Rows come back with ids to cite."""
-        with telling():
-            serving = as_asked(self.serving, context)
-            name = one_of(connection, [key for key, one in serving.members.items() if one.places], "that takes queries")
+        with ToolErrors():
+            serving = service_for_client(self.serving, context)
+            name = choose_connection(
+                connection, [key for key, one in serving.members.items() if one.places], "that takes queries"
+            )
             tool = (await serving.member(name)).tools[0]
-            return reply_of(await self.observed(tool, query))
+            return text_tool_result(await self.observed(tool, query))
 
     async def whatif(
         self,
@@ -139,34 +280,39 @@ class Tools:
         context: Client,
         connection: Name = "",
     ) -> CallToolResult:
-        """Ask the decision model: rank the candidates, change an input, ask why not another one. No LM is asked, and
-        the data stay as they are."""
-        with telling():
-            serving = as_asked(self.serving, context)
+        """Ask the decision model: rank the candidates, change an input, ask why not another one.
+
+        No LLM is asked, and the data stay as they are.
+        """
+        with ToolErrors():
+            serving = service_for_client(self.serving, context)
             models = [key for key, one in serving.members.items() if one.model is not None]
-            name = one_of(connection, models, "with a decision model")
+            name = choose_connection(connection, models, "with a decision model")
             tool = next(one for one in (await serving.member(name)).tools if one.name == "whatif")
-            return reply_of(await self.observed(tool, input))
+            return text_tool_result(await self.observed(tool, input))
 
     async def explain_run(
         self,
         context: Client,
         number: Annotated[int, Field(description="The number of the run; 0 for the last one.")] = 0,
     ) -> CallToolResult:
-        """How a decision came about: its plan, queries with their first rows, replans, the decision, its evidence."""
-        with telling():
-            return reply_of(story_text(await as_asked(self.serving, context).past(number)))
+        """Explain a decision: plan, queries with their first rows, replans, the decision, its evidence."""
+        with ToolErrors():
+            return text_tool_result(story_text(await service_for_client(self.serving, context).past(number)))
 
     async def observed(self, tool: Tool, text: str) -> str:
-        """What a tool brings. Ids of records are unlike those of runs, and each is of one record."""
-        with asked_by("model"):
+        """Call a tool and format its observation.
+
+        Ids of records are unlike those of runs, and each is of one record.
+        """
+        with set_asker("model"):
             observation, number = await tool.call(text), next(self.numbers)
         records = tuple(replace(one, id=f"q{number}.{one.id}") for one in observation.records)
-        return observation_text(replace(observation, records=records))
+        return format_tool_observation(replace(observation, records=records))
 
 
-def one_of(name: str, names: Sequence[str], kind: str) -> str:
-    """The connection that is meant. Raises SetupError where that is not clear, or there is none of the kind."""
+def choose_connection(name: str, names: Sequence[str], kind: str) -> str:
+    """Return the connection that is meant; raise SetupError if that is unclear or there is none."""
     if not names:
         raise SetupError(f"No connection {kind} is served here. For a decision call decide.")
     if name in names or (not name and len(names) == 1):
@@ -174,30 +320,30 @@ def one_of(name: str, names: Sequence[str], kind: str) -> str:
     raise SetupError(f"Which connection? There is {', '.join(names)}.")
 
 
-def described(tool: Tool) -> str:
+def describe_tool(tool: Tool) -> str:
     form = LANGUAGES.get(getattr(tool, "form", ""), "")
     return f"# {tool.name}{f' (query takes {form})' if form else ''}\n{tool.describe().strip()}"
 
 
-def add(server: Server, tool: Callable[..., Any], annotations: ToolAnnotations) -> None:
-    """It says of itself what its docstring says."""
+def add_tool(server: Server, tool: Callable[..., Any], annotations: ToolAnnotations) -> None:
+    """Add a tool to the server, with its docstring as the description."""
     server.add_tool(
         tool, description=" ".join((tool.__doc__ or "").split()), annotations=annotations, structured_output=False
     )
 
 
 @asynccontextmanager
-async def server_of(serving: Serving) -> AsyncIterator[Server]:
-    """The protocol's server with the tools, until the block ends."""
-    tools, records = Tools(serving), Records(serving)
+async def open_tool_server(serving: McpService) -> AsyncIterator[Server]:
+    """Yield the protocol's server with the tools until the block ends."""
+    tools, records = DecisionTools(serving), RecordTools(serving)
     server: Server = MCPServer(
         "decisor", title="Decisor", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):
-        add(server, tool, reads)
+        add_tool(server, tool, reads)
     notes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    add(server, records.approve_run, notes)
+    add_tool(server, records.approve_run, notes)
     try:
         yield server
     finally:

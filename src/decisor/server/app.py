@@ -1,54 +1,281 @@
-"""The application: the routes, what their errors look like, and what is opened and closed with them."""
+"""The web application and its server: routes, error replies, the page's files, and the life of the process.
+
+The application opens and closes the pool, the runs and the history with itself; ``guarded_app`` puts the guard around
+it. The files of the page are read once at the start; a client names none of them by a path. ``/docs`` describes the
+routes of ``/openapi.json`` on one page without scripts. A session exchanges a token for a cookie.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+import hashlib
+import mimetypes
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
+import uvicorn
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import Response as ResponsesResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LMError, OutageError, SetupError, ToolError
-from decisor.log import logger
-from decisor.secrets import redact
-from decisor.server import pages
-from decisor.server.guard import Guard, Refusal
-from decisor.server.here import Here
-from decisor.server.hosts import hosts_of
-from decisor.server.keeper import Keeper
-from decisor.server.places import Full
-from decisor.server.responses import Fault
-from decisor.server.routes import asking, deciding, describing, drawing, entering, evaluations, reading, recording
+from decisor.lab.evaluation_pages import router as evaluations_router
+from decisor.server.connections import BACKLOG, make_connection_class
+from decisor.server.live import HistoryWriter
+from decisor.server.requests import TokenBody
+from decisor.server.responses import Fault, SessionReply
+from decisor.server.routes import AppState, HereNow, ask_router, models_router, record_router, runs_router
 from decisor.server.runs import NotThere, Runs
-from decisor.server.serving import Serving
+from decisor.server.security import ANYBODY, Refusal, RequestGuard, cookie_of, hosts_of
+from decisor.server.settings import Full, ServerSettings
 from decisor.server.stream import Busy
-from decisor.session.pool import pool_of
+from decisor.session.pool import open_pool
+from decisor.system.extras import logger
+from decisor.system.secrets import redact
+from decisor.system.tasks import collect_cycles_rarely
 from decisor.version import __version__
+from decisor.views.markup import Html, csp_hash, join, read_chart_style, read_colours, tag
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+
+FOREVER = "public, max-age=31536000, immutable"
+TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".woff2": "font/woff2",
+    ".webmanifest": "application/manifest+json",
+}
+NO_PAGE = "<!doctype html><html lang=en><title>Decisor</title><p>The API is described at <a href=/docs>/docs</a>.</p>"
+
+
+@dataclass(frozen=True)
+class PageFiles:
+    """The files of the page. contents: bytes of each name. version: hash of all files; it stands in their addresses, so
+    that a browser may keep them for ever.
+    """
+
+    contents: Mapping[str, bytes]
+    version: str
+
+    @property
+    def html(self) -> str:
+        """HTML of the page, with the addresses of this version."""
+        text = self.contents.get("index.html", NO_PAGE.encode()).decode()
+        return text.replace("/static/", f"/static/{self.version}/")
+
+
+def read_page() -> PageFiles:
+    contents = {"colours.css": read_colours().encode(), "chart.css": read_chart_style().encode()}
+    contents |= sorted(files_in(files("decisor.server").joinpath("static")))
+    digest = hashlib.sha256(b"".join(name.encode() + content for name, content in contents.items()))
+    return PageFiles(contents, digest.hexdigest()[:16])
+
+
+def files_in(folder: Traversable, before: str = "") -> list[tuple[str, bytes]]:
+    if not folder.is_dir():
+        return []
+    contents: list[tuple[str, bytes]] = []
+    for one in folder.iterdir():
+        name = f"{before}{one.name}"
+        contents += files_in(one, f"{name}/") if one.is_dir() else [(name, one.read_bytes())]
+    return contents
+
+
+def content_type_of(name: str) -> str:
+    suffix = name[name.rfind(".") :]
+    kind = TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return f"{kind}; charset=utf-8" if kind.startswith(("text/", "application/json")) else kind
+
+
+page_router = APIRouter(include_in_schema=False)
+
+
+@page_router.get("/", response_class=HTMLResponse)
+@page_router.get("/runs/{id}", response_class=HTMLResponse)
+@page_router.get("/runs/{id}/record", response_class=HTMLResponse)
+@page_router.get("/history", response_class=HTMLResponse)
+@page_router.get("/compare", response_class=HTMLResponse)
+@page_router.get("/models/{name}", response_class=HTMLResponse)
+@page_router.get("/evaluations/{name}", response_class=HTMLResponse)
+async def show_page(request: Request) -> HTMLResponse:
+    """Return the one page; its script reads the address."""
+    return HTMLResponse(request.app.state.page.html, headers={"cache-control": "no-cache"})
+
+
+@page_router.get("/static/{version}/{name:path}")
+async def send_page_file(version: str, name: str, request: Request) -> ResponsesResponse:
+    own: PageFiles = request.app.state.page
+    if name not in own.contents:
+        raise NotThere(f"There is no file {name[:80]!r}.")
+    keeping = FOREVER if version == own.version else "no-cache"
+    return ResponsesResponse(
+        own.contents[name], headers={"content-type": content_type_of(name), "cache-control": keeping}
+    )
+
+
+@page_router.get("/favicon.ico")
+async def send_icon(request: Request) -> ResponsesResponse:
+    own: PageFiles = request.app.state.page
+    icon = own.contents.get("favicon.svg")
+    return ResponsesResponse(icon, media_type="image/svg+xml") if icon else ResponsesResponse(status_code=204)
+
+
+docs_router = APIRouter(include_in_schema=False)
+STYLE = """
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif; }
+code, dt { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
+section { border-top: 1px solid var(--line); padding: .5rem 0; }
+dl { display: grid; grid-template-columns: minmax(8rem, max-content) 1fr; gap: .1rem 1rem; margin: .3rem 0; }
+dd { margin: 0; } h2 { margin-top: 2.5rem; } h3 { font-size: 1rem; margin: .5rem 0; }
+"""
+Json = Mapping[str, Any]
+
+
+@docs_router.get("/docs", response_class=HTMLResponse)
+async def show_api_docs(request: Request) -> HTMLResponse:
+    """Show the description of every route."""
+    description: Json = request.app.openapi()
+    style = read_colours() + STYLE
+    head = join(
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", "The API of Decisor"),
+        tag("style", Html(style)),
+    )
+    body = join(
+        tag("h1", f"{description['info']['title']} {description['info']['version']}"),
+        tag("p", description["info"]["description"]),
+        tag(
+            "p",
+            "For programs: ",
+            tag("a", "openapi.json", href="/openapi.json"),
+            ". Bodies are JSON; an error is ",
+            tag("code", '{"error": "..."}'),
+            ".",
+        ),
+        tag("h2", "Routes"),
+        *routes_html(description),
+        tag("h2", "Shapes"),
+        *shapes_html(description),
+    )
+    page = f"<!doctype html>\n{tag('html', tag('head', head), tag('body', tag('main', body)), lang='en')}\n"
+    policy = (
+        f"default-src 'none'; style-src '{csp_hash(style)}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
+    return HTMLResponse(page, headers={"content-security-policy": policy})
+
+
+def routes_html(description: Json) -> Iterator[Html]:
+    for path, methods in description["paths"].items():
+        for method, route in methods.items():
+            fields = [field_html(one["name"], one["schema"], one["in"]) for one in route.get("parameters", ())]
+            body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            replies = [one for status, one in route["responses"].items() if status.startswith("2")]
+            kinds: list[Json] = [kind for one in replies for kind in one.get("content", {}).values()]
+            shape: Json = kinds[0].get("schema", {}) if kinds else {}
+            yield tag(
+                "section",
+                tag("h3", tag("code", f"{method.upper()} {path}")),
+                tag("p", route.get("description", "")),
+                tag("dl", *fields) if fields else None,
+                tag("p", "Takes ", type_html(body)) if body else None,
+                tag("p", "Gives ", type_html(shape)) if shape else None,
+            )
+
+
+def shapes_html(description: Json) -> Iterator[Html]:
+    for name, shape in description["components"]["schemas"].items():
+        needed = shape.get("required", ())
+        fields = [
+            field_html(key, one, "needed" if key in needed else "") for key, one in shape.get("properties", {}).items()
+        ]
+        words = tag("p", shape["description"]) if "description" in shape else None
+        yield tag("section", tag("h3", tag("code", name)), words, tag("dl", *fields), id=name)
+
+
+def field_html(name: str, shape: Json, note: str) -> Html:
+    return join(tag("dt", name), tag("dd", type_html(shape), f" ({note})" if note else ""))
+
+
+def type_html(shape: Json) -> Html:
+    """Return a type in words, with a link if it is one of the shapes."""
+    if "$ref" in shape:
+        name = shape["$ref"].rpartition("/")[2]
+        return tag("a", name, href=f"#{name}")
+    if "anyOf" in shape:
+        first, *rest = (type_html(one) for one in shape["anyOf"])
+        return join(first, *(join(" or ", one) for one in rest))
+    if "enum" in shape:
+        return join(" or ".join(f'"{one}"' for one in shape["enum"]))
+    if shape.get("type") == "array":
+        return join("list of ", type_html(shape.get("items", {})))
+    return join(str(shape.get("type", "anything")))
+
+
+session_router = APIRouter(prefix="/api", tags=["session"])
+SECONDS = 30 * 24 * 3600
+
+
+@session_router.post("/session")
+async def begin_session(body: TokenBody, here: HereNow, response: Response) -> SessionReply:
+    """Set a cookie of the page that stands for the token; scripts cannot read it."""
+    users = here.serving.users
+    user = ANYBODY if users.is_open else users.of_token(body.token)
+    if user is None:
+        raise Refusal(401, "There is no such token.")
+    if not users.is_open:
+        response.set_cookie(here.cookie, users.begin(user), max_age=SECONDS, httponly=True, samesite="strict", path="/")
+    return SessionReply(user=user.name)
+
+
+@session_router.delete("/session", status_code=204)
+async def end_session(request: Request, here: HereNow, response: Response) -> None:
+    """End the session; its cookie is worth nothing after that."""
+    here.serving.users.end(cookie_of(request.headers.get("cookie", ""), here.cookie))
+    response.delete_cookie(here.cookie, path="/")
+
 
 ABOUT = "Decision questions, answered from data with their evidence. The same functions as `decisor` and the library."
 ENTER = "open the address that decisor serve printed, or send it"
 FAULTS: dict[int | str, dict[str, Any]] = {status: {"model": Fault} for status in (400, 401, 403, 404, 422, 429)}
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
-    (NotThere, 404), (Full, 429), (Busy, 429), (ToolError, 400), (SetupError, 400), (OutageError, 424), (LMError, 424),
+    (NotThere, 404),
+    (Full, 429),
+    (Busy, 429),
+    (ToolError, 400),
+    (SetupError, 400),
+    (OutageError, 424),
+    (LMError, 424),
     (Error, 400),
-)  # fmt: skip
+)
 
 
-def make_app(serving: Serving, here: Here) -> FastAPI:
-    """Without the guard, which ``guarded`` puts around it."""
+def make_app(serving: ServerSettings, here: AppState) -> FastAPI:
+    """Build the application without the guard, which ``guarded_app`` puts around it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with pool_of(serving.sources) as pool:
-            keeper = Keeper(serving.history)
+        async with open_pool(serving.sources) as pool:
+            keeper = HistoryWriter(serving.history)
             here.open_runs = Runs(serving, pool, keeper)
             writing = asyncio.create_task(keeper.work())
             try:
@@ -60,61 +287,144 @@ def make_app(serving: Serving, here: Here) -> FastAPI:
                 await keeper.close()
 
     app = FastAPI(
-        title="Decisor", version=__version__, description=ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,
-        responses=FAULTS, generate_unique_id_function=name_of,
-    )  # fmt: skip
-    app.state.here, app.state.page = here, pages.read_page()
-    for kind in (asking, reading, recording, drawing, deciding, evaluations, entering, describing, pages):
-        app.include_router(kind.router)
-    app.add_exception_handler(RequestValidationError, say_wrong)
-    app.add_exception_handler(HTTPException, say_http)
-    app.add_exception_handler(Refusal, say_refusal)
-    app.add_exception_handler(Exception, say_bug)
+        title="Decisor",
+        version=__version__,
+        description=ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        responses=FAULTS,
+        generate_unique_id_function=operation_id_of,
+    )
+    app.state.here, app.state.page = here, read_page()
+    for router in (
+        *(ask_router, runs_router, record_router, models_router, evaluations_router),
+        *(session_router, docs_router, page_router),
+    ):
+        app.include_router(router)
+    app.add_exception_handler(RequestValidationError, reply_invalid_request)
+    app.add_exception_handler(HTTPException, reply_http_error)
+    app.add_exception_handler(Refusal, reply_refusal)
+    app.add_exception_handler(Exception, reply_crash)
     for error, _ in STATUSES:
-        app.add_exception_handler(error, say_error)
+        app.add_exception_handler(error, reply_error)
     return app
 
 
-def guarded(serving: Serving) -> tuple[ASGIApp, Here]:
-    """What a server serves, and what it is made of."""
-    here = Here(serving, f"decisor-{serving.port}")
+def guarded_app(serving: ServerSettings) -> tuple[ASGIApp, AppState]:
+    """Return the guarded application and its state."""
+    here = AppState(serving, f"decisor-{serving.port}")
     app = make_app(serving, here)
     hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
-    return Guard(app, hosts, serving.users, ENTER, "/api/", "/api/session", here.cookie), here
+    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", here.cookie), here
 
 
-def name_of(route: APIRoute) -> str:
-    """What a client that is generated calls it."""
+def operation_id_of(route: APIRoute) -> str:
+    """Return the name of a route for generated clients."""
     return "_".join([*map(str, route.tags), route.name]).replace(" ", "_")
 
 
-def fault(status: int, text: str) -> JSONResponse:
+def fault_response(status: int, text: str) -> JSONResponse:
     return JSONResponse({"error": text}, status)
 
 
-async def say_wrong(request: Request, error: Exception) -> JSONResponse:
-    """Which field does not fit, and why; what was sent is not sent back."""
+async def reply_invalid_request(request: Request, error: Exception) -> JSONResponse:
+    """Reply with the fields that do not fit, and why. The values that were sent are not sent back."""
     assert isinstance(error, RequestValidationError)
     lines = [f"{'.'.join(map(str, one['loc'][1:])) or 'the body'}: {one['msg']}" for one in error.errors()]
-    return fault(422, "; ".join(lines[:5])[:1_000])
+    return fault_response(422, "; ".join(lines[:5])[:1_000])
 
 
-async def say_http(request: Request, error: Exception) -> JSONResponse:
+async def reply_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
 
-async def say_refusal(request: Request, error: Exception) -> JSONResponse:
+async def reply_refusal(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Refusal)
-    return fault(error.status, str(error))
+    return fault_response(error.status, str(error))
 
 
-async def say_bug(request: Request, error: Exception) -> JSONResponse:
-    """The log has where; the client has nothing of it."""
+async def reply_crash(request: Request, error: Exception) -> JSONResponse:
+    """Reply that the request crashed, without details; the log has them."""
     logger.error("%s %s crashed", request.method, request.url.path, exc_info=error)
-    return fault(500, f"It crashed: {type(error).__name__}. The log of the server has more.")
+    return fault_response(500, f"It crashed: {type(error).__name__}. The log of the server has more.")
 
 
-async def say_error(request: Request, error: Exception) -> JSONResponse:
+async def reply_error(request: Request, error: Exception) -> JSONResponse:
     status = next(status for kind, status in STATUSES if isinstance(error, kind))
-    return fault(status, redact(str(error)))
+    return fault_response(status, redact(str(error)))
+
+
+GRACE_SECONDS = 1
+KEEP_SECONDS = 75
+MOST_HEAD = 32_768
+"""Bytes of a request's line and headers."""
+
+
+class WebServer(uvicorn.Server):
+    """A uvicorn server of the page and its API.
+
+    ``ready`` is called when it answers. At the first signal it ends its runs and streams, and waits for nothing.
+    """
+
+    def __init__(self, config: uvicorn.Config, here: AppState, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.here, self.ready = here, ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.here.runs.close()
+        await super().shutdown(sockets)
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Bind a socket to a host and port; port 0 takes any free one.
+
+    Raises:
+        SetupError: it cannot, as where another server listens.
+    """
+    try:
+        (family, _, _, _, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        with contextlib.ExitStack() as stack:
+            listening = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            stack.pop_all()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SetupError(f"Cannot listen on {host}, port {port}: {why}. Take another with --port.") from error
+    return listening
+
+
+def make_web_server(serving: ServerSettings, ready: Callable[[], None]) -> WebServer:
+    app, here = guarded_app(serving)
+    config = uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        ws="none",
+        lifespan="on",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        h11_max_incomplete_event_size=MOST_HEAD,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_SECONDS,
+        http=make_connection_class(),
+    )
+    return WebServer(config, here, ready)
+
+
+def run_web_server(serving: ServerSettings, listening: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until Ctrl-C or SIGTERM. ``serving`` has the port of the socket."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with contextlib.suppress(KeyboardInterrupt), collect_cycles_rarely():
+        make_web_server(serving, ready).run(sockets=[listening])

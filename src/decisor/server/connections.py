@@ -1,12 +1,4 @@
-"""Deadlines and caps of connections, before anything of a request is there for the guard to judge.
-
-head        a request's line and headers are there within ``HEAD_SECONDS``, else the connection is closed
-address     one address has at most ``MOST_OF_ONE`` connections, and never all
-all         together they leave files for databases and traces
-
-Where there are too many, the one that has waited longest without a request makes room: half-sent heads never keep
-somebody else out. A connection whose request is being answered is never closed for another.
-"""
+"""Limits on connections: a deadline for each request head, and at most so many open ones per address."""
 
 from __future__ import annotations
 
@@ -18,25 +10,37 @@ from dataclasses import dataclass, field
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
+
+
 BACKLOG = 128
+
+
 """Connections that wait to be accepted. asyncio accepts as many at once, before any of them can be counted."""
+
+
 MOST_OF_ONE = 1_024
+
+
 MOST = 4_096
+
+
 SHARE_OF_FILES, SHARE_OF_ONE = 0.5, 0.75
+
+
 """Connections, of the files that this process may have open; those of one address, of all."""
 
 
 @dataclass(eq=False)
 class Connections:
-    """The open connections of one server, by address, the longest waiting first. ``most``: of all addresses."""
+    """The open connections of one server by address, the longest waiting first. most: limit for all addresses."""
 
     most: int = MOST
     most_of_one: int = MOST_OF_ONE
     count_of_address: Counter[str] = field(default_factory=Counter)
-    idle_of_address: dict[str, dict[Connection, None]] = field(default_factory=dict)
+    idle_of_address: dict[str, dict[HttpConnection, None]] = field(default_factory=dict)
 
-    def admit(self, connection: Connection) -> bool:
-        """Count it in; False if there is no room, nor an idle connection that could make some."""
+    def admit(self, connection: HttpConnection) -> bool:
+        """Count a connection in; return False if there is no room and no idle connection to close."""
         address = connection.address
         if self.count_of_address[address] >= self.most_of_one and not self.evict(address):
             return False
@@ -49,25 +53,25 @@ class Connections:
         return True
 
     def evict(self, address: str) -> bool:
-        """Close the idle connection of an address that has waited longest; False if there is none."""
+        """Close the idle connection of an address that has waited longest; return False if there is none."""
         oldest = next(iter(self.idle_of_address.get(address, ())), None)
         if oldest is not None:
             self.leave(oldest)
             oldest.transport.abort()
         return oldest is not None
 
-    def wait(self, connection: Connection) -> None:
-        """Note that no request of it is being answered, from now on."""
+    def wait(self, connection: HttpConnection) -> None:
+        """Note that from now on no request of the connection is being answered."""
         self.idle_of_address.setdefault(connection.address, {}).setdefault(connection)
 
-    def work(self, connection: Connection) -> None:
-        """Note that a request of it is being answered."""
+    def work(self, connection: HttpConnection) -> None:
+        """Note that a request of the connection is being answered."""
         idle = self.idle_of_address.get(connection.address, {})
         idle.pop(connection, None)
         if not idle:
             self.idle_of_address.pop(connection.address, None)
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: HttpConnection) -> None:
         self.work(connection)
         if connection.is_counted:
             connection.is_counted = False
@@ -76,8 +80,8 @@ class Connections:
                 del self.count_of_address[connection.address]
 
 
-class Connection(H11Protocol):
-    """One connection of uvicorn, with a deadline for each head. A subclass names its ``crowd``."""
+class HttpConnection(H11Protocol):
+    """A connection of uvicorn with a deadline for each head. A subclass names its ``crowd``."""
 
     crowd: Connections
     address = ""
@@ -126,20 +130,20 @@ class Connection(H11Protocol):
             self.deadline = None
 
 
-def connection_class() -> type[Connection]:
-    """Return what uvicorn makes a connection of, for one server."""
-    most = most_connections()
+def make_connection_class() -> type[HttpConnection]:
+    """Return the class that uvicorn uses for each connection of one server."""
+    most = connection_limit()
     crowd = Connections(most, min(MOST_OF_ONE, max(1, int(most * SHARE_OF_ONE))))
 
-    class Own(Connection):
+    class Own(HttpConnection):
         pass
 
     Own.crowd = crowd
     return Own
 
 
-def most_connections() -> int:
-    """Return how many leave files for what answers them."""
+def connection_limit() -> int:
+    """Return the most connections that leave enough files for databases and traces."""
     with suppress(ImportError):
         import resource
 

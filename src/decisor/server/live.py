@@ -1,20 +1,70 @@
-"""One run while it runs: what happened so far, what is being written, what waits to be allowed, and who watches."""
+"""One run while it is under way, and the writer of the history that keeps it.
+
+``LiveRun`` holds the events so far, texts that the LLM is writing, queries that wait to be allowed, and watchers. The
+history is written in a thread beside, many runs in one transaction; no run waits for it. A sight says which data a run
+may have seen, and decides whether another user may see all of them too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import TextIO
 
-from decisor.definitions.readings.open import OpenReading
 from decisor.errors import SetupError
-from decisor.history.past_run import PastRun
-from decisor.history.recording import after
+from decisor.history.recorder import is_worth_keeping, update_past_run
+from decisor.history.store import History, PastRun, Sight, lock
+from decisor.semantics.open_readings import OpenReading
 from decisor.server.responses import State
-from decisor.trace.events import ActionStart, Entry, FailedCall, LMCall
-from decisor.trace.writing import Writing
+from decisor.server.security import User
+from decisor.session.access import Reader
+from decisor.session.pool import Pool
+from decisor.session.request import apply_connections
+from decisor.system.extras import logger
+from decisor.system.storage import open_private
+from decisor.trace.events import ActionStart, FailedCall, LMCall, TraceEntry, Writing
+from decisor.trace.file import TraceFile
 from decisor.types import Action, Usage
+
+
+def sight_of(pool: Pool, names: Sequence[str], reader: Reader) -> Sight:
+    """Return the data that a run on these connections may see for this reader."""
+    sources = apply_connections(pool.sources_of(names, reader))
+    kept_back = {f"without {name}" for name in sources.deny_tables}
+    if sources.tables:
+        kept_back.add(f"only {', '.join(sorted(sources.tables))}")
+    for place in sources.places:
+        rows, mask = list(place.policy.rows), list(place.policy.mask)
+        if place.connection is not None:
+            rows += place.connection.rows.items()
+            mask += place.connection.mask
+        kept_back |= {f"{place.name}.{table} where {condition}" for table, condition in rows}
+        kept_back |= {f"{place.name}.{column} masked" for column in mask}
+    return Sight(tuple(names), tuple(sorted(kept_back)))
+
+
+def join_sights(one: Sight, before: Sight | None) -> Sight:
+    """Join the sight of a run with that of the run that it goes on from.
+
+    The result has no connections if the earlier sight is not known.
+    """
+    if before is None or not before.connections:
+        return Sight()
+    kept_back = tuple(name for name in one.kept_back if name in before.kept_back)
+    return Sight(tuple(dict.fromkeys([*one.connections, *before.connections])), kept_back)
+
+
+def may_see(user: User, sight: Sight | None, pool: Pool) -> bool:
+    """Return whether the user may see all that a run with this sight may have seen."""
+    if sight is None or not sight.connections:
+        return False
+    if not all(name in pool.members and user.may_use(name) for name in sight.connections):
+        return False
+    return set(sight_of(pool, sight.connections, user.reader).kept_back) <= set(sight.kept_back)
+
 
 REFUSED = "A person refused this."
 READING_SECONDS = 600.0
@@ -22,7 +72,7 @@ READING_SECONDS = 600.0
 
 @dataclass(eq=False)
 class WaitingQuery:
-    """A query that waits. ``reply``: '' where it may be run, else why not."""
+    """A query that waits to be allowed. reply: '' if it may run, else why not."""
 
     number: int
     action: Action
@@ -31,7 +81,7 @@ class WaitingQuery:
 
 @dataclass(eq=False)
 class OpenWords:
-    """Words of the question that wait for what they mean. ``reply``: '' where nobody says."""
+    """Words of the question whose meaning a person is asked. reply: '' if nobody says."""
 
     number: int
     reading: OpenReading
@@ -40,16 +90,16 @@ class OpenWords:
 
 @dataclass(eq=False)
 class LiveRun:
-    """``past``: what the history will have of it. ``id``: its number there, or a name of its own where there is none.
-    ``texts``: of its entries, as its streams send them. ``approvals``, ``readings``: all there were, by number;
-    ``writings``: the last of each call that is under way.
-    ``is_kept``: the history has it."""
+    """One run under way, or one read from the history. past: the run as the history will have it. id: its number there,
+    or a name of its own if it has none. texts: of its entries, as its streams send them. approvals, readings: all
+    there were, by number. writings: the last of each call under way. is_kept: whether the history has the run.
+    """
 
     past: PastRun
     id: str
     connections: tuple[str, ...] = ()
     state: State = "waiting"
-    entries: Sequence[Entry] = field(default_factory=list)
+    entries: Sequence[TraceEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, WaitingQuery] = field(default_factory=dict)
@@ -74,7 +124,7 @@ class LiveRun:
 
     @property
     def spent(self) -> Usage:
-        """So far."""
+        """Usage of the run so far."""
         if self.past.usage.calls or self.is_over:
             return self.past.usage
         calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
@@ -82,19 +132,19 @@ class LiveRun:
         return sum(calls, Usage(actions=actions))
 
     def check_kept(self) -> None:
-        """Raises SetupError where the history does not have it yet."""
+        """Raise SetupError if the history does not have the run yet."""
         if not self.is_kept:
             raise SetupError("A run is marked, approved and shown to others when it is over and in the history.")
 
-    def hear(self, entry: Entry) -> None:
-        """Called by the trace with each entry."""
+    def hear(self, entry: TraceEntry) -> None:
+        """Add an entry; the trace calls it with each one."""
         assert isinstance(self.entries, list)
         self.entries.append(entry)
-        self.past = after(self.past, entry)
+        self.past = update_past_run(self.past, entry)
         self.wake()
 
     def hear_text(self, writing: Writing) -> None:
-        """Called while the LM writes."""
+        """Note a text that the LLM is writing."""
         if writing.is_over:
             self.writings.pop(writing.call, None)
         else:
@@ -102,7 +152,7 @@ class LiveRun:
         self.wake()
 
     async def approve(self, action: Action) -> str:
-        """Waits until somebody allows or refuses it: '' or why not."""
+        """Wait until somebody allows or refuses a query; return '' or why not."""
         one = WaitingQuery(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
         self.approvals[one.number] = one
         self.wake()
@@ -113,7 +163,7 @@ class LiveRun:
             self.wake()
 
     def decide(self, number: int, allow: bool, why: str) -> bool:
-        """Whether such a query waited."""
+        """Allow or refuse a query; return whether it waited."""
         one = self.approvals.get(number)
         if one is None or one.reply.done():
             return False
@@ -122,7 +172,7 @@ class LiveRun:
         return True
 
     async def read(self, reading: OpenReading) -> str:
-        """Waits, not for ever, until somebody says what is meant; '' where nobody does."""
+        """Wait until somebody says a meaning, at most ``READING_SECONDS``; return '' if nobody does."""
         one = OpenWords(len(self.readings) + 1, reading, asyncio.get_running_loop().create_future())
         self.readings[one.number] = one
         self.wake()
@@ -135,7 +185,7 @@ class LiveRun:
             self.wake()
 
     def say(self, number: int, answer: str) -> bool:
-        """Whether such words waited."""
+        """Answer a question about words; return whether they waited."""
         one = self.readings.get(number)
         if one is None or one.reply.done():
             return False
@@ -144,13 +194,14 @@ class LiveRun:
         return True
 
     def end(self, state: State, error: str = "") -> None:
-        """``state``: where it came to no decision."""
+        """End the run. state: its end if it came to no decision."""
         past = self.past
         if past.state == "running":
             past = replace(past, state="failed" if state == "failed" else "interrupted", why=error)
-        self.past = replace(past, entries=len(self.entries), seconds=round(time.monotonic() - self.started, 3),
-                            usage=self.spent)  # fmt: skip
-        self.state = state_of(self.past)
+        self.past = replace(
+            past, entries=len(self.entries), seconds=round(time.monotonic() - self.started, 3), usage=self.spent
+        )
+        self.state = state_for_client(self.past)
         self.writings.clear()
         self.over.set()
         self.wake()
@@ -160,8 +211,8 @@ class LiveRun:
             watcher.set()
 
 
-def state_of(past: PastRun) -> State:
-    """What a client is told."""
+def state_for_client(past: PastRun) -> State:
+    """Return the state of a run as a client is told it."""
     match past.state:
         case "running" | "failed":
             return past.state
@@ -171,7 +222,165 @@ def state_of(past: PastRun) -> State:
             return "finished"
 
 
-def from_past(past: PastRun, entries: Sequence[Entry], connections: tuple[str, ...]) -> LiveRun:
-    """A run of the history, to be read as if it had just ended."""
+def live_run_of_past(past: PastRun, entries: Sequence[TraceEntry], connections: tuple[str, ...]) -> LiveRun:
+    """Return a run of the history, to be read as if it had just ended."""
     own = tuple(name for name in connections if name in past.tools)
-    return LiveRun(past, str(past.number), own, state_of(past), entries, is_kept=True)
+    return LiveRun(past, str(past.number), own, state_for_client(past), entries, is_kept=True)
+
+
+NOTHING_CAME = ("failed", "interrupted")
+TICK_SECONDS = 1.0
+"""How often the traces of runs that are under way are written."""
+
+
+@dataclass(eq=False)
+class RunTraceFile:
+    """The trace file of one run, and the number of entries in it."""
+
+    file: TextIO
+    trace: TraceFile
+    written: int = 0
+
+    def write(self, live: LiveRun) -> None:
+        if news := live.entries[self.written :]:
+            self.trace.write(*news)
+            self.written += len(news)
+
+    def close(self) -> None:
+        with suppress(OSError):  # told by the last write
+            self.file.close()
+
+
+@dataclass(eq=False)
+class HistoryWriter:
+    """The writer of a server's history, with many runs in one transaction. beginning, ending: runs that wait for the
+    next transaction. All file access happens in one thread at a time.
+    """
+
+    history: History
+    beginning: list[tuple[PastRun, asyncio.Future[int]]] = field(default_factory=list)
+    ending: list[tuple[LiveRun, asyncio.Future[None]]] = field(default_factory=list)
+    pens: dict[int, RunTraceFile] = field(default_factory=dict)
+    live: dict[int, LiveRun] = field(default_factory=dict)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    written_at: float = 0.0
+    fault: str = ""
+
+    async def begin(self, run: PastRun) -> int:
+        """Return the number of a new run; 0 if the history cannot be written.
+
+        Then ``fault`` says why, and the run goes on.
+        """
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.beginning.append((run, future))
+        self.news.set()
+        return await future
+
+    async def end(self, live: LiveRun) -> None:
+        """Write all of a finished run before returning."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ending.append((live, future))
+        self.news.set()
+        await future
+
+    async def work(self) -> None:
+        """Write the history again and again until cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self.news.wait()
+            self.news.clear()
+            await self.write()
+
+    async def write(self) -> None:
+        begun, ended = self.beginning, self.ending
+        self.beginning, self.ending = [], []
+        open_runs = self.due()
+        over = [live for live, _ in ended]
+        numbers = await asyncio.to_thread(self.written, [run for run, _ in begun], open_runs, over)
+        for (_, began), number in zip(begun, numbers, strict=True):
+            if not began.done():
+                began.set_result(number)
+        for live, done in ended:
+            self.live.pop(live.past.number, None)
+            if not done.done():
+                done.set_result(None)
+
+    def due(self) -> Sequence[LiveRun]:
+        """Return the runs under way whose traces were not written for a while."""
+        now = time.monotonic()
+        if now - self.written_at < TICK_SECONDS:
+            return ()
+        self.written_at = now
+        return [live for number, live in self.live.items() if number in self.pens]
+
+    def written(self, begun: Sequence[PastRun], live: Sequence[LiveRun], over: Sequence[LiveRun]) -> list[int]:
+        """Write runs and return the numbers of the new ones. A fault here ends no run."""
+        numbers = [0] * len(begun)
+        for one in live:
+            with self.survives():
+                self.pens[one.past.number].write(one)
+        with self.survives():
+            self.finish([one for one in over if one.past.number])
+        if begun:
+            with self.survives():
+                numbers = self.history.begin_all(begun)
+                self.fault = ""
+                for number in numbers:
+                    self.open(number)
+        return numbers
+
+    @contextmanager
+    def survives(self) -> Iterator[None]:
+        """Note any error: the other runs wait for this thread."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(str(error) or type(error).__name__)
+
+    def fail(self, why: str) -> None:
+        if not self.fault:
+            logger.warning("the history cannot be written: %s", why)
+        self.fault = why
+
+    def open(self, number: int) -> None:
+        """Open the trace file of a run. If that fails there is no trace, and the run goes on."""
+        try:
+            file = open_private(self.history.trace_of(number))
+        except OSError as error:
+            self.fail(error.strerror or str(error))
+            return
+        lock(file)
+        try:
+            self.pens[number] = RunTraceFile(file, TraceFile(file))
+        except OSError as error:
+            self.fail(error.strerror or str(error))
+            with suppress(OSError):
+                file.close()
+
+    def finish(self, over: Sequence[LiveRun]) -> None:
+        """Write finished runs.
+
+        A failed or interrupted run in which nothing happened is deleted; one whose trace is not whole can be read from
+        memory alone.
+        """
+        whole = set[int]()
+        worth = [one for one in over if one.past.state not in NOTHING_CAME or any(map(is_worth_keeping, one.entries))]
+        for one in over:
+            pen = self.pens.pop(one.past.number, None)
+            if pen is not None:
+                with self.survives(), closing(pen):
+                    pen.write(one)
+                    whole |= set() if pen.trace.fault else {one.past.number}
+        if worth:
+            self.history.write_all([one.past for one in worth])
+        for one in over:
+            one.is_kept = one in worth and one.past.number in whole
+            if one not in worth:
+                self.history.delete([one.past.number], one.past.owner)
+
+    async def close(self) -> None:
+        """Write the rest and close all trace files."""
+        await self.write()
+        for pen in self.pens.values():
+            pen.close()

@@ -1,11 +1,25 @@
-"""What a client may send. Nothing of it is a place, a file, a URL or a module: names are looked up among what the
-server was started with."""
+"""The requests of a client, and the options of a question that they make.
+
+A client chooses among the things that the server was started with, and sets numbers. Nothing in a request is a place,
+a file, a URL or a module: names are looked up.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from decisor.errors import SetupError
+from decisor.parsing.prompting import CALLINGS
+from decisor.runtime.budget import Limits
+from decisor.server.settings import ServerSettings
+from decisor.session.request import Options
+from decisor.session.run_setup import TechniqueRow, list_technique_rows
+from decisor.techniques import TECHNIQUES
+from decisor.techniques.replay.rerun import Edit
 
 MOST_TEXT = 200_000
 Name = Annotated[str, Field(max_length=200)]
@@ -14,13 +28,13 @@ Setting = bool | int | float | Annotated[str, Field(max_length=200)]
 
 
 class Body(BaseModel):
-    """What every request is."""
+    """A request of a client; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class LimitsBody(Body):
-    """What a run may take. None goes beyond that of the server."""
+    """Limits of a run. None goes beyond those of the server."""
 
     calls: Annotated[int, Field(ge=1, le=10**9)] | None = None
     tokens: Annotated[int, Field(ge=1, le=10**12)] | None = None
@@ -30,9 +44,10 @@ class LimitsBody(Body):
 
 
 class HowToRun(Body):
-    """``lm``: a name of ``choices``, "none", or "" for the first. ``approve``: each query waits until it is allowed.
-    ``asks``: words with two readings wait for what they mean; else both are computed.
-    ``stream``: thoughts are heard while they are written."""
+    """Options of a run. lm: a name of ``choices``, "none", or "" for the first. approve: each query waits until it is
+    allowed. asks: words with two readings wait for their meaning; otherwise both are computed. stream: thoughts are
+    sent while they are written.
+    """
 
     lm: Name = ""
     limits: LimitsBody = LimitsBody()
@@ -42,7 +57,7 @@ class HowToRun(Body):
 
 
 class AskBody(HowToRun):
-    """A question. ``connections``: by name, all where it is empty. ``follows``: the run that it follows up."""
+    """A question. connections: by name, all if empty. follows: the run that it follows up."""
 
     question: Annotated[str, Field(min_length=1, max_length=20_000)]
     rules: Text = ""
@@ -54,9 +69,11 @@ class AskBody(HowToRun):
 
 
 class ChangeBody(HowToRun):
-    """What is changed in a run: ``at``, the number of a step or the name of a node. Of a step ``thought``, ``action``
-    (its input) or ``observation``; of a node ``answer``, ``ask`` or ``context``; of the plan that holds after a step
-    (0: the first one) ``plan``, its steps."""
+    """A change of a run. at: the number of a step or the name of a node.
+
+    A step takes ``thought``, ``action`` (its input) or ``observation``; a node takes ``answer``, ``ask`` or
+    ``context``. plan: the steps of the plan that holds after a step (0: the first one).
+    """
 
     at: Annotated[str, Field(min_length=1, max_length=100)]
     thought: Text | None = None
@@ -69,20 +86,23 @@ class ChangeBody(HowToRun):
 
 
 class ApprovalBody(Body):
-    """``why`` is for the model to read where the query is refused."""
+    """An answer to a query that waits. why: for the model to read if the query is refused."""
 
     allow: bool
     why: Annotated[str, Field(max_length=2_000)] = ""
 
 
 class ReadingBody(Body):
-    """``answer``: the number of a choice, words of one's own, or "" for both."""
+    """An answer to a question about words. answer: the number of a choice, words of one's own, or "" for both."""
 
     answer: Annotated[str, Field(max_length=2_000)] = ""
 
 
 class MarkBody(Body):
-    """``mark``: "" takes it back. ``answer``: the right one, where another was; ``note``: what came of it."""
+    """A mark on a decision. mark:
+
+    "" takes it back. answer: the right one, if another was. note: consequences of the decision.
+    """
 
     mark: Literal["right", "wrong", ""]
     answer: Annotated[str, Field(max_length=2_000)] = ""
@@ -90,8 +110,10 @@ class MarkBody(Body):
 
 
 class RecordApprovalBody(Body):
-    """``by``: who says it, where the server knows no users. ``digest``: of the record that they read; of another one
-    nothing is said. ``refuse``: they do not approve, and ``note`` says why; ``withdraw`` takes back what they said."""
+    """An approval of a record, its refusal, or its withdrawal. by: who says it, if the server knows no users. digest:
+    of the record that they read; of another one nothing is said. refuse: they do not approve, and ``note`` says why.
+    withdraw: takes back their approval.
+    """
 
     by: Name = ""
     digest: Annotated[str, Field(max_length=64)] = ""
@@ -101,19 +123,100 @@ class RecordApprovalBody(Body):
 
 
 class ReaderBody(Body):
-    """A user whom a run is shown to; with ``end`` it no longer is."""
+    """A user to whom a run is shown; with ``end`` it no longer is."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     end: bool = False
 
 
 class WhatIfBody(Body):
-    """One input of the tool ``whatif``, such as ``rank``, ``set site.rent = rent * 1.1`` or ``why elm``."""
+    """An input of the tool ``whatif``, such as ``rank``, ``set site.rent = rent * 1.1`` or ``why elm``."""
 
     input: Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
 class TokenBody(Body):
-    """A token, for a cookie."""
+    """A token, to be exchanged for a cookie."""
 
     token: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@cache
+def technique_row_of_name() -> Mapping[str, TechniqueRow]:
+    return {row.name: row for row in list_technique_rows()}
+
+
+def options_of_body(body: HowToRun, serving: ServerSettings) -> Options:
+    """Return the options of a request; raise SetupError if there is no such LLM."""
+    return Options(lm=serving.lm_of(body.lm), limits=serving.limits_of(limits_of_body(body.limits)))
+
+
+def limits_of_body(body: LimitsBody) -> Limits:
+    return Limits(body.calls, body.tokens, body.dollars, body.seconds, body.actions)
+
+
+def check_technique_name(name: str) -> str:
+    """Return the name of a technique, '' for the usual one; raise SetupError if it is unknown."""
+    if name and name not in TECHNIQUES:
+        raise SetupError(f"There is no technique {name!r:.200}; there is {', '.join(TECHNIQUES)}.")
+    return name
+
+
+def check_settings(technique: str, settings: Mapping[str, Setting], serving: ServerSettings) -> dict[str, str]:
+    """Return the settings of a request as text, as the command line has them.
+
+    Raises:
+        SetupError: there is no such setting, it may not be set from here, or an LM is none of the server's.
+    """
+    if not settings:
+        return {}
+    if not technique:
+        raise SetupError("Settings are of a technique: name one.")
+    known = {one.name: one for one in technique_row_of_name()[technique].settings}
+    values: dict[str, str] = {}
+    for name, value in settings.items():
+        one = known.get(name)
+        if (name == "calling" and value in CALLINGS) or (
+            name in ("temperature", "top_p") and one is None and is_number_setting(value)
+        ):
+            values[name] = str(value)
+        elif one is not None and one.part:
+            values[name] = part_lm(name, value, serving)
+        elif one is not None and one.harmless:
+            values[name] = format_setting(value)
+        else:
+            there = [key for key, other in known.items() if other.harmless or other.part]
+            raise SetupError(
+                f"{technique} has no {name!r:.200} to be set from here; it has {', '.join(there) or 'none'}."
+            )
+    return values
+
+
+def part_lm(name: str, value: Setting, serving: ServerSettings) -> str:
+    lm = serving.lm_of(value) if isinstance(value, str) and value else None
+    if lm is None:
+        raise SetupError(f"{name} takes the name of an LM: {', '.join(serving.lms) or 'none is named here'}.")
+    return lm
+
+
+def is_number_setting(value: Setting) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def format_setting(value: Setting) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def edit_of(body: ChangeBody) -> Edit:
+    return Edit(
+        body.at, body.answer, body.ask, body.context or "", body.thought or "", body.action, body.observation, body.plan
+    )
+
+
+def choose_connections(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
+    """Return the chosen connections, all if none is named. Raise SetupError if one is unknown, or there are none."""
+    if unknown := [name for name in names if name not in there]:
+        raise SetupError(f"There is no connection {unknown[0]!r:.200}; there is {', '.join(there) or 'none'}.")
+    if not there:
+        raise SetupError("There is nothing to ask of: start the server with --db, --graph or --docs.")
+    return tuple(dict.fromkeys(names)) or tuple(there)

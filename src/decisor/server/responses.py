@@ -13,19 +13,19 @@ Json = dict[str, Any]
 State = Literal["waiting", "running", "finished", "stopped", "failed"]
 
 
-class Reply(BaseModel):
-    """What every response is."""
+class ServerReply(BaseModel):
+    """A response of the server."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class Fault(Reply):
-    """One line that says what to do."""
+class Fault(ServerReply):
+    """An error: one line that says what to do."""
 
     error: str
 
 
-class Waiting(Reply):
+class Waiting(ServerReply):
     """A query that waits to be allowed."""
 
     number: int
@@ -33,15 +33,16 @@ class Waiting(Reply):
     input: str
 
 
-class Mark(Reply):
+class Mark(ServerReply):
     mark: Literal["right", "wrong"]
     answer: str = ""
     note: str = ""
 
 
-class RunLine(Reply):
-    """A run as a list has it. ``began`` is UTC; ``seconds`` since then, in all; ``entries``: of its trace. ``owner``:
-    whose it is, "" where the server knows no users."""
+class RunLine(ServerReply):
+    """A run in a list. began: in UTC. seconds: since then, in all. entries: number of entries of its trace. owner: its
+    user, "" if the server knows no users.
+    """
 
     id: str
     owner: str = ""
@@ -65,8 +66,8 @@ class RunLine(Reply):
     mark: Mark | None = None
 
 
-class WaitingWords(Reply):
-    """Words of the question that wait for what they mean. ``asks``: they are a question of their own."""
+class WaitingWords(ServerReply):
+    """Words of the question that wait for their meaning. asks: whether they are a question of their own."""
 
     number: int
     words: str
@@ -75,19 +76,19 @@ class WaitingWords(Reply):
 
 
 class RunReply(RunLine):
-    """``result`` has the keys of ``decisor ask --json``, null until it is over."""
+    """A run with its result. result: the keys of ``decisor ask --json``, null until the run is over."""
 
     approvals: tuple[Waiting, ...] = ()
     readings: tuple[WaitingWords, ...] = ()
     result: Json | None = None
 
 
-class RunList(Reply):
+class RunList(ServerReply):
     runs: tuple[RunLine, ...]
 
 
-class ChangeReply(Reply):
-    """A step or node in both runs, in words."""
+class ChangeReply(ServerReply):
+    """A step or node as it is in both runs, in words."""
 
     at: str
     before: str
@@ -95,14 +96,14 @@ class ChangeReply(Reply):
     how: Literal["same", "changed", "added", "removed"]
 
 
-class CompareReply(Reply):
+class CompareReply(ServerReply):
     before: RunReply
     after: RunReply
     changes: tuple[ChangeReply, ...]
 
 
-class ConnectionReply(Reply):
-    """``label``: of the place, without where it lies. ``model``: it has a decision model."""
+class ConnectionReply(ServerReply):
+    """A connection. label: of its place, without saying where it lies. model: whether it has a decision model."""
 
     name: str
     form: Literal["sql", "cypher", "passages", "tools"]
@@ -110,8 +111,8 @@ class ConnectionReply(Reply):
     model: bool = False
 
 
-class SettingReply(Reply):
-    """``choices``: one of these words; ``kind``: what else it takes."""
+class SettingReply(ServerReply):
+    """A setting of a technique. choices: it takes one of these words. kind: type of any other value."""
 
     name: str
     kind: Literal["number", "yes or no", "choice", "lm"]
@@ -119,14 +120,14 @@ class SettingReply(Reply):
     choices: tuple[str, ...] = ()
 
 
-class TechniqueReply(Reply):
+class TechniqueReply(ServerReply):
     name: str
     about: str
     asks_lm: bool
     settings: tuple[SettingReply, ...]
 
 
-class LimitsReply(Reply):
+class LimitsReply(ServerReply):
     calls: int | None = None
     tokens: int | None = None
     dollars: float | None = None
@@ -134,8 +135,11 @@ class LimitsReply(Reply):
     actions: int | None = None
 
 
-class Choices(Reply):
-    """What may be asked of. ``user`` is "" where there is only one. ``lms``: the first is taken where none is named."""
+class Choices(ServerReply):
+    """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
+
+    "" if there is only one. lms: the first is taken if none is named.
+    """
 
     version: str
     user: str
@@ -146,8 +150,8 @@ class Choices(Reply):
     evaluations: tuple[str, ...]
 
 
-class ColumnReply(Reply):
-    """``references`` is a declared key, ``joins`` one that the values show; both are table.column."""
+class ColumnReply(ServerReply):
+    """A column of a table. references: a declared key. joins: one that the values show. Both are table.column."""
 
     name: str
     type: str
@@ -158,15 +162,15 @@ class ColumnReply(Reply):
     examples: tuple[str, ...]
 
 
-class TableReply(Reply):
+class TableReply(ServerReply):
     name: str
     view: bool
     rows: int | None
     columns: tuple[ColumnReply, ...]
 
 
-class SchemaReply(Reply):
-    """``description``: what an LM is shown."""
+class SchemaReply(ServerReply):
+    """The schema of a connection. description: the text that an LLM is shown."""
 
     name: str
     form: str
@@ -175,8 +179,8 @@ class SchemaReply(Reply):
     notes: tuple[str, ...] = ()
 
 
-class InputReply(Reply):
-    """A column that a decision model uses. ``spread``: how far it varies, in words, "" where it is certain."""
+class InputReply(ServerReply):
+    """A column that a decision model uses. spread: how far it varies, in words, "" if it is certain."""
 
     name: str
     unit: str
@@ -185,14 +189,14 @@ class InputReply(Reply):
     lowers: tuple[str, ...]
 
 
-class MeasureReply(Reply):
+class MeasureReply(ServerReply):
     name: str
     goal: Literal["min", "max"]
     unit: str
 
 
-class ModelReply(Reply):
-    """A decision model. ``lines``: it in words; ``forms``: how ``whatif`` is asked."""
+class ModelReply(ServerReply):
+    """A decision model. lines: the model in words. forms: the inputs of ``whatif``."""
 
     name: str
     decide: str
@@ -203,16 +207,17 @@ class ModelReply(Reply):
     scenarios: tuple[str, ...] = ()
 
 
-class RecordReply(Reply):
+class RecordReply(ServerReply):
     id: str
     fields: Json
     text: str = ""
     source: str = ""
 
 
-class WhatIfReply(Reply):
-    """``ranking`` and ``study`` as in a result; null where the input gives none. ``changed``: the ranking of the data
-    as a change or a scenario leaves them."""
+class WhatIfReply(ServerReply):
+    """An answer to a what-if question. ranking, study: as in a result; null if the input gives none. changed: the
+    ranking of the data as a change or a scenario leaves them.
+    """
 
     note: str
     records: tuple[RecordReply, ...]
@@ -221,16 +226,17 @@ class WhatIfReply(Reply):
     changed: Json | None = None
 
 
-class CellReply(Reply):
+class CellReply(ServerReply):
     """A cell of the evidence: a record, and the number of its column; -1 is its text."""
 
     record: str
     column: int
 
 
-class ChartReply(Reply):
-    """``layouts``: for a wide and a narrow screen, with ``width``, ``height``, ``shapes`` and ``links``, in pixels.
-    ``notes``: what is not drawn. ``vega_lite``: the chart as others draw it."""
+class ChartReply(ServerReply):
+    """A chart of an answer. layouts: for a wide and a narrow screen, with ``width``, ``height``, ``shapes`` and
+    ``links``, in pixels. notes: parts that are not drawn. vega_lite: the chart for other programs.
+    """
 
     title: str
     description: str
@@ -239,9 +245,12 @@ class ChartReply(Reply):
     vega_lite: Json
 
 
-class PictureReply(Reply):
-    """``drawings``: ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels.
-    ``cells``: of each figure of the answer. ``studies``: what-ifs, as in a result. ``charts``: of the answer."""
+class PictureReply(ServerReply):
+    """The pictures of a run. drawings:
+
+    ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels. cells: of each figure of
+    the answer. studies: what-ifs, as in a result. charts: of the answer.
+    """
 
     drawings: tuple[Json, ...]
     cells: dict[str, tuple[CellReply, ...]]
@@ -249,8 +258,10 @@ class PictureReply(Reply):
     charts: tuple[ChartReply, ...] = ()
 
 
-class ApprovalReply(Reply):
-    """``standing``: whether it is of the record as it is. ``withdrawn``: when it was taken back, ``why``."""
+class ApprovalReply(ServerReply):
+    """An approval of a record. standing: whether it is of the record as it is. withdrawn: when it was taken back,
+    ``why``.
+    """
 
     by: str
     at: str
@@ -260,30 +271,30 @@ class ApprovalReply(Reply):
     standing: Literal["holds", "refused", "withdrawn", "of another content", "changed"]
 
 
-class ApprovalList(Reply):
-    """``digest``: of the content of the record, which an approval is of."""
+class ApprovalList(ServerReply):
+    """The approvals of a record. digest: of the content of the record, which an approval is of."""
 
     digest: str
     approvals: tuple[ApprovalReply, ...]
 
 
-class ReaderList(Reply):
-    """``readers``: those whom its owner shows the run; ``others``: those whom it could be shown to."""
+class ReaderList(ServerReply):
+    """The readers of a run. readers: users to whom its owner shows the run. others: users to whom it could be shown."""
 
     readers: tuple[str, ...]
     others: tuple[str, ...]
 
 
-class DifferenceReply(Reply):
-    """``after`` is "" where it is gone."""
+class DifferenceReply(ServerReply):
+    """A difference between then and now. after: "" if it is gone."""
 
     id: str
     before: str
     after: str
 
 
-class VerifyReply(Reply):
-    """As ``decisor verify --json`` prints it."""
+class VerifyReply(ServerReply):
+    """A verification, as ``decisor verify --json`` prints it."""
 
     answer: str
     state: Literal["holds", "does not hold", "cannot be said"]
@@ -296,7 +307,7 @@ class VerifyReply(Reply):
     outcomes: tuple[DifferenceReply, ...]
 
 
-class CaseReply(Reply):
+class CaseReply(ServerReply):
     id: str
     benchmark: str
     case: str
@@ -310,8 +321,8 @@ class CaseReply(Reply):
     usage: Usage
 
 
-class EvaluationReply(Reply):
-    """``report``: tables, as ``decisor report --json`` has them; null while no case is finished."""
+class EvaluationReply(ServerReply):
+    """An evaluation. report: tables, as ``decisor report --json`` has them; null while no case is finished."""
 
     name: str
     finished: int
@@ -319,9 +330,9 @@ class EvaluationReply(Reply):
     report: Json | None = None
 
 
-class EvaluationList(Reply):
+class EvaluationList(ServerReply):
     evaluations: tuple[str, ...]
 
 
-class SessionReply(Reply):
+class SessionReply(ServerReply):
     user: str

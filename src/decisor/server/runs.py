@@ -1,35 +1,57 @@
-"""All runs of a server: started, watched, stopped, gone on from, and handed to the history when they are over."""
+"""All runs of a server: started, stopped, resumed, changed, shown to others, and handed to the history when they are
+over.
+
+An owner can show a run to other users, who read it, and approve or refuse the decision. A run can be handed on as one
+page or as Markdown.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
+from decisor.decision_record.approvals import make_approval_change
+from decisor.decision_record.build import change_approvals
+from decisor.decision_record.record import DecisionRecord
 from decisor.errors import Error, SetupError
-from decisor.history.past_run import Mark, PastRun
-from decisor.log import logger
-from decisor.secrets import redact
-from decisor.server.asking import check_technique, chosen, edit_of, options_of, settings_of
-from decisor.server.keeper import Keeper
-from decisor.server.live import LiveRun, from_past
-from decisor.server.places import Full, Places
-from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody
-from decisor.server.serving import Serving, connections_of
-from decisor.server.sight import both, may_see, sight_of
-from decisor.server.users import User
-from decisor.server.watching import Watchers
-from decisor.session.data import check_text
-from decisor.session.following import following
-from decisor.session.keeping import inputs_of
-from decisor.session.options import Options
+from decisor.history.store import PastRun, RunMark
+from decisor.server.live import HistoryWriter, LiveRun, join_sights, live_run_of_past, may_see, sight_of
+from decisor.server.requests import (
+    AskBody,
+    ChangeBody,
+    HowToRun,
+    MarkBody,
+    ReaderBody,
+    RecordApprovalBody,
+    check_settings,
+    check_technique_name,
+    choose_connections,
+    edit_of,
+    options_of_body,
+)
+from decisor.server.responses import ReaderList
+from decisor.server.security import User
+from decisor.server.settings import Full, Places, ServerSettings, Watchers, connections_of
+from decisor.session.data import check_question_text
 from decisor.session.pool import Pool
-from decisor.session.recorded import recorded_result
-from decisor.session.rerun import go_on
-from decisor.trace.events import RunStart, events_of
+from decisor.session.provenance import inputs_of
+from decisor.session.request import Options
+from decisor.session.rerun import rerun_on_data
+from decisor.session.result import Result, build_following_question, build_recorded_result
+from decisor.session.verify import Verification, verify_trace
+from decisor.system.extras import logger
+from decisor.system.secrets import redact
+from decisor.system.text import format_number
+from decisor.trace.events import RunStart, TraceEntry, events_of
 from decisor.types import Question
+from decisor.views.page import html_document, run_html
+from decisor.views.page_data import story_json
 
 Work = Callable[[Options], Awaitable[object]]
 STOP_SECONDS = 2.0
@@ -38,22 +60,22 @@ MOST_UNKEPT = 200
 CLOSING = "The server was stopped."
 
 
-def number_of(id: str) -> int:
-    """Of a run in the history; 0 where it is none."""
+def parse_run_id(id: str) -> int:
+    """Return the number of a run in the history; 0 if the id is none."""
     return int(id) if id.isascii() and id.isdecimal() and len(id) < 16 else 0
 
 
 class NotThere(Exception):
-    """There is no such thing, or it is somebody else's."""
+    """An error: the thing asked for does not exist, or is somebody else's."""
 
 
 @dataclass(eq=False)
 class Runs:
-    """``live``: those under way, and those that the history does not have, by id."""
+    """All runs of a server. live: by id, the runs under way and the runs that the history does not have."""
 
-    serving: Serving
+    serving: ServerSettings
     pool: Pool
-    keeper: Keeper
+    keeper: HistoryWriter
     live: dict[str, LiveRun] = field(default_factory=dict)
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
@@ -67,24 +89,24 @@ class Runs:
         return connections_of(user, self.serving, self.pool.members)
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
-        """A run that begins.
+        """Begin a run of a question.
 
         Raises:
             SetupError: something that it names is not there.
             NotThere: the run that it follows is not there.
             Full: too many wait already.
         """
-        names = chosen(body.connections, self.connections(user))
-        technique = check_technique(body.technique)
-        options = options_of(body, self.serving)
-        options["technique"], options["settings"] = technique, settings_of(technique, body.settings, self.serving)
+        names = choose_connections(body.connections, self.connections(user))
+        technique = check_technique_name(body.technique)
+        options = options_of_body(body, self.serving)
+        options["technique"], options["settings"] = technique, check_settings(technique, body.settings, self.serving)
         if not body.question.strip():
             raise SetupError("What is to be decided? The question is empty.")
         question = Question(body.question.strip(), body.rules, body.goal)
-        check_text(question)
+        check_question_text(question)
         before = await self.find(user, body.follows) if body.follows else None
         if before is not None:
-            question = following(recorded_result(before.entries), question)
+            question = build_following_question(build_recorded_result(before.entries), question)
         past = PastRun(question, technique=technique)
 
         async def work(options: Options) -> object:
@@ -94,19 +116,19 @@ class Runs:
         return await self.begin(user, past, names, body, options, work, before)
 
     async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
-        """A run that goes on from one that was stopped or failed: what it bought is not bought again.
+        """Begin a run that goes on from one that was stopped or failed. Its LLM calls are not bought again.
 
         Raises: as ``change``.
         """
         before = await self.find(user, id)
         if before.state not in ("stopped", "failed"):
             raise SetupError("This run was not interrupted: there is nothing to go on with.")
-        names = chosen(before.connections, self.connections(user))
+        names = choose_connections(before.connections, self.connections(user))
         old, start = before.past, next(events_of(before.entries, RunStart), None)
-        options = options_of(body, self.serving)
-        technique = options["technique"] = check_technique(old.technique)
+        options = options_of_body(body, self.serving)
+        technique = options["technique"] = check_technique_name(old.technique)
         settings = {name: self.serving.name_of(text) for name, text in old.inputs.settings.items()}
-        options["settings"] = settings_of(technique, settings, self.serving)
+        options["settings"] = check_settings(technique, settings, self.serving)
         past = PastRun(old.question, technique=old.technique)
 
         async def work(options: Options) -> object:
@@ -116,7 +138,7 @@ class Runs:
         return await self.begin(user, past, names, body, options, work, before)
 
     async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
-        """A run that goes on from another one with one thing changed.
+        """Begin a run that goes on from another one with one thing changed.
 
         Raises:
             NotThere: there is no such run.
@@ -126,28 +148,38 @@ class Runs:
         before = await self.find(user, id)
         if not before.is_over:
             raise SetupError("The run is under way: stop it first, or wait for its end.")
-        options, edit = options_of(body, self.serving), edit_of(body)
-        names = chosen(before.connections, self.connections(user))
+        options, edit = options_of_body(body, self.serving), edit_of(body)
+        names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
         async def work(options: Options) -> object:
             data = await self.pool.data(names, user.reader)
-            return await go_on(data, before.entries, edit, **options)
+            return await rerun_on_data(data, before.entries, edit, **options)
 
         return await self.begin(user, past, names, body, options, work, before)
 
     async def begin(
-        self, user: User, past: PastRun, names: tuple[str, ...], body: HowToRun, options: Options, work: Work,
+        self,
+        user: User,
+        past: PastRun,
+        names: tuple[str, ...],
+        body: HowToRun,
+        options: Options,
+        work: Work,
         before: LiveRun | None,
-    ) -> LiveRun:  # fmt: skip
+    ) -> LiveRun:
         if self.is_closing:
             raise Full(CLOSING)
         self.places.check()
         sight = sight_of(self.pool, names, user.reader)
         past = replace(
-            past, owner=user.name, inputs=inputs_of(self.pool.sources_of(names), options), began=time.time(),
-            before=before.past.number if before else 0, sight=both(sight, before.past.sight) if before else sight,
-        )  # fmt: skip
+            past,
+            owner=user.name,
+            inputs=inputs_of(self.pool.sources_of(names), options),
+            began=time.time(),
+            before=before.past.number if before else 0,
+            sight=join_sights(sight, before.past.sight) if before else sight,
+        )
         number = await self.keeper.begin(past)
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), names)
         options["on_event"] = live.hear
@@ -165,7 +197,7 @@ class Runs:
         return live
 
     async def run(self, live: LiveRun, options: Options, work: Work) -> None:
-        """Never raises: what ends a run is in its state."""
+        """Run the work of a live run. It never raises: an error is in the state of the run."""
         try:
             async with self.places:
                 live.state = "running"
@@ -192,26 +224,32 @@ class Runs:
             del self.live[live.id]
 
     async def find(self, user: User, id: str) -> LiveRun:
-        """One that is under way, or one of the history. Raises NotThere where there is none, or it is another's."""
+        """Return a run under way or of the history; raise NotThere if there is none.
+
+        It is also raised if the run is another user's.
+        """
         live = self.live.get(id)
         if live is not None and live.past.owner == user.name:
             return live
-        if live is None and (number := number_of(id)):
+        if live is None and (number := parse_run_id(id)):
             return await self.of_history(number, user.name)
         raise NotThere(f"There is no run {id[:80]!r}.")
 
     async def of_history(self, number: int, owner: str) -> LiveRun:
-        """Raises NotThere where there is none."""
+        """Return a run of the history; raise NotThere if there is none."""
         history = self.keeper.history
         try:
             past = await asyncio.to_thread(history.read, number, owner)
             entries = await asyncio.to_thread(history.entries, number, owner)
         except SetupError as error:
             raise NotThere(str(error)) from error
-        return from_past(past, entries, tuple(self.pool.members))
+        return live_run_of_past(past, entries, tuple(self.pool.members))
 
     async def past(self, user: User, words: str, most: int, before: int) -> list[PastRun]:
-        """Of the history, the newest first: what it has of those under way, and those that others show them."""
+        """List runs of the history, the newest first.
+
+        They include runs under way, and runs that others show to the user.
+        """
         history = self.keeper.history
         try:
             runs = await asyncio.to_thread(history.list, user.name, words, most, before, bool(user.name))
@@ -222,7 +260,7 @@ class Runs:
         return [one for one in runs if one.owner == user.name or may_see(user, one.sight, self.pool)]
 
     async def stop(self, user: User, id: str) -> LiveRun:
-        """It is over when this returns, unless it takes long to end."""
+        """Stop a run and wait for its end, at most ``STOP_SECONDS``."""
         live = await self.find(user, id)
         if live.task is not None and not live.is_over:
             live.task.cancel()
@@ -230,18 +268,18 @@ class Runs:
         return live
 
     def unkept_of(self, user: User) -> list[LiveRun]:
-        """Those that the history does not have."""
+        """Return the runs of a user that the history does not have."""
         return [live for live in self.live.values() if not live.past.number and live.past.owner == user.name]
 
     async def find_kept(self, user: User, id: str) -> LiveRun:
-        """Raises SetupError where the history does not have the run yet."""
+        """Return a run; raise SetupError if the history does not have it yet."""
         live = await self.find(user, id)
         live.check_kept()
         return live
 
     async def mark(self, user: User, id: str, body: MarkBody) -> LiveRun:
         live = await self.find_kept(user, id)
-        mark = Mark(body.mark, body.note, body.answer) if body.mark else None
+        mark = RunMark(body.mark, body.note, body.answer) if body.mark else None
         await asyncio.to_thread(self.keeper.history.mark, live.past.number, mark, user.name)
         return await self.find(user, id)
 
@@ -256,7 +294,7 @@ class Runs:
         self.watchers.wake(live)
 
     async def close(self) -> None:
-        """Every run is stopped, every stream ends."""
+        """Stop every run and end every stream."""
         self.is_closing = True
         tasks = [live.task for live in self.live.values() if live.task is not None and not live.task.done()]
         for task in tasks:
@@ -264,3 +302,146 @@ class Runs:
         self.watchers.wake_all()
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_SECONDS)
+
+
+MOST = 2_000_000
+Item = Mapping[str, Any]
+
+
+def html_of(entries: Sequence[TraceEntry]) -> str:
+    result = build_recorded_result(entries)
+    return html_document(
+        result.question.text, run_html(entries, result.decision, result.records, result.usage, is_page=True)
+    )
+
+
+def markdown_of(entries: Sequence[TraceEntry]) -> str:
+    result = build_recorded_result(entries)
+    items: Sequence[Item] = json.loads(story_json(entries, MOST))["items"]
+    return "\n".join([*format_run_head(result), "", "## What happened", "", *steps(items), "", result.summary(), ""])
+
+
+def format_run_head(result: Result) -> Iterator[str]:
+    decision = result.decision
+    yield f"# {escape_markdown(result.question.text)}"
+    yield ""
+    yield f"**{escape_markdown(decision.answer)}**" if decision.answer else f"No answer ({decision.stopped})."
+    for text in (*decision.reasons, *decision.assumptions):
+        yield f"\n{escape_markdown(text)}"
+    if result.ranking is not None:
+        yield f"\n## Ranking: {escape_markdown(result.ranking.measure)}\n"
+        for place, one in enumerate(result.ranking.options[:20], 1):
+            yield f"{place}. {escape_markdown(one.name)}: {format_number(one.outcome)}"
+    if result.records:
+        yield "\n## Evidence\n"
+        for record in result.records:
+            cells = ", ".join(f"{name} {value}" for name, value in record.fields.items())
+            yield f"- `{record.id}` {escape_markdown(record.text or cells)}"
+
+
+def steps(items: Sequence[Item]) -> Iterator[str]:
+    for item in items:
+        match item["kind"]:
+            case "plan" | "replan":
+                why = f": {escape_markdown(item['why'])}" if item.get("why") else ""
+                yield f"**{item['kind'].capitalize()}**{why}\n"
+                yield from (f"{at}. {escape_markdown(step)}" for at, step in enumerate(item["plan"], 1))
+                yield ""
+            case "acts":
+                yield f"**{escape_markdown(item['tool'])}**\n"
+                yield from (f"    {line}" for line in str(item["input"]).splitlines())
+                yield ""
+                yield from (f"{escape_markdown(item['note'])}\n" for _ in range(bool(item["note"])))
+                for table in item.get("tables", ()):
+                    yield from format_markdown_table(table)
+            case "span":
+                yield (
+                    f"**{escape_markdown(item.get('node') or item['name'])}** {escape_markdown(item.get('ask', ''))}\n"
+                )
+                yield from steps(item["items"])
+
+
+def format_markdown_table(table: Item) -> Iterator[str]:
+    yield format_markdown_row(["id", *table["columns"]])
+    yield format_markdown_row(["---"] * (1 + len(table["columns"])))
+    yield from (format_markdown_row(row) for row in table["rows"])
+    yield ""
+
+
+def format_markdown_row(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(escape_markdown(str(cell)) for cell in cells)} |"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Return a text on one line in which nothing is markup.
+
+    >>> escape_markdown("<b> [x](javascript:1)\n| *y*")
+    '\\<b> \\[x\\](javascript:1) \\| \\*y\\*'
+    """
+    line = "".join(f"\\{letter}" if letter in "\\`*_[]<|#&~" else letter for letter in " ".join(text.split()))
+    return re.sub(r"^(\d*)(>|[-+=.)](?=[-=]*( |$)))", r"\1\\\2", line)  # a quote, a list, a line, a heading
+
+
+async def find_readable_run(runs: Runs, user: User, id: str) -> LiveRun:
+    """Return a run of the user, or one shown to them that they may see all of; else raise NotThere."""
+    try:
+        return await runs.find(user, id)
+    except NotThere:
+        if not user.name or not (number := parse_run_id(id)):
+            raise
+    try:
+        owner = await asyncio.to_thread(runs.keeper.history.owner_of, number, user.name)
+    except SetupError as error:
+        raise NotThere(f"There is no run {id[:80]!r}.") from error
+    live = await runs.of_history(number, owner)
+    if not may_see(user, live.past.sight, runs.pool):
+        raise NotThere(f"{owner} shows you run {number}, and you may not see all that it rests on.")
+    return live
+
+
+async def list_readers(runs: Runs, user: User, id: str) -> ReaderList:
+    """List the users to whom a run is shown, and those to whom it could be."""
+    live = await runs.find(user, id)
+    names = await asyncio.to_thread(runs.keeper.history.readers, live.past.number, user.name) if live.is_kept else ()
+    others = [
+        name
+        for name, other in runs.serving.users.by_name.items()
+        if name not in (user.name, *names) and may_see(other, live.past.sight, runs.pool)
+    ]
+    return ReaderList(readers=tuple(names), others=tuple(others))
+
+
+async def show_run_to_user(runs: Runs, user: User, id: str, body: ReaderBody) -> ReaderList:
+    """Let another user read a run, or no longer. Raise SetupError if that user may not see all that it saw."""
+    live = await runs.find_kept(user, id)
+    other = runs.serving.users.by_name.get(body.name)
+    if not body.end and (other is None or body.name == user.name):
+        raise SetupError(f"There is no other user {body.name!r}.")
+    if not body.end and other is not None and not may_see(other, live.past.sight, runs.pool):
+        raise SetupError(f"{body.name} may not see all that this run rests on.")
+    await asyncio.to_thread(runs.keeper.history.show, live.past.number, body.name, user.name, body.end)
+    if not body.end:
+        runs.watchers.tell(body.name, live)
+    return await list_readers(runs, user, id)
+
+
+async def save_record_approval(runs: Runs, user: User, id: str, body: RecordApprovalBody) -> DecisionRecord:
+    """Approve a decision, refuse it, or take that back.
+
+    Raise SetupError if the user may not, or the decision cannot be approved.
+    """
+    if user.name and body.by not in ("", user.name):
+        raise SetupError(f"You approve as {user.name}, and for nobody else.")
+    live = await find_readable_run(runs, user, id)
+    live.check_kept()
+    change = make_approval_change(user.name or body.by, body.note, body.withdraw, body.refuse, body.digest)
+    return await asyncio.to_thread(change_approvals, runs.keeper.history, live.past.number, live.past.owner, change)
+
+
+async def verify_live_run(runs: Runs, user: User, id: str) -> Verification:
+    """Compute a decision again on the data of today, as this user may see them."""
+    live = await find_readable_run(runs, user, id)
+    names = choose_connections(live.connections, runs.connections(user))
+    runs.places.check()
+    async with runs.places:
+        return await verify_trace(live.entries, await runs.pool.data(names, user.reader))

@@ -1,23 +1,161 @@
-"""Server-sent events: a run as it happens. Each stream reads what the run holds at its own pace, so a slow reader makes
-nobody wait and nothing pile up."""
+"""Server-sent events of runs, and runs in the form that a client reads.
+
+Each stream reads the entries of a run at its own pace, so a slow reader makes nobody wait and nothing pile up.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
 
-from decisor.encoding import json_text
-from decisor.server.live import LiveRun
+from decisor.history.store import PastRun
+from decisor.server.live import LiveRun, state_for_client
+from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, Waiting, WaitingWords
 from decisor.server.runs import Runs
-from decisor.server.telling import line_of, reply_of
-from decisor.server.users import User
-from decisor.trace.events import Entry, LMCall
-from decisor.trace.file import row_of
-from decisor.trace.prompts import common_length
-from decisor.trace.writing import Writing
+from decisor.server.security import User
+from decisor.session.result import build_recorded_result
+from decisor.system.serialization import json_text
+from decisor.system.wording import format_count
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    GraphPlan,
+    LMCall,
+    Plan,
+    PlanChange,
+    TraceEntry,
+    Writing,
+    events_of,
+)
+from decisor.trace.file import build_trace_row
+from decisor.trace.prompts import common_affix_length
+from decisor.types import Observation
+
+Step = tuple[str, str]
+
+
+def run_line_fields(past: PastRun) -> dict[str, Any]:
+    state, before = state_for_client(past), str(past.before or "")
+    mark = past.mark
+    return {
+        "id": str(past.number),
+        "owner": past.owner,
+        "state": state,
+        "question": past.question.text,
+        "rules": past.question.rules,
+        "goal": past.question.goal,
+        "technique": past.technique,
+        "lm": past.lm,
+        "began": datetime.fromtimestamp(past.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "seconds": past.seconds,
+        "entries": past.entries,
+        "usage": past.usage,
+        "answer": past.answer,
+        "stopped": "" if state in ("running", "stopped") else past.state,
+        "error": past.why if state in ("failed", "stopped") else "",
+        "follows": "" if past.edit else before,
+        "changed_from": before if past.edit else "",
+        "edit": dict(past.edit),
+        "mark": Mark(mark=mark.verdict, answer=mark.answer, note=mark.came_of) if mark else None,
+    }
+
+
+def line_of_past(past: PastRun) -> RunLine:
+    return RunLine(**run_line_fields(past))
+
+
+def live_fields(live: LiveRun) -> dict[str, Any]:
+    own = {"id": live.id, "state": live.state, "connections": live.connections, "entries": len(live.entries)}
+    if not live.is_over:
+        own |= {"seconds": round(live.seconds, 3), "usage": live.spent, "stopped": ""}
+    return {**run_line_fields(live.past), **own}
+
+
+def run_line_of(live: LiveRun) -> RunLine:
+    return RunLine(**live_fields(live))
+
+
+def run_reply(live: LiveRun, with_result: bool = True) -> RunReply:
+    approvals = tuple(Waiting(number=one.number, tool=one.action.tool, input=one.action.input) for one in live.waiting)
+    readings = tuple(
+        WaitingWords(
+            number=one.number, words=one.reading.words, choices=tuple(one.reading.choices), asks=one.reading.asks
+        )
+        for one in live.readings.values()
+        if not one.reply.done()
+    )
+    has_result = with_result and live.is_over and live.past.state not in ("interrupted", "running") and live.entries
+    result = build_recorded_result(live.entries).as_object() if has_result else None
+    return RunReply(**live_fields(live), approvals=approvals, readings=readings, result=result)
+
+
+def compare_steps(before: Sequence[TraceEntry], after: Sequence[TraceEntry]) -> tuple[ChangeReply, ...]:
+    """Compare the plans, actions and observations of two runs side by side."""
+    olds, news = list(summarise_steps(before)), list(summarise_steps(after))
+    match = difflib.SequenceMatcher(a=[one[0] for one in olds], b=[one[0] for one in news], autojunk=False)
+    changes = plan_changes(before, after)
+    many = len(changes)
+    for kind, start, end, new_start, new_end in match.get_opcodes():
+        for at in range(max(end - start, new_end - new_start)):
+            old = olds[start + at] if start + at < end else None
+            new = news[new_start + at] if new_start + at < new_end else None
+            changes.append(change_reply(len(changes) - many + 1, old, new, kind == "equal"))
+    return tuple(changes)
+
+
+def plan_changes(before: Sequence[TraceEntry], after: Sequence[TraceEntry]) -> list[ChangeReply]:
+    """Return the plans that differ, by the step after which they were made."""
+    olds, news = plans_of(before), plans_of(after)
+    names = [name for name in {**olds, **news} if olds.get(name) != news.get(name)]
+    how = {name: "added" if name not in olds else "removed" if name not in news else "changed" for name in names}
+    return [
+        ChangeReply.model_validate(
+            {"at": name, "before": olds.get(name, ""), "after": news.get(name, ""), "how": how[name]}
+        )
+        for name in names
+    ]
+
+
+def plans_of(entries: Sequence[TraceEntry]) -> dict[str, str]:
+    """Return the steps of each plan by the plan's name, on lines of their own."""
+    plans: dict[str, str] = {}
+    for entry in entries:
+        match entry.event:
+            case Plan(steps=steps) | GraphPlan(steps=steps):
+                plans["plan"] = "\n".join(steps)
+            case PlanChange(after_step=after, steps=steps):
+                plans[f"plan after step {after}"] = "\n".join(steps)
+            case _:
+                pass
+    return plans
+
+
+def change_reply(at: int, old: Step | None, new: Step | None, same_action: bool) -> ChangeReply:
+    before, after = ("\n-> ".join(one) if one else "" for one in (old, new))
+    how = "added" if old is None else "removed" if new is None else "same" if same_action and old == new else "changed"
+    return ChangeReply.model_validate({"at": str(at), "before": before, "after": after, "how": how})
+
+
+def summarise_steps(entries: Sequence[TraceEntry]) -> Iterator[Step]:
+    """Yield each action with its outcome in a few words."""
+    results = {result.action: result.observation for result in events_of(entries, ActionResult)}
+    for entry in entries:
+        if isinstance(entry.event, ActionStart):
+            came = results.get(entry.id)
+            yield f"{entry.event.tool}: {entry.event.input}", "" if came is None else describe_outcome(came)
+
+
+def describe_outcome(observation: Observation) -> str:
+    if observation.records and not observation.error:
+        return format_count(len(observation.records), "record")
+    return observation.note
+
 
 ALIVE_SECONDS = 15.0
 PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.004
@@ -29,12 +167,12 @@ ALIVE = ": still here\n\n"
 
 
 class Busy(Exception):
-    """Too many streams are open."""
+    """An error: too many streams are open."""
 
 
 @dataclass(eq=False)
 class Streams:
-    """How many are open."""
+    """The number of open streams."""
 
     count: int = 0
 
@@ -48,7 +186,7 @@ class Streams:
 
     @property
     def pause(self) -> float:
-        """Seconds."""
+        """Seconds for which a stream gathers news."""
         return PAUSE_SECONDS + MORE_SECONDS * self.count
 
     def check(self) -> None:
@@ -57,23 +195,24 @@ class Streams:
 
 
 def event_text(name: str, data: str, id: int | None = None) -> str:
-    """
+    """Format a server-sent event.
+
     >>> event_text("state", "{}", 3)
     'id: 3\\nevent: state\\ndata: {}\\n\\n'
     """
     return f"{f'id: {id}' + chr(10) if id is not None else ''}event: {name}\ndata: {data}\n\n"
 
 
-def entry_text(entry: Entry) -> str:
-    """Without the messages of a call: they are long, and seldom read."""
+def entry_text(entry: TraceEntry) -> str:
+    """Format an entry as an event, without the messages of a call. They are long, and seldom read."""
     if isinstance(entry.event, LMCall):
         entry = replace(entry, event=replace(entry.event, messages=()))
-    return event_text("entry", json_text(row_of(entry)), entry.id)
+    return event_text("entry", json_text(build_trace_row(entry)), entry.id)
 
 
 @dataclass(eq=False)
 class StreamState:
-    """What one stream has sent of a run. ``sent``: entries; ``texts``: of each call under way."""
+    """The part of a run that one stream has sent. sent: number of entries. texts: of each call under way."""
 
     live: LiveRun
     sent: int = 0
@@ -83,10 +222,10 @@ class StreamState:
     readings: dict[int, bool] = field(default_factory=dict)
 
     def news(self) -> Iterator[str]:
-        """What is new since the last time."""
+        """Yield the events that are new since the last time."""
         if self.live.state != self.state and not self.live.is_over:
             self.state = self.live.state
-            yield event_text("state", reply_of(self.live, with_result=False).model_dump_json())
+            yield event_text("state", run_reply(self.live, with_result=False).model_dump_json())
         yield from self.writings()
         yield from self.decisions()
         yield from self.open_words()
@@ -107,7 +246,7 @@ class StreamState:
         for number, writing in list(self.live.writings.items()):
             before = self.texts.get(number)
             if before is None or before.text != writing.text:
-                keep = common_length(before.text, writing.text, False) if before else 0
+                keep = common_affix_length(before.text, writing.text, False) if before else 0
                 self.texts[number] = writing
                 yield writing_text(writing, keep)
 
@@ -129,8 +268,12 @@ class StreamState:
             was_said = self.readings.get(one.number)
             if was_said is None and not one.reply.done():
                 self.readings[one.number] = False
-                data: Mapping[str, object] = {"number": one.number, "words": one.reading.words,
-                                           "choices": list(one.reading.choices), "asks": one.reading.asks}  # fmt: skip
+                data: Mapping[str, object] = {
+                    "number": one.number,
+                    "words": one.reading.words,
+                    "choices": list(one.reading.choices),
+                    "asks": one.reading.asks,
+                }
                 yield event_text("reading", json.dumps(data))
             elif was_said is False and one.reply.done():
                 self.readings[one.number] = True
@@ -139,13 +282,18 @@ class StreamState:
 
 
 def writing_text(writing: Writing, keep: int) -> str:
-    data = {"call": writing.call, "span": writing.span, "keep": keep, "text": writing.text[keep:],
-            "is_over": writing.is_over}  # fmt: skip
+    data = {
+        "call": writing.call,
+        "span": writing.span,
+        "keep": keep,
+        "text": writing.text[keep:],
+        "is_over": writing.is_over,
+    }
     return event_text("writing", json.dumps(data))
 
 
-async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterator[str]:
-    """Until the run is over and all of it was sent."""
+async def stream_run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterator[str]:
+    """Yield the events of a run until it is over and all are sent."""
     reader, changed = StreamState(live, sent=after), asyncio.Event()
     live.watchers.add(changed)
     try:
@@ -154,36 +302,36 @@ async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterat
                 changed.clear()
                 text = "".join(reader.news())
                 if live.is_over and not reader.is_behind:
-                    yield text + event_text("end", reply_of(live).model_dump_json())
+                    yield text + event_text("end", run_reply(live).model_dump_json())
                     break
                 if text:
                     yield text
                 if reader.is_behind:
                     continue
-                if await waited(changed, ALIVE_SECONDS):
-                    await waited(live.over, streams.pause)
+                if await wait_for_event(changed, ALIVE_SECONDS):
+                    await wait_for_event(live.over, streams.pause)
                 else:
                     yield ALIVE
     finally:
         live.watchers.discard(changed)
 
 
-async def all_events(runs: Runs, user: User, streams: Streams) -> AsyncIterator[str]:
-    """Every run of a user at each change of its state, until the server closes; those under way first."""
+async def stream_all_events(runs: Runs, user: User, streams: Streams) -> AsyncIterator[str]:
+    """Yield every run of a user at each change of its state, until the server closes. Runs under way come first."""
     with streams.one(), runs.watchers.one(user.name) as watcher:
         watcher.news |= {live.id: live for live in runs.live.values() if live.past.owner == user.name}
         yield ALIVE
         while not runs.is_closing:
             if news := watcher.take():
-                yield "".join(event_text("run", line_of(live).model_dump_json()) for live in news)
-            if await waited(watcher.changed, ALIVE_SECONDS):
+                yield "".join(event_text("run", run_line_of(live).model_dump_json()) for live in news)
+            if await wait_for_event(watcher.changed, ALIVE_SECONDS):
                 await asyncio.sleep(streams.pause)
             else:
                 yield ALIVE
 
 
-async def waited(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it came within so long."""
+async def wait_for_event(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event; return whether it came within ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
             await event.wait()

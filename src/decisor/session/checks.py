@@ -8,30 +8,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from decisor.calls.estimates import tokens_in
 from decisor.errors import Error
-from decisor.lms.choose import places_of_lms
-from decisor.lms.measure import Measurement, measure
-from decisor.lms.probe import probe
-from decisor.secrets import redact
-from decisor.session.lms import LMs
-from decisor.session.opening import open_first_of
-from decisor.session.sources import Sources
-from decisor.session.sync import in_thread
-from decisor.session.tools import left_out, open_tools, servers, tool_specs
+from decisor.llms.choose import Measurement, list_lm_places, measure_lm, probe_lm
+from decisor.runtime.prompt import estimate_tokens
+from decisor.session.open_sources import open_first_of_sources
+from decisor.session.request import Sources
+from decisor.session.run_setup import LMs
+from decisor.session.user_tools import build_tool_specs, list_key_servers, list_uncallable_operations, open_tools
+from decisor.system.secrets import redact
+from decisor.system.tasks import run_in_thread
 
 if TYPE_CHECKING:
-    from decisor.lms.choose import Place
-    from decisor.tools.databases.sandbox.report import Verdict
-    from decisor.tools.databases.sql_brief import TableView
+    from decisor.databases.schema_text import TableView
+    from decisor.llms.choose import LMPlace
+    from decisor.sandbox.process import StatementVerdict
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseCheck:
-    """``url``: without user and password. ``schema``: as an LM is shown it for the question that was named, if any; ''
-    where it does not open. ``tokens``: what it costs, by estimate. ``tables``: those that it shows with columns;
-    ``others``: how many more there are. ``layers``: of a warehouse, which limits hold, and how; ``role``: statements
-    that make an account which only reads it."""
+    """The outcome of opening and describing a database. url: without user and password. schema: as an LLM is shown it,
+    for the question if one was named; '' if the database does not open. tokens: estimated tokens of the schema.
+    tables: tables shown with columns. others: number of further tables. layers: limits of a warehouse that hold, and
+    how. role: statements that make an account which only reads the warehouse.
+    """
 
     url: str
     ok: bool
@@ -46,20 +45,23 @@ class DatabaseCheck:
 
 @dataclass(frozen=True, slots=True)
 class ToolCheck:
-    """A tool as an LM is shown it."""
+    """A tool as an LLM is shown it."""
 
     name: str
     description: str
 
 
-def find_lms(spec: str | None) -> tuple[Place, ...]:
-    """Every place that an LM is looked for at, in order, with what is there; one is ``chosen`` at most."""
-    return places_of_lms(os.environ, spec)
+def find_lms(spec: str | None) -> tuple[LMPlace, ...]:
+    """Return every place to look for an LLM, in order, with the LLM found there. At most one is ``chosen``."""
+    return list_lm_places(os.environ, spec)
 
 
 def check_lm(spec: str | None) -> Measurement | None:
-    """None where there is no LM; one that is named is measured by a few small calls, another by one. Raises SetupError
-    where what is named cannot be used."""
+    """Measure an LLM; return None if there is none.
+
+    An LLM that is named is measured by a few small calls, another by one. Raises SetupError if the named LLM cannot be
+    used.
+    """
 
     async def check() -> Measurement | None:
         lms = LMs()
@@ -67,44 +69,53 @@ def check_lm(spec: str | None) -> Measurement | None:
             lm = await lms.get(spec)
             if lm is None:
                 return None
-            return await measure(lm) if spec else Measurement(await probe(lm))
+            return await measure_lm(lm) if spec else Measurement(await probe_lm(lm))
         finally:
             await lms.close()
 
-    return in_thread(check())
+    return run_in_thread(check())
 
 
 def check_database(sources: Sources, question: str = "") -> DatabaseCheck:
-    """Opens the first database in its sandbox and describes it, for a question where one is named. Never raises for
-    what it finds."""
+    """Open the first database in its sandbox and describe it, for a question if one is given.
 
-    from decisor.tools.databases.sql import SqlTool
-    from decisor.tools.databases.sql_brief import Brief
+    Errors are returned, not raised.
+    """
+
+    from decisor.databases.schema_text import Brief
+    from decisor.databases.sql import SqlTool
 
     source = sources.databases[0]
 
     async def check() -> DatabaseCheck:
-        tool = await open_first_of(sources)
+        tool = await open_first_of_sources(sources)
         try:
             described = await tool.about(question) if question else tool
             schema = described.describe()
             brief = described.brief if isinstance(described, SqlTool) else Brief(schema, (), 0)
             return DatabaseCheck(
-                source.label, True, "", schema, tokens_in(schema), brief.tables, brief.others, *care_of(source.place)
+                source.label,
+                True,
+                "",
+                schema,
+                estimate_tokens(schema),
+                brief.tables,
+                brief.others,
+                *warehouse_protection(source.place),
             )
         finally:
             await tool.close()
 
     try:
-        return in_thread(check())
+        return run_in_thread(check())
     except Error as error:
-        layers, role = care_of(source.place)
+        layers, role = warehouse_protection(source.place)
         return DatabaseCheck(source.label, False, redact(str(error)), layers=layers, role=role)
 
 
-def care_of(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The layers and the role of a warehouse; nothing of another place."""
-    from decisor.tools.databases.sandbox.urls import engine_of
+def warehouse_protection(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the protecting layers and the role statements of a warehouse, nothing for other places."""
+    from decisor.sandbox.engines import engine_of
 
     try:
         engine = engine_of(place)
@@ -116,21 +127,28 @@ def care_of(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return warehouse.layers(bool(dialect.token), bool(dialect.fence), dialect.plan), warehouse.role
 
 
-def judge_statements(sources: Sources, statements: Sequence[str]) -> list[Verdict]:
-    """Whether each may run, in order; nothing runs. Raises SetupError where the database cannot be opened."""
-    from decisor.tools.databases.sandbox.report import verdicts
+def judge_statements(sources: Sources, statements: Sequence[str]) -> list[StatementVerdict]:
+    """Return a verdict for each statement, in order, without running any.
 
-    async def judge() -> list[Verdict]:
-        tool = await open_first_of(sources)
+    Raises SetupError if the database cannot be opened.
+    """
+    from decisor.sandbox.process import check_all_statements
+
+    async def judge() -> list[StatementVerdict]:
+        tool = await open_first_of_sources(sources)
         try:
-            return await verdicts(tool.worker, statements)
+            return await check_all_statements(tool.worker, statements)
         finally:
             await tool.close()
 
-    return in_thread(judge())
+    return run_in_thread(judge())
 
 
 def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:
-    """The tools, the operations that are left out, with why, and the servers that keys are sent to."""
-    tools = open_tools(tool_specs(specs))
-    return [ToolCheck(tool.name, tool.describe()) for tool in tools], left_out(tools), list(servers(tools))
+    """Return the tools, the left out operations with reasons, and the servers that are sent keys."""
+    tools = open_tools(build_tool_specs(specs))
+    return (
+        [ToolCheck(tool.name, tool.describe()) for tool in tools],
+        list_uncallable_operations(tools),
+        list(list_key_servers(tools)),
+    )

@@ -1,20 +1,46 @@
-"""Definitions in a session: shown with the data where a question needs them, held against its queries, and cited."""
+"""Definitions in a session: shown with the data, compared with queries, and cited by the decision.
+
+Definitions files are read and checked on a database, drafted from it, and give decision models the queries of their
+metrics. Open words of a question are settled here: a person is asked, or both readings are computed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from decisor.decision_models.format import Measure, Model
-from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
-from decisor.errors import BudgetExceeded
-from decisor.run import Run
+from decisor.decision_models.file import Measure, Model
+from decisor.errors import BudgetExceeded, ModelMistake, ParseError, SetupError, ToolError
+from decisor.parsing.prompting import explain_error
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.sandbox.process import set_asker
+from decisor.semantics.definitions import (
+    ApprovedExample,
+    Definition,
+    Definitions,
+    ImportedDefinitions,
+    Metric,
+    Reading,
+    section_title,
+)
+from decisor.semantics.draft import draft_from_schema
+from decisor.semantics.open_readings import Interpreter, OpenReading
+from decisor.session.open_sources import open_first_database
+from decisor.session.request import Place
+from decisor.session.run_setup import LMs, decide_by_technique
+from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Database
-from decisor.types import Action, Decision, Observation, Record, Tool
+from decisor.trace.events import OTHER_READING, MeaningChoice, Note
+from decisor.types import LM, Action, Decision, Finding, Observation, Question, Record, Tool
 
 if TYPE_CHECKING:
-    from decisor.tools.databases.sql_tables import TableInfo
+    from decisor.databases.schema import TableInfo
+    from decisor.semantics.check import SandboxedDatabase
+
 
 T = TypeVar("T", bound=Tool)
 Needs = Mapping[str, Sequence[Definition]]
@@ -24,8 +50,9 @@ HEAD = "What words of the question mean in these data, by the people who keep th
 
 @dataclass
 class DefinedTool:
-    """A database with the definitions that a question needs. ``used``: the metrics that its queries
-    computed; ``other``: those that they computed in another way, and how."""
+    """A database with the definitions that a question needs. used: metrics that its queries computed. other: metrics
+    that they computed in another way, and how.
+    """
 
     tool: Database
     definitions: Definitions
@@ -55,76 +82,82 @@ class DefinedTool:
     def describe(self) -> str:
         if not self.needs:
             return self.tool.describe()
-        from decisor.definitions.show import line
+        from decisor.semantics.relevant import format_definition
 
-        return "\n".join([self.tool.describe().rstrip(), "", HEAD, *(f"- {line(one)}" for one in self.needs)])
+        return "\n".join(
+            [self.tool.describe().rstrip(), "", HEAD, *(f"- {format_definition(one)}" for one in self.needs)]
+        )
 
     async def call(self, text: str) -> Observation:
         observation = await self.tool.call(text)
-        dialect = dialect_of(self.tool)
+        dialect = sqlglot_dialect_of(self.tool)
         if not dialect:
             return observation
-        from decisor.definitions.compare import matches
-        from decisor.replies.cleaning import strip_fence
+        from decisor.parsing.cleaning import strip_fence
+        from decisor.semantics.query_match import match_metrics
 
         meant = [one for one in self.needs if isinstance(one, Metric)]
-        computed = matches(strip_fence(text), self.definitions.metrics, dialect, self.tool.tables, meant)
+        computed = match_metrics(strip_fence(text), self.definitions.metrics, dialect, self.tool.tables, meant)
         self.used |= {match.metric.name: match.metric for match in computed if not match.how}
-        self.other |= {title(match.metric): match.how for match in computed if match.how}
+        self.other |= {section_title(match.metric): match.how for match in computed if match.how}
         how = " ".join(match.how for match in computed)
         return replace(observation, note=f"{observation.note} {how}".strip()) if how else observation
 
     async def close(self) -> None:
-        """The session closes the database."""
+        """Do nothing: the session closes the database."""
 
 
-def dialect_of(tool: object) -> str:
-    """As sqlglot calls it; '' of what speaks no SQL."""
+def sqlglot_dialect_of(tool: object) -> str:
+    """Return the name of a tool's dialect in sqlglot, '' if it has no SQL."""
     dialect = getattr(getattr(getattr(tool, "worker", None), "description", None), "dialect", None)
     return str(dialect.name) if dialect is not None else ""
 
 
 @dataclass
 class Meaning:
-    """``tools``: the databases with the definitions that one question needs. ``files``: all definitions, by the name of
-    a database; ``modelled``: the metrics of a decision model."""
+    """The definitions that one question needs. tools: the databases with them. files: all definitions, by the name of a
+    database. modelled: metrics of a decision model.
+    """
 
     tools: Mapping[str, DefinedTool]
     files: Mapping[str, Definitions] = field(default_factory=dict)
     modelled: Sequence[Metric] = ()
 
     def around(self, tools: Sequence[T]) -> Sequence[T | DefinedTool]:
-        """The same tools, the databases with their definitions."""
+        """Return the same tools, the databases with their definitions."""
         return [self.tools.get(tool.name, tool) for tool in tools]
 
     def __bool__(self) -> bool:
-        """Whether any word has a definition."""
+        """Return whether any word has a definition."""
         return bool(self.tools or self.modelled)
 
     def needs(self) -> Needs:
-        """What the question is shown, by the name of a database."""
+        """Return the definitions that the question is shown, by the name of a database."""
         return {name: tool.needs for name, tool in self.tools.items()}
 
     def shows(self, run: Run) -> list[Definition]:
-        """What the LM is shown; nothing where none is asked."""
+        """Return the definitions that the LLM is shown, none if no LLM is asked."""
         return [one for tool in self.tools.values() for one in tool.needs] if run.lm.name else []
 
     async def cite(self, decision: Decision, records: Sequence[Record], run: Run) -> Decision:
-        """The decision with the definitions that it used. ``records``: of those that the LM was shown."""
+        """Add citations of the used definitions to a decision. records: of the definitions that the LLM was shown."""
         used = self.used(decision, self.shows(run))
         there = {record.fields["definition"] for record in records}
-        more = await self.records([one for one in used if title(one) not in there], run)
+        more = await self.records([one for one in used if section_title(one) not in there], run)
         return self.citing(decision, used, [*records, *more])
 
     async def records(self, definitions: Sequence[Definition], run: Run) -> list[Record]:
-        """Definitions in the trace, as records; none where no action is left for it."""
+        """Write definitions to the trace and return them as records.
+
+        None are returned if the budget has no action left.
+        """
         if not definitions:
             return []
-        from decisor.definitions.tool import NAME, Brought
+        from decisor.semantics.relevant import NAME, DefinitionsTool
         from decisor.tools.toolbox import Toolbox
 
         env: Any = run.env
-        tool = Brought(definitions, tuple(self.files.values()))
+        tool = DefinitionsTool(definitions, tuple(self.files.values()))
         try:
             observation = await run.using(env=Toolbox([tool], env.counter)).act(Action(NAME, tool.names()))
         except BudgetExceeded:
@@ -132,49 +165,317 @@ class Meaning:
         return list(observation.records)
 
     def used(self, decision: Decision, shows: Sequence[Definition]) -> list[Definition]:
-        """What its queries computed or its decision model is made of, and the readings and examples that it was
-        shown."""
+        """Return the definitions that a decision used.
+
+        They are the metrics that its queries computed or its decision model has, and the readings and examples that it
+        was shown.
+        """
         queries = [one for tool in self.tools.values() for one in tool.used.values()]
         modelled = self.modelled if decision.ranking is not None else ()
-        return list({title(one): one for one in (*queries, *modelled, *followed(shows))}.values())
+        return list(
+            {section_title(one): one for one in (*queries, *modelled, *keep_readings_and_examples(shows))}.values()
+        )
 
     def citing(self, decision: Decision, used: Sequence[Definition], records: Sequence[Record]) -> Decision:
-        """Beside its own evidence. Where a query computed a metric in another way alone, it says that."""
+        """Add citations of definitions to a decision's own evidence.
+
+        If queries computed a metric only in another way, a reason says so.
+        """
         if not decision.answer:
             return decision
-        names = {title(one): one for one in used}
+        names = {section_title(one): one for one in used}
         cited = [record for record in records if record.fields["definition"] in names]
-        lines = [f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].origin} "
-                 f"[{record.id}]." for record in cited]  # fmt: skip
-        lines += [f"A query computed something else: {how}" for tool in self.tools.values()
-                  for name, how in tool.other.items() if name not in names]  # fmt: skip
+        lines = [
+            f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].origin} "
+            f"[{record.id}]."
+            for record in cited
+        ]
+        lines += [
+            f"A query computed something else: {how}"
+            for tool in self.tools.values()
+            for name, how in tool.other.items()
+            if name not in names
+        ]
         ids = (*decision.evidence.ids, *(record.id for record in cited))
         evidence = replace(decision.evidence, ids=ids)
         return replace(decision, evidence=evidence, reasons=(*decision.reasons, *lines))
 
 
-def followed(needs: Sequence[Definition]) -> list[Definition]:
-    return [one for one in needs if isinstance(one, Reading | Example)]
+def keep_readings_and_examples(needs: Sequence[Definition]) -> list[Definition]:
+    return [one for one in needs if isinstance(one, Reading | ApprovedExample)]
 
 
-def meaning_of(
+def find_meaning(
     topic: str, databases: Sequence[Database], definitions: Mapping[str, Definitions], tools: Sequence[Tool] = ()
 ) -> Meaning:
-    """Of what a question is about, by the databases that have definitions, and by a decision model among ``tools``."""
+    """Find the definitions that a topic needs, in the databases and in a decision model of ``tools``."""
     if not definitions:
         return Meaning({})
-    from decisor.definitions.relevant import relevant
+    from decisor.semantics.relevant import find_relevant_definitions
 
     defined = {}
     for database in databases:
         if file := definitions.get(database.name):
-            defined[database.name] = DefinedTool(database, file, relevant(topic, file))
-    names = {one.metric for tool in tools for one in measures_of(tool)}
+            defined[database.name] = DefinedTool(database, file, find_relevant_definitions(topic, file))
+    names = {one.metric for tool in tools for one in measures_of_whatif(tool)}
     modelled = [one for file in definitions.values() for one in file.metrics if one.name in names]
     return Meaning(defined, definitions, modelled)
 
 
-def measures_of(tool: object) -> Sequence[Measure]:
-    """Of the decision model that a tool ``whatif`` computes; none of another tool."""
+def measures_of_whatif(tool: object) -> Sequence[Measure]:
+    """Return the measures of the decision model of a tool ``whatif``, none for other tools."""
     model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
     return model.measures if isinstance(model, Model) else ()
+
+
+async def draft_definitions(db: Place, lm: LM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:
+    """Draft definitions from a database, with an LLM if there is one. lm: as ``ask`` takes it; "none" uses the schema
+    and the rows alone.
+
+    Raises:
+        SetupError: it is no SQL database, or cannot be opened.
+        LMError: the endpoint failed for good.
+    """
+    tool = await open_first_database(db)
+    lms = LMs()
+    try:
+        if tool.form != "sql":
+            raise SetupError("Definitions are drafted of SQL databases.")
+        first = await draft_from_schema(tool, tool.tables)
+        model = await lms.get(lm)
+        if model is None:
+            return ImportedDefinitions(first)
+        from decisor.semantics.draft import improve_draft
+        from decisor.tools.toolbox import Toolbox
+
+        run = Run(model, Toolbox([tool]), Budget(limits))
+        try:
+            return await improve_draft(first, tool, tool.describe(), run)
+        except ParseError as error:
+            return ImportedDefinitions(first, [f"what the LM wrote could not be read: {error}"])
+    finally:
+        await lms.close()
+        await tool.close()
+
+
+def count_definitions(whole: ImportedDefinitions) -> Mapping[str, int]:
+    """Count the definitions of each kind; kinds without any are left out."""
+    names = ("metrics", "dimensions", "entities", "joins", "calendars", "values", "readings")
+    return {name: len(group) for name in names if (group := getattr(whole.definitions, name))}
+
+
+def read_definitions_of_databases(
+    files: Sequence[tuple[str, Path]], databases: Sequence[str]
+) -> dict[str, Definitions]:
+    """Read definitions files by database: the one that a file is named for, or the only one.
+
+    Raises:
+        SetupError: a file cannot be read, or says not which database it is about.
+    """
+    if not files:
+        return {}
+    from decisor.semantics.definitions import read_definitions_file
+
+    whole: dict[str, Definitions] = {}
+    for name, path in files:
+        if name and name not in databases:
+            raise SetupError(
+                f"{path} is about {name}, and there is no such database; there is {', '.join(databases) or 'none'}."
+            )
+        if not name and len(databases) != 1:
+            raise SetupError(
+                f"Which database is {path} about? Write --definitions NAME={path}; there is "
+                f"{', '.join(databases) or 'none'}."
+            )
+        at = name or databases[0]
+        if at in whole:
+            raise SetupError(f"{path} is the second file of definitions of {at}: one database has one.")
+        whole[at] = read_definitions_file(path)
+    return whole
+
+
+async def check_definitions_file(file: Path, db: Place) -> list[Finding]:
+    """Check a definitions file: its form, and its sound definitions on the database.
+
+    Raises:
+        SetupError: the file or the database cannot be read.
+    """
+    from decisor.semantics.check import check_definitions
+    from decisor.semantics.definitions import DefinitionsFault, parse_sound_definitions, read_definitions_text
+
+    try:
+        definitions, wrong = parse_sound_definitions(read_definitions_text(file))
+    except DefinitionsFault as error:
+        raise SetupError(f"{file}: {error}") from error
+    tool = await open_first_database(db)
+    try:
+        findings = await check_definitions(definitions, cast("SandboxedDatabase", tool))  # of a graph nothing is quoted
+        return sorted([*(Finding(0, line, words) for line, words in wrong), *findings], key=lambda one: one.line)
+    finally:
+        await tool.close()
+
+
+def fill_metric_queries(model: Model, definitions: Definitions | None, source: object) -> Model:
+    """Return a decision model whose measures have the queries of their metrics.
+
+    They are in the SQL of the model's copy.
+
+    Raises:
+        SetupError: a metric is not defined, or cannot be computed on a copy.
+    """
+    named = [one for one in model.measures if one.metric]
+    if not named:
+        return model
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    there = {metric.name: metric for metric in definitions.metrics} if definitions else {}
+    queries = {}
+    for measure in named:
+        if measure.metric not in there:
+            names = (
+                f"there is {', '.join(there)}" if there else "there are no definitions: give them with --definitions"
+            )
+            raise SetupError(f"measure.{measure.name} names the metric {measure.metric}; {names}.")
+        query = there[measure.metric].whole()
+        try:
+            queries[measure.name] = sqlglot.transpile(query, read=sqlglot_dialect_of(source) or None, write="duckdb")[0]
+        except SqlglotError as error:
+            raise SetupError(f"The metric {measure.metric} cannot be computed on a copy: {error}") from error
+    unit = {one.name: one.unit or there[one.metric].unit for one in named}
+    measures = [
+        replace(one, sql=queries[one.name], unit=unit[one.name]) if one.metric else one for one in model.measures
+    ]
+    return replace(model, measures=tuple(measures))
+
+
+READINGS_HEAD = "What is meant, where words could mean two things:"
+
+
+@dataclass(frozen=True)
+class ReadingChoice:
+    """The chosen meaning of open words. choice: the meaning that is taken. by: the person who chose, '' if nobody could
+    be asked.
+    """
+
+    open: OpenReading
+    choice: str
+    by: str = ""
+
+    @property
+    def other(self) -> str:
+        return next((text for text in self.open.choices if text != self.choice), "")
+
+    def line(self) -> str:
+        return f'- "{self.open.words}": {self.choice}'
+
+
+def question_as_read(
+    question: Question, choices: Sequence[ReadingChoice], instead: ReadingChoice | None = None
+) -> Question:
+    """Return the question with the chosen meanings as rules. instead: the choice whose other meaning is taken."""
+    lines = [replace(one, choice=one.other).line() if one is instead else one.line() for one in choices]
+    rules = "\n".join([*([question.rules.strip(), ""] if question.rules.strip() else []), READINGS_HEAD, *lines])
+    return replace(question, rules=rules)
+
+
+async def find_readings_in_documents(question: Question, documents: Sequence[Tool]) -> list[OpenReading]:
+    """Find open readings in the passages that a search for the question finds.
+
+    A document source whose search fails is skipped.
+    """
+    from decisor.semantics.readings import find_readings_in_passages
+
+    records: list[Record] = []
+    for tool in documents:
+        with set_asker("decisor"), suppress(ToolError):
+            records += (await tool.call(question.text)).records
+    return find_readings_in_passages(question, records)
+
+
+async def choose_readings(
+    question: Question,
+    sources: Sequence[Tool],
+    needs: Needs,
+    suspects: Sequence[OpenReading],
+    run: Run,
+    reader: Interpreter | None,
+) -> list[ReadingChoice]:
+    """Choose the meaning of each open reading.
+
+    The ``reader`` is asked; the first choice is taken if there is none or they do not know.
+    """
+    if not sources:
+        return []
+    data, choices = "\n\n".join(tool.describe() for tool in sources), []
+    for one in await judge_readings(question, data, suspects, needs, run):
+        answer = one.choice(await reader(one)) if reader else ""
+        choices.append(ReadingChoice(one, fit_on_one_line(answer, 300) or one.choices[0], "you" if answer else ""))
+    return choices
+
+
+async def judge_readings(
+    question: Question, data: str, suspects: Sequence[OpenReading], needs: Needs, run: Run
+) -> Sequence[OpenReading]:
+    """Return the readings that an LLM finds open and no definition settles.
+
+    None are returned if the LLM cannot be asked or its reply cannot be read.
+    """
+    from decisor.semantics.ambiguity import ask_for_readings, is_settled_reading
+
+    with run.span("readings") as sub:
+        try:
+            open_readings = await ask_for_readings(question, data, suspects, sub)
+        except (BudgetExceeded, ModelMistake) as error:
+            sub.trace.add(
+                Note(f"Whether the question has two readings could not be judged: {explain_error(error)}"), sub.span_id
+            )
+            return ()
+    return [one for one in open_readings if not any(is_settled_reading(one, group) for group in needs.values())]
+
+
+def explain_no_answer(other: Decision) -> str:
+    """Return why a decision has no answer, '' if it has one."""
+    if other.answer:
+        return ""
+    return fit_on_one_line(other.reasons[0] if other.reasons else "it came to no answer", 200).rstrip(".")
+
+
+def describe_other_reading(decision: Decision, one: ReadingChoice, other: Decision | None, why: str = "") -> str:
+    """Describe the answer of the other reading, and whether it changes the decision. why: reason that it was not
+    computed.
+    """
+    begin = f'"{one.open.words}" was taken as {one.choice}; it could mean {one.other}'
+    if other is None or not other.answer:
+        return f"{begin}, which was not computed: {why}."
+    if other.answer.casefold() == decision.answer.casefold():
+        return f"{begin}. That gives the same answer, so the choice does not change the decision."
+    return f"{begin}. That gives {other.answer}: the choice changes the decision."
+
+
+def event_of_reading_choice(one: ReadingChoice, other: Decision | None = None, why: str = "") -> MeaningChoice:
+    """Convert a choice to an event of the trace. other: decision by the other choice, if it was computed."""
+    return MeaningChoice(one.open.words, one.choice, one.by, one.other, other.answer if other else "", why)
+
+
+async def add_readings_to_decision(
+    decision: Decision, question: Question, choices: Sequence[ReadingChoice], technique: Technique, run: Run
+) -> Decision:
+    """Add the chosen meanings to a decision's assumptions.
+
+    If nobody said which reading is meant, the other readings are decided too, after it.
+    """
+    lines = []
+    for one in choices:
+        if one.by or not one.other:
+            run.trace.add(event_of_reading_choice(one))
+            continue
+        other, why = None, "the run ended before"
+        if decision.stopped in ("answered", "no_answer"):
+            with run.span(f"{OTHER_READING}{one.other}") as sub:
+                other = await decide_by_technique(technique, question_as_read(question, choices, instead=one), sub)
+            why = explain_no_answer(other)
+        run.trace.add(event_of_reading_choice(one, other, why))
+        lines.append(describe_other_reading(decision, one, other, why))
+    means = [f'"{one.open.words}" means {one.choice}{f" (by {one.by})" if one.by else ""}' for one in choices]
+    return replace(decision, reasons=(*decision.reasons, *lines), assumptions=(*decision.assumptions, *means))

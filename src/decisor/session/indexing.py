@@ -10,26 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decisor.config.connection import Connection
 from decisor.errors import SetupError
-from decisor.secrets import without_password
-from decisor.session.opening import open_first
-from decisor.tools.databases.sandbox.urls import names_database
+from decisor.sandbox.engines import names_database
+from decisor.session.config import Connection
+from decisor.session.open_sources import open_first_database
+from decisor.system.secrets import hide_password
 
 if TYPE_CHECKING:
-    from decisor.tools.documents.embedder import Embedder
-    from decisor.tools.documents.folder import FolderReader
-    from decisor.tools.documents.postgres import TablePlace
-    from decisor.tools.documents.row_documents import RowForm
-    from decisor.tools.documents.update import Changes, Document, Progress
+    from decisor.documents.index import IndexChanges, Progress, SourceDocument
+    from decisor.documents.passage import Embedder
+    from decisor.documents.postgres import TablePlace
+    from decisor.documents.reader import FolderReader, RowForm
 
 
 @dataclass(frozen=True)
 class IndexRequest:
-    """``source``: a folder, a file, or a database, of which ``tables`` are read (all where none is named).
-    ``out``: the index, a folder or the table of ``postgresql://HOST/DATABASE/TABLE``, which is updated where it is
-    there, and built anew where ``fresh``. ``dense``: vectors by the
-    model on this machine; ``embed``: by an endpoint, MODEL@URL."""
+    """A request to index documents. source: a folder, a file, or a database, of which ``tables`` are read (all if none
+    is named). out: the index, a folder or the table of ``postgresql://HOST/DATABASE/TABLE``. fresh: build an
+    existing index anew; else it is updated. dense: whether the model on this machine makes vectors. embed: endpoint
+    that makes vectors, as MODEL@URL.
+    """
 
     source: str | Connection
     out: str
@@ -43,45 +43,48 @@ class IndexRequest:
 
 @dataclass(frozen=True)
 class IndexReport:
-    """``reading``: what read the files; None for a database. ``bytes``: of the index."""
+    """The outcome of indexing. reading: reader of the files, None for a database. bytes: size of the index."""
 
-    changes: Changes
+    changes: IndexChanges
     reading: FolderReader | None
     bytes: int
 
 
-def index(request: IndexRequest, bar: Callable[[FolderReader | None], AbstractContextManager[Progress]]) -> IndexReport:
-    """Build or update. ``bar`` shows how far it is.
+def build_or_update_index(
+    request: IndexRequest, bar: Callable[[FolderReader | None], AbstractContextManager[Progress]]
+) -> IndexReport:
+    """Build or update an index of documents. bar: context that shows the progress.
 
     Raises:
         SetupError: something named cannot be read or used.
     """
-    from decisor.tools.documents.bm25 import analyzer
-    from decisor.tools.documents.index_build import update
-    from decisor.tools.documents.index_files import About
-    from decisor.tools.documents.postgres import names_table, parse_place
+    from decisor.documents.index import IndexMetadata, update_index
+    from decisor.documents.postgres import is_table_url, parse_table_place
+    from decisor.documents.search import build_analyzer
 
-    analyzer(request.language)
-    table = parse_place(request.out) if names_table(request.out) else None
-    embedder = embedder_of(request.dense, request.embed)
+    build_analyzer(request.language)
+    table = parse_table_place(request.out) if is_table_url(request.out) else None
+    embedder = open_requested_embedder(request.dense, request.embed)
     if embedder is None and not request.fresh:
-        vectors_stay(request.out, table)
-    about = About(language=request.language, words=request.form.words)
+        check_vectors_stay(request.out, table)
+    about = IndexMetadata(language=request.language, words=request.form.words)
     source = OpenSource(request.source, request.form, request.tables)
-    with closing_endpoint(embedder), source as (documents, reading), bar(reading) as progress:
+    with close_embedder_after(embedder), source as (documents, reading), bar(reading) as progress:
         if table is not None:
-            from decisor.tools.documents.postgres import update_table
+            from decisor.documents.postgres import update_table_index
 
-            changes, size = update_table(documents, table, about, embedder, request.fresh, progress, may_be_empty=False)
+            changes, size = update_table_index(
+                documents, table, about, embedder, request.fresh, progress, may_be_empty=False
+            )
             return IndexReport(changes, reading, size)
         out = Path(request.out)
-        changes = update(documents, out, about, embedder, request.fresh, progress, may_be_empty=False)
-    return IndexReport(changes, reading, size_of(out))
+        changes = update_index(documents, out, about, embedder, request.fresh, progress, may_be_empty=False)
+    return IndexReport(changes, reading, folder_size_bytes(out))
 
 
 @contextmanager
-def closing_endpoint(embedder: Embedder | None) -> Iterator[None]:
-    """Ends the connections of an embedder that has some."""
+def close_embedder_after(embedder: Embedder | None) -> Iterator[None]:
+    """Close the connections of an embedder, if it has some, when the block ends."""
     try:
         yield
     finally:
@@ -89,67 +92,68 @@ def closing_endpoint(embedder: Embedder | None) -> Iterator[None]:
             close()
 
 
-def embedder_of(dense: bool, embed: str) -> Embedder | None:
+def open_requested_embedder(dense: bool, embed: str) -> Embedder | None:
     if embed:
-        from decisor.lms.embeddings import embedder
+        from decisor.llms.embeddings import open_embedder
 
-        return embedder(embed)
+        return open_embedder(embed)
     if not dense:
         return None
-    from decisor.tools.documents.minilm import MiniLM
+    from decisor.documents.minilm import MiniLM
 
     return MiniLM.open()
 
 
-def vectors_stay(out: str, table: TablePlace | None) -> None:
-    """Raises SetupError where an index with vectors would be replaced by one without."""
-    from decisor.tools.documents.minilm import NAME
+def check_vectors_stay(out: str, table: TablePlace | None) -> None:
+    """Raise SetupError if an index with vectors would be replaced by one without."""
+    from decisor.documents.minilm import NAME
 
-    if name := embedder_in_table(table) if table else embedder_in(Path(out)):
+    if name := embedder_of_table(table) if table else embedder_of_index(Path(out)):
         option = "--dense" if name == NAME else f"--embed {name}@URL"
-        raise SetupError(f"The index in {table or out} holds vectors by {name}: add {option}, or --fresh to build "
-                         "without them.")  # fmt: skip
+        raise SetupError(
+            f"The index in {table or out} holds vectors by {name}: add {option}, or --fresh to build without them."
+        )
 
 
-def embedder_in(out: Path) -> str:
-    """Its name; '' where there is no index, or one without vectors."""
-    from decisor.tools.documents.index_files import current, is_index, read_about
+def embedder_of_index(out: Path) -> str:
+    """Return the name of an index's embedder, '' if there is no index or it has no vectors."""
+    from decisor.documents.index import is_index, read_current_version, read_index_metadata
 
     if is_index(out):
         with suppress(SetupError):
-            return read_about(out / str(current(out))).embedder
+            return read_index_metadata(out / str(read_current_version(out))).embedder
     return ""
 
 
-def embedder_in_table(place: TablePlace) -> str:
-    """The same of a table."""
-    from decisor.tools.documents.postgres import connecting, stored_about
+def embedder_of_table(place: TablePlace) -> str:
+    """Return the name of the embedder of an index in a table, '' if there is none."""
+    from decisor.documents.postgres import connect_to_table, read_table_metadata
 
-    with connecting(place) as db:
-        about = stored_about(db, place)
+    with connect_to_table(place) as db:
+        about = read_table_metadata(db, place)
     return about.embedder if about else ""
 
 
 class OpenSource:
-    """The documents of a source, and what reads them (None for a database)."""
+    """The documents of a source and their reader, as a context. The reader is None for a database."""
 
     def __init__(self, source: str | Connection, form: RowForm, tables: Sequence[str]) -> None:
         self.connection, self.form, self.tables = source, form, tables
         self.source = source.place if isinstance(source, Connection) else source
         self.reading: FolderReader | None = None
 
-    def __enter__(self) -> tuple[Iterable[Document], FolderReader | None]:
-        from decisor.tools.documents.folder import FolderReader
-        from decisor.tools.documents.index_files import is_index
+    def __enter__(self) -> tuple[Iterable[SourceDocument], FolderReader | None]:
+        from decisor.documents.index import is_index
+        from decisor.documents.reader import FolderReader
 
         if self.source.lower().startswith(("http://", "https://")):
-            raise SetupError(f"Pages are not fetched: save {without_password(self.source)} to a file and name that.")
+            raise SetupError(f"Pages are not fetched: save {hide_password(self.source)} to a file and name that.")
         if is_index(Path(self.source)):
             raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
-        if "://" in self.source or is_database(Path(self.source)):
-            return asyncio.run(rows_of(self.connection, self.form, self.tables)), None
+        if "://" in self.source or is_database_path(Path(self.source)):
+            return asyncio.run(read_row_documents(self.connection, self.form, self.tables)), None
         if self.tables:
-            raise SetupError(f"--table is for databases, and {without_password(self.source)} is none.")
+            raise SetupError(f"--table is for databases, and {hide_password(self.source)} is none.")
         self.reading = FolderReader(Path(self.source), self.form)
         return self.reading.documents(), self.reading
 
@@ -158,22 +162,22 @@ class OpenSource:
             self.reading.close()
 
 
-def is_database(path: Path) -> bool:
+def is_database_path(path: Path) -> bool:
     return names_database(path.name) and path.is_file()
 
 
-async def rows_of(source: str | Connection, form: RowForm, tables: Sequence[str]) -> list[Document]:
-    from decisor.tools.databases.sql import SqlTool
-    from decisor.tools.documents.row_documents import table_documents
+async def read_row_documents(source: str | Connection, form: RowForm, tables: Sequence[str]) -> list[SourceDocument]:
+    from decisor.databases.sql import SqlTool
+    from decisor.documents.reader import read_table_documents
 
-    tool = await open_first(source)
+    tool = await open_first_database(source)
     try:
         if not isinstance(tool, SqlTool):
             raise SetupError(f"{tool.name} is a graph; rows are indexed of relational databases.")
-        return await table_documents(tool, tables, form)
+        return await read_table_documents(tool, tables, form)
     finally:
         await tool.close()
 
 
-def size_of(folder: Path) -> int:
+def folder_size_bytes(folder: Path) -> int:
     return sum((Path(at) / name).stat().st_size for at, _, names in os.walk(folder) for name in names)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.session.data import Data, opened
-from decisor.session.lms import LMs
-from decisor.session.readers import ANYBODY, Reader, as_seen_by
-from decisor.session.sources import Source, Sources, tables_of
-from decisor.session.tools import NO_TOOLS
+from decisor.session.access import ANYBODY, Reader, restrict_sources_to_reader
+from decisor.session.data import Data, open_data
+from decisor.session.request import Source, Sources, tables_of_source
+from decisor.session.run_setup import LMs
+from decisor.session.user_tools import NO_TOOLS
 
 TOOLS = "tools"
 """What a person's own tools are called together."""
@@ -21,8 +21,9 @@ TOOLS = "tools"
 
 @dataclass(eq=False)
 class Pool:
-    """``members``: by the name that a model calls each by. Those that a program handed over as tables stay open as
-    long as ``sources`` do."""
+    """Sources for many questions in any combination, each opened when it is first needed. members: by the name that a
+    model calls each by. Tables that a program handed over stay open as long as ``sources``.
+    """
 
     sources: Sources
     members: Mapping[str, Sources]
@@ -33,25 +34,27 @@ class Pool:
     seen: dict[Reader, Mapping[str, Sources]] = field(default_factory=dict)
 
     async def member(self, name: str, reader: Reader = ANYBODY) -> Data:
-        """One, opened as this reader may see it. Raises SetupError where there is none of the name, or it cannot be
-        opened."""
+        """Return a member, opened as a reader may see it.
+
+        Raises SetupError if the name is unknown or it cannot be opened.
+        """
         if name not in self.members:
             raise SetupError(f"There is no connection {name!r}; there is {', '.join(self.members) or 'none'}.")
         seen = self.members_for(reader)[name]
         place = (name, ANYBODY if seen == self.members[name] else reader)
         async with self.turns.setdefault(place, asyncio.Lock()):
             if place not in self.open:
-                self.open[place] = await self.stack.enter_async_context(opened(seen))
+                self.open[place] = await self.stack.enter_async_context(open_data(seen))
         return self.open[place]
 
     def members_for(self, reader: Reader) -> Mapping[str, Sources]:
         if reader not in self.seen:
-            seen = as_seen_by(reader, self.sources)
-            self.seen[reader] = self.members if seen is self.sources else members_of(seen)
+            seen = restrict_sources_to_reader(reader, self.sources)
+            self.seen[reader] = self.members if seen is self.sources else split_into_members(seen)
         return self.seen[reader]
 
     async def data(self, names: Sequence[str], reader: Reader = ANYBODY) -> Data:
-        """Several as one, databases first.
+        """Return several members as one, databases first.
 
         Raises:
             SetupError: there is none of a name, one cannot be opened, or two bring a decision model.
@@ -66,8 +69,8 @@ class Pool:
         return Data([*databases, *others], databases, self.lms, chosen, meanings, tells_places=False)
 
     def sources_of(self, names: Sequence[str], reader: Reader = ANYBODY) -> Sources:
-        """What these are together, as this reader may see them."""
-        return combined([self.members_for(reader)[name] for name in dict.fromkeys(names)])
+        """Return the sources of several members together, as a reader may see them."""
+        return combine_sources([self.members_for(reader)[name] for name in dict.fromkeys(names)])
 
     async def close(self) -> None:
         await self.stack.aclose()
@@ -75,20 +78,22 @@ class Pool:
 
 
 @asynccontextmanager
-async def pool_of(sources: Sources) -> AsyncIterator[Pool]:
-    """Until the block ends. Nothing is opened yet."""
-    pool = Pool(sources, members_of(sources))
+async def open_pool(sources: Sources) -> AsyncIterator[Pool]:
+    """Open a pool until the block ends. Its members are opened when first needed."""
+    pool = Pool(sources, split_into_members(sources))
     try:
         yield pool
     finally:
         await pool.close()
 
 
-def members_of(sources: Sources) -> dict[str, Sources]:
-    """Each place alone, with the tables that may be read of it; a decision model goes with the first database.
+def split_into_members(sources: Sources) -> dict[str, Sources]:
+    """Split sources into members, each one place with its readable tables.
 
-    >>> from decisor.session.sources import sources_of
-    >>> members = members_of(sources_of(db=["sites.db", "rents.db"], docs="reports/", tables="rents.price"))
+    A decision model goes with the first database.
+
+    >>> from decisor.session.request import build_sources
+    >>> members = split_into_members(build_sources(db=["sites.db", "rents.db"], docs="reports/", tables="rents.price"))
     >>> [(name, one.tables) for name, one in members.items()]
     [('sites', ()), ('rents', ('price',)), ('passages', ())]
     """
@@ -97,31 +102,35 @@ def members_of(sources: Sources) -> dict[str, Sources]:
         is_first, is_database = place in sources.databases[:1], place in sources.databases
         members[place.name] = replace(
             sources,
-            places=(place,), tools=NO_TOOLS, model=sources.model if is_first else None,
-            tables=tuple(tables_of(sources.tables, place, sources)) if is_database else (),
-            deny_tables=tuple(tables_of(sources.deny_tables, place, sources)) if is_database else (),
-            definitions=definitions_of(place, sources),
-        )  # fmt: skip
+            places=(place,),
+            tools=NO_TOOLS,
+            model=sources.model if is_first else None,
+            tables=tuple(tables_of_source(sources.tables, place, sources)) if is_database else (),
+            deny_tables=tuple(tables_of_source(sources.deny_tables, place, sources)) if is_database else (),
+            definitions=definitions_of_place(place, sources),
+        )
     if sources.tools.specs:
         members[TOOLS] = Sources(tools=sources.tools)
     return members
 
 
-def definitions_of(place: Source, sources: Sources) -> tuple[tuple[str, Path], ...]:
-    """The files that say what words mean in one place; a file without a name is of the only database."""
+def definitions_of_place(place: Source, sources: Sources) -> tuple[tuple[str, Path], ...]:
+    """Return the definitions files of one place. A file without a name is of the only database."""
     is_only = sources.databases == (place,)
     return tuple((name, path) for name, path in sources.definitions if name == place.name or (not name and is_only))
 
 
-def combined(parts: Sequence[Sources]) -> Sources:
-    """Of several members, what they are together."""
+def combine_sources(parts: Sequence[Sources]) -> Sources:
+    """Combine the sources of several members."""
     tools = next((one.tools for one in parts if one.tools.specs), NO_TOOLS)
     model = next((one.model for one in parts if one.model), None)
     return Sources(
-        tuple(place for one in parts for place in one.places), tools, model,
+        tuple(place for one in parts for place in one.places),
+        tools,
+        model,
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.tables),
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.deny_tables),
         next((one.frames for one in parts if one.frames), None),
         tuple((name or one.places[0].name, path) for one in parts for name, path in one.definitions),
         next((one.who for one in parts if one.who), ""),
-    )  # fmt: skip
+    )

@@ -6,58 +6,55 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
-from decisor.asking import USUAL, Asking
-from decisor.calling import Calling, split_calling
-from decisor.session.data import Data, opened
-from decisor.session.decide import decide
-from decisor.session.keeping import owner_of
-from decisor.session.options import Options
-from decisor.session.running import running
-from decisor.session.sources import Sources
-from decisor.session.sync import in_thread
-from decisor.session.technique import Choice, technique_of
-from decisor.session.tools import with_calculator
-from decisor.tools.databases.sandbox.audit import written_by_hand
-from decisor.trace.events import Entry, RunStart, RunUsage, events_of
+from decisor.parsing.prompting import USUAL, Asking, Calling, split_calling
+from decisor.sandbox.process import mark_as_handwritten
+from decisor.session.data import Data, open_data
+from decisor.session.provenance import history_owner
+from decisor.session.request import Options, Sources
+from decisor.session.run_setup import Choice, configure_technique, decide_by_technique, open_run
+from decisor.session.user_tools import add_calculator
+from decisor.system.tasks import run_in_thread
+from decisor.trace.events import RunStart, RunUsage, TraceEntry, events_of
 from decisor.types import Decision, Question, Usage
 
 if TYPE_CHECKING:
-    from decisor.run import Run
-    from decisor.techniques.replay.edits import Edit, Rerun
+    from decisor.runtime.run import Run
+    from decisor.techniques.replay.rerun import Edit, Rerun
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Both runs side by side, and what the second one cost."""
+class RerunComparison:
+    """Both runs side by side, with the usage of the second one."""
 
     rerun: Rerun
     usage: Usage
 
 
-def rerun_once(sources: Sources, entries: Sequence[Entry], edit: Edit, options: Options) -> Comparison:
-    """Open, go on, close.
+def rerun_on_sources(sources: Sources, entries: Sequence[TraceEntry], edit: Edit, options: Options) -> RerunComparison:
+    """Open the data, go on from a recorded run with one change, and close the data.
 
     Raises:
         SetupError: the trace or the edit cannot be used, or something that is needed is not named again.
         LMError: the endpoint failed for good.
     """
 
-    async def once() -> Comparison:
-        async with opened(sources) as data:
-            return await go_on(data, entries, edit, **options)
+    async def once() -> RerunComparison:
+        async with open_data(sources) as data:
+            return await rerun_on_data(data, entries, edit, **options)
 
-    return in_thread(once())
+    return run_in_thread(once())
 
 
-async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unpack[Options]) -> Comparison:
-    """On data that are open. ``technique`` and ``settings`` are those that the trace may not name."""
-    from decisor.techniques import kind_of
-    from decisor.techniques.replay.edits import Rerun
-    from decisor.techniques.replay.recorded_run import read_recorded_run
-    from decisor.techniques.replay.rerun import rerun
-    from decisor.techniques.replay.rerun_steps import as_input
-    from decisor.techniques.replay.trusted_settings import trusted
-    from decisor.techniques.shared.prompts import asking_of
+async def rerun_on_data(
+    data: Data, entries: Sequence[TraceEntry], edit: Edit, **options: Unpack[Options]
+) -> RerunComparison:
+    """Go on from a recorded run with one change, on open data. technique, settings: a person's own; a trace may name
+    none that reach outside.
+    """
+    from decisor.techniques import find_technique_class
+    from decisor.techniques.replay.recorded_run import check_recorded_settings, read_recorded_run
+    from decisor.techniques.replay.rerun import Rerun, get_action_input, rerun_with_edits
+    from decisor.techniques.shared.prompts_file import split_asking_settings
 
     past, other = read_recorded_run(entries), str(options.get("technique", ""))
     name, technique = "", None
@@ -65,27 +62,28 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
     calling: Calling = "auto"
     asking: Asking = USUAL
     if past.technique or other:
-        name, settings = trusted(past.technique, past.settings, other, options.get("settings", {}))
+        name, settings = check_recorded_settings(past.technique, past.settings, other, options.get("settings", {}))
         calling, own = split_calling(settings, "auto")
-        asking, own = asking_of(kind_of(name), name, own)
-        technique = await technique_of(name, own, data.lms)
+        asking, own = split_asking_settings(find_technique_class(name), name, own)
+        technique = await configure_technique(name, own, data.lms)
     lm = await data.lms.get(options.get("lm"))
     start = next(events_of(entries, RunStart), None)
     reports: list[Rerun] = []
 
     async def again(question: Question, run: Run) -> Decision:
-        reports.append(await rerun(entries, [edit], run, technique))
+        reports.append(await rerun_with_edits(entries, [edit], run, technique))
         return reports[0].after
 
     choice = Choice(name, again, lm, settings, calling=calling, asking=asking)
-    with running(with_calculator(data.tools, technique), choice, options) as run:
+    with open_run(add_calculator(data.tools, technique), choice, options) as run:
         if start is not None:
-            origin = data.provenance(owner_of(options))
-            run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(),
-                                   provenance=origin))  # fmt: skip
-        with written_by_hand(as_input(edit.action) if edit.action else ""):
-            decision = await decide(again, past.question or Question(""), run)
+            origin = data.provenance(history_owner(options))
+            run.trace.add(
+                RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(), provenance=origin)
+            )
+        with mark_as_handwritten(get_action_input(edit.action) if edit.action else ""):
+            decision = await decide_by_technique(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
         usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
         run.trace.add(RunUsage(usage))
-    return Comparison(report, usage)
+    return RerunComparison(report, usage)

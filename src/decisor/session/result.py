@@ -1,33 +1,149 @@
-"""What came of a question: the decision, what it rests on, what it cost, and everything that happened."""
+"""The result of a question: the decision, its evidence, its cost and its trace.
+
+A result can be built from a recorded run too. A question that follows a result knows the decision and its cited
+records. In a notebook a run is shown live, unless the caller listens to its events.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
-from decisor.encoding import finite
 from decisor.errors import SetupError
-from decisor.history.recording import Keeping
-from decisor.plurals import counted
-from decisor.private_file import write_private
-from decisor.session.decide import NAME_ONE
-from decisor.session.following import following
-from decisor.session.options import Options
-from decisor.session.sync import in_thread
-from decisor.session.watching import watched
-from decisor.trace.events import ActionResult, ActionStart, Entry, TechniqueChoice, events_of
-from decisor.trace.file import file_text
-from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
+from decisor.history.recorder import Keeping
+from decisor.history.store import History, PastRun
+from decisor.session.request import Options
+from decisor.session.run_setup import NAME_ONE
+from decisor.system.serialization import finite_json_value
+from decisor.system.storage import write_private
+from decisor.system.tasks import run_in_thread
+from decisor.system.wording import format_count
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    RunStart,
+    RunUsage,
+    TechniqueChoice,
+    TraceEntry,
+    cited_records_of,
+    events_of,
+)
+from decisor.trace.file import format_trace_file
+from decisor.types import Action, Decision, Earlier, Evidence, Question, Ranking, Record, Step, Usage
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from decisor.decision_record.format import DecisionRecord
-    from decisor.story.answer_charts.chart import Chart
+    from decisor.decision_record.record import DecisionRecord
+    from decisor.views.charts import AnswerChart
+
+
+FIRST_ROWS = 20
+"""Of an observation that a decision rests on, beside those that it cites."""
+
+
+class EndedRun(Protocol):
+    """A run that has come to its end."""
+
+    @property
+    def question(self) -> Question: ...
+
+    @property
+    def decision(self) -> Decision: ...
+
+    @property
+    def trace(self) -> Sequence[TraceEntry]: ...
+
+
+def build_following_question(result: EndedRun, question: str | Question) -> Question:
+    """Build a question that follows a run. It takes the run's rules if it has none of its own."""
+    if isinstance(question, str):
+        question = Question(question)
+    if question.earlier is not None:
+        return question
+    return replace(question, rules=question.rules or result.question.rules, earlier=build_earlier(result))
+
+
+def build_earlier(result: EndedRun) -> Earlier:
+    """Return the decision of a run and its evidence, for a question that follows it.
+
+    Ids stay; each observation of the new run gets a higher number than all of these.
+    """
+    from decisor.techniques.replay.recorded_run import parse_observation_number
+
+    past, decision = result.question.earlier, result.decision
+    cited = frozenset(decision.evidence.ids)
+    own = tuple(find_cited_steps(result.trace, cited))
+    older = tuple(cut_step_records(step, cited, 0) for step in past.steps if is_cited(step, cited)) if past else ()
+    numbers = [
+        parse_observation_number(record.id)
+        for entry in result.trace
+        if isinstance(entry.event, ActionResult)
+        for record in entry.event.observation.records
+    ]
+    before = (*past.before, f"{past.question}: {past.answer or 'not decided'}") if past else ()
+    return Earlier(
+        result.question.text,
+        decision.answer,
+        decision.reasons,
+        decision.assumptions,
+        before,
+        (*older, *own),
+        max([*numbers, past.last if past else 0]),
+    )
+
+
+def find_cited_steps(entries: Sequence[TraceEntry], cited: Collection[str]) -> Iterator[Step]:
+    """Yield the steps that have a cited record."""
+    starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
+    for entry in entries:
+        if isinstance(entry.event, ActionResult) and (start := starts.get(entry.event.action)):
+            step = Step(Action(start.tool, start.input), entry.event.observation)
+            if is_cited(step, cited):
+                yield cut_step_records(step, cited, FIRST_ROWS)
+
+
+def is_cited(step: Step, cited: Collection[str]) -> bool:
+    return any(record.id in cited for record in step.observation.records)
+
+
+def cut_step_records(step: Step, cited: Collection[str], most: int) -> Step:
+    """Return a step with its cited records and the first ``most``."""
+    observation = step.observation
+    records = tuple(one for at, one in enumerate(observation.records) if at < most or one.id in cited)
+    if len(records) == len(observation.records):
+        return step
+    total = observation.total if observation.total is not None or observation.truncated else len(observation.records)
+    return replace(step, observation=replace(observation, records=records, truncated=True, total=total))
+
+
+def is_in_notebook() -> bool:
+    """Return whether a notebook kernel runs this. IPython in a terminal has no kernel."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
+
+
+@contextmanager
+def watch_in_notebook(options: Options) -> Iterator[Options]:
+    """Return the options, in a notebook with a view that hears the events, until the block ends.
+
+    Options with ``on_event`` get none.
+    """
+    if "on_event" in options or not is_in_notebook():
+        yield options
+        return
+    from decisor.views.notebook import NotebookView
+
+    with NotebookView() as view:
+        yield {**options, "on_event": view.hear}
+
 
 AskAnew = Callable[[str | Question, Options], Awaitable["Result"]]
 """Opens the same data and asks them."""
@@ -52,7 +168,7 @@ class Result:
     usage: Usage
     records: tuple[Record, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    trace: tuple[Entry, ...] = ()
+    trace: tuple[TraceEntry, ...] = ()
     trace_fault: str = ""
     options: Options = field(default_factory=Options)
     ask_anew: AskAnew | None = None
@@ -61,69 +177,75 @@ class Result:
     def __repr__(self) -> str:
         rows, calls = len(self.records), self.usage.calls
         what = f"{self.answer!r}" if self.answer else f"'', stopped={self.decision.stopped!r}"
-        return (f"Result(answer={what}, technique={self.technique!r}, evidence {counted(rows, 'record')}, "
-                f"{counted(calls, 'LM call')})")  # fmt: skip
+        return (
+            f"Result(answer={what}, technique={self.technique!r}, evidence {format_count(rows, 'record')}, "
+            f"{format_count(calls, 'LM call')})"
+        )
 
     @property
     def number(self) -> int:
-        """Of the run in the history, 0 where it is not kept."""
+        """Number of the run in the history, 0 if it is not kept."""
         return self.keeping.number if self.keeping else 0
 
     @property
     def answer(self) -> str:
-        """The best candidate; '' where there is none."""
+        """Best candidate, '' if there is none."""
         return self.decision.answer
 
     @property
     def ranking(self) -> Ranking | None:
-        """The candidates from best to worst, where they were computed."""
+        """Candidates from best to worst, None if they were not computed."""
         return self.decision.ranking
 
     @property
     def evidence(self) -> Evidence:
-        """The ids of the records that the answer rests on, and the figures in it with what supports them."""
+        """Ids of the records that the answer rests on, and its figures with their support."""
         return self.decision.evidence
 
     @cached_property
-    def charts(self) -> tuple[Chart, ...]:
-        """Of the rows that the answer rests on, where they make a series or a table of measures; most answers have
-        none. ``chart.vega_lite()`` is one as others draw it."""
-        from decisor.story.answer_charts.of_run import charts_of
+    def charts(self) -> tuple[AnswerChart, ...]:
+        """Charts of the rows that the answer rests on.
 
-        return charts_of(self.trace, self.decision, self.records)
+        They need rows that make a series or a table of measures; most answers have none. ``chart.vega_lite()`` is a
+        chart as other programs draw it.
+        """
+        from decisor.views.charts import charts_of_decision
+
+        return charts_of_decision(self.trace, self.decision, self.records)
 
     @cached_property
     def auto_technique(self) -> str:
-        """The technique that ``auto`` took, else ''."""
+        """Technique that ``auto`` took, else ''."""
         return next((choice.technique for choice in events_of(self.trace, TechniqueChoice)), "")
 
     def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
-        """Go on from this decision: the same data are asked again, with the same LM and technique where no other is
-        named. What was decided and what it rests on is known to it, and may be cited. Data that are still open are not
-        opened anew.
+        """Ask the same data a question that goes on from this decision.
+
+        LLM and technique are the same if no other is named. The run knows the decision and its evidence and may cite
+        them. Data that are still open are not opened again.
 
         ``result.ask("And without the smallest?").answer``
         """
-        with watched(options) as own:
-            return in_thread(self.ask_async(question, **own))
+        with watch_in_notebook(options) as own:
+            return run_in_thread(self.ask_async(question, **own))
 
     async def ask_async(self, question: str | Question, **options: Unpack[Options]) -> Result:
-        """As ``ask``, in an event loop that runs."""
+        """Ask a question that goes on from this decision, in a running event loop. See ``ask``."""
         if self.ask_anew is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
         own = ("trace", "on_event", "on_text", "approve", "goal")
         before = cast(Options, {key: value for key, value in self.options.items() if key not in own})
         if self.keeping is not None:
             before["history"] = Keeping(self.keeping.history, self.keeping.owner, before=self.number)
-        return await self.ask_anew(following(self, question), {**before, **options})
+        return await self.ask_anew(build_following_question(self, question), {**before, **options})
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the trace, one event a line: ``decisor trace FILE`` tells it.
+        """Write the trace, one event a line. ``decisor trace FILE`` shows it.
 
         Raises:
             SetupError: the file cannot be written.
         """
-        write(path, file_text(self.trace))
+        write_result_file(path, format_trace_file(self.trace))
 
     def html(self, path: str | PathLike[str]) -> None:
         """Write the run as one page that needs nothing else.
@@ -131,41 +253,44 @@ class Result:
         Raises:
             SetupError: the file cannot be written.
         """
-        from decisor.story.run_page import document, run_html
+        from decisor.views.page import html_document, run_html
 
         body = run_html(self.trace, self.decision, self.records, self.usage, is_page=True)
-        write(path, document(self.question.text, body))
+        write_result_file(path, html_document(self.question.text, body))
 
     def record(self) -> DecisionRecord:
-        """The record of the decision, for who has to answer for it, with its approvals where the run is kept. Masked
-        columns are tokens in it, also where this result has their values."""
-        from decisor.decision_record.build import record_of
+        """Return the record of the decision, with its approvals if the run is kept.
+
+        It is for the person who answers for the decision. Masked columns are tokens in it, even if this result has
+        their values.
+        """
+        from decisor.decision_record.build import build_record
 
         past = self.keeping.history.read(self.number, self.keeping.owner) if self.keeping and self.number else None
-        return record_of(self.trace, self.number, past.approvals if past else (), past.owner if past else "")
+        return build_record(self.trace, self.number, past.approvals if past else (), past.owner if past else "")
 
     def save_record(self, path: str | PathLike[str]) -> None:
-        """Write the record of the decision: as JSON, or where the name ends with ``.html`` as one page.
+        """Write the record of the decision as JSON, or as a page if the name ends with ``.html``.
 
         Raises:
             SetupError: the file cannot be written.
         """
-        from decisor.decision_record.read import save
+        from decisor.decision_record.page import write_record
 
-        save(self.record(), path)
+        write_record(self.record(), path)
 
     def _repr_html_(self) -> str:
-        from decisor.story.run_page import run_html
+        from decisor.views.page import run_html
 
         return str(run_html(self.trace, self.decision, self.records, self.usage))
 
     def __str__(self) -> str:
-        """What ``decisor ask`` prints."""
+        """Return the output of ``decisor ask``."""
         from io import StringIO
 
         from rich.console import Console
 
-        from decisor.story.live import LiveView
+        from decisor.views.terminal import LiveView
 
         text = StringIO()
         console = Console(file=text, highlight=False, width=WIDTH, force_terminal=False, no_color=True)
@@ -176,9 +301,9 @@ class Result:
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
     def show(self, console: Console) -> None:
-        """The end of what ``decisor ask`` prints: the decision, its evidence, and what it cost."""
-        from decisor.story.charts import studies_of
-        from decisor.story.decision import show_decision, show_dim, show_studies
+        """Print the end of the output of ``decisor ask``: the decision, its evidence and its cost."""
+        from decisor.views.rankings import studies_of
+        from decisor.views.transcript import show_decision, show_dim, show_studies
 
         show_decision(self.decision, self.records, console, self.charts)
         show_studies(studies_of(self.trace), console)
@@ -195,16 +320,18 @@ class Result:
             show_dim(f"Run {self.number} (see it again with: decisor show {self.number})", console)
 
     def summary(self) -> str:
-        """Technique, LM and cost in a line."""
-        from decisor.story.decision import usage_line
+        """Return technique, LLM and cost as one line."""
+        from decisor.views.transcript import usage_line
 
         return usage_line(self.usage, self.auto_technique or self.technique, self.lm)
 
     def as_object(self) -> dict[str, Any]:
-        """What ``decisor ask --json`` prints; docs/command.md describes each key. Numbers that JSON cannot hold are
-        None."""
+        """Return the output of ``decisor ask --json``; docs/command.md describes each key.
+
+        Numbers that JSON cannot hold are None.
+        """
         decision, path = self.decision, self.options.get("trace")
-        values: dict[str, object] = finite(
+        values: dict[str, object] = finite_json_value(
             {
                 "question": self.question,
                 "technique": self.technique,
@@ -218,7 +345,7 @@ class Result:
                 "assumptions": decision.assumptions,
                 "plan": decision.plan,
                 "replans": decision.replans,
-                "queries": queries_of(self.trace),
+                "queries": list_queries(self.trace),
                 "ranking": decision.ranking,
                 "charts": [chart.vega_lite() for chart in self.charts],
                 "evidence": {
@@ -236,8 +363,11 @@ class Result:
         return values
 
 
-def queries_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Every action in order: its tool and input whole, how many records it brought, and what went wrong."""
+def list_queries(entries: Sequence[TraceEntry]) -> list[dict[str, Any]]:
+    """Return every action in order.
+
+    Tool and input are whole; the number of records, the seconds and the error follow.
+    """
     results = {result.action: result for result in events_of(entries, ActionResult)}
     queries = []
     for entry in entries:
@@ -249,8 +379,52 @@ def queries_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     return queries
 
 
-def write(path: str | PathLike[str], text: str) -> None:
+def write_result_file(path: str | PathLike[str], text: str) -> None:
     try:
         write_private(Path(path), text)
     except OSError as error:
         raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+NO_DECISION, NOTHING = Decision("", stopped="failed"), Usage()
+
+
+def build_recorded_result(
+    entries: Sequence[TraceEntry], otherwise: Decision = NO_DECISION, cost: Usage = NOTHING
+) -> Result:
+    """Build a result from the entries of an ended run. otherwise: the decision if the run came to none. cost: the usage
+    if the entries do not tell it.
+    """
+    start = next(events_of(entries, RunStart), RunStart(Question("")))
+    decisions = [one.event.decision for one in entries if isinstance(one.event, Conclusion) and not one.span]
+    decision = decisions[-1] if decisions else otherwise
+    usages = list(events_of(entries, RunUsage))
+    usage = usages[-1].usage if usages else cost
+    return Result(
+        start.question,
+        decision,
+        start.technique,
+        start.lm,
+        usage,
+        cited_records_of(decision, entries),
+        start.settings,
+        tuple(entries),
+    )
+
+
+def build_past_result(history: History, run: PastRun) -> Result:
+    """Build the result of a run in the history. A run without a decision gets one without an answer that says why.
+
+    Raises:
+        SetupError: its trace is gone or cannot be read.
+    """
+    entries = history.entries(run.number, run.owner)
+    if next(events_of(entries, RunStart), None) is None:
+        raise SetupError(f"The trace of run {run.number} is empty. Take it out: decisor history --delete {run.number}")
+    none = Decision("", reasons=(explain_run_end(run),), stopped="failed")
+    keeping = Keeping(history, run.owner, run.inputs, run.before, run.number)
+    return replace(build_recorded_result(entries, none, run.usage), keeping=keeping)
+
+
+def explain_run_end(run: PastRun) -> str:
+    return run.why or {"running": "It runs.", "interrupted": "It was interrupted."}.get(run.state, "It failed.")

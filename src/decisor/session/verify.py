@@ -1,5 +1,10 @@
-"""An old decision computed again on the data of today, without an LM: which records changed, whether it still holds,
-what wins now. No place that a trace names is opened, so the data are named again."""
+"""Verify a past decision on the data of today, without an LLM.
+
+The cited queries and the ranking are computed again: which records changed, whether the decision still holds, which
+candidate wins now. No place that a trace names is opened, so the data are named again. The decision comes from a trace
+or a record, which may be a stranger's. A recorded condition becomes a part of each statement that runs: so it may only
+compare columns with values.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +16,148 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from decisor.decision_models.model_tool import ModelTool
-from decisor.decision_models.parse import parse
-from decisor.decision_models.rule_tests import rule_tests
-from decisor.decision_record.digests import row_digest, rows_digest
-from decisor.decision_record.read import RecordFile
-from decisor.decision_record.steps import cited_rows
-from decisor.definitions.tool import NAME as DEFINITIONS
-from decisor.errors import ModelMistake, SetupError
-from decisor.rankings import amount
+from decisor.databases.combine import NAME as COMBINE
+from decisor.databases.combine import CombineTool
+from decisor.decision_models.client import run_rule_tests
+from decisor.decision_models.file import parse_model
+from decisor.decision_models.tool import ModelTool
+from decisor.decision_record.build import (
+    PastStep,
+    cited_rows,
+    collect_steps,
+    decision_of,
+    find_ranking_step,
+    find_supporting_steps,
+    number_of_observation,
+    restore_question,
+)
+from decisor.decision_record.build import restore_steps as recorded_steps
+from decisor.decision_record.page import RecordFile
+from decisor.decision_record.record import DecisionRecord, row_digest, rows_digest
+from decisor.errors import ModelMistake, SetupError, ToolError
+from decisor.sandbox.engine import TOKEN
+from decisor.sandbox.process import set_asker
+from decisor.semantics.relevant import NAME as DEFINITIONS
+from decisor.semantics.relevant import DefinitionsTool
+from decisor.session.access import restrict_sources
 from decisor.session.data import Data
-from decisor.session.modelling import ModellingTool
-from decisor.session.past_decision import PastDecision, past_of, past_of_record
-from decisor.session.verify_tools import again, tools_of
-from decisor.session.whatif import InTurn
-from decisor.techniques.shared.departure import names
-from decisor.tools.databases.sandbox.policy import TOKEN
-from decisor.trace.events import Entry
-from decisor.types import Decision, Observation, Ranking, Record, RuleTest, Tool
+from decisor.session.model_tools import ModellingTool, SerializedTool, find_whatif_of_question, open_whatif_of_model
+from decisor.session.request import Sources
+from decisor.system.text import clean_one_line
+from decisor.system.wording import format_amount, format_count
+from decisor.techniques.shared.objections.departure import is_candidate_name
+from decisor.tools.calculator import CalculatorTool
+from decisor.trace.events import Conclusion, DataSource, RowPolicy, RunStart, TraceEntry, events_of
+from decisor.types import Decision, Observation, Question, Ranking, Record, RuleTest, Tool
+
+
+@dataclass(frozen=True)
+class PastDecision:
+    """A past decision with the steps that it rests on, from a trace or from its record. model: the decision model as
+    text, '' if unknown. seeds: of the tokens of its masked sources.
+    """
+
+    question: Question
+    decision: Decision
+    steps: Sequence[PastStep]
+    model: str = ""
+    seeds: frozenset[str] = frozenset()
+
+
+def seeds_of(sources: Sequence[DataSource]) -> frozenset[str]:
+    return frozenset(one.seed for one in sources if one.mask)
+
+
+def past_decision_of_trace(entries: Sequence[TraceEntry]) -> PastDecision:
+    """Return the decision of a trace with its steps; raise SetupError if there is none."""
+    decision = find_last_decision(entries)
+    start = next(events_of(entries, RunStart), RunStart(Question("")))
+    every = collect_steps(entries)
+    ranking = [every[at] for at in find_ranking_step(every, decision.ranking)]
+    steps = [
+        PastStep(step, number_of_observation(step), digest_of_all_rows(step.observation), step in ranking)
+        for step in find_supporting_steps(every, decision)
+    ]
+    model = start.provenance.model
+    return PastDecision(
+        start.question, decision, steps, model.text if model else "", seeds_of(start.provenance.sources)
+    )
+
+
+def past_decision_of_record(record: DecisionRecord) -> PastDecision:
+    """Return the decision of a record with its steps; raise SetupError if there is none."""
+    content = record.content
+    if not content.decision.answer:
+        raise SetupError("There is no decision in this record, so there is nothing to verify.")
+    model = content.model.text if content.model else ""
+    seeds = seeds_of(content.data.sources)
+    return PastDecision(restore_question(content), decision_of(content), recorded_steps(content), model, seeds)
+
+
+def find_last_decision(entries: Sequence[TraceEntry]) -> Decision:
+    decision = None
+    for conclusion in events_of(entries, Conclusion):
+        decision = conclusion.decision
+    if decision is None or not decision.answer:
+        raise SetupError("There is no decision in this trace, so there is nothing to verify.")
+    return decision
+
+
+def digest_of_all_rows(observation: Observation) -> str:
+    """Return the digest of a query's rows, '' if rows were cut off."""
+    cut = observation.truncated or (observation.total or 0) > len(observation.records)
+    return "" if cut else rows_digest(observation.records)
+
+
+MODELLING, WHATIF = "decision_model", "whatif"
+
+
+async def tools_of_past_decision(data: Data, past: PastDecision, stack: AsyncExitStack) -> Mapping[str, Tool]:
+    """Return the tools of today, and the decision models that the decision names.
+
+    ``stack`` closes the tools that are opened here.
+
+    Raises:
+        SetupError: a tool that it rests on is not here.
+    """
+    tools = {tool.name: tool for tool in (*data.tools, CalculatorTool(), CombineTool())}
+    needed = {one.step.action.tool for one in past.steps} - {"think", "person", DEFINITIONS}
+    if MODELLING in needed and data.databases:
+        tools[MODELLING] = ModellingTool(data.databases[0], trials=0)
+    if WHATIF in needed and WHATIF not in tools:
+        tool = await whatif_of_past_decision(past, data, stack)
+        tools |= {WHATIF: tool} if tool else {}
+    if data.definitions:
+        files = tuple(data.definitions.values())
+        tools[DEFINITIONS] = DefinitionsTool([one for file in files for one in file], files)
+    if missing := sorted(needed - tools.keys()):
+        flags = "--db, --graph, --docs or --model"
+        raise SetupError(f"The decision rests on {', '.join(missing)}: name the same data again with {flags}.")
+    return tools
+
+
+async def whatif_of_past_decision(past: PastDecision, data: Data, stack: AsyncExitStack) -> Tool | None:
+    """Open the decision model as it was, else the one that the question is about."""
+    if past.model and data.databases:
+        return await open_whatif_of_model(parse_model(past.model), data.databases[0], stack, data.definitions)
+    return await find_whatif_of_question(past.question, data.databases)
+
+
+async def repeat_past_step(past: PastStep, tools: Mapping[str, Tool]) -> Observation:
+    """Run the action of a past step on the data of today. The observation is an error if it fails."""
+    action = past.step.action
+    if action.tool not in tools:
+        return Observation(error=True)
+    try:
+        with set_asker("decisor"):
+            observation = await tools[action.tool].call(action.input)
+    except ToolError as error:
+        return Observation(note=str(error), error=True)
+    combine = tools[COMBINE]
+    if isinstance(combine, CombineTool) and past.number:
+        combine.remember(past.number, action, observation, tools[action.tool])
+    return observation
+
 
 MOST_OUTCOMES = 20
 State = Literal["holds", "does not hold", "cannot be said"]
@@ -36,7 +165,7 @@ State = Literal["holds", "does not hold", "cannot be said"]
 
 @dataclass(frozen=True)
 class RecordChange:
-    """A record that the decision cites. ``after`` is '' where it is gone, ``before`` and ``after`` what differs."""
+    """A change in a cited record. before, after: the differing values; ``after`` is '' if it is gone."""
 
     id: str
     before: str
@@ -45,10 +174,11 @@ class RecordChange:
 
 @dataclass(frozen=True)
 class Verification:
-    """``records``: how many were looked at again. ``best``: what wins now, '' where nothing ranks. ``rules``: tested on
-    the old answer, where there is a decision model. ``others``: queries that bring other rows beside those that are
-    cited, which are as they were. ``outcomes``: candidates whose outcome is another, by name. ``faults``: of a record,
-    what in it is not as it was made."""
+    """The outcome of computing a past decision on the data of today. records: number of cited records that were read
+    again. best: best candidate of today, '' if nothing ranks. rules: tested on the old answer, if there is a
+    decision model. others: queries that return other rows beside the cited ones, which are unchanged. outcomes:
+    candidates whose outcome changed, by name. faults: parts of a record that are not as it was made.
+    """
 
     answer: str
     state: State
@@ -62,33 +192,38 @@ class Verification:
     faults: Sequence[str] = ()
 
 
-async def verify(entries: Sequence[Entry], data: Data) -> Verification:
-    """Runs the queries again whose records are cited, and the ranking.
+async def verify_trace(entries: Sequence[TraceEntry], data: Data) -> Verification:
+    """Verify the decision of a trace: run its cited queries and its ranking again.
 
     Raises:
         SetupError: the trace holds no decision, or names a tool that is not here.
     """
-    return await verified(past_of(entries), data)
+    return await verify_past_decision(past_decision_of_trace(entries), data)
 
 
 async def verify_record(document: RecordFile, data: Data) -> Verification:
-    """As ``verify``; a record that is not as it was made does not hold.
+    """Verify the decision of a record. A record that is not as it was made does not hold.
 
     Raises:
         SetupError: it holds no decision, or names a tool that is not here.
     """
-    verdict = await verified(past_of_record(document.record), data)
+    verdict = await verify_past_decision(past_decision_of_record(document.record), data)
     if not document.faults:
         return verdict
-    return replace(verdict, state="does not hold", faults=document.faults,
-                   why=f"The record is not as it was made. Of the data: {verdict.why}")  # fmt: skip
+    return replace(
+        verdict,
+        state="does not hold",
+        faults=document.faults,
+        why=f"The record is not as it was made. Of the data: {verdict.why}",
+    )
 
 
-async def verified(past: PastDecision, data: Data) -> Verification:
-    has_same_tokens = "" not in past.seeds and past.seeds >= {one.policy.seed for one in data.sources.places
-                                                              if one.policy.mask}  # fmt: skip
+async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
+    has_same_tokens = "" not in past.seeds and past.seeds >= {
+        one.policy.seed for one in data.sources.places if one.policy.mask
+    }
     async with AsyncExitStack() as stack:
-        tools = await tools_of(data, past, stack)
+        tools = await tools_of_past_decision(data, past, stack)
         changes: list[RecordChange] = []
         outcomes: list[RecordChange] = []
         others: list[str] = []
@@ -99,19 +234,19 @@ async def verified(past: PastDecision, data: Data) -> Verification:
             action, before = one.step.action, one.step.observation
             if action.tool == DEFINITIONS and action.tool not in tools:
                 continue
-            after = await again(one, tools)
+            after = await repeat_past_step(one, tools)
             cited = cited_rows(one.step, past.decision.evidence.ids)
             count += len(cited)
-            new = list(differences(cited, after, has_same_tokens))
+            new = list(find_record_changes(cited, after, has_same_tokens))
             changes += new
             if not new and one.digest and one.digest != rows_digest(after.records):
                 others.append(f"{action.tool}: {action.input}")
             if one.ranks and before.ranking is not None and before.ranking.options:
                 is_computed, now = True, after.ranking
-                outcomes += outcome_changes(before.ranking, now) if now else []
-                rules = await tested(tools[action.tool], action.input, past.decision.answer)
-    verdict = judged(past.decision, [*changes, *others], now, is_computed, rules, has_same_tokens)
-    if not has_same_tokens and (unseen := masked_columns(past)):
+                outcomes += find_outcome_changes(before.ranking, now) if now else []
+                rules = await check_rules_on_answer(tools[action.tool], action.input, past.decision.answer)
+    verdict = judge_past_decision(past.decision, [*changes, *others], now, is_computed, rules, has_same_tokens)
+    if not has_same_tokens and (unseen := find_masked_columns(past)):
         note = f"Masked values ({', '.join(unseen)}) were not compared: the key of their tokens is not on this machine."
         verdict = replace(verdict, why=f"{verdict.why} {note}")
         if verdict.state == "holds" and now is None:
@@ -119,27 +254,32 @@ async def verified(past: PastDecision, data: Data) -> Verification:
     return replace(verdict, records=count, changes=changes, others=others, outcomes=outcomes, rules=rules)
 
 
-def masked_columns(past: PastDecision) -> list[str]:
+def find_masked_columns(past: PastDecision) -> list[str]:
     """Return the columns of cited rows in which only tokens were seen."""
     rows = (row.fields for one in past.steps for row in cited_rows(one.step, past.decision.evidence.ids))
     return sorted({str(name) for fields in rows for name, value in fields.items() if TOKEN.search(str(value))})
 
 
-async def tested(tool: Tool, text: str, answer: str) -> Sequence[RuleTest]:
-    """The rules of the model on the old answer; none where it is no candidate today."""
+async def check_rules_on_answer(tool: Tool, text: str, answer: str) -> Sequence[RuleTest]:
+    """Test the rules of the decision model on the old answer; none if it is no candidate today."""
     try:
         if isinstance(tool, ModellingTool):
-            async with tool.opened(parse(text.partition("\n")[2])) as machine:
-                return await asyncio.to_thread(rule_tests, machine, answer)
-        if isinstance(tool, InTurn) and isinstance(tool.tool, ModelTool):
-            return await asyncio.to_thread(rule_tests, tool.tool.model, answer)
+            async with tool.opened(parse_model(text.partition("\n")[2])) as machine:
+                return await asyncio.to_thread(run_rule_tests, machine, answer)
+        if isinstance(tool, SerializedTool) and isinstance(tool.tool, ModelTool):
+            return await asyncio.to_thread(run_rule_tests, tool.tool.model, answer)
     except (ModelMistake, SetupError):
         pass
     return ()
 
 
-def differences(cited: Sequence[Record], after: Observation, has_same_tokens: bool = False) -> Iterator[RecordChange]:
-    """Records that are not there today as they were. One with the same first cell is the same record, changed."""
+def find_record_changes(
+    cited: Sequence[Record], after: Observation, has_same_tokens: bool = False
+) -> Iterator[RecordChange]:
+    """Yield the cited records that are changed or gone today.
+
+    A record with the same first cell is the same one, changed.
+    """
     here = {row_digest(record.fields, record.text, has_same_tokens) for record in after.records}
     for record in cited:
         fields = dict(record.fields)
@@ -150,31 +290,41 @@ def differences(cited: Sequence[Record], after: Observation, has_same_tokens: bo
             (one.fields for one in after.records if fields and next(iter(one.fields.values()), None) == key), None
         )
         if same is None:
-            yield RecordChange(record.id, record.text[:200] or in_words(fields), "")
+            yield RecordChange(record.id, record.text[:200] or format_changed_fields(fields), "")
             continue
         names_ = [name for name in fields if fields[name] != same.get(name)]
-        yield RecordChange(record.id, in_words({name: fields[name] for name in names_}),
-                     in_words({name: same.get(name) for name in names_}))  # fmt: skip
+        yield RecordChange(
+            record.id,
+            format_changed_fields({name: fields[name] for name in names_}),
+            format_changed_fields({name: same.get(name) for name in names_}),
+        )
 
 
-def outcome_changes(before: Ranking, now: Ranking) -> Iterator[RecordChange]:
-    """Candidates whose outcome is another today, the first ones."""
+def find_outcome_changes(before: Ranking, now: Ranking) -> Iterator[RecordChange]:
+    """Yield the candidates whose outcome changed, at most ``MOST_OUTCOMES``."""
     here = {one.name: one.outcome for one in now.options}
-    every = (RecordChange(one.name, amount(one.outcome, before.unit), amount(here[one.name], now.unit))
-             if one.name in here else RecordChange(one.name, amount(one.outcome, before.unit), "")
-             for one in before.options
-             if not math.isclose(one.outcome, here.get(one.name, math.nan), rel_tol=1e-9))  # fmt: skip
+    every = (
+        RecordChange(one.name, format_amount(one.outcome, before.unit), format_amount(here[one.name], now.unit))
+        if one.name in here
+        else RecordChange(one.name, format_amount(one.outcome, before.unit), "")
+        for one in before.options
+        if not math.isclose(one.outcome, here.get(one.name, math.nan), rel_tol=1e-9)
+    )
     yield from islice(every, MOST_OUTCOMES)
 
 
-def in_words(fields: Mapping[str, object]) -> str:
+def format_changed_fields(fields: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in fields.items())
 
 
-def judged(
-    decision: Decision, changes: Sequence[object], now: Ranking | None, computed: bool, rules: Sequence[RuleTest],
+def judge_past_decision(
+    decision: Decision,
+    changes: Sequence[object],
+    now: Ranking | None,
+    computed: bool,
+    rules: Sequence[RuleTest],
     has_same_tokens: bool,
-) -> Verification:  # fmt: skip
+) -> Verification:
     answer = decision.answer
     if not has_same_tokens and TOKEN.search(answer):
         return Verification(answer, "cannot be said", "It names a masked value, whose token is made with another key.")
@@ -184,18 +334,121 @@ def judged(
         if not now.options:
             return Verification(answer, "does not hold", "No candidate is allowed any more.")
         best = now.options[0]
-        here = next((one for one in now.options if names(answer, one.name)), None)
-        if any(names(answer, one) for one in (best.name, *now.ties)):
+        here = next((one for one in now.options if is_candidate_name(answer, one.name)), None)
+        if any(is_candidate_name(answer, one) for one in (best.name, *now.ties)):
             words = f"It still has the {'largest' if now.goal == 'max' else 'smallest'} {now.measure}"
-            return Verification(answer, "holds", f"{words}: {amount(best.outcome, now.unit)}.", best=best.name)
-        stands = f"it has {amount(here.outcome, now.unit)}" if here else "it is ruled out"
+            return Verification(answer, "holds", f"{words}: {format_amount(best.outcome, now.unit)}.", best=best.name)
+        stands = f"it has {format_amount(here.outcome, now.unit)}" if here else "it is ruled out"
         if broken := [f"{one.name} ({one.why})" for one in rules if one.state == "broken"]:
             stands += f"; it breaks {', '.join(broken)}"
-        why = f"{best.name} wins with {now.measure} {amount(best.outcome, now.unit)}; of {answer}: {stands}."
+        why = f"{best.name} wins with {now.measure} {format_amount(best.outcome, now.unit)}; of {answer}: {stands}."
         return Verification(answer, "does not hold", why, best=best.name)
     if not decision.evidence.ids:
         return Verification(answer, "cannot be said", "It cites no record.")
     if changes:
-        return Verification(answer, "cannot be said", "Rows of the queries that it cites changed, and no decision "
-                            "model ranks: ask again.")  # fmt: skip
+        return Verification(
+            answer,
+            "cannot be said",
+            "Rows of the queries that it cites changed, and no decision model ranks: ask again.",
+        )
     return Verification(answer, "holds", "Every record that it cites is as it was.")
+
+
+def verification_lines(one: Verification) -> Iterator[str]:
+    """Yield the verdict and its reason, and below them, indented, the changes."""
+    yield f"{one.answer}: {one.state}. {one.why}"
+    yield f"  {format_count(one.records, 'cited record')} read again, {format_count(len(one.changes), 'change')}."
+    for change in one.changes:
+        yield f"  [{change.id}] {change.before} -> {change.after or 'not there'}"
+    for outcome in one.outcomes:
+        yield f"  {outcome.id}: {outcome.before} -> {outcome.after or 'no candidate that may be chosen'}"
+    for query in one.others:
+        yield f"  Beside those that it cites, other rows: {clean_one_line(query, 200)}"
+    for fault in one.faults:
+        yield f"  {fault}"
+    for rule in one.rules:
+        yield f"  rule {rule.name}: {rule.state}: {rule.why}"
+
+
+NAME_THEM = "name the rows with --rows TABLE=CONDITION, and the masks with --mask TABLE.COLUMN"
+
+
+def apply_recorded_policy(sources: Sources, origin: Sequence[DataSource]) -> Sources:
+    """Return the sources with the rows and masks that held when a decision was made. origin: the data as the decision
+    names them; two sources that are the only ones of their form match by whatever name. Rules of the config file for
+    a connection hold anyway.
+
+    Raises:
+        SetupError: which rows they were is not known, or not for a file to say.
+    """
+    holds = {text for one in sources.places if one.connection for text in one.connection.rows.values()}
+    rows: dict[str, str] = {}
+    mask: list[str] = []
+    for one in origin:
+        name = match_source_name(one, origin, sources)
+        for row in one.rows if name else ():
+            if row.condition not in holds:
+                table = f"{name}.{row.table}"
+                rows[table] = " AND ".join(
+                    [*([rows[table]] if table in rows else []), f"({check_recorded_condition(row)})"]
+                )
+        mask += [f"{name}.{column}" for column in one.mask if name]
+    return restrict_sources(sources, rows, mask) if rows or mask else sources
+
+
+def match_source_name(one: DataSource, origin: Sequence[DataSource], sources: Sources) -> str:
+    """Return the name that a recorded source has among these sources, '' if it is not there."""
+    was = [other for other in origin if other.form == one.form]
+    here = [place.name for place in sources.places if place.form == one.form]
+    return here[0] if len(was) == len(here) == 1 else one.name if one.name in here else ""
+
+
+def check_recorded_condition(row: RowPolicy) -> str:
+    """Return a recorded condition; raise SetupError if it is unknown or does more than compare."""
+    if not is_plain_comparison(row.condition):
+        raise SetupError(f"Which rows of {row.table} were for who asked cannot be taken from this file: {NAME_THEM}.")
+    return row.condition
+
+
+def is_plain_comparison(condition: str) -> bool:
+    """Return whether a condition compares columns with values, and does nothing else.
+
+    >>> (is_plain_comparison("region = 'EU' AND total >= 5"),
+    ...     is_plain_comparison("id IN (1, 2)"), is_plain_comparison("email <> ?"))
+    (True, True, False)
+    >>> (is_plain_comparison("pg_read_file('x') = 'y'"), is_plain_comparison("id IN (SELECT id FROM other)"),
+    ...     is_plain_comparison("a = '\\\\'"))
+    (False, False, False)
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    plain = (
+        exp.Column,
+        exp.Identifier,
+        exp.Literal,
+        exp.Boolean,
+        exp.Null,
+        exp.Neg,
+        exp.Paren,
+        exp.And,
+        exp.Or,
+        exp.Not,
+        exp.EQ,
+        exp.NEQ,
+        exp.GT,
+        exp.GTE,
+        exp.LT,
+        exp.LTE,
+        exp.In,
+        exp.Between,
+        exp.Like,
+        exp.Is,
+    )
+    if any(sign in condition for sign in ("\\", "--", "/*", "#", "$", ";")):  # what engines read in several ways
+        return False
+    try:
+        tree = sqlglot.parse_one(condition)
+    except sqlglot.errors.SqlglotError:
+        return False
+    return all(type(node) in plain for node in tree.walk())

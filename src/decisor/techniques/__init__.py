@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from decisor.errors import SetupError
-from decisor.run import Technique
-from decisor.settings import build, import_class
+from decisor.runtime.run import Technique
+from decisor.system.settings import build_from_settings, import_class
 
 TECHNIQUES: dict[str, str] = {
     "plan_rag": "plan_rag:PlanRAG",
@@ -42,17 +42,17 @@ TECHNIQUES: dict[str, str] = {
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 
 
-def kind_of(name: str) -> type:
-    """The class of a technique of ours, by its name, or of somebody else's, by its import path ``module:Class``.
+def find_technique_class(name: str) -> type:
+    """Find the class of a technique by its name, or by an import path ``module:Class``.
 
-    >>> kind_of("plan_rag")
+    >>> find_technique_class("plan_rag")
     <class 'decisor.techniques.plan_rag.PlanRAG'>
 
     Raises:
         SetupError: there is no such technique, or what the path names is none.
     """
     if ":" in name:
-        return check_technique(import_class(name), name)
+        return check_technique_class(import_class(name), name)
     if name not in TECHNIQUES:
         close = get_close_matches(name.replace("-", "_").casefold(), TECHNIQUES, 1)
         names = f"There is {', '.join(TECHNIQUES)}, or one of your own as module:Class."
@@ -63,33 +63,35 @@ def kind_of(name: str) -> type:
     return kind
 
 
-def technique(name: str, **settings: str) -> Technique:
-    """From the command line: ``--technique plan_rag -o max_steps=20 -o replan=no``.
+def build_technique(name: str, **settings: str) -> Technique:
+    """Build a technique from text settings, as the command line gives them.
 
-    >>> technique("plan_rag", max_steps="20", replan="no")
+    ``--technique plan_rag -o max_steps=20 -o replan=no``.
+
+    >>> build_technique("plan_rag", max_steps="20", replan="no")
     PlanRAG(max_steps=20, replan=False, order='ptaor', evidence='required')
-    >>> technique("plan_rag", steps="20")
+    >>> build_technique("plan_rag", steps="20")
     Traceback (most recent call last):
     decisor.errors.SetupError: plan_rag has no steps; it has max_steps, replan, order, evidence.
 
     Raises:
         SetupError: there is no such technique or setting, or the value does not fit it.
     """
-    loop: Technique = build(kind_of(name), name, settings)
+    loop: Technique = build_from_settings(find_technique_class(name), name, settings)
     return loop
 
 
 def asks_lm(technique: Technique | type) -> bool:
-    """Whether a technique asks an LM. One that asks none says ``asks_lm: ClassVar[bool] = False`` in its class.
+    """Return whether a technique calls an LLM. One that does not has ``asks_lm: ClassVar[bool] = False`` in its class.
 
-    >>> asks_lm(kind_of("exact")), asks_lm(technique("plan_rag"))
+    >>> asks_lm(find_technique_class("exact")), asks_lm(build_technique("plan_rag"))
     (False, True)
     """
     return bool(getattr(technique, "asks_lm", True))
 
 
-def check_technique(kind: type, path: str) -> type:
-    """Raises SetupError, with what is amiss, where a class is no technique."""
+def check_technique_class(kind: type, path: str) -> type:
+    """Raise SetupError with the defect if a class is no technique; else return the class."""
     call = inspect.getattr_static(kind, "__call__", None)
     if not inspect.iscoroutinefunction(call):
         raise SetupError(f"{path} is no technique: it lacks `async def __call__(self, question, run)`.")

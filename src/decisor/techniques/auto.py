@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from decisor.run import Run, Technique
-from decisor.techniques.shared.forms import forms_of
+from decisor.runtime.run import Run, Technique
+from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.trace.events import TechniqueChoice
 from decisor.types import Decision, Question
 
@@ -28,7 +28,11 @@ FEW, TOO_FEW = 30, 8
 
 @dataclass(frozen=True)
 class Auto:
-    """``calls``: of a search. ``check``: a test of an answer that its user can run; never gold (Python only)."""
+    """The simplest technique that fits the available tools.
+
+    ``calls``: limit of LLM calls of a search. ``check``: test of an answer that its user can run, never gold (Python
+    only).
+    """
 
     calls: int = 100
     seed: int = 0
@@ -42,8 +46,8 @@ class Auto:
         return await technique(question, run)
 
     def choose(self, run: Run) -> tuple[str, str, Technique]:
-        """The name of a technique, why it is taken, and the technique."""
-        tools = set(forms_of(run.env).values())
+        """Return the name of a technique, the reason for the choice, and the technique."""
+        tools = set(list_tool_languages(run.env).values())
         if "whatif" in tools:
             from decisor.techniques.exact import Exact
 
@@ -56,7 +60,7 @@ class Auto:
             from decisor.techniques.reasoning_dag import ReasoningDAG
 
             return "reasoning_dag", "There are documents only: sub-questions as a graph.", ReasoningDAG()
-        return self.search(min([self.calls, *allowed(run)]))
+        return self.search(min([self.calls, *list_calls_left(run)]))
 
     def search(self, calls: int) -> tuple[str, str, Technique]:
         from decisor.techniques.best_of_n import BestOfN
@@ -78,8 +82,8 @@ class Auto:
         )
 
 
-def allowed(run: Run) -> list[int]:
-    """What is left of each limit on calls."""
+def list_calls_left(run: Run) -> list[int]:
+    """Return the number of calls left under each limit on calls."""
     return [
         budget.limits.calls - budget.spent.calls for budget in run.budget.chain() if budget.limits.calls is not None
     ]

@@ -14,17 +14,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
-from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.tree import Tree
+from decisor.runtime.run import Run
+from decisor.system.wording import format_count
+from decisor.techniques.shared.judge import compare_sequences
+from decisor.techniques.shared.search_tree import Tree, TreeNode
 from decisor.types import LM, Decision, Question
 
 
 @dataclass(frozen=True)
 class BestOfN:
-    """``n`` chains, or as many as the calls allow where it is 0."""
+    """Independent chains and a judge that keeps the better answer.
+
+    ``n``: number of chains; 0 means as many as the calls allow.
+    """
 
     n: int = 0
     calls: int = 100
@@ -37,15 +39,15 @@ class BestOfN:
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         judge = tree.run.using(lm=self.judge)
-        king: Node | None = None
+        king: TreeNode | None = None
         tree.best = lambda: king
         try:
             while not self.n or len(tree.sequences) < self.n:
                 challenger = await tree.sequence(tree.root, differ=False)
                 if challenger.ended != "answered":
                     continue
-                if king is None or await compare(tree, challenger, king, judge, self.votes) == 1:
+                if king is None or await compare_sequences(tree, challenger, king, judge, self.votes) == 1:
                     king = challenger
         except BudgetExceeded:
             pass
-        return tree.decide(king, f"It held its place among {counted(len(tree.answers()), 'independent answer')}.")
+        return tree.decide(king, f"It held its place among {format_count(len(tree.answers()), 'independent answer')}.")

@@ -13,17 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
-from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.tree import Tree
+from decisor.runtime.run import Run
+from decisor.system.wording import format_count
+from decisor.techniques.shared.judge import compare_sequences
+from decisor.techniques.shared.search_tree import Tree, TreeNode
 from decisor.types import LM, Decision, Question
 
 
 @dataclass(frozen=True)
 class BFS:
-    """``answers``: how many are enough; 0 goes on to the end."""
+    """Breadth-first search with a judge. ``answers``: number of answers to stop at; 0 means search to the end."""
 
     width: int = 2
     expand: int = 2
@@ -45,17 +44,17 @@ class BFS:
                 pool = await self.best(tree, [child for child in children if not child.ended], judge)
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The first of {counted(len(tree.answers()), 'answer')}.")
+        return tree.decide(tree.best(), f"The first of {format_count(len(tree.answers()), 'answer')}.")
 
-    async def best(self, tree: Tree, nodes: list[Node], judge: Run) -> list[Node]:
-        """``width`` rounds, each of which keeps the winner of a running comparison."""
-        winners: list[Node] = []
+    async def best(self, tree: Tree, nodes: list[TreeNode], judge: Run) -> list[TreeNode]:
+        """Return the winners of ``width`` rounds of running comparison."""
+        winners: list[TreeNode] = []
         while nodes and len(winners) < self.width:
             if len(nodes) + len(winners) <= self.width:
                 return winners + nodes
             winner = nodes[0]
             for node in nodes[1:]:
-                if await compare(tree, node, winner, judge, self.votes) == 1:
+                if await compare_sequences(tree, node, winner, judge, self.votes) == 1:
                     winner = node
             winners.append(winner)
             nodes = [node for node in nodes if node is not winner]

@@ -14,18 +14,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from decisor.errors import BudgetExceeded
-from decisor.run import Run
-from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.tree import Tree
+from decisor.runtime.run import Run
+from decisor.techniques.shared.judge import compare_sequences
+from decisor.techniques.shared.search_tree import Tree, TreeNode
 from decisor.types import LM, Decision, Question
 
 
 @dataclass(frozen=True)
 class CoT:
-    """Papers write CoT@n for n chains scored by whether any is right, which nothing here may know: benchmarks tell it
-    as ``found``. ``choose``: by vote, by the judge, or ``auto``: by vote where more than half agree, else by the judge,
-    as answers in free text hardly ever agree to the letter."""
+    """One chain of thoughts and actions, or several with a choice among their answers.
+
+    ``choose``: by vote, by the judge, or ``auto``, that is by vote if more than half of the chains agree, else by the
+    judge, because free-text answers seldom agree literally. Papers write CoT@n for n chains scored by whether any is
+    right; the technique cannot know this, so benchmarks report it as ``found``.
+    """
 
     chains: int = 1
     choose: Literal["auto", "vote", "judge"] = "auto"
@@ -37,7 +39,7 @@ class CoT:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
-        tree.best = lambda: most_common(tree)
+        tree.best = lambda: find_most_common_answer(tree)
         try:
             for _ in range(self.chains):
                 await tree.sequence(tree.root, differ=False)
@@ -50,38 +52,42 @@ class CoT:
         king = await self.judged(tree)
         return tree.decide(king, f"The answer that a judge preferred among {len(tree.sequences)} chains.")
 
-    async def judged(self, tree: Tree) -> Node | None:
-        """Each different answer against the best so far, in both orders, as far as the calls go."""
+    async def judged(self, tree: Tree) -> TreeNode | None:
+        """Return the best of the different answers, each compared with the best so far in both orders.
+
+        Ends early when the calls are used up.
+        """
         judge = tree.run.using(lm=self.judge)
         king = tree.best()
         tree.best = lambda: king
         try:
-            different = {plain(node.answer): node for node in reversed(tree.answers())}
+            different = {normalize_vote(node.answer): node for node in reversed(tree.answers())}
             for node in reversed(different.values()):
-                if king is None or plain(node.answer) == plain(king.answer):
+                if king is None or normalize_vote(node.answer) == normalize_vote(king.answer):
                     continue
-                if await compare(tree, node, king, judge) == 1:
+                if await compare_sequences(tree, node, king, judge) == 1:
                     king = node
         except BudgetExceeded:
             pass
         return king
 
 
-def plain(answer: str) -> str:
-    """
-    >>> plain("Oslo."), plain("  the  Rhine ")
+def normalize_vote(answer: str) -> str:
+    """Normalize case, blanks and a final full stop of an answer for counting.
+
+    >>> normalize_vote("Oslo."), normalize_vote("  the  Rhine ")
     ('oslo', 'the rhine')
     """
     return " ".join(answer.casefold().split()).rstrip(".")
 
 
-def most_common(tree: Tree) -> Node | None:
-    """A node with the answer that most chains ended with, the earliest of equals."""
+def find_most_common_answer(tree: Tree) -> TreeNode | None:
+    """Find a node with the most frequent answer of the chains, the earliest of equals. None without answers."""
     answers = tree.answers()
-    counts = Counter(plain(node.answer) for node in answers)
-    return max(answers, key=lambda node: counts[plain(node.answer)], default=None)
+    counts = Counter(normalize_vote(node.answer) for node in answers)
+    return max(answers, key=lambda node: counts[normalize_vote(node.answer)], default=None)
 
 
 def has_majority(tree: Tree) -> bool:
-    counts = Counter(plain(node.answer) for node in tree.answers())
+    counts = Counter(normalize_vote(node.answer) for node in tree.answers())
     return not counts or 2 * max(counts.values()) > counts.total()

@@ -15,17 +15,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
-from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.tree import Tree
+from decisor.runtime.run import Run
+from decisor.system.wording import format_count
+from decisor.techniques.shared.judge import compare_sequences
+from decisor.techniques.shared.search_tree import Tree, TreeNode
 from decisor.types import LM, Decision, Question
 
 
 @dataclass(frozen=True)
 class DFS:
-    """``answers``: how many are enough; 0 goes on to the end."""
+    """Depth-first search that visits the children of a node from the best on.
+
+    ``answers``: number of answers to stop at; 0 means search to the end.
+    """
 
     width: int = 2
     answers: int = 1
@@ -40,9 +42,9 @@ class DFS:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         with suppress(BudgetExceeded):
             await self.visit(tree, tree.root, tree.run.using(lm=self.judge))
-        return tree.decide(tree.best(), f"The first of {counted(len(tree.answers()), 'answer')}.")
+        return tree.decide(tree.best(), f"The first of {format_count(len(tree.answers()), 'answer')}.")
 
-    async def visit(self, tree: Tree, node: Node, judge: Run) -> None:
+    async def visit(self, tree: Tree, node: TreeNode, judge: Run) -> None:
         children = [await tree.grow(node) for _ in range(self.width)]
         for child in await self.by_wins(tree, children, judge):
             if self.answers and len(tree.answers()) >= self.answers:
@@ -50,12 +52,12 @@ class DFS:
             if not child.ended:
                 await self.visit(tree, child, judge)
 
-    async def by_wins(self, tree: Tree, children: list[Node], judge: Run) -> list[Node]:
-        """By wins, the earlier of equals first."""
+    async def by_wins(self, tree: Tree, children: list[TreeNode], judge: Run) -> list[TreeNode]:
+        """Sort children by wins over all pairs, the earlier of equals first."""
         wins = dict.fromkeys(range(len(children)), 0.0)
         for x in range(len(children)):
             for y in range(x + 1, len(children)):
-                score = await compare(tree, children[x], children[y], judge, self.votes)
+                score = await compare_sequences(tree, children[x], children[y], judge, self.votes)
                 wins[x] += score
                 wins[y] += 1 - score
         return [children[at] for at in sorted(wins, key=lambda at: -wins[at])]

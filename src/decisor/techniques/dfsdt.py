@@ -16,16 +16,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
-from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.tree import Tree
+from decisor.runtime.run import Run
+from decisor.system.wording import format_count
+from decisor.techniques.shared.search_tree import Tree, TreeNode
 from decisor.types import Decision, Question
 
 
 @dataclass(frozen=True)
 class DFSDT:
-    """``answers``: how many are enough; 0 goes on until the tree of this width is used up."""
+    """Depth-first search without scoring.
+
+    ``answers``: number of answers to stop at; 0 means until the tree of this width is used up. ``back``: levels to go
+    up after an ended sequence.
+    """
 
     width: int = 2
     answers: int = 1
@@ -39,10 +42,10 @@ class DFSDT:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         with suppress(BudgetExceeded):
             await self.visit(tree, tree.root)
-        return tree.decide(tree.best(), f"The first of {counted(len(tree.answers()), 'answer')}.")
+        return tree.decide(tree.best(), f"The first of {format_count(len(tree.answers()), 'answer')}.")
 
-    async def visit(self, tree: Tree, node: Node) -> int:
-        """How many levels are left to go up."""
+    async def visit(self, tree: Tree, node: TreeNode) -> int:
+        """Visit a node and its subtree; return the number of levels still to go up."""
         if node.ended:
             return self.back
         for _ in range(self.width):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from decisor import rankings
 from decisor.errors import SetupError
-from decisor.plurals import counted
-from decisor.run import Run
+from decisor.runtime.run import Run
+from decisor.system import wording as rankings
+from decisor.system.wording import format_count
 from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
 
@@ -26,7 +26,11 @@ NO_LM = "No LM planned this: every candidate was computed on the decision model.
 
 @dataclass(frozen=True)
 class Exact:
-    """``semantics``: how the model reads its rules. ``percent``, ``trials``: how far and often inputs vary."""
+    """A computation of every candidate without an LLM.
+
+    ``semantics``: how the decision model reads its rules. ``percent``: range of variation of the inputs, in percent.
+    ``trials``: number of variations.
+    """
 
     asks_lm: ClassVar[bool] = False
 
@@ -35,7 +39,7 @@ class Exact:
     trials: int = 200
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        """Raises SetupError where the environment has no ``whatif`` tool."""
+        """Compute all candidates and return the best. Raise SetupError if the environment has no ``whatif`` tool."""
         if "whatif" not in run.env.tools():
             raise SetupError(NO_MODEL)
         wish = f"rank semantics={self.semantics} percent={self.percent:g} trials={self.trials}"
@@ -49,34 +53,37 @@ class Exact:
             return Decision("", ranking=ranking, reasons=(why,), stopped="failed")
         decision = Decision(
             ranking.options[0].name,
-            evidence(observation, ranking),
+            collect_ranking_evidence(observation, ranking),
             ranking,
             plan=(
                 "Compute the outcome of every candidate.",
-                f"Take the {extreme(ranking)} {ranking.measure}.",
+                f"Take the {describe_goal(ranking)} {ranking.measure}.",
             ),
-            reasons=reasons(ranking),
+            reasons=explain_ranking(ranking),
         )
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
 
-def evidence(observation: Observation, ranking: Ranking) -> Evidence:
-    """The records of the tie set and of the first candidate outside it, and the best outcome as a figure."""
+def collect_ranking_evidence(observation: Observation, ranking: Ranking) -> Evidence:
+    """Return the records of the tie set and the first candidate after it, and the best outcome as figure."""
     records = observation.records[: max(len(ranking.ties), 1) + 1]
     support = records[0].id if records else "calculation"
     return Evidence(tuple(record.id for record in records), (Figure(f"{ranking.options[0].outcome:.6g}", support),))
 
 
-def extreme(ranking: Ranking) -> str:
+def describe_goal(ranking: Ranking) -> str:
     return "largest" if ranking.goal == "max" else "smallest"
 
 
-def reasons(ranking: Ranking) -> tuple[str, ...]:
-    """Ranking, margin, tie set and robustness in plain words."""
+def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
+    """Explain ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
-    outcome = rankings.amount(best.outcome, ranking.unit)
-    words = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {counted(count, 'candidate')}: {outcome}."]
+    outcome = rankings.format_amount(best.outcome, ranking.unit)
+    words = [
+        f"{best.name} gives the {describe_goal(ranking)} {ranking.measure} of {format_count(count, 'candidate')}: "
+        f"{outcome}."
+    ]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:
@@ -87,9 +94,11 @@ def reasons(ranking: Ranking) -> tuple[str, ...]:
             "No other candidate does worse, so the choice changes nothing." if count > 1 else "There is no other."
         )
     elif ranking.margin is not None:
-        ahead = rankings.share(ranking.margin)
+        ahead = rankings.format_share(ranking.margin)
         if ranking.lead is not None:
-            ahead = f"{rankings.amount(ranking.lead, ranking.unit)} ({ahead})"
-        words.append(f"The next is {behind.name} with {rankings.amount(behind.outcome, ranking.unit)}, {ahead} behind.")
-    words += [rankings.compared(ranking), *rankings.excluded(ranking), rankings.varied(ranking)]
+            ahead = f"{rankings.format_amount(ranking.lead, ranking.unit)} ({ahead})"
+        words.append(
+            f"The next is {behind.name} with {rankings.format_amount(behind.outcome, ranking.unit)}, {ahead} behind."
+        )
+    words += [rankings.format_compared(ranking), *rankings.excluded_lines(ranking), rankings.format_robustness(ranking)]
     return (*(line for line in words if line), NO_LM)

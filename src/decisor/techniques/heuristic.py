@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from decisor.errors import SetupError
-from decisor.run import Run
-from decisor.techniques.shared.forms import forms_of
+from decisor.runtime.run import Run
+from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Value
 
@@ -30,31 +30,36 @@ NOT_MINE = (
 
 @dataclass(frozen=True)
 class Heuristic:
-    """Asks the first database of the environment for the two or three columns it looks at."""
+    """Two rules of thumb that read a few columns of the first database, without an LLM."""
 
     asks_lm: ClassVar[bool] = False
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        """Raises SetupError where the question is of neither kind, or there is no database."""
-        tool, form = next(((name, form) for name, form in forms_of(run.env).items() if form in LOCATING), ("", ""))
+        """Answer the question by its rule of thumb.
+
+        Raise SetupError if the question is of neither kind or no database is available.
+        """
+        tool, form = next(
+            ((name, form) for name, form in list_tool_languages(run.env).items() if form in LOCATING), ("", "")
+        )
         if not tool:
             raise SetupError("heuristic needs a database: give one with --db URL.")
         if home := HOME.search(question.text):
-            query, worth = LOCATING[form], neighbour_worth
+            query, worth = LOCATING[form], rate_neighbour
             name = home[1]
         elif goods := GOODS.search(question.text):
-            query, worth = BUILDING[form], supplier_worth
+            query, worth = BUILDING[form], rate_supplier
             name = goods[1]
         else:
             raise SetupError(NOT_MINE)
         observation = await run.act(Action(tool, query.replace("NAME", name.replace("'", "''"))))
-        decision = best(observation, worth)
+        decision = decide_by_worth(observation, worth)
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
 
-def best(observation: Observation, worth: Callable[[Mapping[str, Value]], float]) -> Decision:
-    """The record of the largest worth, the first of equal ones."""
+def decide_by_worth(observation: Observation, worth: Callable[[Mapping[str, Value]], float]) -> Decision:
+    """Return a decision for the record of the largest worth, the first of equals."""
     if observation.error or not observation.records:
         why = observation.note or "The database has no candidate that the rule of thumb looks at."
         return Decision("", reasons=(why,), stopped="failed" if observation.error else "no_answer")
@@ -64,18 +69,22 @@ def best(observation: Observation, worth: Callable[[Mapping[str, Value]], float]
     return Decision(str(first.fields["candidate"]), Evidence((first.id,)), reasons=(why,))
 
 
-def neighbour_worth(fields: Mapping[str, Value]) -> float:
-    """What an upstream neighbour would send more if all of its outgoing trade came home."""
-    return number(fields["outgoing"]) * (1 - 1 / number(fields["outdegree"]))
+def rate_neighbour(fields: Mapping[str, Value]) -> float:
+    """Compute the additional trade from an upstream neighbour if all of its outgoing trade came home."""
+    return convert_to_number_or_zero(fields["outgoing"]) * (1 - 1 / convert_to_number_or_zero(fields["outdegree"]))
 
 
-def supplier_worth(fields: Mapping[str, Value]) -> float:
-    """What a level adds, as far as its inputs allow."""
+def rate_supplier(fields: Mapping[str, Value]) -> float:
+    """Compute the supply that one level adds, limited by its inputs."""
     ratio = fields.get("input_ratio")
-    return number(fields["max_supply"]) / number(fields["level"]) * (1.0 if ratio is None else number(ratio))
+    return (
+        convert_to_number_or_zero(fields["max_supply"])
+        / convert_to_number_or_zero(fields["level"])
+        * (1.0 if ratio is None else convert_to_number_or_zero(ratio))
+    )
 
 
-def number(value: Value) -> float:
+def convert_to_number_or_zero(value: Value) -> float:
     return float(value) if isinstance(value, int | float | str) else 0.0
 
 

@@ -18,18 +18,21 @@ import math
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
-from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.reflexion import reflect
-from decisor.techniques.shared.judge import rating
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.tree import Tree
+from decisor.runtime.run import Run
+from decisor.system.wording import format_count
+from decisor.techniques.reflexion import reflect_on_sequence
+from decisor.techniques.shared.judge import rate_state
+from decisor.techniques.shared.search_tree import Tree, TreeNode
 from decisor.types import LM, Decision, Question
 
 
 @dataclass(frozen=True)
 class LATS:
-    """``c``: weight of exploration. ``lessons``: of how many failures at most. A rating below ``low`` is a failure."""
+    """Monte Carlo tree search with values and lessons from an LLM.
+
+    ``c``: weight of exploration. ``lessons``: maximum number of failures that give a lesson. ``low``: rating below
+    which a sequence is a failure.
+    """
 
     expand: int = 5
     c: float = math.sqrt(2)
@@ -50,22 +53,22 @@ class LATS:
             while node := self.select(tree.root):
                 children = [await tree.grow(node) for _ in range(self.expand)]
                 for child in children:
-                    worth[child.id] = await rating(tree, child, judge)
+                    worth[child.id] = await rate_state(tree, child, judge)
                 leaf = await tree.sequence(max(children, key=lambda child: worth[child.id]))
                 if leaf.id not in worth:
-                    worth[leaf.id] = await rating(tree, leaf, judge)
+                    worth[leaf.id] = await rate_state(tree, leaf, judge)
                 for child in children:
                     back_up(child, worth[child.id])
                 if leaf not in children:
                     back_up(leaf, worth[leaf.id])
                 if worth[leaf.id] < self.low and len(tree.lessons) < self.lessons:
-                    tree.lessons += [lesson for lesson in [await reflect(tree, leaf)] if lesson]
+                    tree.lessons += [lesson for lesson in [await reflect_on_sequence(tree, leaf)] if lesson]
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answers()), 'answer')}.")
+        return tree.decide(tree.best(), f"The highest value among {format_count(len(tree.answers()), 'answer')}.")
 
-    def select(self, node: Node) -> Node | None:
-        """The open leaf that UCT leads to; a node all of whose children are done is done too."""
+    def select(self, node: TreeNode) -> TreeNode | None:
+        """Return the open leaf that UCT leads to. None if all children of a node on the way are done."""
         while node.children:
             open_ = [child for child in node.children if not done(child)]
             if not open_:
@@ -73,19 +76,19 @@ class LATS:
             node = max(open_, key=self.uct)
         return node
 
-    def uct(self, node: Node) -> float:
+    def uct(self, node: TreeNode) -> float:
         assert node.parent is not None
         if not node.visits:
             return math.inf
         return node.value / node.visits + self.c * math.sqrt(math.log(max(node.parent.visits, 1)) / node.visits)
 
 
-def done(node: Node) -> bool:
+def done(node: TreeNode) -> bool:
     return bool(node.ended) or (bool(node.children) and all(done(child) for child in node.children))
 
 
-def back_up(leaf: Node, value: float) -> None:
-    node: Node | None = leaf
+def back_up(leaf: TreeNode, value: float) -> None:
+    node: TreeNode | None = leaf
     while node is not None:
         node.visits += 1
         node.value += value

@@ -25,15 +25,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
-from decisor.aio import each
 from decisor.errors import BudgetExceeded, SetupError
-from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.shared.elo import Anneal, Backup, backed_up_value, softmax, temperature_at, update
-from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.tree import Tree
-from decisor.trace.search_events import SearchMatch
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
+from decisor.system.wording import format_count
+from decisor.techniques.shared.elo import Anneal, Backup, backed_up_value, softmax, temperature_at, update_ratings
+from decisor.techniques.shared.judge import compare_sequences
+from decisor.techniques.shared.search_tree import Tree, TreeNode
+from decisor.trace.events import SearchMatch
 from decisor.types import LM, Decision, Question
 
 Opponent = Literal["random", "best", "nearest"]
@@ -42,7 +41,7 @@ Close = Literal["leaf", "parent"]
 
 @dataclass(frozen=True)
 class RadAgent:
-    """What is None is as the preset has it.
+    """A search guided by Elo ratings from a judge's comparisons. A field that is None has the value of the preset.
 
     ``calls``: LM calls, all of them. ``sequences``: at most so many, 0 for no cap. ``explore``: Elo of the rejection
     node. ``matches``: opponents of a new sequence, 0 for none (no judge). ``side_matches``: then so many between two
@@ -79,17 +78,17 @@ class RadAgent:
     check: Callable[[str], bool] | None = None
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        search = Search.of(self, question, run)
+        search = EloSearch.of(self, question, run)
         await search.explore()
         await search.play_off()
         chosen = search.chosen()
-        played = counted(search.played, "comparison") if search.played else "no comparison"
-        among = counted(len(search.tree.sequences), "sequence")
+        played = format_count(search.played, "comparison") if search.played else "no comparison"
+        among = format_count(len(search.tree.sequences), "sequence")
         how = "by Elo" if self.select == "elo" else "at random"
         return search.tree.decide(chosen, f"Chosen {how} among {among} after {played}.")
 
-    def rules_of_search(self) -> Rules:
-        """The settings of the search. Raises SetupError where one cannot be."""
+    def rules_of_search(self) -> SearchRules:
+        """Return the rules of the search. Raise SetupError if a setting is impossible."""
         own = {name: value for name in RULES if (value := getattr(self, name)) is not None}
         rules = replace(PRESETS[self.preset], **own)
         if min(rules.tau, rules.r) <= 0 or min(self.calls, self.max_steps, rules.votes, self.at_once) < 1:
@@ -98,8 +97,8 @@ class RadAgent:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """All of a preset."""
+class SearchRules:
+    """All settings of a preset."""
 
     sequences: int = 20
     K: float = 50.0
@@ -117,32 +116,35 @@ class Rules:
 
 
 PRESETS = {
-    "paper": Rules(),
-    "release": Rules(
+    "paper": SearchRules(),
+    "release": SearchRules(
         sequences=6, opponent="nearest", matches=3, side_matches=4, anneal="code", close="parent", votes=3
     ),
-    "tuned": Rules(sequences=0, K=200.0, explore=100.0, opponent="best", close="parent"),
+    "tuned": SearchRules(sequences=0, K=200.0, explore=100.0, opponent="best", close="parent"),
 }
-RULES = tuple(rule.name for rule in fields(Rules))
+RULES = tuple(rule.name for rule in fields(SearchRules))
 
 
 @dataclass
-class Search:
-    """One search under way. Comparisons take turns, so that a newcomer meets who is best then; sequences do not."""
+class EloSearch:
+    """One search in progress.
+
+    Comparisons take turns, so that a new sequence plays the currently best one; sequences run at the same time.
+    """
 
     settings: RadAgent
-    rules: Rules
+    rules: SearchRules
     tree: Tree
     judge: Run
     luck: random.Random
     started: int = 0
     played: int = 0
-    passed: Node | None = None
+    passed: TreeNode | None = None
     streaks: Counter[int] = field(default_factory=Counter)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    def of(cls, settings: RadAgent, question: Question, run: Run) -> Search:
+    def of(cls, settings: RadAgent, question: Question, run: Run) -> EloSearch:
         rules = settings.rules_of_search()
         tree = Tree.plant(
             question,
@@ -160,8 +162,8 @@ class Search:
         return search
 
     async def explore(self) -> None:
-        """``at_once`` explorers share the tree; what changes it happens between two awaits."""
-        keep = 2 * self.rules.votes * pairs(self.rules.playoff)
+        """Run ``at_once`` explorers on the shared tree. Each change of the tree happens between two awaits."""
+        keep = 2 * self.rules.votes * count_pairs(self.rules.playoff)
 
         async def explorer(_: int) -> None:
             try:
@@ -171,10 +173,10 @@ class Search:
             except BudgetExceeded:
                 return
 
-        await each(explorer, range(self.settings.at_once), self.settings.at_once)
+        await map_concurrently(explorer, range(self.settings.at_once), self.settings.at_once)
 
     async def one(self, keep: int) -> None:
-        """One new sequence and its matches."""
+        """Explore one new sequence and play its matches."""
         node = self.walk()
         while not node.ended:
             self.tree.need(keep + 1)
@@ -190,15 +192,15 @@ class Search:
                     await self.match(x, rival)
 
     def over(self) -> bool:
-        """An answer passed the check, or the best has won often enough."""
+        """Return whether an answer passed the check or the best has won often enough."""
         best = self.highest() if self.settings.settled and self.played else None
         return bool(self.passed or (best and self.streaks[best.id] >= self.settings.settled))
 
-    def rated(self) -> list[Node]:
+    def rated(self) -> list[TreeNode]:
         return [node for node in self.tree.sequences if node.rated]
 
-    def walk(self) -> Node:
-        """Eq. 4 and 5: down from the root until the rejection node is drawn."""
+    def walk(self) -> TreeNode:
+        """Walk down from the root until the rejection node is drawn (eq. 4 and 5)."""
         node = self.tree.root
         while True:
             open_ = [child for child in node.children if child.rated and not child.closed]
@@ -208,12 +210,12 @@ class Search:
                 return node
             node = open_[place]
 
-    def tau(self, node: Node) -> float:
-        """Eq. 8."""
+    def tau(self, node: TreeNode) -> float:
+        """Return the temperature at a node (eq. 8)."""
         return temperature_at(self.rules.tau, node.matches, self.rules.anneal)
 
-    def rate(self, leaf: Node) -> None:
-        """A sequence that ended enters the tree: all its new steps at Elo 0."""
+    def rate(self, leaf: TreeNode) -> None:
+        """Add an ended sequence to the tree, all its new steps at Elo 0."""
         for node in leaf.path():
             node.rated = True
         leaf.closed = True
@@ -221,8 +223,11 @@ class Search:
             leaf.parent.closed = True
         self.back_up(leaf)
 
-    def rival(self, leaf: Node, at_random: bool = False) -> Node | None:
-        """Whom a sequence plays. Only a random rival may have the same answer: to compare those decides nothing."""
+    def rival(self, leaf: TreeNode, at_random: bool = False) -> TreeNode | None:
+        """Return the opponent of a sequence; None without one.
+
+        Only a random opponent may have the same answer, because comparing equal answers decides nothing.
+        """
         at_random = at_random or self.rules.opponent == "random"
         same = "" if at_random else leaf.answer
         others = [node for node in self.rated() if node is not leaf and not (same and node.answer == same)]
@@ -234,13 +239,13 @@ class Search:
             return max(others, key=lambda node: node.elo)
         return min(others, key=lambda node: abs(node.elo - leaf.elo))
 
-    async def match(self, x: Node, y: Node) -> None:
-        """Eq. 2, 3 and 6 on the two leaves, then eq. 7 on their ancestors."""
-        score = await compare(self.tree, x, y, self.judge, self.rules.votes)
+    async def match(self, x: TreeNode, y: TreeNode) -> None:
+        """Play two leaves (eq. 2, 3 and 6) and update their ancestors (eq. 7)."""
+        score = await compare_sequences(self.tree, x, y, self.judge, self.rules.votes)
         self.played += 1
         for node, won in ((x, score == 1), (y, score == 0)):
             self.streaks[node.id] = self.streaks[node.id] + won if won or score == 0.5 else 0
-        x.elo, y.elo = update(x.elo, y.elo, score, self.rules.K, self.rules.r)
+        x.elo, y.elo = update_ratings(x.elo, y.elo, score, self.rules.K, self.rules.r)
         for leaf in (x, y):
             for node in (self.tree.root, *leaf.path()):
                 node.matches += 1
@@ -249,8 +254,8 @@ class Search:
         match = SearchMatch((x.id, y.id), score, (round(x.elo, 3), round(y.elo, 3)))
         self.tree.run.trace.add(match, self.tree.run.span_id)
 
-    def back_up(self, leaf: Node) -> None:
-        """Eq. 7, bottom-up."""
+    def back_up(self, leaf: TreeNode) -> None:
+        """Update the ancestors of a leaf bottom-up (eq. 7)."""
         node = leaf.parent
         while node is not None:
             values = [child.elo for child in node.children if child.rated]
@@ -258,7 +263,7 @@ class Search:
             node = node.parent
 
     async def play_off(self) -> None:
-        """The best sequences play each other, once a pair."""
+        """Let each pair of the best sequences play one match."""
         best = sorted(self.tree.answers(), key=lambda node: -node.elo)[: self.rules.playoff]
         try:
             for at, x in enumerate(best):
@@ -267,18 +272,21 @@ class Search:
         except BudgetExceeded:
             return
 
-    def chosen(self) -> Node | None:
-        """The answer: by eq. 9, or any for comparison."""
+    def chosen(self) -> TreeNode | None:
+        """Return the answer by eq. 9, or a random one for comparison."""
         answers = [node for node in self.tree.answers() if node.rated]
         if self.settings.select == "random" and answers and not self.passed:
             return random.Random(f"{self.settings.seed} {len(answers)}").choice(answers)
         return self.highest()
 
-    def highest(self) -> Node | None:
-        """Eq. 9: the highest Elo, the earliest of equals, among those with an answer."""
+    def highest(self) -> TreeNode | None:
+        """Return the answer with the highest Elo, the earliest of equals (eq.
+
+        9). An answer that passed the check comes first.
+        """
         answers = [node for node in self.tree.answers() if node.rated]
         return self.passed or max(answers, key=lambda node: node.elo, default=None)
 
 
-def pairs(count: int) -> int:
+def count_pairs(count: int) -> int:
     return count * (count - 1) // 2

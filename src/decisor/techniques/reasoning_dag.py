@@ -28,21 +28,36 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeVar
 
-from decisor.aio import in_order
 from decisor.errors import BudgetExceeded, LMError, ParseError
-from decisor.replies.plan_drafts import TAG
-from decisor.replies.plan_graph import Part, PlanGraph
-from decisor.replies.reasons import for_people
-from decisor.run import Run
-from decisor.techniques.plan_dag.experts.planner import NONE
-from decisor.techniques.plan_dag.node_answer import Chunk, node_answer, note, show_graph
-from decisor.techniques.plan_dag.node_input import bare, context_of, in_place, once, sources_of
-from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of, only_last
-from decisor.techniques.plan_dag.roles import OURS, Experts
-from decisor.techniques.shared.decision import tell
-from decisor.techniques.shared.documents import PASSAGES
-from decisor.techniques.shared.forms import forms_of
-from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeSpan
+from decisor.parsing.plan import TAG, PlanGraph, PlanPart
+from decisor.parsing.prompting import explain_error
+from decisor.runtime.run import Run
+from decisor.system.tasks import run_in_dependency_order
+from decisor.techniques.dag.experts import NONE
+from decisor.techniques.dag.nodes import (
+    FALLBACK,
+    Chunk,
+    attribute_graph_answer,
+    build_graph_decision,
+    build_node_answer,
+    count_graph,
+    find_deciding_node,
+    format_plan_graph,
+    record_node_answer,
+)
+from decisor.techniques.dag.roles import (
+    OURS,
+    Experts,
+    build_node_context,
+    choose_part_sources,
+    drop_repeated_records,
+    name_tags,
+    replace_tag,
+)
+from decisor.techniques.shared.analyst import list_tool_languages
+from decisor.techniques.shared.answer import record_decision
+from decisor.techniques.shared.passages import PASSAGES
+from decisor.trace.events import GraphPlan, GraphResult, NodeAnswer, NodeSpan
 from decisor.types import Action, Decision, Observation, Question, Record, Stopped
 
 ROOT = "Q"
@@ -52,12 +67,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ReasoningDAG:
-    """``critic="no"`` retrieves always, once; ``auto`` retrieves before the first draft where documents are all there
-    is, and again where the answer is unknown, and asks the critic elsewhere. ``relevance="none"`` keeps all documents.
-    ``literal`` keeps the chunks that the critic rejects, as algorithm 2 is printed; ``chunk``: their tokens, 0 for
-    sentences. ``schedule="levels"`` waits for whole levels, as algorithm 1 is. ``context="filled"`` tells a node its
-    parents' questions with the grandparents' answers filled in. ``aggregator="auto"`` lets an only last node
-    answer."""
+    """A plan of sub-questions as a graph, answered node by node.
+
+    ``critic="no"`` always retrieves, in one round. ``critic="auto"`` retrieves before the first draft if documents are
+    the only source, and again if the answer is unknown; otherwise it asks the critic. ``relevance="none"`` keeps all
+    documents. ``literal``: keep chunks that the critic rejects, as algorithm 2 is printed. ``chunk``: tokens of a
+    chunk; 0 means sentences. ``schedule="levels"`` waits for whole levels, as in algorithm 1. ``context="filled"``
+    shows a node its parents' questions with the grandparents' answers filled in. ``aggregator="auto"`` lets a single
+    last node answer.
+    """
 
     critic: Literal["auto", "yes", "no"] = "auto"
     relevance: Literal["one", "many", "none"] = "one"
@@ -80,77 +98,86 @@ class ReasoningDAG:
         return await self.carry_out(question, await self.plan(question, run), run)
 
     async def plan(self, question: Question, run: Run) -> PlanGraph:
-        """The plan, or the question itself as the only node: where it is simple, or where no plan could be read."""
+        """Return the plan. If the question is simple or no plan is readable, the question is the only node."""
         why = ""
         try:
             plan = await self.experts.plan(run, question, self.max_nodes)
         except (ParseError, BudgetExceeded) as error:
-            plan, why = PlanGraph((), (FALLBACK,), simple=True), for_people(error)
+            plan, why = PlanGraph((), (FALLBACK,), simple=True), explain_error(error)
         if plan.simple:
-            plan = replace(plan, parts=(Part(ROOT, str(question)),))
-        run.trace.add(GraphPlan(show_graph(plan), plan, why), run.span_id)
+            plan = replace(plan, parts=(PlanPart(ROOT, str(question)),))
+        run.trace.add(GraphPlan(format_plan_graph(plan), plan, why), run.span_id)
         return plan
 
     async def carry_out(self, question: Question, plan: PlanGraph, run: Run) -> Decision:
-        """Algorithm 1."""
+        """Answer all nodes of the plan and aggregate (algorithm 1)."""
         parts = {part.id: part for part in plan.parts}
 
         async def act(id: str, done: Mapping[str, NodeAnswer]) -> NodeAnswer:
             return await self.node(parts[id], done, question, run)
 
         needs = {part.id: part.parents for part in plan.parts}
-        answers = await in_order(act, needs, self.at_once, self.schedule == "levels")
+        answers = await run_in_dependency_order(act, needs, self.at_once, self.schedule == "levels")
         return await self.aggregate(question, plan, list(answers.values()), run)
 
     async def node(
-        self, part: Part, done: Mapping[str, NodeAnswer], question: Question, run: Run, hint: str = ""
+        self, part: PlanPart, done: Mapping[str, NodeAnswer], question: Question, run: Run, hint: str = ""
     ) -> NodeAnswer:
-        """One node, in a span of its own. What goes wrong in it stays in it, but for an LM that is gone for good."""
+        """Answer one node in a span of its own. Failures stay inside the node; only a permanent LLM error is raised."""
         parents = [done[id] for id in part.parents]
         with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
             if lost := [p.node for p in parents if p.missing or (self.unknown == "stop" and p.status == "unknown")]:
                 why = f"it needs {', '.join(lost)}"
-                return note(NodeAnswer(part.id, part.query, status="blocked", why=why), sub)
+                return record_node_answer(NodeAnswer(part.id, part.query, status="blocked", why=why), sub)
             try:
                 async with asyncio.timeout(self.node_seconds or None):
                     parents = [self.of_its_own(parent) for parent in parents]
                     sub_question = await self.put(part, parents, sub)
-                    context = context_of(parents, question if part.degraded else None, hint)
-                    return note(await self.answer(part, parents, sub_question, context, sub), sub)
+                    context = build_node_context(parents, question if part.degraded else None, hint)
+                    return record_node_answer(await self.answer(part, parents, sub_question, context, sub), sub)
             except BudgetExceeded as error:
-                return note(NodeAnswer(part.id, part.query, status="budget", why=str(error)), sub)
+                return record_node_answer(NodeAnswer(part.id, part.query, status="budget", why=str(error)), sub)
             except LMError as error:
                 if error.permanent:
                     raise
-                return note(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
+                return record_node_answer(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
             except ParseError as error:
-                return note(NodeAnswer(part.id, part.query, status="failed", why=for_people(error)), sub)
+                return record_node_answer(
+                    NodeAnswer(part.id, part.query, status="failed", why=explain_error(error)), sub
+                )
             except TimeoutError:
                 why = f"it took longer than {self.node_seconds:g} seconds"
-                return note(NodeAnswer(part.id, part.query, status="failed", why=why), sub)
+                return record_node_answer(NodeAnswer(part.id, part.query, status="failed", why=why), sub)
 
     def of_its_own(self, parent: NodeAnswer) -> NodeAnswer:
-        """A parent as a child is told of it: with nothing in its question that other nodes answered."""
-        return parent if self.context == "filled" or not parent.query else replace(parent, question=bare(parent.query))
+        """Return a parent as its child sees it: without answers of other nodes in its question."""
+        return (
+            parent
+            if self.context == "filled" or not parent.query
+            else replace(parent, question=name_tags(parent.query))
+        )
 
-    async def put(self, part: Part, parents: Sequence[NodeAnswer], run: Run) -> str:
-        """The question with its tags filled in: as texts where they are short, else by the dynamic query expert. In the
-        place of an unknown answer stands its question in brackets."""
+    async def put(self, part: PlanPart, parents: Sequence[NodeAnswer], run: Run) -> str:
+        """Fill in the tags of a question.
+
+        Short answers replace them as text, longer ones by the dynamic query expert; an unknown answer leaves its
+        question in brackets.
+        """
         by_node = {parent.node: parent for parent in parents}
         filled = [by_node[id] for id in part.tags]
         short = all(len(parent.answer.split()) <= SHORT and "\n" not in parent.answer for parent in filled)
         plain = self.dynamic == "never" or (self.dynamic == "auto" and short)
-        in_brackets = TAG.sub(lambda tag: in_place(by_node[f"Q{tag[1]}"]), part.query)
+        in_brackets = TAG.sub(lambda tag: replace_tag(by_node[f"Q{tag[1]}"]), part.query)
         if not filled or plain or any(parent.status == "unknown" for parent in filled):
             return in_brackets
-        return await or_else(self.experts.resolve(run, part.query, filled), in_brackets)
+        return await await_readable_reply(self.experts.resolve(run, part.query, filled), in_brackets)
 
     async def answer(
-        self, part: Part, parents: Sequence[NodeAnswer], question: str, context: str, run: Run
+        self, part: PlanPart, parents: Sequence[NodeAnswer], question: str, context: str, run: Run
     ) -> NodeAnswer:
-        """Algorithm 2, by what serves the node."""
-        forms = forms_of(run.env)
-        sources = sources_of(part, forms)
+        """Answer a node by the kind of its source (algorithm 2)."""
+        forms = list_tool_languages(run.env)
+        sources = choose_part_sources(part, forms)
         documents: tuple[Record, ...] = ()
         retrievals = 0
         if sources == (NONE,):
@@ -164,12 +191,12 @@ class ReasoningDAG:
         else:
             chunk, documents, retrievals = await self.write(question, context, sources, run)
         sure = all(parent.sure and parent.status != "unknown" for parent in parents)
-        return node_answer(part, question, chunk, documents, retrievals, sure)
+        return build_node_answer(part, question, chunk, documents, retrievals, sure)
 
     async def write(
         self, question: str, context: str, sources: Sequence[str], run: Run
     ) -> tuple[Chunk, tuple[Record, ...], int]:
-        """Write, criticise, and where evidence is needed look for it and write again."""
+        """Write an answer, have it criticised, and write it again with evidence if needed."""
         documents: tuple[Record, ...] = ()
         count = 0
         if not self.asks_critic(run):
@@ -197,19 +224,24 @@ class ReasoningDAG:
         return chunk, documents, count
 
     async def doubts(self, question: str, context: str, chunk: Chunk, documents: tuple[Record, ...], run: Run) -> bool:
-        """Whether the critic wants evidence; it does where it cannot be understood."""
-        return await or_else(self.experts.criticise(run, question, context, chunk.text, documents), True)
+        """Return whether the critic wants evidence. An unreadable reply counts as yes."""
+        return await await_readable_reply(self.experts.criticise(run, question, context, chunk.text, documents), True)
 
     def asks_critic(self, run: Run) -> bool:
-        """``auto``: not where documents are the only source, as nothing then is to be answered from memory."""
-        only_documents = set(forms_of(run.env).values()) == {PASSAGES}
+        """Return whether the critic is asked.
+
+        ``auto``: not if documents are the only source, because then nothing is answered from memory.
+        """
+        only_documents = set(list_tool_languages(run.env).values()) == {PASSAGES}
         return self.critic == "yes" or (self.critic == "auto" and not only_documents)
 
     async def write_on(
         self, question: str, context: str, sources: Sequence[str], run: Run
     ) -> tuple[Chunk, tuple[Record, ...], int]:
-        """Algorithm 2, chunk by chunk. To the letter, evidence that a chunk was found to need only helps the next one;
-        else the chunk is written again with it."""
+        """Write an answer chunk by chunk (algorithm 2).
+
+        If ``literal``, evidence for a chunk helps only the next one; otherwise the chunk is written again with it.
+        """
         text, count = "", 0
         documents: tuple[Record, ...] = ()
         size = (self.chunk,) if self.chunk else ()
@@ -230,64 +262,72 @@ class ReasoningDAG:
     async def search(
         self, sources: Sequence[str], search: str, question: str, chunk: str, earlier: Sequence[Record], run: Run
     ) -> tuple[tuple[Record, ...], int]:
-        """Retrieve, from each place in turn, and keep what is relevant; nothing relevant: rewrite and retry. Also how
-        often was retrieved."""
+        """Retrieve from each source and keep the relevant records; rewrite the search if there are none.
+
+        Return the records and the number of retrievals.
+        """
         old = {record.text for record in earlier}
         searches: list[str] = []
         rejected: list[Record] = []
         while True:
             by_place = [(await run.act(Action(source, search))).records for source in sources]
             mixed = [record for rank in zip_longest(*by_place) for record in rank if record is not None]
-            records = [record for record in once(mixed) if record.text not in old][: self.documents]
+            records = [record for record in drop_repeated_records(mixed) if record.text not in old][: self.documents]
             old |= {record.text for record in records}
             relevant = tuple(records)
             if records and self.relevance != "none":
                 choice = self.experts.choose(run, question, chunk, records, self.relevance == "many")
-                relevant = await or_else(choice, relevant[:1])
+                relevant = await await_readable_reply(choice, relevant[:1])
             searches.append(search)
             rejected += records
             if relevant or len(searches) > self.retries:
                 return relevant, len(searches)
-            search = await or_else(self.experts.rewrite(run, question, searches, rejected), question)
+            search = await await_readable_reply(self.experts.rewrite(run, question, searches, rejected), question)
 
     async def query(self, question: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], str, int]:
-        """Rows of a database and the query that brought them; one that fails or brings nothing is written again."""
+        """Query a database; rewrite a query that fails or returns nothing.
+
+        Return the rows, the last query and the number of attempts.
+        """
         attempts: list[tuple[str, str]] = []
         while True:
-            text = await or_else(self.experts.write_query(run, question, context, source, attempts), "")
+            text = await await_readable_reply(self.experts.write_query(run, question, context, source, attempts), "")
             observation = await run.act(Action(source, text)) if text else Observation()
             attempts.append((text, observation.note or ("No rows came back." if text else "There was no query.")))
             if observation.records or len(attempts) > self.retries:
                 return observation.records, text, len(attempts)
 
     async def aggregate(self, question: Question, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
-        """The answer to the main question from all answers. Where that fails, the last node's stands. Without a plan
-        the one node has answered it already; where just one node is last, that is the answer too."""
+        """Return the answer to the main question from all answers.
+
+        If this fails, the last answered node stands. Without a plan, or with a single last node (``auto``), that node's
+        answer is the final one.
+        """
         if plan.simple and answers[0].status == "answered" and str(question) == question.text:
-            return self.tell(conclusion(question, plan, answers, answers[0].answer, ""), plan, answers, run)
-        if self.aggregator == "auto" and (last := only_last(question, plan, answers)):
-            return self.tell(conclusion(question, plan, answers, last.answer, ""), plan, answers, run)
+            return self.tell(build_graph_decision(question, plan, answers, answers[0].answer, ""), plan, answers, run)
+        if self.aggregator == "auto" and (last := find_deciding_node(question, plan, answers)):
+            return self.tell(build_graph_decision(question, plan, answers, last.answer, ""), plan, answers, run)
         try:
             answer, because = await self.experts.aggregate(run, question, answers)
-            decision = conclusion(question, plan, answers, answer, because)
+            decision = build_graph_decision(question, plan, answers, answer, because)
         except (ParseError, BudgetExceeded, LMError) as error:
             best = [one for one in answers if one.status == "answered"]
             if not best and isinstance(error, LMError):
                 raise
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "failed"
-            decision = conclusion(question, plan, answers, best[-1].answer if best else "", "", stopped)
-            why = f"The answers were not put together. {for_people(error)}"
+            decision = build_graph_decision(question, plan, answers, best[-1].answer if best else "", "", stopped)
+            why = f"The answers were not put together. {explain_error(error)}"
             decision = replace(decision, reasons=(why, *decision.reasons))
         return self.tell(decision, plan, answers, run)
 
     def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
-        attribution, document = attribution_of(decision.answer, plan, answers)
-        run.trace.add(GraphResult(counts_of(plan, answers), attribution, document), run.span_id)
-        return tell(decision, run)
+        attribution, document = attribute_graph_answer(decision.answer, plan, answers)
+        run.trace.add(GraphResult(count_graph(plan, answers), attribution, document), run.span_id)
+        return record_decision(decision, run)
 
 
-async def or_else(reply: Awaitable[T], otherwise: T) -> T:
-    """What an expert says, or this where none of its replies could be read: one expert does not end a run."""
+async def await_readable_reply(reply: Awaitable[T], otherwise: T) -> T:
+    """Wait for an expert; return a fallback if none of its replies is readable. One expert must not end a run."""
     try:
         return await reply
     except ParseError:

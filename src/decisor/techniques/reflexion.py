@@ -14,14 +14,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.plurals import counted
-from decisor.replies.form import Form
-from decisor.replies.shape import Shape, read_object
-from decisor.run import Run
-from decisor.techniques.shared.node import Node, show_sequence
-from decisor.techniques.shared.tree import Tree
+from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
+from decisor.runtime.prompt import PromptTemplate
+from decisor.runtime.run import Run
+from decisor.system.wording import format_count
+from decisor.techniques.shared.search_tree import Tree, TreeNode, format_tree_sequence
 from decisor.types import Decision, Message, Question
 
 
@@ -42,18 +40,20 @@ class Reflexion:
             for trial in range(self.trials):
                 tree.lessons = learned[-self.memory :] if self.memory else []
                 last = await tree.sequence(tree.root, differ=False)
-                if trial + 1 == self.trials or not (lesson := await reflect(tree, last)):
+                if trial + 1 == self.trials or not (lesson := await reflect_on_sequence(tree, last)):
                     break
                 learned.append(lesson)
         except BudgetExceeded:
             pass
-        trials, lessons = counted(len(tree.sequences), "trial"), counted(len(learned), "lesson")
+        trials, lessons = format_count(len(tree.sequences), "trial"), format_count(len(learned), "lesson")
         return tree.decide(tree.best(), f"The last of {trials}, with {lessons}.")
 
 
-async def reflect(tree: Tree, node: Node) -> str:
-    """The lesson of a sequence; '' where there is nothing to do better."""
-    prompt = REFLECT.substitute(task=tree.question, steps=show_sequence(node), form=tree.run.wording(LESSON_FORM))
+async def reflect_on_sequence(tree: Tree, node: TreeNode) -> str:
+    """Return the lesson of a sequence; empty if nothing can be improved."""
+    prompt = REFLECT.substitute(
+        task=tree.question, steps=format_tree_sequence(node), form=tree.run.wording(LESSON_FORM)
+    )
     try:
         return await tree.ask([Message("user", prompt)], LESSON_FORM)
     except ParseError:
@@ -64,7 +64,8 @@ NO_LESSON = "Check every step against all that the task asks for."
 
 
 def parse_lesson(reply: str) -> str:
-    """
+    """Parse a lesson, at most 2,000 characters; empty for "none".
+
     >>> parse_lesson("It is right. Lesson: none"), parse_lesson("Lesson: begin with 6")
     ('', 'begin with 6')
     """
@@ -92,11 +93,15 @@ SAYS = {
     "lesson": "none, if it was done; else in at most five sentences what went wrong, where, and what to do instead",
 }
 LESSON_FORM = Form(
-    "lesson", LESSON_TEXT, parse_lesson, Lesson, (Shape(SAYS),),
-    lambda value: parse_lesson(f"Lesson: {read_object(Lesson, value).lesson}"),
-)  # fmt: skip
+    "lesson",
+    LESSON_TEXT,
+    parse_lesson,
+    Lesson,
+    (ReplyShape(SAYS),),
+    lambda value: parse_lesson(f"Lesson: {read_dataclass(Lesson, value).lesson}"),
+)
 
-REFLECT = Template("""\
+REFLECT = PromptTemplate("""\
 Look back at an attempt at a task, yours.
 
 # Task

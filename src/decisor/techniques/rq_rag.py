@@ -26,23 +26,43 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from decisor.aio import each
 from decisor.errors import BudgetExceeded
-from decisor.run import Run
-from decisor.techniques.shared.control_tokens import LOGPROBS, Continuation, check_weights, continue_text, strip_tokens
-from decisor.techniques.shared.decision import Trajectory, tell
-from decisor.techniques.shared.documents import find, passages_tool
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
+from decisor.techniques.shared.answer import Trajectory, record_decision
+from decisor.techniques.shared.passages import (
+    LOGPROBS,
+    Continuation,
+    check_weights,
+    continue_text,
+    find_passages,
+    find_passages_tool,
+    strip_tokens,
+)
 from decisor.types import Decision, Question, Record, Sampling, Token
 
 WAYS = ("[S_Rewritten_Query]", "[S_Decomposed_Query]", "[S_Disambiguated_Query]")
-CONTROL = (*WAYS, "[A_Response]", "[R_Evidences]", "[/R_Evidences]", "[EOS]", "<s>", "</s>", "<|system|>", "<|user|>",
-           "<|assistant|>")  # fmt: skip
+CONTROL = (
+    *WAYS,
+    "[A_Response]",
+    "[R_Evidences]",
+    "[/R_Evidences]",
+    "[EOS]",
+    "<s>",
+    "</s>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+)
 NEEDS = "RQ-RAG needs its fine-tuned weights (zorowin123/rq_rag_llama2_7B)"
 
 
 @dataclass(frozen=True)
-class Path:
-    """A trajectory so far: its text, the tokens that the model wrote in it, the passages it holds, and its answer."""
+class QueryPath:
+    """A trajectory so far.
+
+    ``tokens``: written by the LLM. ``passages``: contained in the text. ``answer``: None before it is written.
+    """
 
     text: str
     tokens: tuple[Token, ...] = ()
@@ -67,7 +87,10 @@ class Path:
 
 @dataclass(frozen=True)
 class RQRAG:
-    """``k``: passages for each query. ``max_depth`` 2 gives 1 + 3 + 9 trajectories and 12 searches."""
+    """Tree decoding of a model trained to refine queries.
+
+    ``k``: passages for each query. ``max_depth``: 2 gives 1 + 3 + 9 trajectories and 12 searches.
+    """
 
     max_depth: int = 2
     k: int = 3
@@ -75,36 +98,46 @@ class RQRAG:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         if self.max_depth:
-            passages_tool(run.env)
-        trajectory, paths, finished = Trajectory(question), [Path(prompt_of(question))], list[Path]()
+            find_passages_tool(run.env)
+        trajectory, paths, finished = (
+            Trajectory(question),
+            [QueryPath(build_rq_rag_prompt(question))],
+            list[QueryPath](),
+        )
         try:
-            finished = [await with_answer(paths[0], run, final=True)]
+            finished = [await write_path_answer(paths[0], run, final=True)]
             check_weights([path.answer for path in finished if path.answer], CONTROL, run, NEEDS)
             for _ in range(self.max_depth):
                 pairs = [(path, way) for path in paths for way in WAYS]
-                grown = await each(lambda pair: self.with_search(*pair, question, run), pairs)
+                grown = await map_concurrently(lambda pair: self.with_search(*pair, question, run), pairs)
                 paths = [path for path, _ in grown]
                 trajectory = replace(
                     trajectory, steps=(*trajectory.steps, *(step for _, one in grown for step in one.steps))
                 )
-                finished += await each(lambda path: with_answer(path, run), paths)
+                finished += await map_concurrently(lambda path: write_path_answer(path, run), paths)
         except BudgetExceeded as error:
             if not finished:
                 raise
-            return tell(replace(self.decision(finished, trajectory), reasons=(str(error),), stopped="budget"), run)
-        return tell(self.decision(finished, trajectory), run)
+            return record_decision(
+                replace(self.decision(finished, trajectory), reasons=(str(error),), stopped="budget"), run
+            )
+        return record_decision(self.decision(finished, trajectory), run)
 
-    async def with_search(self, path: Path, way: str, question: Question, run: Run) -> tuple[Path, Trajectory]:
-        """The path with one query more and what it found."""
+    async def with_search(
+        self, path: QueryPath, way: str, question: Question, run: Run
+    ) -> tuple[QueryPath, Trajectory]:
+        """Extend a path by one query and its passages."""
         continuation = await continue_text(path.text + way, run, QUERY, NEEDS)
         query = " ".join(strip_tokens(continuation.text, CONTROL).split())
-        trajectory = await find(query or question.text, self.k, Trajectory(question), run)
+        trajectory = await find_passages(query or question.text, self.k, Trajectory(question), run)
         passages = trajectory.steps[-1].observation.records
-        evidence = "".join(f"Title: {of_record(one)[0]}\nText: {of_record(one)[1]}\n" for one in passages)
+        evidence = "".join(
+            f"Title: {clean_title_and_text(one)[0]}\nText: {clean_title_and_text(one)[1]}\n" for one in passages
+        )
         text = f"{path.text}{way}{query}[EOS][R_Evidences]{evidence}[/R_Evidences]"
-        return Path(text, (*path.tokens, *continuation.tokens), (*path.passages, *passages)), trajectory
+        return QueryPath(text, (*path.tokens, *continuation.tokens), (*path.passages, *passages)), trajectory
 
-    def decision(self, finished: list[Path], trajectory: Trajectory) -> Decision:
+    def decision(self, finished: list[QueryPath], trajectory: Trajectory) -> Decision:
         path = select_path(finished, self.select)
         citations = " ".join(f"[{record.id}]" for record in path.passages)
         certainty = f"perplexity {path.perplexity:.2f}, confidence {path.confidence:.2f}"
@@ -116,13 +149,13 @@ class RQRAG:
         )
 
 
-async def with_answer(path: Path, run: Run, final: bool = False) -> Path:
+async def write_path_answer(path: QueryPath, run: Run, final: bool = False) -> QueryPath:
     answer = await continue_text(f"{path.text}[A_Response]", run, ANSWER, NEEDS, final)
     return replace(path, answer=answer, tokens=(*path.tokens, *answer.tokens))
 
 
-def select_path(paths: list[Path], select: str) -> Path:
-    """The first of the best; with ``ensemble`` the most confident one that gives the best answer."""
+def select_path(paths: list[QueryPath], select: str) -> QueryPath:
+    """Select the first of the best paths. For ``ensemble`` it is the most confident path with the best answer."""
     if select == "ppl":
         return min(paths, key=lambda path: path.perplexity)
     if select == "ensemble":
@@ -134,18 +167,18 @@ def select_path(paths: list[Path], select: str) -> Path:
     return max(paths, key=lambda path: path.confidence)
 
 
-def of_record(record: Record) -> tuple[str, str]:
-    """Its title and its text, each on one line."""
-    title, text = (strip_tokens(" ".join(part.split()), CONTROL) for part in (title_of(record), record.text))
+def clean_title_and_text(record: Record) -> tuple[str, str]:
+    """Return the title and the text of a record, each on one line and without control tokens."""
+    title, text = (strip_tokens(" ".join(part.split()), CONTROL) for part in (read_passage_title(record), record.text))
     return title, text
 
 
-def title_of(record: Record) -> str:
+def read_passage_title(record: Record) -> str:
     return str(record.fields.get("title", ""))
 
 
-def prompt_of(question: Question) -> str:
-    """In the form that the weights were trained on."""
+def build_rq_rag_prompt(question: Question) -> str:
+    """Build the prompt in the form that the weights were trained on."""
     instructions = "\n".join(part for part in (question.rules, question.goal) if part)
     system = f"<|system|>\n{strip_tokens(instructions, CONTROL)}</s>\n" if instructions else ""
     return f"<s>{system}<|user|>\n{strip_tokens(question.text, CONTROL)}</s>\n<|assistant|>\n"

@@ -23,37 +23,50 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from decisor.aio import each
 from decisor.errors import BudgetExceeded
-from decisor.outside import framed
-from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.shared.control_tokens import (
+from decisor.runtime.run import Run
+from decisor.system.tasks import map_concurrently
+from decisor.system.text import frame_text
+from decisor.system.wording import format_count
+from decisor.techniques.shared.answer import Trajectory, record_decision
+from decisor.techniques.shared.passages import (
     LOGPROBS,
     Continuation,
-    chances,
     check_weights,
     continue_text,
-    first_of,
+    find_first_token,
+    find_passages,
+    find_passages_tool,
+    normalize_token_chances,
     send_back,
     strip_tokens,
 )
-from decisor.techniques.shared.decision import Trajectory, tell
-from decisor.techniques.shared.documents import find, passages_tool
 from decisor.types import Decision, Question, Record, Sampling
 
 RETRIEVE = ("[Retrieval]", "[No Retrieval]")
 RELEVANT = ("[Relevant]", "[Irrelevant]")
 SUPPORTED = ("[Fully supported]", "[Partially supported]", "[No support / Contradictory]")
 UTILITY = ("[Utility:1]", "[Utility:2]", "[Utility:3]", "[Utility:4]", "[Utility:5]")
-CONTROL = (*RETRIEVE, *RELEVANT, *SUPPORTED, *UTILITY, "[Continue to Use Evidence]", "<paragraph>", "</paragraph>",
-           "<s>", "</s>")  # fmt: skip
+CONTROL = (
+    *RETRIEVE,
+    *RELEVANT,
+    *SUPPORTED,
+    *UTILITY,
+    "[Continue to Use Evidence]",
+    "<paragraph>",
+    "</paragraph>",
+    "<s>",
+    "</s>",
+)
 NEEDS = "Self-RAG needs its fine-tuned weights (selfrag/selfrag_llama2_7b or 13b)"
 
 
 @dataclass(frozen=True)
 class SelfRAG:
-    """``closed``: scores of the same answer add up, for a question with a few possible answers (choices, yes or no)."""
+    """Decoding of a model trained to judge retrieval by control tokens.
+
+    ``closed``: add up the scores of equal answers, for a question with few possible answers (choices, yes or no).
+    """
 
     k: int = 10
     mode: Literal["adaptive", "always", "never"] = "adaptive"
@@ -65,32 +78,34 @@ class SelfRAG:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         if self.mode != "never":
-            passages_tool(run.env)
-        trajectory, prompt = Trajectory(question), prompt_of(question)
+            find_passages_tool(run.env)
+        trajectory, prompt = Trajectory(question), build_self_rag_prompt(question)
         continuations: list[tuple[Record, Continuation]] = []
         try:
             if await self.retrieves(prompt, run):
-                trajectory = await find(question.text, self.k, trajectory, run)
+                trajectory = await find_passages(question.text, self.k, trajectory, run)
 
                 async def answer(passage: Record) -> None:
                     text = with_passage(prompt, passage)
                     continuations.append((passage, await continue_text(text, run, WRITE, NEEDS)))
 
-                await each(answer, trajectory.steps[-1].observation.records)
+                await map_concurrently(answer, trajectory.steps[-1].observation.records)
         except BudgetExceeded as error:
             decision = await self.decide(continuations, trajectory, prompt, run)
-            return tell(replace(decision, reasons=(*decision.reasons, str(error)), stopped="budget"), run)
-        return tell(await self.decide(continuations, trajectory, prompt, run), run)
+            return record_decision(replace(decision, reasons=(*decision.reasons, str(error)), stopped="budget"), run)
+        return record_decision(await self.decide(continuations, trajectory, prompt, run), run)
 
     async def decide(
         self, continuations: list[tuple[Record, Continuation]], trajectory: Trajectory, prompt: str, run: Run
     ) -> Decision:
-        """The best of what was written, or an answer without a passage."""
+        """Return the best of the written answers, or an answer without a passage."""
         if not continuations:
             continuation = await continue_text(f"{prompt}[No Retrieval]", run, WRITE, NEEDS, final=True)
             check_weights([continuation], CONTROL, run, NEEDS)
             return trajectory.decision(
-                plain(continuation.text), "", "answered" if plain(continuation.text) else "no_answer"
+                remove_control_tokens(continuation.text),
+                "",
+                "answered" if remove_control_tokens(continuation.text) else "no_answer",
             )
         check_weights([one for _, one in continuations], CONTROL, run, NEEDS)
         order = {record.id: at for at, record in enumerate(trajectory.steps[-1].observation.records)}
@@ -98,17 +113,17 @@ class SelfRAG:
         scores = [self.score(continuation) for _, continuation in continuations]
         best = self.best([continuation for _, continuation in continuations], scores)
         passage, continuation = continuations[best]
-        why = f"Score {scores[best]:.3f}, the best of {counted(len(scores), 'passage')}."
+        why = f"Score {scores[best]:.3f}, the best of {format_count(len(scores), 'passage')}."
 
         def decision_of(text: str) -> Decision:
             decision = trajectory.decision(text, f"[{passage.id}]", "answered" if text else "no_answer")
             return replace(decision, reasons=(why,))
 
         async def correct(complaint: str) -> Decision:
-            text = with_passage(prompt_of(trajectory.question, complaint), passage)
-            return decision_of(plain((await continue_text(text, run, WRITE, NEEDS, final=True)).text))
+            text = with_passage(build_self_rag_prompt(trajectory.question, complaint), passage)
+            return decision_of(remove_control_tokens((await continue_text(text, run, WRITE, NEEDS, final=True)).text))
 
-        return await send_back(decision_of(plain(continuation.text)), run, correct)
+        return await send_back(decision_of(remove_control_tokens(continuation.text)), run, correct)
 
     async def retrieves(self, prompt: str, run: Run) -> bool:
         if self.mode != "adaptive":
@@ -116,28 +131,34 @@ class SelfRAG:
         continuation = await continue_text(prompt, run, FIRST, NEEDS)
         check_weights([continuation], CONTROL, run, NEEDS)
         return (
-            chances(continuation.tokens[0] if continuation.tokens else None, RETRIEVE)["[Retrieval]"] > self.threshold
+            normalize_token_chances(continuation.tokens[0] if continuation.tokens else None, RETRIEVE)["[Retrieval]"]
+            > self.threshold
         )
 
     def score(self, continuation: Continuation) -> float:
-        """What the model's own tokens say of an answer; a kind of token that does not come counts 0."""
-        relevant = chances(continuation.tokens[0] if continuation.tokens else None, RELEVANT)["[Relevant]"]
-        support = chances(first_of(continuation.tokens, SUPPORTED), SUPPORTED)
-        use = chances(first_of(continuation.tokens, UTILITY), UTILITY)
+        """Score an answer by its control tokens; a kind of token that is missing counts 0."""
+        relevant = normalize_token_chances(continuation.tokens[0] if continuation.tokens else None, RELEVANT)[
+            "[Relevant]"
+        ]
+        support = normalize_token_chances(find_first_token(continuation.tokens, SUPPORTED), SUPPORTED)
+        use = normalize_token_chances(find_first_token(continuation.tokens, UTILITY), UTILITY)
         supported = support["[Fully supported]"] + support["[Partially supported]"] / 2
         useful = sum((place - 2) / 2 * use[name] for place, name in enumerate(UTILITY))
         return self.w_rel * relevant + self.w_sup * supported + self.w_use * useful
 
     def best(self, continuations: list[Continuation], scores: list[float]) -> int:
-        """Which one is taken: the first of the best score, and for closed answers the best of the best answer."""
+        """Return the index of the first best score; if ``closed``, of the best score for the best answer."""
         sums: dict[str, float] = defaultdict(float)
-        names = [plain(one.text).casefold() if self.closed else str(at) for at, one in enumerate(continuations)]
+        names = [
+            remove_control_tokens(one.text).casefold() if self.closed else str(at)
+            for at, one in enumerate(continuations)
+        ]
         for name, score in zip(names, scores, strict=True):
             sums[name] += score
         return max(range(len(continuations)), key=lambda at: (sums[names[at]], scores[at], -at))
 
 
-def prompt_of(question: Question, complaint: str = "") -> str:
+def build_self_rag_prompt(question: Question, complaint: str = "") -> str:
     """In the form that the weights were trained on. The goal is the instruction, the question its input, with what was
     objected to behind it."""
     instructions = [part for part in (question.rules, question.goal) if part]
@@ -147,18 +168,19 @@ def prompt_of(question: Question, complaint: str = "") -> str:
 
 
 def with_passage(prompt: str, passage: Record) -> str:
-    return f"{prompt}[Retrieval]<paragraph>{passage_text(passage)}</paragraph>"
+    return f"{prompt}[Retrieval]<paragraph>{format_framed_passage(passage)}</paragraph>"
 
 
-def passage_text(passage: Record) -> str:
-    """Title and text, each on a line of its own."""
+def format_framed_passage(passage: Record) -> str:
+    """Format title and text of a passage without control tokens, each on a line."""
     parts = (str(passage.fields.get("title", "")), passage.text)
-    return "\n".join(framed(strip_tokens(" ".join(part.split()), CONTROL)) for part in parts)
+    return "\n".join(frame_text(strip_tokens(" ".join(part.split()), CONTROL)) for part in parts)
 
 
-def plain(text: str) -> str:
-    """
-    >>> plain("[Relevant]Steventon[Fully supported][Utility:5]</s>")
+def remove_control_tokens(text: str) -> str:
+    """Remove control tokens and extra blanks from a text.
+
+    >>> remove_control_tokens("[Relevant]Steventon[Fully supported][Utility:5]</s>")
     'Steventon'
     """
     return " ".join(strip_tokens(text, CONTROL).split())

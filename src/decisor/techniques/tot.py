@@ -18,24 +18,25 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.plurals import counted
-from decisor.replies.form import Form
-from decisor.replies.moves import Move
-from decisor.replies.shape import Shape, read_object
-from decisor.replies.tool_names import match_tool
-from decisor.run import Run
-from decisor.techniques.shared.judge import chance
-from decisor.techniques.shared.node import Node
-from decisor.techniques.shared.render import show_observation
-from decisor.techniques.shared.tree import TRIES, Tree
+from decisor.parsing.labelled import Move
+from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
+from decisor.parsing.unlabelled import match_tool
+from decisor.runtime.prompt import PromptTemplate
+from decisor.runtime.run import Run
+from decisor.system.wording import format_count
+from decisor.techniques.shared.judge import rate_chance
+from decisor.techniques.shared.observations import show_observation
+from decisor.techniques.shared.search_tree import TRIES, Tree, TreeNode
 from decisor.types import LM, Action, Decision, Message, Question, Value
 
 
 @dataclass(frozen=True)
 class ToT:
-    """``propose``: at most so many actions are asked for in one call."""
+    """A level-by-level search that keeps the most promising states.
+
+    ``propose``: maximum number of actions asked for in one call.
+    """
 
     keep: int = 5
     propose: int = 8
@@ -51,12 +52,12 @@ class ToT:
         tree.best = lambda: max(tree.answers(), key=lambda node: node.value, default=None)
         with suppress(BudgetExceeded):
             await self.search(tree, tree.run.using(lm=self.judge))
-        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answers()), 'answer')}.")
+        return tree.decide(tree.best(), f"The highest value among {format_count(len(tree.answers()), 'answer')}.")
 
     async def search(self, tree: Tree, judge: Run) -> None:
         pool = [tree.root]
         while pool:
-            states: list[Node] = []
+            states: list[TreeNode] = []
             for node in pool:
                 for action in await propose_actions(tree, node, self.propose):
                     states.append(await tree.attempt(node, Move(action)))
@@ -64,17 +65,17 @@ class ToT:
                 continue  # no list could be read: each is asked for again, a new sample, while there are calls
             states_met: set[str] = set()
             for state in states:
-                if (what := state_of(state)) not in states_met:
+                if (what := read_state_key(state)) not in states_met:
                     states_met.add(what)
-                    state.value = await chance(tree, state, judge, self.samples)
+                    state.value = await rate_chance(tree, state, judge, self.samples)
             best = sorted(states, key=lambda state: -state.value)[: self.keep]
             pool = [state for state in best if not state.ended]
 
 
-async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
-    """Next actions from a state; none where no reply could be read."""
+async def propose_actions(tree: Tree, node: TreeNode, count: int) -> tuple[Action, ...]:
+    """Return the next actions that the LLM proposes; empty if no reply is readable."""
     system, user = tree.prompt(node, differ=False)
-    form = proposals_form(tree.tools, count)
+    form = build_proposed_actions_form(tree.tools, count)
     ask = Message("user", user.content + "\n" + PROPOSE.substitute(count=count, form=tree.run.wording(form)))
     try:
         return (await tree.ask([system, ask], form, tries=TRIES))[:count]
@@ -83,34 +84,37 @@ async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, .
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    """One action of a list."""
+class ProposedAction:
+    """One action of a list of proposals."""
 
     action: str = field(metadata={"says": "the name of one tool"})
     action_input: str = field(metadata={"says": "what you give it, and nothing else"})
 
 
 @dataclass(frozen=True, slots=True)
-class Proposals:
-    actions: tuple[Proposal, ...]
+class ProposedActions:
+    actions: tuple[ProposedAction, ...]
 
 
-def proposals_form(tools: tuple[str, ...], count: int) -> Form[tuple[Action, ...]]:
+def build_proposed_actions_form(tools: tuple[str, ...], count: int) -> Form[tuple[Action, ...]]:
     def read(value: Mapping[str, Value]) -> tuple[Action, ...]:
-        written: Proposals = read_object(Proposals, value)
+        written: ProposedActions = read_dataclass(ProposedActions, value)
         actions = [Action(match_tool(one.action, tools, []), one.action_input) for one in written.actions]
         if not actions:
             raise ParseError("Write at least one action.", "missing_field")
         return tuple(dict.fromkeys(actions))
 
     says = f"up to {count} different ones, each with its action (one of {', '.join(tools)}) and action_input"
-    shape = Shape({"actions": says}, "next_actions", enums={"action": tools})
-    return Form("next actions", LINES, lambda reply: parse_proposals(reply, tools), Proposals, (shape,), read)
+    shape = ReplyShape({"actions": says}, "next_actions", enums={"action": tools})
+    return Form(
+        "next actions", LINES, lambda reply: parse_proposed_actions(reply, tools), ProposedActions, (shape,), read
+    )
 
 
-def parse_proposals(reply: str, tools: tuple[str, ...]) -> tuple[Action, ...]:
-    """
-    >>> parse_proposals("1. combine: 10 - 4\\n2. combine: 4 * 5", ("combine",))
+def parse_proposed_actions(reply: str, tools: tuple[str, ...]) -> tuple[Action, ...]:
+    """Parse proposed actions, one on each line, without duplicates.
+
+    >>> parse_proposed_actions("1. combine: 10 - 4\\n2. combine: 4 * 5", ("combine",))
     (Action(tool='combine', input='10 - 4'), Action(tool='combine', input='4 * 5'))
     """
     names = "|".join(re.escape(tool) for tool in sorted(tools, key=len, reverse=True))
@@ -120,13 +124,13 @@ def parse_proposals(reply: str, tools: tuple[str, ...]) -> tuple[Action, ...]:
     return tuple(dict.fromkeys(Action(tool, text) for tool, text in lines))
 
 
-def state_of(node: Node) -> str:
-    """What tells two states apart: what was last seen."""
+def read_state_key(node: TreeNode) -> str:
+    """Return the last observation of a node, which identifies its state."""
     assert node.step is not None
     return show_observation(node.step.observation)
 
 
-PROPOSE = Template("""\
+PROPOSE = PromptTemplate("""\
 Instead of one step, list up to $count different next actions that could be good, the most promising first. $form""")
 
 LINES = """\

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from decisor.calls.prompt_parts import Template
-from decisor.run import Run
-from decisor.techniques.shared.decision import Trajectory
-from decisor.techniques.shared.documents import SHORT_ANSWER, ask_for_answer, reading_form
+from decisor.runtime.prompt import PromptTemplate
+from decisor.runtime.run import Run
+from decisor.techniques.shared.answer import Trajectory
+from decisor.techniques.shared.passages import SHORT_ANSWER, ask_for_answer, build_cited_answer_form
 from decisor.types import Decision, Question
 
 
@@ -20,12 +20,12 @@ from decisor.types import Decision, Question
 class Vanilla:
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)
-        form = reading_form(trajectory, (), FORM, {"final_answer": SHORT_ANSWER["final_answer"]})
+        form = build_cited_answer_form(trajectory, (), FORM, {"final_answer": SHORT_ANSWER["final_answer"]})
         prompt = ANSWER.substitute(question=question, form=run.wording(form))
         return await ask_for_answer(prompt, form, trajectory, run)
 
 
-ANSWER = Template("""\
+ANSWER = PromptTemplate("""\
 Answer the question from what you know. If you are not sure, give your best guess.
 
 # Question

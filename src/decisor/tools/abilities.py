@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, runtime_checka
 from decisor.types import Action, Observation, Tool
 
 if TYPE_CHECKING:
-    from decisor.tools.databases.cypher import CypherTool
-    from decisor.tools.databases.sql import SqlTool
+    from decisor.databases.sql import SqlTool
+    from decisor.graphs.cypher import CypherTool
 
 Database: TypeAlias = "SqlTool | CypherTool"
 """A tool that knows its tables, is read in bulk too, and has more to say of its data than a prompt takes."""
@@ -17,32 +17,35 @@ Database: TypeAlias = "SqlTool | CypherTool"
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A tool that works with what the others bring: it is called with each observation ``o<number>``."""
+    """A tool that works with the records of other tools. It is called with each observation ``o<number>``."""
 
     def remember(self, number: int, action: Action, observation: Observation, tool: Tool) -> None: ...
 
 
 @runtime_checkable
 class RowSource(Protocol):
-    """A tool that brings rows, nodes or passages of a source."""
+    """A tool that returns rows, nodes or passages of a source."""
 
     @property
     def form(self) -> str: ...
 
     @property
     def is_restricted(self) -> bool:
-        """Whether something of the source is kept back: tables, rows, columns, labels or documents."""
+        """Whether parts of the source are hidden: tables, rows, columns, labels or documents."""
         ...
 
     def examples(self) -> Sequence[str]:
-        """Return the values that its description shows."""
+        """Return the values that the description of the tool shows."""
         ...
 
 
-def is_database(tool: Tool) -> TypeGuard[Database]:
+def is_database_tool(tool: Tool) -> TypeGuard[Database]:
     return getattr(tool, "form", "") in ("sql", "cypher")
 
 
-async def about(topic: str, databases: Sequence[Database]) -> list[Database]:
-    """Each with a description of what the topic is likely to need, where it has more to say than a prompt takes."""
+async def focus_databases(topic: str, databases: Sequence[Database]) -> list[Database]:
+    """Return each database with a description of the data that a topic is likely to need.
+
+    Only databases with more to describe than fits a prompt change.
+    """
     return [await database.about(topic) for database in databases]

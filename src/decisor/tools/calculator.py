@@ -34,14 +34,19 @@ def _total(*values: float) -> float:
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., float], int, int]] = {
-    "min": (min, 2, LONGEST), "max": (max, 2, LONGEST), "abs": (abs, 1, 1), "round": (_round, 1, 2),
-    "sqrt": (math.sqrt, 1, 1), "sum": (_total, 1, LONGEST), "avg": (_average, 1, LONGEST),
-}  # fmt: skip
+    "min": (min, 2, LONGEST),
+    "max": (max, 2, LONGEST),
+    "abs": (abs, 1, 1),
+    "round": (_round, 1, 2),
+    "sqrt": (math.sqrt, 1, 1),
+    "sum": (_total, 1, LONGEST),
+    "avg": (_average, 1, LONGEST),
+}
 
 
 @dataclass(frozen=True)
 class CalculatorTool:
-    """Satisfies ``types.Tool``."""
+    """A tool that does arithmetic. Satisfies ``types.Tool``."""
 
     name: str = "calculator"
 
@@ -52,7 +57,7 @@ class CalculatorTool:
         )
 
     async def call(self, text: str) -> Observation:
-        """One record per line. Raises ToolError where a line cannot be read or has no value."""
+        """Return one record for each line. Raise ToolError if a line is unreadable or has no value."""
         lines = [line.strip() for line in text.strip().strip("`").splitlines() if line.strip()]
         if not lines:
             raise ToolError("The calculator needs an expression, such as 2 * (3 + 4).")
@@ -67,11 +72,12 @@ class CalculatorTool:
         return Observation(records, "\n".join(texts))
 
     async def close(self) -> None:
-        """Holds nothing open."""
+        """Close nothing; the tool holds nothing open."""
 
 
 def calculate(text: str) -> float:
-    """
+    """Compute the value of an expression.
+
     >>> calculate("1.05 * (2 + max(10 / 4, 2)) ^ 2")
     21.2625
     >>> calculate("-2 ^ 2"), calculate("2 ^ -1"), calculate("2 ^ 3 ^ 2"), calculate("10 - 3 - 2")
@@ -82,7 +88,7 @@ def calculate(text: str) -> float:
     """
     if len(text) > LONGEST:
         raise ToolError(f"An expression has at most {LONGEST:,} characters.")
-    reader = _Reader(text, _tokens(text))
+    reader = _ExpressionReader(text, _split_expression(text))
     try:
         value = float(reader.sum())
     except ZeroDivisionError as error:
@@ -96,7 +102,7 @@ def calculate(text: str) -> float:
     return value
 
 
-def _tokens(text: str) -> list[str]:
+def _split_expression(text: str) -> list[str]:
     tokens, at, text = [], 0, text.rstrip()
     while at < len(text):
         match = TOKEN.match(text, at)
@@ -108,7 +114,7 @@ def _tokens(text: str) -> list[str]:
 
 
 @dataclass
-class _Reader:
+class _ExpressionReader:
     text: str
     tokens: Sequence[str]
     at: int = 0
@@ -180,7 +186,7 @@ class _Reader:
         return self.tokens[self.at - 1]
 
     def _take(self, *options: str) -> str:
-        """The next token where it is one of these, else ''."""
+        """Return the next token if it is one of the options, else an empty string."""
         if self.at < len(self.tokens) and self.tokens[self.at] in options:
             return self._next()
         return ""

@@ -22,8 +22,8 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 from urllib.parse import unquote_plus
 
-from decisor.calls.clock import in_line
 from decisor.errors import ToolError
+from decisor.runtime.budget import pause_clocks
 from decisor.tools.abilities import RowSource
 from decisor.tools.calculator import CalculatorTool
 from decisor.types import Action, Observation, Tool
@@ -50,7 +50,11 @@ HOW = '--row-values allow (in Python ToolSpecs(..., row_values="allow")) lets to
 
 @dataclass(frozen=True, slots=True)
 class RowValue:
-    """``letters``: what is compared. ``place``: the source and the record that it stood in."""
+    """A value of a row that the run has seen.
+
+    ``letters``: the compared form. ``place``: its source and record. ``is_governed``: whether parts of the source are
+    hidden from some readers.
+    """
 
     letters: str
     place: str
@@ -59,7 +63,7 @@ class RowValue:
 
 @dataclass(eq=False)
 class RowValues:
-    """The values that one run has seen, and what a person has said of each tool. Shared by its forks."""
+    """The values that one run has seen, and a person's permissions for tools. Forks share it."""
 
     policy: RowValuePolicy = "ask"
     release: Release | None = None
@@ -69,7 +73,10 @@ class RowValues:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def learn(self, observation: Observation, tool: Tool, members: Sequence[Tool]) -> None:
-        """Take in what a tool brought that reads sources, or computes with what they brought."""
+        """Add the values of an observation.
+
+        Tools that neither read sources nor compute with their records are skipped.
+        """
         if tool.name == PERSON or is_outward(tool):
             return
         # What is computed may come from any source.
@@ -77,17 +84,19 @@ class RowValues:
         self.add(observation, tool.name, any(map(is_governed, origins)))
 
     def add_examples(self, tools: Sequence[Tool]) -> None:
-        """Values that the descriptions of databases show."""
+        """Add the values that the descriptions of sources show."""
         for tool in tools:
             if isinstance(tool, RowSource):
-                examples = (" ".join(texts_of(decoded_json(text))) for text in tool.examples())
+                examples = (" ".join(iterate_cell_texts(parse_json_or_text(text))) for text in tool.examples())
                 self.add_texts(examples, tool.name, tool.is_restricted)
 
     def add(self, observation: Observation, place: str, governed: bool) -> None:
-        """What a source brought: its rows, and what its notes quote of them."""
+        """Add the values of an observation's records and of the quotations in its note."""
         for record in observation.records:
             cells = [*record.fields.values(), record.text]
-            self.add_texts((text for cell in cells for text in texts_of(cell)), f"{place} {record.id}", governed)
+            self.add_texts(
+                (text for cell in cells for text in iterate_cell_texts(cell)), f"{place} {record.id}", governed
+            )
         self.add_quoted(observation.note, place, governed)
 
     def add_quoted(self, note: str, place: str, governed: bool) -> None:
@@ -95,49 +104,63 @@ class RowValues:
 
     def add_texts(self, texts: Iterable[str], place: str, governed: bool) -> None:
         for text in texts:
-            for letters in parts_of(text):
+            for letters in iterate_row_values(text):
                 known = self.values.get(letters)
                 if known is None or (governed and not known.is_governed):
                     self.values[letters] = RowValue(letters, place, governed)
 
     def find(self, text: str, about: str = "") -> list[RowValue]:
-        """The values in an input, governed ones first. ``about``: what the tool says of itself."""
-        known = runs_of(self.question) | runs_of(about)
-        readings = readings_of(text)
-        letters = "\n".join(side for reading in readings for side in (squeezed(reading), squeezed(reading)[::-1]))
-        numbers = {squeezed(match) for reading in readings for match in NUMBER.findall(reading)}
+        """Return the values in an input, governed ones first.
+
+        ``about``: the tool's description, whose words do not count.
+        """
+        known = build_word_runs(self.question) | build_word_runs(about)
+        readings = decode_input(text)
+        letters = "\n".join(
+            side
+            for reading in readings
+            for side in (keep_letters_and_digits(reading), keep_letters_and_digits(reading)[::-1])
+        )
+        numbers = {keep_letters_and_digits(match) for reading in readings for match in NUMBER.findall(reading)}
         numbers |= {digits for reading in readings for digits in re.findall(r"\d+", reading)}
         # Most values are out by their first and last letters: looking through the whole input for each takes seconds.
         starts = {letters[at : at + LEAST] for at in range(len(letters))}
         near = (one for text, one in self.values.items() if {text[:LEAST], text[-LEAST:]} <= starts)
-        matches = [one for one in near if one.letters not in known and is_in(one.letters, letters, numbers)]
+        matches = [one for one in near if one.letters not in known and is_value_in_input(one.letters, letters, numbers)]
         return sorted(matches, key=lambda one: not one.is_governed)
 
     async def check(self, action: Action, tool: Tool, is_watched: bool = False) -> None:
-        """Raise ToolError (refused) if the tool may not get its input. ``is_watched``: a person allows each action."""
+        """Raise ToolError (refused) if the tool may not get its input.
+
+        ``is_watched``: a person approves each action.
+        """
         if not self.values:
             return
         first = next(iter(self.find(action.input, f"{tool.name} {tool.describe()}")), None)
         if first is None:
             return
         if first.is_governed:
-            raise ToolError(f"{action.tool} was not called: its input holds a value of {first.place}, of which not "
-                            "everything is for everybody. Such values never go to a tool. Do without it.",
-                            refused=True)  # fmt: skip
+            raise ToolError(
+                f"{action.tool} was not called: its input holds a value of {first.place}, of which not "
+                "everything is for everybody. Such values never go to a tool. Do without it.",
+                refused=True,
+            )
         if is_watched or self.policy == "allow":
             return
         if self.policy == "refuse" or not await self.is_allowed(action, first):
-            raise ToolError(f"{action.tool} was not called: its input holds a value of {first.place}, and nobody has "
-                            f"allowed tools to get values of rows. Do without it. (For people: {HOW}.)",
-                            refused=True)  # fmt: skip
+            raise ToolError(
+                f"{action.tool} was not called: its input holds a value of {first.place}, and nobody has "
+                f"allowed tools to get values of rows. Do without it. (For people: {HOW}.)",
+                refused=True,
+            )
 
     async def is_allowed(self, action: Action, first: RowValue) -> bool:
-        """Whether a person lets this tool get values of rows; asked the first time."""
+        """Return whether a person lets this tool get values of rows. The person is asked once for each tool."""
         if self.release is None:
             return False
         async with self.turn:
             if action.tool not in self.allows_tool:
-                with in_line():
+                with pause_clocks():
                     self.allows_tool[action.tool] = await self.release(
                         f"May {action.tool} get values of rows, now and later in this run? It would be sent "
                         f"{action.input[:300]!r} (a value of {first.place})"
@@ -146,105 +169,108 @@ class RowValues:
 
 
 def is_outward(tool: Tool) -> bool:
-    """Whether what it gets may leave: a function, an API, an MCP server, or an object of somebody's own."""
+    """Return whether a tool may send its input out: a function, an API, an MCP server or a custom object."""
     return not (isinstance(tool, RowSource | CalculatorTool) or tool.name in INSIDE)
 
 
 def is_governed(tool: Tool) -> bool:
-    """Whether something of a source is kept back: rows, columns, tables, labels or documents."""
+    """Return whether a tool's source has hidden parts: rows, columns, tables, labels or documents."""
     return isinstance(tool, RowSource) and tool.is_restricted
 
 
-def texts_of(cell: object) -> Iterator[str]:
-    """Its text, and those of what it holds."""
+def iterate_cell_texts(cell: object) -> Iterator[str]:
+    """Iterate over the texts of a cell and of the values nested in it."""
     if isinstance(cell, dict):
         for key, item in cell.items():
-            yield from texts_of(key)
-            yield from texts_of(item)
+            yield from iterate_cell_texts(key)
+            yield from iterate_cell_texts(item)
     elif isinstance(cell, list | tuple):
         for item in cell:
-            yield from texts_of(item)
+            yield from iterate_cell_texts(item)
     elif isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         yield str(int(cell))
     elif cell is not None and not isinstance(cell, bool):
         yield str(cell)
 
 
-def parts_of(text: str) -> Iterator[str]:
-    """The values in a text.
+def iterate_row_values(text: str) -> Iterator[str]:
+    """Iterate over the comparable values in a text: the whole, words with a digit, pairs of words.
 
-    >>> sorted(set(parts_of("Port of Ghent, B-1042")))
+    >>> sorted(set(iterate_row_values("Port of Ghent, B-1042")))
     ['b1042', 'ghentb1042', 'portofghentb1042']
     """
-    if len(letters := squeezed(text)) >= LEAST:
+    if len(letters := keep_letters_and_digits(text)) >= LEAST:
         yield letters
-    words = [part for part in re.split(r"\s+", text) if squeezed(part)]
+    words = [part for part in re.split(r"\s+", text) if keep_letters_and_digits(part)]
     if len(words) < 2:
         return
-    squeezed_words = [squeezed(word) for word in words]
+    squeezed_words = [keep_letters_and_digits(word) for word in words]
     yield from (word for word in squeezed_words if len(word) >= LEAST and any(char.isdigit() for char in word))
     pairs = (one + two for one, two in pairwise(squeezed_words))
     yield from (pair for pair in pairs if len(pair) >= LEAST_PAIR)
 
 
-def is_in(value: str, letters: str, numbers: set[str]) -> bool:
-    """Whether it is there; a short number only as a number of its own."""
+def is_value_in_input(value: str, letters: str, numbers: set[str]) -> bool:
+    """Return whether an input contains a value. A short number counts only as a number of its own."""
     return value in numbers if value.isdecimal() and len(value) < CERTAIN else value in letters
 
 
-def squeezed(text: str) -> str:
-    """Letters and digits alone.
+def keep_letters_and_digits(text: str) -> str:
+    """Return the letters and digits of a text, normalized and in lower case.
 
-    >>> squeezed("TOP-Secret ４2")
+    >>> keep_letters_and_digits("TOP-Secret ４2")
     'topsecret42'
     """
     return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum())
 
 
-def runs_of(text: str) -> set[str]:
-    """The words of a text, and a few in a row.
+def build_word_runs(text: str) -> set[str]:
+    """Return the words of a text and all runs of a few words.
 
-    >>> sorted(runs_of("Ship B-7 now"))
+    >>> sorted(build_word_runs("Ship B-7 now"))
     ['7', '7now', 'b', 'b7', 'b7now', 'now', 'ship', 'shipb', 'shipb7', 'shipb7now']
     """
-    words = [squeezed(word) for word in WORD.findall(text)]
+    words = [keep_letters_and_digits(word) for word in WORD.findall(text)]
     return {"".join(words[at : at + size]) for size in range(1, LONGEST_RUN + 1) for at in range(len(words))}
 
 
-def readings_of(text: str) -> list[str]:
-    """The text, and what it says where a part of it is encoded."""
-    readings = dict.fromkeys([text, *leaves_of(decoded_json(text))])
+def decode_input(text: str) -> list[str]:
+    """Return a text and its decoded forms. Raise ToolError (refused) if it is encoded again and again."""
+    readings = dict.fromkeys([text, *list_json_texts(parse_json_or_text(text))])
     fresh = list(readings)
     for _ in range(DEPTH):
-        fresh = [new for one in fresh for new in undone(one) if new not in readings]
+        fresh = [new for one in fresh for new in decode_once(one) if new not in readings]
         readings |= dict.fromkeys(fresh)
         if len(readings) > MOST_READINGS:
             raise ToolError("The input is encoded again and again: write it plainly.", refused=True)
     return list(readings)
 
 
-def leaves_of(value: object) -> list[str]:
-    """The texts of a JSON value, each, and together as if they were one."""
-    texts = list(texts_of(value))
-    inner = list(texts_of(list(value.values()) if isinstance(value, dict) else value))
+def list_json_texts(value: object) -> list[str]:
+    """Return the texts of a JSON value, each, and all values joined."""
+    texts = list(iterate_cell_texts(value))
+    inner = list(iterate_cell_texts(list(value.values()) if isinstance(value, dict) else value))
     return [*texts, "".join(inner)]
 
 
-def undone(text: str) -> Iterator[str]:
+def decode_once(text: str) -> Iterator[str]:
     yield unquote_plus(text)
     yield html.unescape(text)
     yield re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
     packed = BETWEEN.sub("", text)
     for token in dict.fromkeys(CODED.findall(f"{text} {packed}")):
-        for raw in bytes_of(token):
+        for raw in iterate_decoded_bytes(token):
             for codec in ("utf-8", "utf-16-le", "utf-16-be"):
                 plain = raw.decode(codec, "ignore")
-                if len(squeezed(plain)) >= LEAST and sum(map(str.isprintable, plain)) > 0.8 * len(plain):
+                if len(keep_letters_and_digits(plain)) >= LEAST and sum(map(str.isprintable, plain)) > 0.8 * len(plain):
                     yield plain
 
 
-def bytes_of(token: str) -> Iterator[bytes]:
-    """What a token of base64 (from each of its first four characters), base32 or hexadecimal holds."""
+def iterate_decoded_bytes(token: str) -> Iterator[bytes]:
+    """Iterate over the bytes that a token may encode.
+
+    It is read as base64 (from each of its first four characters), base32 and hexadecimal.
+    """
     letters = token.rstrip("=").replace("-", "+").replace("_", "/")
     for at in range(4):
         part = letters[at:]
@@ -260,7 +286,7 @@ def bytes_of(token: str) -> Iterator[bytes]:
             continue
 
 
-def decoded_json(text: str) -> object:
+def parse_json_or_text(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,9 +1,16 @@
-"""The environment of a run on databases: named tools, and ids for all they bring back (o3.r1)."""
+"""The environment of a run: named tools, and ids for all records that they return (o3.r1).
+
+A query that was run before is answered from the cache. A person may have to approve each action, and row values reach
+outward tools only as the policy allows. ``PersonTool`` asks the person at the terminal: one question, one line of
+answer. ``describe_holdings`` describes a source in one line.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import re
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,10 +18,13 @@ from functools import cached_property
 from itertools import count
 from typing import TypeAlias
 
-from decisor.calls.clock import in_line
+from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
+from decisor.graphs.cypher import CypherTool
+from decisor.runtime.budget import pause_clocks
+from decisor.sandbox.process import set_asker
+from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Remembering
-from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.tools.row_values import RowValues, is_outward
 from decisor.types import Action, Observation, Record, Tool
 
@@ -27,8 +37,8 @@ QUERIED = ("sql", "cypher")
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """What a query brought, as ``o<number>``."""
+class CachedObservation:
+    """An observation of an earlier query, with its number as in ``o<number>``."""
 
     number: int
     observation: Observation
@@ -36,16 +46,18 @@ class Brought:
 
 @dataclass
 class Toolbox:
-    """Tools by name. Forks share the connections and the counter, so an id is given once in a run, and what queries
-    ``brought`` before. ``approve``: what a person says of each action before it is done; what only calculates is not
-    put to them. ``first``: the number of the first observation. ``row_values``: what tools that are no sources get only
-    where a person allows it."""
+    """The tools of a run by name, with ids for their records.
+
+    Forks share connections, the counter (so an id is given once in a run) and cached observations. ``approve``: asks a
+    person about each action before it is executed, calculations excepted. ``first``: number of the first observation.
+    ``row_values``: values of rows, which tools other than sources get only with a person's permission.
+    """
 
     members: Sequence[Tool]
     counter: Iterator[int] = field(default_factory=lambda: count(1))
     approve: Approve | None = None
     first: int = 1
-    brought: dict[tuple[str, str], Brought] = field(default_factory=dict)
+    brought: dict[tuple[str, str], CachedObservation] = field(default_factory=dict)
     row_values: RowValues = field(default_factory=RowValues)
 
     def __post_init__(self) -> None:
@@ -56,30 +68,34 @@ class Toolbox:
         return tuple(tool.name for tool in self.members)
 
     def forms(self) -> dict[str, str]:
-        """Of the tools that have one: sql, cypher, passages."""
+        """Return tool name to its language (sql, cypher, passages) for tools that have one."""
         return {tool.name: form for tool in self.members if (form := getattr(tool, "form", ""))}
 
     def describe(self) -> str:
         return "\n\n".join(f"### Tool: {tool.name}\n{tool.describe().strip()}" for tool in self.members)
 
     async def step(self, action: Action) -> Observation:
-        """A query that was asked of a database before is not asked again: its rows are the same, and the note says so.
-        Raises ToolError where there is no such tool, or the tool refuses or fails."""
+        """Execute an action; a repeated database query is answered from the cache, and the note says so.
+
+        Raise ToolError if the tool does not exist, refuses or fails.
+        """
         for tool in self.members:
             if tool.name == action.tool:
                 if is_outward(tool):
                     await self.row_values.check(action, tool, self.approve is not None)
                 await self.check(action)
                 number = next(self.counter)
-                query = (tool.name, without_layout(action.input))
+                query = (tool.name, normalize_layout(action.input))
                 before = self.brought.get(query)
-                with asked_by("model"), self.learning(tool):
-                    observation = numbered(before.observation if before else await tool.call(action.input), number)
+                with set_asker("model"), self.learning(tool):
+                    observation = number_records(
+                        before.observation if before else await tool.call(action.input), number
+                    )
                 if before:
                     same = f"The same query as o{before.number}: it was not run again."
                     observation = replace(observation, note=f"{same} {before.observation.note}".strip())
                 elif getattr(tool, "form", "") in QUERIED:
-                    self.brought[query] = Brought(number, observation)
+                    self.brought[query] = CachedObservation(number, observation)
                 self.row_values.learn(observation, tool, self.members)
                 self.remember(number, action, observation)
                 return observation
@@ -89,7 +105,7 @@ class Toolbox:
 
     @contextmanager
     def learning(self, tool: Tool) -> Iterator[None]:
-        """A complaint of a source may quote its rows too."""
+        """Learn the row values that a source quotes in a complaint."""
         try:
             yield
         except ToolError as error:
@@ -97,7 +113,7 @@ class Toolbox:
             raise
 
     def remember(self, number: int, action: Action, observation: Observation) -> None:
-        """For the tools that work with what the others bring."""
+        """Pass an observation to the tools that work with the records of others."""
         for tool in self.members if self.remembering else ():
             if tool.name == action.tool:
                 for other in self.remembering:
@@ -108,14 +124,14 @@ class Toolbox:
         return [tool for tool in self.members if isinstance(tool, Remembering)]
 
     def numbered_from(self, first: int) -> Toolbox:
-        """The same with observations that are numbered from there on."""
+        """Return the toolbox with observations numbered from ``first``."""
         return self if first == self.first else replace(self, counter=count(first), first=first)
 
     async def check(self, action: Action) -> None:
-        """Raises ToolError where a person refuses the action. The time that they take is not the run's."""
+        """Raise ToolError if a person refuses the action. The time of waiting does not count for the run."""
         if self.approve is None or action.tool in UNWATCHED:
             return
-        with in_line():
+        with pause_clocks():
             refusal = await self.approve(action)
         if refusal:
             raise ToolError(refusal, refused=True)
@@ -128,19 +144,75 @@ class Toolbox:
             await tool.close()
 
 
-def without_layout(query: str) -> str:
-    """The query on one line; as it is written where space could stand in a text, a name or beside a comment.
+def normalize_layout(query: str) -> str:
+    """Put a query on one line. It stays as written if white space may matter in a text, a name or beside a comment.
 
-    >>> without_layout("SELECT title\\n  FROM kind ;"), without_layout("SELECT 'a  b';")
+    >>> normalize_layout("SELECT title\\n  FROM kind ;"), normalize_layout("SELECT 'a  b';")
     ('SELECT title FROM kind', "SELECT 'a  b'")
     """
     return (query.strip() if VERBATIM.search(query) else " ".join(query.split())).rstrip("; ")
 
 
-def numbered(observation: Observation, number: int) -> Observation:
-    """Its records by the number of the observation: r1 is o3.r1."""
+def number_records(observation: Observation, number: int) -> Observation:
+    """Prefix the ids of records by the number of the observation: r1 becomes o3.r1."""
     records = tuple(
         Record(f"o{number}.{one.id.rpartition('.')[2]}", one.fields, one.text, one.source, one.score)
         for one in observation.records
     )
     return replace(observation, records=records)
+
+
+CHARS = 160
+
+
+def describe_holdings(tool: Tool) -> str:
+    """Describe the tables of a database or the labels of a graph on one line.
+
+    Documents are only named as such; empty for other tools.
+    """
+    match tool:
+        case SqlTool():
+            names = [table.name for table in tool.tables]
+            what = f"{tool.worker.description.title}, {len(names)} table{'s' * (len(names) != 1)}"
+        case CypherTool():
+            names = list(tool.schema.labels)
+            what = "a graph of"
+        case _:
+            return "passages of documents" if getattr(tool, "form", "") == "passages" else ""
+    return fit_on_one_line(
+        f"{what}: {', '.join(names)}" if isinstance(tool, SqlTool) else f"{what} {', '.join(names)}", CHARS
+    )
+
+
+EMPTY = "The person does not know."
+
+
+def is_person_present() -> bool:
+    """Return whether a person at a terminal can read a question and answer it."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+@dataclass(frozen=True)
+class PersonTool:
+    """The person at the terminal as a tool.
+
+    Satisfies ``types.Tool``. The question goes to standard error, so that standard output stays clean.
+    """
+
+    name: str = "person"
+
+    def describe(self) -> str:
+        return "The person who asks: a question that the rules leave open, answered in one line."
+
+    async def call(self, text: str) -> Observation:
+        answer = await asyncio.to_thread(ask_on_terminal, f"{' '.join(text.split())} ")
+        return Observation((Record("r1", {"question": text, "answer": answer or EMPTY}, source=self.name),))
+
+    async def close(self) -> None:
+        """Close nothing; the tool holds nothing open."""
+
+
+def ask_on_terminal(words: str) -> str:
+    """Ask a question on the terminal and return the line of the answer; empty at the end of the input."""
+    print(words, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()

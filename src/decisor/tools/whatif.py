@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from decisor.errors import SetupError, ToolError
-from decisor.rankings import note
-from decisor.replies.wishes import Wish, parse_wish
+from decisor.parsing.whatif_request import WhatIfWish, parse_wish
+from decisor.system.wording import format_ranking
 from decisor.types import Goal, Observation, Ranking, Record, WhatIf
 
 if TYPE_CHECKING:
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Rank(Protocol):
-    """Ranks the candidates of a model: ``decisor.decision_models.ranking.rank``."""
+class RankCandidates(Protocol):
+    """A function that ranks the candidates of a model: ``decisor.decision_models.ranking.rank``."""
 
     def __call__(self, model: WhatIf, percent: float = ..., trials: int = ..., *, seconds: float = ...) -> Ranking: ...
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A model cut down to some of its candidates."""
+class ModelSubset:
+    """A decision model reduced to some of its candidates."""
 
     model: WhatIf
     names: tuple[str, ...]
@@ -52,13 +52,15 @@ class Cut:
 
 @dataclass(frozen=True)
 class WhatIfTool:
-    """``find`` gives the decision model for a semantics ("paper" or "released"); ``rank`` ranks its candidates.
+    """The tool that computes candidates on a decision model.
+
+    ``find``: returns the model for a semantics ("paper" or "released"). ``rank``: ranks its candidates.
 
     ``most``: how many candidates become records. Satisfies ``types.Tool``.
     """
 
     find: Callable[[str], WhatIf]
-    rank: Rank
+    rank: RankCandidates
     semantics: str = "paper"
     most: int = 10
     name: str = "whatif"
@@ -72,7 +74,7 @@ class WhatIfTool:
         )
 
     def _facts(self) -> str:
-        """Measure, goal and candidates; '' where the model cannot be had."""
+        """Describe measure, goal and candidates; empty if the model is unavailable."""
         try:
             model = self.find(self.semantics)
             names = model.candidates()
@@ -85,38 +87,46 @@ class WhatIfTool:
         )
 
     async def call(self, text: str) -> Observation:
-        """Raises ToolError where a candidate does not exist or a setting cannot be read."""
+        """Return the ranking of candidates.
+
+        Raise ToolError if a candidate does not exist or a setting is unreadable.
+        """
         return await asyncio.to_thread(self._answer, parse_wish(text))
 
-    def _answer(self, wish: Wish) -> Observation:
-        """A model that cannot be computed is for the LM to read: it may answer without."""
+    def _answer(self, wish: WhatIfWish) -> Observation:
+        """Compute a request; raise ToolError if the model cannot be computed.
+
+        The LLM reads the error and may answer without the model.
+        """
         try:
             return self._compute(wish)
         except SetupError as error:
             raise ToolError(str(error)) from error
 
-    def _compute(self, wish: Wish) -> Observation:
+    def _compute(self, wish: WhatIfWish) -> Observation:
         if wish.kind != "rank" or wish.scenario:
             raise ToolError(f"This model knows no {wish.kind}: its input is `rank`, or some candidates.")
         model = self.find(wish.semantics or self.semantics)
         if wish.candidates:
-            model = cut(model, wish.candidates)
+            model = reduce_model(model, wish.candidates)
         ranking = self.rank(model, percent=wish.percent, trials=wish.trials, seconds=wish.seconds)
-        if isinstance(model, Cut):
+        if isinstance(model, ModelSubset):
             ranking = replace(ranking, candidates=model.whole)
         records = tuple(
             Record(f"r{at}", {"candidate": option.name, ranking.measure: option.outcome, "rank": at}, source=self.name)
             for at, option in enumerate(ranking.options[: self.most], 1)
         )
         total = len(ranking.options)
-        return Observation(records, note(ranking), truncated=total > len(records), total=total, ranking=ranking)
+        return Observation(
+            records, format_ranking(ranking), truncated=total > len(records), total=total, ranking=ranking
+        )
 
     async def close(self) -> None:
-        """Holds nothing open."""
+        """Close nothing; the tool holds nothing open."""
 
 
-def existing(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
-    """The names, each once. Raises ToolError, with close names, where one is no candidate."""
+def check_candidates_exist(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
+    """Return names without duplicates. Raise ToolError with similar names if one is no candidate."""
     candidates = set(there)
     for name in names:
         if name not in candidates:
@@ -125,7 +135,7 @@ def existing(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def cut(model: WhatIf, names: Sequence[str]) -> WhatIf:
-    """Raises ToolError where a name is no candidate."""
+def reduce_model(model: WhatIf, names: Sequence[str]) -> WhatIf:
+    """Reduce a model to some candidates; raise ToolError if a name is no candidate."""
     there = model.candidates()
-    return Cut(model, existing(names, there), len(there))
+    return ModelSubset(model, check_candidates_exist(names, there), len(there))

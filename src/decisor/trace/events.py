@@ -1,23 +1,277 @@
-"""What happened in a run: append-only entries, each an event in a span. File, story, page and report read these.
+"""The events of a run: append-only entries, each an event in a span.
 
-A new event is one class, here or beside, and its name in ``Event``; mypy then names the renderers that lack it.
+File, story, page and report read these. A new event is one class and its name in ``Event``; mypy then names the
+renderers that lack it. Beside the events of every run stand those of a reasoning DAG (nodes and their answers) and of
+searches (trees of actions, ratings, and queries that a scorer chose among). ``Provenance`` tells where a run is from:
+when, by whom, with which version, on which data. ``Writing`` is a reply that an LLM is writing: heard while it
+happens, never kept.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypeVar
+from itertools import count
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 
-from decisor.secrets import redacted
-from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
-from decisor.trace.prompts import PromptHistory
-from decisor.trace.provenance import UNKNOWN, Provenance
-from decisor.trace.redaction import redacted_messages
-from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
-from decisor.trace.writing import Writers
-from decisor.types import Decision, Message, Observation, Question, Record, Usage
+from decisor.parsing.attribution import Attribution
+from decisor.parsing.plan import PlanGraph
+from decisor.system.secrets import redact_event, redact_text
+from decisor.trace.prompts import PromptHistory, redact_messages
+from decisor.types import LM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
+
+Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """The answer of one node: its question with tags filled in, the answer, and its support.
+
+    ``documents``: those that were kept for it, each citable by its id. ``document`` is the one that the answer stands
+    in and ``support`` the words there; ``also``: other documents that it rests on. ``why``: of a failure. ``sure`` is
+    False where a parent's answer was unknown. ``query``: the question as it was planned, with its tags.
+    """
+
+    node: str
+    question: str
+    answer: str = ""
+    status: Status = "answered"
+    attribution: Attribution = "unattributed"
+    document: str = ""
+    support: str = ""
+    documents: tuple[Record, ...] = ()
+    why: str = ""
+    retrievals: int = 0
+    sure: bool = True
+    query: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> bool:
+        return self.status in ("failed", "blocked", "budget")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlan:
+    """A plan of sub-questions. steps: its lines for people. why: no plan could be read."""
+
+    steps: tuple[str, ...]
+    graph: PlanGraph
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpan:
+    """A stretch of the run in which one node is answered. question: still with its tags."""
+
+    node: str
+    question: str
+    parents: tuple[str, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """A node's whole answer, which a later run may take from here. reused: it was taken from the run before."""
+
+    answer: NodeAnswer
+    reused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphResult:
+    """The counts of one question, and the support of its answer."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    attribution: Attribution = "unattributed"
+    document: str = ""
+
+
+Ended = Literal["", "answered", "gave_up", "steps"]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchNode:
+    """A node that a search tree grew: its action, and the beginning of the result."""
+
+    node: int
+    parent: int
+    action: Action
+    thought: str = ""
+    text: str = ""
+    error: bool = False
+    ended: Ended = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMatch:
+    """A comparison of two leaves. score: 1 if the first won, 0 if the second did. elos: ratings after it."""
+
+    nodes: tuple[int, int]
+    score: float
+    elos: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSnapshot:
+    """The answer that a run of so many LLM calls would have given; '' for none."""
+
+    calls: int
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRating:
+    """A node of a finished tree. parent: None for the root. matches: how often its ``elo`` was updated."""
+
+    node: int
+    parent: int | None = None
+    elo: float = 0.0
+    matches: int = 0
+    value: float = 0.0
+    ended: Ended = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTree:
+    """The whole tree at the end of a search, root first, and the node whose sequence was chosen."""
+
+    nodes: tuple[NodeRating, ...]
+    chosen: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScores:
+    """The scores of several queries; the best one is run."""
+
+    queries: tuple[str, ...]
+    scores: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProblem:
+    """A weakness of a search, such as repeated_queries, low_score, many_rounds."""
+
+    problem: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowPolicy:
+    """A policy by which only the rows of ``table`` that fulfil ``condition`` (SQL) were read. condition: '' if the
+    reader may not see it.
+    """
+
+    table: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """A database, graph or place with documents, by the name that a model calls it. form: sql, cypher or passages.
+    place: without user and password, '' if the reader may not see it. rows: policies that hid rows from the reader.
+    mask: columns (table.column) of which only tokens were read, which one machine makes of ``seed``.
+    """
+
+    name: str
+    form: str
+    place: str = ""
+    rows: tuple[RowPolicy, ...] = ()
+    mask: tuple[str, ...] = ()
+    seed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UsedFile:
+    """A file as it was when the data were first asked. digest:
+
+    SHA-256 of its bytes, empty if it could not be read. text: of a decision model. about: the data that the file is
+    about.
+    """
+
+    path: str
+    digest: str = ""
+    text: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The origin of a run: when, by whom, with which version, on which data. at: seconds since 1970, 0 if unknown. by:
+    the person who asked. version: of Decisor. tables: only these might be read; empty means all. deny_tables: these
+    might not be read.
+    """
+
+    at: float = 0.0
+    by: str = ""
+    version: str = ""
+    sources: tuple[DataSource, ...] = ()
+    tables: tuple[str, ...] = ()
+    deny_tables: tuple[str, ...] = ()
+    definitions: tuple[UsedFile, ...] = ()
+    model: UsedFile | None = None
+
+
+UNKNOWN = Provenance()
+
+
+OnText: TypeAlias = "Callable[[str], None]"
+"""Gets all that was written so far of one reply, again and again; a shorter text where an attempt is made anew."""
+
+
+class StreamingLM(LM, Protocol):
+    """An LLM that can show its reply while it writes it."""
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """Ask as ``complete`` does, and call ``on_text`` with the text so far."""
+        ...
+
+
+async def stream_if_possible(lm: LM, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+    """Ask with ``stream`` if the LLM has it; else no text is shown before the reply is there."""
+    if not hasattr(lm, "stream"):
+        return await lm.complete(messages, sampling)
+    return await cast(StreamingLM, lm).stream(messages, sampling, on_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The text so far of the reply to one call, in the span of that id. call: counts from 1 in the run.
+
+    The text gets shorter if an attempt broke and is made anew. is_over: the call ended; its event, if any, comes next.
+    """
+
+    call: int
+    span: int
+    text: str
+    is_over: bool = False
+
+
+@dataclass(slots=True)
+class Writers:
+    """The LLM calls of one run that write replies just now. hear: gets every Writing."""
+
+    hear: Callable[[Writing], None]
+    calls: Iterator[int] = field(default_factory=lambda: count(1))
+
+    @contextmanager
+    def call(self, span: int) -> Iterator[OnText]:
+        """Yield the function that takes each text of one call."""
+        number, last = next(self.calls), ""
+
+        def on_text(text: str) -> None:
+            nonlocal last
+            last = text
+            self.hear(Writing(number, span, redact_text(text)))
+
+        try:
+            yield on_text
+        finally:
+            self.hear(Writing(number, span, redact_text(last), is_over=True))
+
 
 NO_USAGE = Usage()
 OTHER_READING = "other reading: "
@@ -26,9 +280,10 @@ OTHER_READING = "other reading: "
 
 @dataclass(frozen=True, slots=True)
 class RunStart:
-    """The question and what is put to it. Of an evaluation: ``technique`` is its label, settings included, beside
-    ``benchmark``, ``case`` and ``repeat``. ``edit``: what was changed, where a recorded run is gone on from.
-    ``provenance``: when, by whom, on which data."""
+    """The start of a run: its question and everything that is put to it. technique: in an evaluation its label,
+    settings included, beside ``benchmark``, ``case`` and ``repeat``. edit: the changes, if a recorded run is gone on
+    from. provenance: when, by whom, on which data.
+    """
 
     question: Question
     technique: str = ""
@@ -67,7 +322,9 @@ class PlanChange:
 
 @dataclass(frozen=True, slots=True)
 class LMCall:
-    """One call of the LM, complete. ``since``: the last entry before it began, so what it may have waited for."""
+    """One complete call of the LLM. since: the last entry before the call began, so it may have waited for entries up
+    to that one.
+    """
 
     model: str
     messages: Sequence[Message]
@@ -80,7 +337,7 @@ class LMCall:
 
 @dataclass(frozen=True, slots=True)
 class ActionStart:
-    """A tool is given its input."""
+    """The start of an action: a tool is given its input."""
 
     tool: str
     input: str
@@ -88,7 +345,7 @@ class ActionStart:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """What came back, ``seconds`` after the entry ``action``, an ActionStart."""
+    """The observation of an action. action: id of its ActionStart. seconds: since that entry."""
 
     action: int
     observation: Observation
@@ -97,14 +354,14 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A technique's decision; the run's own where it stands in no span."""
+    """The decision of a technique; of the run itself if it stands in no span."""
 
     decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableReply:
-    """A reply could not be read: why, as a word and as the model is told."""
+    """A reply that could not be read. reason: a word for counting. text: the complaint, as the model is told."""
 
     reason: str
     text: str
@@ -112,7 +369,7 @@ class UnreadableReply:
 
 @dataclass(frozen=True, slots=True)
 class FailedCall:
-    """A call of the LM failed for good: the kind of failure, what it said, and what it cost."""
+    """A call of the LLM that failed for good: the kind of failure, the message, and the cost."""
 
     reason: str
     text: str
@@ -121,8 +378,11 @@ class FailedCall:
 
 @dataclass(frozen=True, slots=True)
 class ShortenedPrompt:
-    """The next prompt of this span would have had ``tokens``, more than the ``room`` that a limit leaves it (of the
-    model's context, or of the run's tokens), so these records are left out of it."""
+    """A prompt from which records were left out.
+
+    The next prompt of this span would have had ``tokens``, more than the ``room`` that a limit leaves it (of the
+    model's context, or of the run's tokens).
+    """
 
     limit: Literal["context", "tokens"]
     tokens: int
@@ -138,7 +398,7 @@ class ShortenedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class UnscoredAnswer:
-    """A judge said nothing that counts."""
+    """An answer for which a judge gave no verdict that counts."""
 
     text: str
 
@@ -153,8 +413,9 @@ class TechniqueChoice:
 
 @dataclass(frozen=True, slots=True)
 class MeaningChoice:
-    """What ``words`` of the question were taken to mean, where they could mean the ``other``. ``by`` a person, or ''
-    where nobody could be asked; then ``gives`` is the answer by the other one, '' where it was not computed: ``why``.
+    """The choice between two meanings of ``words`` of the question. means: the meaning taken. other: the other one. by:
+    a person, or '' if nobody could be asked; then ``gives`` is the answer by the other one, '' if it was not
+    computed. why: it was not computed.
     """
 
     words: str
@@ -167,32 +428,55 @@ class MeaningChoice:
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """What the whole run cost."""
+    """The usage of the whole run."""
 
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Anything else that is to be read in the story. ``passing``: of no account once it is over."""
+    """A message to read in the story. passing: of no account once it is over."""
 
     text: str
     passing: bool = False
 
 
 Event: TypeAlias = (
-    RunStart | Span | Plan | PlanChange | LMCall | ActionStart | ActionResult | Conclusion | UnreadableReply
-    | FailedCall | ShortenedPrompt | UnscoredAnswer | TechniqueChoice | MeaningChoice | RunUsage | Note
-    | GraphPlan | NodeSpan | NodeResult | GraphResult
-    | SearchNode | SearchMatch | AnswerSnapshot | SearchTree | QueryScores | SearchProblem
-)  # fmt: skip
+    RunStart
+    | Span
+    | Plan
+    | PlanChange
+    | LMCall
+    | ActionStart
+    | ActionResult
+    | Conclusion
+    | UnreadableReply
+    | FailedCall
+    | ShortenedPrompt
+    | UnscoredAnswer
+    | TechniqueChoice
+    | MeaningChoice
+    | RunUsage
+    | Note
+    | GraphPlan
+    | NodeSpan
+    | NodeResult
+    | GraphResult
+    | SearchNode
+    | SearchMatch
+    | AnswerSnapshot
+    | SearchTree
+    | QueryScores
+    | SearchProblem
+)
 E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One event. ``id`` counts from 1; ``span`` is the id of the entry it happened in, 0 for the run itself; ``at`` are
-    seconds since the run began."""
+class TraceEntry:
+    """One event with its place in the trace. id: counts from 1. span: id of the entry it happened in, 0 for the run
+    itself. at: seconds since the run began.
+    """
 
     id: int
     span: int
@@ -205,38 +489,39 @@ class Trace:
     """The entries of one run, without keys and passwords that a model wrote.
 
     ``listeners`` are called with each new one, such as the ``write`` of a trace file. ``fault``: why that file is not
-    whole. ``writers``: where somebody wants to see replies while they are written."""
+    whole. ``writers``: where somebody wants to see replies while they are written.
+    """
 
-    entries: list[Entry] = field(default_factory=list)
-    listeners: list[Callable[[Entry], None]] = field(default_factory=list)
+    entries: list[TraceEntry] = field(default_factory=list)
+    listeners: list[Callable[[TraceEntry], None]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     prompts: PromptHistory = field(default_factory=PromptHistory)
     fault: str = ""
     writers: Writers | None = None
 
     def add(self, event: Event, span: int = 0) -> int:
-        """Append and return the entry's id (1, 2, ...)."""
+        """Append an event and return its entry's id (1, 2, ...)."""
         number = len(self.entries) + 1
         if isinstance(event, Conclusion):
-            event = replace(event, decision=with_pitfalls(event.decision, self.entries))
+            event = replace(event, decision=add_pitfalls(event.decision, self.entries))
         if type(event) is LMCall:
-            prompt = self.prompts.add(redacted_messages(event.messages, self.prompts.latest(span)), span, number)
-            event = replace(event, messages=prompt, texts=redacted(event.texts))
+            prompt = self.prompts.add(redact_messages(event.messages, self.prompts.latest(span)), span, number)
+            event = replace(event, messages=prompt, texts=redact_event(event.texts))
         elif type(event) is not ActionResult:
-            event = redacted(event)
-        entry = Entry(number, span, round(time.monotonic() - self.began, 6), event)
+            event = redact_event(event)
+        entry = TraceEntry(number, span, round(time.monotonic() - self.began, 6), event)
         self.entries.append(entry)
         for listener in self.listeners:
             listener(entry)
         return number
 
     def of(self, kind: type[E]) -> list[E]:
-        """The events of one class, in order."""
+        """Return the events of one class, in order."""
         return list(events_of(self.entries, kind))
 
 
-def with_pitfalls(decision: Decision, entries: Iterable[Entry]) -> Decision:
-    """The decision, with the pitfalls of the queries whose rows it cites."""
+def add_pitfalls(decision: Decision, entries: Iterable[TraceEntry]) -> Decision:
+    """Add to a decision the pitfalls of the queries whose rows it cites."""
     pitfalls = []
     for result in events_of(entries, ActionResult):
         if not result.observation.pitfalls:
@@ -249,13 +534,13 @@ def with_pitfalls(decision: Decision, entries: Iterable[Entry]) -> Decision:
     return replace(decision, evidence=replace(decision.evidence, pitfalls=tuple(pitfalls)))
 
 
-def events_of(entries: Iterable[Entry], kind: type[E]) -> Iterator[E]:
-    """The events of one class, in order."""
+def events_of(entries: Iterable[TraceEntry], kind: type[E]) -> Iterator[E]:
+    """Iterate over the events of one class, in order."""
     return (entry.event for entry in entries if isinstance(entry.event, kind))
 
 
-def records_of(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
-    """The records that a decision cites, in its order."""
+def cited_records_of(decision: Decision, entries: Sequence[TraceEntry]) -> tuple[Record, ...]:
+    """Return the records that a decision cites, in its order."""
     start = next(events_of(entries, RunStart), None)
     earlier = start.question.earlier if start else None
     records = {record.id: record for record in earlier.records} if earlier else {}

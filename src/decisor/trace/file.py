@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
-from decisor.encoding import json_text, values_of
 from decisor.errors import SetupError
-from decisor.trace.decoding import decoder
-from decisor.trace.events import Entry, Event, LMCall
-from decisor.trace.prompts import Prompt, messages_of
+from decisor.system.serialization import build_decoder, dataclass_values, json_text
+from decisor.trace.events import Event, LMCall, TraceEntry
+from decisor.trace.prompts import TracePrompt, read_prompt_messages
 from decisor.types import Message
 
 VERSION = 2
@@ -27,53 +26,54 @@ CLASSES: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(E
 TraceLine = Mapping[str, Any]
 
 
-def row_of(entry: Entry, whole: bool = False) -> TraceLine:
-    """``whole``: the prompt of a call too, not as what it adds."""
+def build_trace_row(entry: TraceEntry, whole: bool = False) -> TraceLine:
+    """Build the row of an entry. whole: the prompt of a call is whole too, not an addition to an earlier one."""
     event = entry.event
-    data = values_of(event)
-    if isinstance(event, LMCall) and isinstance(event.messages, Prompt):
+    data = dataclass_values(event)
+    if isinstance(event, LMCall) and isinstance(event.messages, TracePrompt):
         data["messages"] = list(event.messages) if whole else event.messages.as_addition()
     return {"id": entry.id, "span": entry.span, "at": entry.at, "event": type(event).__name__, "data": data}
 
 
-def line_of(entry: Entry) -> str:
-    return json_text(row_of(entry)) + "\n"
+def format_trace_line(entry: TraceEntry) -> str:
+    return json_text(build_trace_row(entry)) + "\n"
 
 
-def file_text(entries: Iterable[Entry]) -> str:
-    """A whole trace file."""
-    return HEADER + "".join(map(line_of, entries))
+def format_trace_file(entries: Iterable[TraceEntry]) -> str:
+    """Format a whole trace file."""
+    return HEADER + "".join(map(format_trace_line, entries))
 
 
-def array_text(entries: Sequence[Entry]) -> str:
-    """All entries as one JSON array, every prompt whole."""
-    return json_text([row_of(entry, whole=True) for entry in entries])
+def format_trace_array(entries: Sequence[TraceEntry]) -> str:
+    """Format all entries as one JSON array, every prompt whole."""
+    return json_text([build_trace_row(entry, whole=True) for entry in entries])
 
 
 class TraceFile:
-    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener. Of several entries
-    the last is flushed.
+    """A file that gets each entry as it happens, flushed.
+
+    Give ``write`` to a trace as a listener. Of several entries the last is flushed.
 
     ``fault``: why the file ends early, as on a disk that is full; the run goes on, for it may be paid for.
     """
 
     def __init__(self, file: TextIO) -> None:
-        """Raises OSError where nothing can be written from the start."""
+        """Write the first line; raise OSError if nothing can be written from the start."""
         self.file, self.fault = file, ""
         self.file.write(HEADER)
         self.file.flush()
 
-    def write(self, *entries: Entry) -> None:
+    def write(self, *entries: TraceEntry) -> None:
         if self.fault:
             return
         try:
-            self.file.write("".join(map(line_of, entries)))
+            self.file.write("".join(map(format_trace_line, entries)))
             self.file.flush()
         except OSError as error:
             self.fault = error.strerror or str(error)
 
 
-def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
+def read_entries(rows: Iterable[Any]) -> Iterator[TraceEntry]:
     """Read entries from the parsed lines of one trace, with every prompt whole. Rows of a run store have no first line.
 
     Raises:
@@ -88,25 +88,25 @@ def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
             continue
         data = row["data"]
         if row["event"] == LMCall.__name__:
-            whole = prompts[row["id"]] = messages_of(data["messages"], prompts)
+            whole = prompts[row["id"]] = read_prompt_messages(data["messages"], prompts)
             data = {**data, "messages": [{"role": one.role, "content": one.content} for one in whole]}
-        yield entry_of(row, decoder(CLASSES[row["event"]])(data))
+        yield build_trace_entry(row, build_decoder(CLASSES[row["event"]])(data))
 
 
-def entry_of(row: TraceLine, event: Event) -> Entry:
+def build_trace_entry(row: TraceLine, event: Event) -> TraceEntry:
     id, span, at = row["id"], row["span"], row["at"]
     if type(id) is not int or type(span) is not int or type(at) not in (int, float):
         raise TypeError("an entry has whole numbers for id and span, and a number for at")
-    return Entry(id, span, float(at), event)
+    return TraceEntry(id, span, float(at), event)
 
 
-def read_text(text: str) -> list[Entry]:
-    """A whole trace, as ``file_text`` writes it. Raises what ``read_entries`` raises."""
+def read_trace_text(text: str) -> list[TraceEntry]:
+    """Read the text of a whole trace file. Raises the errors of ``read_entries``."""
     return list(read_entries(json.loads(line) for line in text.split("\n") if line))
 
 
-def read_trace(path: Path) -> list[Entry]:
-    """The entries of a trace file.
+def read_trace(path: Path) -> list[TraceEntry]:
+    """Read the entries of a trace file.
 
     Raises:
         SetupError: the file cannot be read or is not a trace.

@@ -1,6 +1,9 @@
-"""Prompts of one conversation, each kept as what it adds to an earlier one.
+"""The prompts of one conversation, each kept as an addition to an earlier one.
 
 A loop sends its whole history with every call, so keeping every prompt whole would grow with the square of its length.
+A trace holds no keys and no passwords that a model wrote: its replies, its queries, its plans, and the prompts that
+show them again. What tools brought back stays as it is, for it is the evidence. A prompt repeats the one before it, so
+only its new lines are looked at.
 """
 
 from __future__ import annotations
@@ -8,8 +11,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, overload
 
+from decisor.system.secrets import redact_text
 from decisor.types import Message
 
 LINKS = 32
@@ -20,8 +25,8 @@ SPANS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Prompt(Sequence[Message]):
-    """Reads like the list of its messages.
+class TracePrompt(Sequence[Message]):
+    """A prompt that is kept as an addition to an earlier one, and reads like the list of its messages.
 
     ``entry``: the number of its entry. It begins with ``same`` messages of ``before``; of the message after those, the
     first ``start`` and the last ``end`` characters are as there, and ``new`` begins with what is between. Without
@@ -30,20 +35,20 @@ class Prompt(Sequence[Message]):
 
     entry: int
     new: tuple[Message, ...]
-    before: Prompt | None = None
+    before: TracePrompt | None = None
     same: int = 0
     start: int = 0
     end: int = 0
 
     def whole(self) -> tuple[Message, ...]:
-        links: list[Prompt] = []
+        links: list[TracePrompt] = []
         at = self
         while at.before is not None:
             links.append(at)
             at = at.before
         messages = at.new
         for link in reversed(links):
-            messages = extend(messages, link.new, link.same, link.start, link.end)
+            messages = extend_messages(messages, link.new, link.same, link.start, link.end)
         return messages
 
     @overload
@@ -60,7 +65,10 @@ class Prompt(Sequence[Message]):
         return self.same + len(self.new)
 
     def as_addition(self) -> object:
-        """For a line of a trace file: a list of messages, or an object that names the entry it builds on."""
+        """Return the form for a line of a trace file.
+
+        It is a list of messages, or an object that names the entry it builds on.
+        """
         new = [{"role": message.role, "content": message.content} for message in self.new]
         if self.before is None:
             return new
@@ -69,45 +77,52 @@ class Prompt(Sequence[Message]):
 
 @dataclass(slots=True)
 class PromptHistory:
-    """The last prompt of each of the latest spans, whole, to compare the next one with."""
+    """The last whole prompt of each of the latest spans, to compare the next one with."""
 
-    last: OrderedDict[int, tuple[Prompt, tuple[Message, ...], int]] = field(default_factory=OrderedDict)
+    last: OrderedDict[int, tuple[TracePrompt, tuple[Message, ...], int]] = field(default_factory=OrderedDict)
 
     def latest(self, span: int) -> tuple[Message, ...]:
-        """The last prompt of a span; nothing where it has none."""
+        """Return the last prompt of a span; () without one."""
         return self.last[span][1] if span in self.last else ()
 
-    def add(self, messages: Sequence[Message], span: int, entry: int) -> Prompt:
-        """``messages`` as what they add to the last prompt of their span."""
+    def add(self, messages: Sequence[Message], span: int, entry: int) -> TracePrompt:
+        """Build a prompt from the messages that differ from the last prompt of its span."""
         whole = tuple(messages)
         before, earlier, links = self.last.pop(span, (None, (), 0))
-        prompt = Prompt(entry, whole)
+        prompt = TracePrompt(entry, whole)
         if before is not None and links < LINKS:
-            prompt = addition(entry, whole, before, earlier)
+            prompt = build_addition(entry, whole, before, earlier)
         self.last[span] = prompt, whole, links + 1 if prompt.before else 0
         if len(self.last) > SPANS:
             self.last.popitem(last=False)
         return prompt
 
 
-def addition(entry: int, whole: tuple[Message, ...], before: Prompt, earlier: tuple[Message, ...]) -> Prompt:
-    """``whole`` as what it adds to ``before``, whose messages are ``earlier``; whole where they have little alike."""
+def build_addition(
+    entry: int, whole: tuple[Message, ...], before: TracePrompt, earlier: tuple[Message, ...]
+) -> TracePrompt:
+    """Build a prompt as an addition to ``before``, whose messages are ``earlier``.
+
+    It is kept whole if they have little in common.
+    """
     same = 0
     while same < min(len(whole), len(earlier)) and whole[same] == earlier[same]:
         same += 1
     new, start, end = whole[same:], 0, 0
     if new and same < len(earlier) and earlier[same].role == new[0].role:
         here, there = new[0].content, earlier[same].content
-        start = common_length(here, there, False)
-        end = min(common_length(here, there, True), len(here) - start, len(there) - start)
+        start = common_affix_length(here, there, False)
+        end = min(common_affix_length(here, there, True), len(here) - start, len(there) - start)
         new = (Message(new[0].role, here[start : len(here) - end]), *new[1:])
     if start + end + sum(len(message.content) for message in whole[:same]) < WORTH:
-        return Prompt(entry, whole)
-    return Prompt(entry, new, before, same, start, end)
+        return TracePrompt(entry, whole)
+    return TracePrompt(entry, new, before, same, start, end)
 
 
-def extend(earlier: Sequence[Message], new: Sequence[Message], same: int, start: int, end: int) -> tuple[Message, ...]:
-    """The messages of a prompt that was kept as what it adds to ``earlier``."""
+def extend_messages(
+    earlier: Sequence[Message], new: Sequence[Message], same: int, start: int, end: int
+) -> tuple[Message, ...]:
+    """Return the messages of a prompt that was kept as an addition to ``earlier``."""
     if not (start or end):
         return (*earlier[:same], *new)
     there = earlier[same].content
@@ -115,10 +130,10 @@ def extend(earlier: Sequence[Message], new: Sequence[Message], same: int, start:
     return (*earlier[:same], first, *new[1:])
 
 
-def common_length(one: str, other: str, at_the_end: bool) -> int:
-    """How many characters both begin with, or end with.
+def common_affix_length(one: str, other: str, at_the_end: bool) -> int:
+    """Return the number of characters that both texts begin with, or end with.
 
-    >>> common_length("step 1, step 2", "step 1, and", False), common_length("a line.", "no line.", True)
+    >>> common_affix_length("step 1, step 2", "step 1, and", False), common_affix_length("a line.", "no line.", True)
     (8, 6)
     """
     low, high = 0, min(len(one), len(other))
@@ -132,12 +147,35 @@ def common_length(one: str, other: str, at_the_end: bool) -> int:
     return low
 
 
-def messages_of(addition: Any, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
-    """The messages that a line of a trace file holds, or that it builds on those of an ``earlier`` entry.
+def read_prompt_messages(addition: Any, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
+    """Read the messages of a line of a trace file, which may build on an ``earlier`` entry.
 
     Raises KeyError, IndexError or TypeError where it holds none.
     """
     if isinstance(addition, Mapping):
         new = [Message(**message) for message in addition["new"]]
-        return extend(earlier[addition["since"]], new, addition["same"], addition["start"], addition["end"])
+        return extend_messages(earlier[addition["since"]], new, addition["same"], addition["start"], addition["end"])
     return tuple(Message(**message) for message in addition)
+
+
+def redact_messages(messages: Sequence[Message], before: Sequence[Message] = ()) -> Sequence[Message]:
+    """Hide secrets in messages. before: an earlier prompt, redacted, which this one may repeat."""
+    hidden = [
+        redact_new_lines(message.content, old.content if old else "")
+        for message, old in zip_longest(messages, before[: len(messages)])
+    ]
+    if all(text is message.content for text, message in zip(hidden, messages, strict=True)):
+        return messages
+    return [Message(message.role, text) for text, message in zip(hidden, messages, strict=True)]
+
+
+def redact_new_lines(text: str, before: str) -> str:
+    """Hide secrets in the lines of a text that come after its common beginning with ``before``.
+
+    The common whole lines were looked at already.
+    """
+    if text == before:
+        return text
+    cut = text.rfind("\n", 0, common_affix_length(text, before, False)) + 1
+    new = text[cut:]
+    return text if (hidden := redact_text(new)) is new else text[:cut] + hidden

@@ -1,36 +1,128 @@
-"""A recorded run, read back for going on from it: its question, replies, steps, plan, node answers and decision.
+"""A recorded run, read back in order to continue it: question, replies, steps, plan, node answers and decision.
 
-The one place here that knows how a trace holds them."""
+Only this file knows how a trace stores them. ``ReplayingLM`` and ``ReplayingEnvironment`` first repeat recorded
+replies and observations, then ask the real ones. ``replace_reply_fields`` changes fields of a reply: labelled text, a
+JSON object or a function call. A trace may be someone else's: ``check_recorded_settings`` accepts from it only
+built-in techniques, numbers and choices, never an LLM, a host, a path or a module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal, get_origin, get_type_hints
 
-from decisor.errors import SetupError
-from decisor.replies.plan_graph import PlanGraph
-from decisor.settings import settings_of
-from decisor.techniques import kind_of
-from decisor.techniques.replay.trusted_settings import built_in
+from decisor.errors import ParseError, SetupError
+from decisor.parsing.labelled import LABEL, NAMES, LabelledReply
+from decisor.parsing.plan import PlanGraph
+from decisor.parsing.prompting import Ways, ways_of
+from decisor.parsing.reply_form import UNION, ReplyShape, convert_function_call, list_dataclass_keys, read_json_reply
+from decisor.system.settings import drop_none_type, setting_fields
+from decisor.techniques import TECHNIQUES, find_technique_class
+from decisor.techniques.shared.analyst import list_tool_languages
+from decisor.techniques.shared.answer import THINK
+from decisor.techniques.shared.judge import list_lm_parts
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
     Conclusion,
-    Entry,
+    GraphPlan,
     LMCall,
+    NodeAnswer,
+    NodeResult,
+    NodeSpan,
+    OnText,
     Plan,
     PlanChange,
     RunStart,
     Span,
     TechniqueChoice,
+    TraceEntry,
+    stream_if_possible,
 )
-from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeResult, NodeSpan
-from decisor.types import Action, Decision, Observation, Question
+from decisor.types import (
+    LM,
+    Action,
+    Completion,
+    Decision,
+    Environment,
+    Message,
+    Observation,
+    Pricing,
+    Question,
+    Record,
+    Sampling,
+    Usage,
+    Value,
+)
+
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def check_recorded_settings(
+    recorded: str, recorded_settings: Mapping[str, str], technique: str = "", settings: Mapping[str, str] = NONE
+) -> tuple[str, dict[str, str]]:
+    """Return the technique and settings to continue with: a person's values, else those of the trace.
+
+    A trace may only name built-in techniques, numbers and choices, never an LLM, a host, a path or a module.
+
+    Raises:
+        SetupError: the trace names something else, and the person did not.
+    """
+    name = technique or check_built_in(recorded)
+    kind = find_technique_class(name)
+    own = not technique or technique == recorded
+    from_trace = {key: str(text) for key, text in recorded_settings.items()} if own else {}
+    fields, hints = setting_fields(kind), get_type_hints(kind)
+    for key, text in from_trace.items():
+        if key in settings or (key in fields and text == fields[key].default):
+            continue
+        if (part := key.removesuffix("_lm")) in list_lm_parts(kind) and part != key:
+            raise SetupError(
+                f"The trace names an LM for the {part}, {drop_unprintable(text)}. LMs come from the command line "
+                f"only: give -o {key}=MODEL@URL to use one."
+            )
+        if key in fields and not is_harmless_type(hints[key]):
+            raise SetupError(
+                f"The trace sets {key} to {drop_unprintable(text)}. That comes from the command line only: give "
+                f"-o {key}={drop_unprintable(text) or '...'} to use it."
+            )
+    return name, {**from_trace, **settings}
+
+
+def check_built_in(name: str) -> str:
+    """Return the name of a technique from a file. Raise SetupError if this package has no such technique."""
+    if name not in TECHNIQUES:
+        raise SetupError(
+            f"The trace names the technique {drop_unprintable(name)}, which is none of decisor's. Techniques of "
+            "your own come from the command line only: give -t NAME to use one."
+        )
+    return name
+
+
+def is_harmless_type(kind: object) -> bool:
+    """Return whether values of a type refer to nothing outside: numbers, bools or fixed words."""
+    kind = drop_none_type(kind)
+    return kind in (int, float, bool) or get_origin(kind) is Literal
+
+
+def drop_unprintable(text: str) -> str:
+    r"""Drop unprintable letters of a text from a file, and cut it at 200 letters.
+
+    Nothing in it then controls a terminal.
+
+    >>> drop_unprintable("m@http://a\x1b[2Jb\u202e")
+    'm@http://a[2Jb'
+    """
+    return "".join(letter for letter in text if letter.isprintable())[:200]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """An action, what came back, and which reply (its place, from 0) asked for it."""
+    """An action, its observation, and the index (from 0) of the reply that asked for it; -1 for none."""
 
     action: Action
     observation: Observation
@@ -38,8 +130,8 @@ class RecordedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What the LM wrote, why it stopped, and the prompt it answered: (role, content) of each message."""
+class RecordedReply:
+    """A reply of the LLM with its finish reason. ``prompt``: (role, content) of each message."""
 
     text: str
     finish: str
@@ -52,14 +144,17 @@ READINGS = "readings"
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """``technique`` is '' where the trace does not say; an evaluation gives it as a label with its settings.
-    ``replies``: of each LM call, in order. ``plans``: the steps of each plan, by the number of the action that it was
-    made after, 0 for the first. ``nested``: it has spans, so calls may have run at the same time."""
+    """A run read from a trace.
+
+    ``technique``: empty if the trace does not name it; an evaluation stores it as a label with its settings.
+    ``replies``: of each LLM call in order. ``plans``: steps of each plan by the number of the action before it, 0 for
+    the first. ``nested``: True if it has spans, so that calls may have run at the same time.
+    """
 
     question: Question | None = None
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
-    replies: tuple[Reply, ...] = ()
+    replies: tuple[RecordedReply, ...] = ()
     steps: tuple[RecordedStep, ...] = ()
     plan: PlanGraph | None = None
     plans: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -69,49 +164,59 @@ class RecordedRun:
     at_hand: tuple[str, ...] = ()
 
     def plan_after(self, step: int) -> tuple[str, ...]:
-        """The plan that holds after so many steps; () where there is none."""
+        """Return the plan in force after a number of steps; empty without one."""
         return next((self.plans[at] for at in sorted(self.plans, reverse=True) if at <= step), ())
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Those that were at hand, as far as the trace says it, and those that were used."""
+        """Tools that were available according to the trace, and tools that were used."""
         return tuple(dict.fromkeys([*self.at_hand, *(step.action.tool for step in self.steps)]))
 
     @property
     def observations(self) -> int:
-        """The highest number that an observation's records carry (o3.r1: 3)."""
+        """Highest observation number in the ids of records (o3.r1: 3)."""
         names = [record.id for step in self.steps for record in step.observation.records]
         names += [record.id for answer in self.answers.values() for record in answer.documents]
-        return max((number_of(name) for name in names), default=0)
+        return max((parse_observation_number(name) for name in names), default=0)
 
 
-def number_of(id: str) -> int:
+def parse_observation_number(id: str) -> int:
     head = id.partition(".")[0].lstrip("o")
     return int(head) if head.isdecimal() else 0
 
 
-def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
-    """
+def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
+    """Read a recorded run from the entries of a trace.
+
+    Raise SetupError if the trace refers to an action or technique that does not exist.
+
     Raises:
         SetupError: the trace names what is not there.
     """
     past = RecordedRun()
-    replies: list[Reply] = []
+    replies: list[RecordedReply] = []
     actions: dict[int, tuple[Action, int]] = {}
     steps: list[RecordedStep] = []
     plans: dict[int, tuple[str, ...]] = {}
     answers: dict[str, NodeAnswer] = {}
-    entries = without_span(entries, READINGS)
+    entries = drop_span(entries, READINGS)
     for entry in entries:
         match entry.event:
             case RunStart() as start:
-                name, settings = label_parts(start.technique)
-                past = replace(past, question=start.question, technique=name, at_hand=start.tools,
-                               settings={**settings, **start.settings})  # fmt: skip
+                name, settings = parse_technique_label(start.technique)
+                past = replace(
+                    past,
+                    question=start.question,
+                    technique=name,
+                    at_hand=start.tools,
+                    settings={**settings, **start.settings},
+                )
             case TechniqueChoice(technique=name):
-                past = replace(past, technique=name, settings=settings_for(name, past.settings))
+                past = replace(past, technique=name, settings=keep_settings_of(name, past.settings))
             case LMCall(messages=messages, texts=texts, finish=finish):
-                replies.append(Reply(texts[0] if texts else "", finish, tuple((m.role, m.content) for m in messages)))
+                replies.append(
+                    RecordedReply(texts[0] if texts else "", finish, tuple((m.role, m.content) for m in messages))
+                )
             case ActionStart(tool=tool, input=text):
                 actions[entry.id] = Action(tool, text), len(replies) - 1
             case ActionResult(action=start_id, observation=observation):
@@ -132,28 +237,288 @@ def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
             case _:
                 pass
     nested = any(isinstance(entry.event, Span | NodeSpan) for entry in entries)
-    return replace(
-        past, replies=tuple(replies), steps=tuple(steps), plans=plans, answers=answers, nested=nested
-    )  # fmt: skip
+    return replace(past, replies=tuple(replies), steps=tuple(steps), plans=plans, answers=answers, nested=nested)
 
 
-def without_span(entries: Sequence[Entry], name: str) -> list[Entry]:
-    """What stands in a span of this name, and the span, left out."""
+def drop_span(entries: Sequence[TraceEntry], name: str) -> list[TraceEntry]:
+    """Drop the spans of a name and all entries in them."""
     spans = {entry.id for entry in entries if isinstance(entry.event, Span) and entry.event.name == name}
     return [entry for entry in entries if entry.id not in spans and entry.span not in spans]
 
 
-def label_parts(label: str) -> tuple[str, dict[str, str]]:
-    """A technique's label of an evaluation: its name and its settings.
+def parse_technique_label(label: str) -> tuple[str, dict[str, str]]:
+    """Parse the label of a technique in an evaluation into name and settings.
 
-    >>> label_parts("plan_rag max_steps=4 replan=no")
+    >>> parse_technique_label("plan_rag max_steps=4 replan=no")
     ('plan_rag', {'max_steps': '4', 'replan': 'no'})
     """
     name, *settings = label.split() or [""]
     return name, dict(setting.split("=", 1) for setting in settings if "=" in setting)
 
 
-def settings_for(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Those of the settings of ``auto`` that are also of the technique that ran in its place."""
-    own = settings_of(kind_of(built_in(name)))
+def keep_settings_of(name: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Keep the settings of ``auto`` that the technique that ran also has."""
+    own = setting_fields(find_technique_class(check_built_in(name)))
     return {key: value for key, value in settings.items() if key in own}
+
+
+FIRST = ("replan", "plan", "thought")
+"""Labels that are written where they are missing, in this order; without the others there is no reply to change."""
+NO_FIELDS = (
+    "The reply of this step has no labels (Action, Action input), so it cannot be changed by parts. "
+    "Set its observation instead."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFields:
+    """The required content of a reply; an empty field stays as the LLM wrote it.
+
+    ``why``: reason of a replan; with it the plan is a new one.
+    """
+
+    thought: str = ""
+    action: str = ""
+    input: str | None = None
+    plan: tuple[str, ...] = ()
+    why: str = ""
+
+    def labels(self) -> dict[str, str]:
+        plan = ", ".join(f"Step {number}: {' '.join(step.split())}" for number, step in enumerate(self.plan, 1))
+        values = {
+            "replan": f"Y, {self.why}" if self.why else "",
+            "plan": f"[{plan}]" if plan else "",
+            "thought": self.thought,
+            "action": self.action,
+        }
+        own = {name: value for name, value in values.items() if value}
+        return own if self.input is None else {**own, "input": self.input}
+
+    def keys(self) -> dict[str, Value]:
+        values: dict[str, Value] = {
+            "replan": bool(self.why),
+            "why": self.why,
+            "plan": list(self.plan),
+            "thought": self.thought,
+            "action": self.action,
+        }
+        own: dict[str, Value] = {name: value for name, value in values.items() if value}
+        return own if self.input is None else {**own, "action_input": self.input}
+
+
+def replace_reply_fields(reply: str, changes: ReplyFields, tools: Sequence[str] = ()) -> str:
+    """Replace fields of a reply: labelled text, a JSON object or a function call.
+
+    ``tools``: names that a function call may have.
+
+    >>> replace_reply_fields("Thought: a\\nAction: sql\\nAction input: select 1", ReplyFields(input="select 2"))
+    'Thought: a\\nAction: sql\\nAction input: select 2'
+    >>> replace_reply_fields('{"name": "sql", "arguments": {"input": "select 1"}}', ReplyFields(input="select 2"),
+    ...     ["sql"])
+    '{"action": "sql", "action_input": "select 2"}'
+
+    Raises:
+        SetupError: it has no such parts.
+    """
+    try:
+        value = read_json_reply(reply)
+        if value is not None:
+            return json.dumps({**unwrap_labelled_object(value, tools), **changes.keys()}, ensure_ascii=False)
+    except ParseError as error:
+        raise SetupError(NO_FIELDS) from error
+    for name, text in reversed(changes.labels().items()):
+        reply = replace_label(reply, name, text)
+    return reply
+
+
+def unwrap_labelled_object(value: Mapping[str, Value], tools: Sequence[str]) -> Mapping[str, Value]:
+    """Convert an object or a function call to the keys of a labelled reply."""
+    inner, keys = value.get(UNION), dict.fromkeys(list_dataclass_keys(LabelledReply), "")
+    shapes = ReplyShape(keys, enums={"action": list(tools)}), ReplyShape(keys, "final_answer")
+    return convert_function_call(inner if isinstance(inner, Mapping) else value, shapes)
+
+
+def replace_label(reply: str, name: str, value: str) -> str:
+    labels = list(LABEL.finditer(reply))
+    for place, label in enumerate(labels):
+        if NAMES[label["name"].casefold().replace("_", " ")] == name:
+            end = labels[place + 1].start() if place + 1 < len(labels) else len(reply)
+            return f"{reply[: label.end()]} {value}" + ("\n" + reply[end:] if end < len(reply) else "")
+    if name in FIRST and labels:
+        return f"{'Re-plan' if name == 'replan' else name.capitalize()}: {value}\n{reply}"
+    raise SetupError(NO_FIELDS)
+
+
+FLAGS = {"sql": "--db", "cypher": "--graph", "passages": "--docs", "whatif": "--model"}
+OWN = "--tools"
+NOTHING = ReplyFields()
+
+
+@dataclass
+class ReplayingLM:
+    """An LLM that repeats recorded replies first, without a call, and then asks the real one.
+
+    ``begins``: required content of the first new reply: thought and plan are told to the LLM, and the plan replaces any
+    other plan in the reply.
+
+    A prompt gets the reply that it got before, and one that was never asked gets the next in order: a tool that is
+    described in other words changes every prompt. ``left`` is taken from, and may be shared with a judge's LM.
+    ``prompt``: that of the first new reply, which those to a reply that could not be read begin with too.
+    """
+
+    lm: LM
+    left: list[RecordedReply]
+    begins: ReplyFields = NOTHING
+    prompt: Sequence[Message] = ()
+
+    @property
+    def name(self) -> str:
+        return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        price: Pricing | None = getattr(self.lm, "price", None)
+        return price
+
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        """Return the recorded reply, or ask the LLM.
+
+        Raise SetupError if log-probabilities of a replayed reply are wanted: a trace does not store them.
+        """
+        if (reply := self.past(messages, sampling)) is not None:
+            return reply
+        return self.changed(messages, await self.lm.complete(self.hinted(messages), sampling))
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """Return the recorded reply or stream a new one; raises as ``complete``."""
+        if (reply := self.past(messages, sampling)) is not None:
+            return reply
+        return self.changed(messages, await stream_if_possible(self.lm, self.hinted(messages), sampling, on_text))
+
+    def past(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
+        """Return the recorded reply to a prompt; None if all replies are used."""
+        if not self.left:
+            return None
+        if sampling.logprobs:
+            raise SetupError("A run that reads log-probabilities cannot be gone on from: a trace does not hold them.")
+        prompt = tuple((message.role, message.content) for message in messages)
+        place = next((place for place, reply in enumerate(self.left) if reply.prompt == prompt), 0)
+        reply = self.left.pop(place)
+        return Completion((reply.text,), Usage(), finish=reply.finish, model=self.name, replayed=True)
+
+    def is_first(self, messages: Sequence[Message]) -> bool:
+        """Return whether the messages ask for the first new reply, or repeat that request with a complaint."""
+        self.prompt = self.prompt or tuple(messages)
+        *before, last = self.prompt
+        return list(messages[:-1]) == before and messages[-1].content.startswith(last.content)
+
+    def hinted(self, messages: Sequence[Message]) -> Sequence[Message]:
+        hint = build_beginning_hint(self.begins)
+        if not hint or not self.is_first(messages):
+            return messages
+        return [*messages[:-1], replace(messages[-1], content=messages[-1].content + hint)]
+
+    def changed(self, messages: Sequence[Message], reply: Completion) -> Completion:
+        """Return a reply with the required plan.
+
+        A reply that cannot be changed is unreadable too, and will be asked for again.
+        """
+        if not self.begins.plan or not self.is_first(messages):
+            return reply
+        with suppress(SetupError):
+            reply = replace(reply, texts=(replace_reply_fields(reply.text, replace(self.begins, thought="")),))
+        return reply
+
+
+def build_beginning_hint(begins: ReplyFields) -> str:
+    """Build the end of a prompt that states the required plan or thought of the reply."""
+    if begins.plan:
+        steps = "\n".join(f"Step {number}: {step}" for number, step in enumerate(begins.plan, 1))
+        new = " It is a new plan: say that you re-plan, because a person wants it." if begins.why else ""
+        return f"\n\nThe plan is set by a person:\n{steps}\nWrite this plan word for word, and go on by it.{new}\n"
+    return f"\n\nYour thought for this step is:\n{begins.thought}\nGo on from it.\n" if begins.thought else ""
+
+
+@dataclass
+class ReplayingEnvironment:
+    """An environment that repeats recorded observations and executes only new actions.
+
+    New records are numbered on from the recorded ones; forks share ``left``.
+
+    What was done before is not done again, so the environment must be one that no action changes: tools on data.
+    """
+
+    env: Environment
+    past: RecordedRun
+    done: Sequence[RecordedStep] = ()
+    left: list[RecordedStep] | None = None
+    shift: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.left = list(self.done) if self.left is None else self.left
+        names = [record.id for step in self.done for record in step.observation.records]
+        last = max((parse_observation_number(name) for name in names), default=0)
+        self.shift = max(last, len(self.done)) if self.done else self.past.observations if self.past.answers else 0
+        numbered: Callable[[int], Environment] | None = getattr(self.env, "numbered_from", None)
+        if numbered is not None:
+            self.env, self.shift = numbered(self.shift + 1), 0
+
+    def tools(self) -> tuple[str, ...]:
+        """Return the available tools and those of the past run.
+
+        A missing tool must not change the choice of technique.
+        """
+        return (*self.env.tools(), *self.missing())
+
+    def forms(self) -> dict[str, str]:
+        return list_tool_languages(self.env)
+
+    def missing(self) -> tuple[str, ...]:
+        """Return the tools of the past run that are not available now."""
+        there = (*self.env.tools(), THINK)
+        return tuple(tool for tool in self.past.tools if tool not in there)
+
+    def describe(self) -> str:
+        gone = [f"### Tool: {tool}\nNot at hand now: it cannot be used." for tool in self.missing()]
+        return "\n\n".join([text for text in (self.env.describe(), *gone) if text])
+
+    def need(self, tool: str) -> None:
+        """Raise SetupError if a tool of the past run is not available now."""
+        if tool in self.missing():
+            raise SetupError(f"To go on, the tool {tool} is needed: name its data again, with {FLAGS.get(tool, OWN)}.")
+
+    async def step(self, action: Action) -> Observation:
+        """Return the recorded observation, or execute the action.
+
+        Raise SetupError if a tool of the past run is not available now.
+        """
+        left = self.left or []
+        if (place := next((place for place, one in enumerate(left) if one.action == action), None)) is not None:
+            return self.remembered(action, left.pop(place).observation)
+        self.need(action.tool)
+        observation = await self.env.step(action)
+        records = tuple(shift_record_id(record, self.shift) for record in observation.records)
+        return replace(observation, records=records)
+
+    def remembered(self, action: Action, observation: Observation) -> Observation:
+        """Pass a recorded observation to the tools that work with other tools' records, and return it."""
+        remember: Callable[[int, Action, Observation], None] | None = getattr(self.env, "remember", None)
+        if remember is not None and observation.records:
+            remember(parse_observation_number(observation.records[0].id), action, observation)
+        return observation
+
+    def fork(self) -> ReplayingEnvironment:
+        return replace(self, env=self.env.fork())
+
+
+def shift_record_id(record: Record, by: int) -> Record:
+    _, dot, tail = record.id.partition(".")
+    return (
+        replace(record, id=f"o{parse_observation_number(record.id) + by}{dot}{tail}")
+        if parse_observation_number(record.id)
+        else record
+    )

@@ -1,38 +1,336 @@
-"""Debug and backtrack: change one thing in a recorded run and go on from there. Plan-RAG, section 3.3.
+"""Debug and backtrack: change one thing in a recorded run and continue from there (Plan-RAG, section 3.3).
 
-Of a reasoning DAG, the changed node and what rests on it are answered again, then the answers are put together again. A
-node whose parents' answers came out the same (normalised) keeps its own; when all did, the decision stands. Of loops
-that go step by step, and of searches, the replies and observations before the changed step are replayed, and from there
-on it is a run like any other. Nothing that is reused costs a call.
+In a reasoning DAG the changed node and all nodes that rest on it are answered again, and the answers are aggregated
+again. A node whose parents' answers stay the same (normalized) keeps its answer; if all do, the decision stands. In
+loops of steps and in searches, replies and observations before the changed step are replayed, and the rest is a run
+like any other. Reused replies cost no call.
+
+``resume_interrupted_run`` continues a run that did not end: a prompt or action that was answered gets the recorded
+answer, and all else is done for real.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from decisor.errors import SetupError
-from decisor.run import Run, Technique
-from decisor.techniques import technique as from_settings
+from decisor.parsing.attribution import normalize_answer
+from decisor.parsing.plan import PlanGraph, PlanPart, sort_by_depth
+from decisor.runtime.run import Run, Technique
+from decisor.system.tasks import run_in_dependency_order
+from decisor.system.wording import format_count
+from decisor.techniques import build_technique as from_settings
+from decisor.techniques.dag.nodes import explain_node, format_plan_graph, record_node_answer
+from decisor.techniques.dag.roles import choose_part_sources
 from decisor.techniques.reasoning_dag import ReasoningDAG
-from decisor.techniques.replay.edits import Edit, Rerun
-from decisor.techniques.replay.recorded_run import read_recorded_run
-from decisor.techniques.replay.rerun_graph import rerun_graph
-from decisor.techniques.replay.rerun_steps import rerun_steps
-from decisor.techniques.replay.trusted_settings import trusted
-from decisor.trace.events import Entry
-from decisor.types import Question
+from decisor.techniques.replay.recorded_run import (
+    RecordedReply,
+    RecordedRun,
+    RecordedStep,
+    ReplayingEnvironment,
+    ReplayingLM,
+    ReplyFields,
+    check_recorded_settings,
+    read_recorded_run,
+    replace_reply_fields,
+)
+from decisor.techniques.shared.analyst import list_tool_languages
+from decisor.techniques.shared.answer import THINK, record_decision
+from decisor.techniques.shared.judge import set_part_lms
+from decisor.techniques.shared.observations import show_observation
+from decisor.trace.events import (
+    ActionResult,
+    GraphPlan,
+    LMCall,
+    NodeAnswer,
+    NodeSpan,
+    OnText,
+    TraceEntry,
+    UnreadableReply,
+    stream_if_possible,
+)
+from decisor.types import LM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
 
 
-async def rerun(
-    events: Sequence[Entry],
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a recorded run.
+
+    ``at``: a node of a DAG (Q2.1 or 2.1) or the number of a step. If no other field is given, it is only done again.
+
+    Of a node: ``answer`` sets its answer, ``ask`` its question (with tags), ``context`` is told beside it. Of a step:
+    ``thought`` is what the model goes on from, ``action`` replaces what it did, ``observation`` what came back.
+    ``plan``: the steps of the plan that holds after that step, of the first plan after step 0; the model goes on by it.
+    """
+
+    at: str
+    answer: str | None = None
+    ask: str | None = None
+    context: str = ""
+    thought: str = ""
+    action: Action | str | None = None
+    observation: Observation | str | None = None
+    plan: tuple[str, ...] = ()
+
+    def texts(self) -> dict[str, str]:
+        """Return the changed fields for people, each step of a plan on a line."""
+        values = {name: getattr(self, name) for name in self.__slots__} | {"plan": "\n".join(self.plan)}
+        return {name: text for name, text in values.items() if isinstance(text, str) and text}
+
+
+@dataclass(frozen=True, slots=True)
+class StepChange:
+    """A node or step in both runs, in words. ``how``: reused, edited or again."""
+
+    at: str
+    before: str
+    after: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """A recorded run and its repetition with changes.
+
+    ``replayed``: actions that count in the usage but were not executed again.
+    """
+
+    before: Decision
+    after: Decision
+    changes: tuple[StepChange, ...]
+    replayed: int = 0
+
+
+async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: ReasoningDAG, run: Run) -> Rerun:
+    if past.plan is None or past.decision is None or past.question is None:
+        raise SetupError("The trace holds no plan.")
+    edit_of = map_edits_to_nodes(edits, past.plan)
+    plan = edit_plan(past.plan, edit_of)
+    parts = {part.id: part for part in plan.parts}
+    question, old = past.question, past.answers
+    state_of: dict[str, str] = {}
+    env = ReplayingEnvironment(run.env, past)
+    later = run.using(env=env)
+    later.trace.add(GraphPlan(format_plan_graph(plan), plan), later.span_id)
+
+    async def act(id: str, done: Mapping[str, NodeAnswer]) -> NodeAnswer:
+        part, edit = parts[id], edit_of.get(id)
+        changed = edit is not None or not all(is_same_answer(done[parent], old.get(parent)) for parent in part.parents)
+        state_of[id] = "edited" if edit else "again" if changed or id not in old else "reused"
+        if edit and edit.answer is not None:
+            query = old[id].question if id in old else part.query
+            return keep_node_answer(part, NodeAnswer(id, query, edit.answer, attribution="manual"), later, reused=False)
+        if state_of[id] == "reused":
+            return keep_node_answer(part, old[id], later)
+        if not any(done[parent].missing for parent in part.parents):
+            for source in choose_part_sources(part, list_tool_languages(env)):
+                env.need(source)
+        return await technique.node(part, done, question, later, edit.context if edit else "")
+
+    needs = {part.id: part.parents for part in plan.parts}
+    answers = await run_in_dependency_order(act, needs, technique.at_once, technique.schedule == "levels")
+    if all(is_same_answer(answer, old.get(id)) for id, answer in answers.items()):
+        decision = record_decision(past.decision, later)
+    else:
+        decision = await technique.aggregate(question, plan, list(answers.values()), later)
+    rows = [
+        StepChange(id, explain_node(old[id]) if id in old else "", explain_node(answers[id]), state_of[id])
+        for id in answers
+    ]
+    return Rerun(past.decision, decision, tuple(rows))
+
+
+def keep_node_answer(part: PlanPart, answer: NodeAnswer, run: Run, reused: bool = True) -> NodeAnswer:
+    """Record an answer as it is, in a span like any other. ``reused``: True if it comes from the earlier run."""
+    with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
+        return record_node_answer(answer, sub, reused)
+
+
+def is_same_answer(one: NodeAnswer, other: NodeAnswer | None) -> bool:
+    return (
+        other is not None
+        and one.status == other.status
+        and normalize_answer(one.answer) == normalize_answer(other.answer)
+    )
+
+
+def map_edits_to_nodes(edits: Sequence[Edit], plan: PlanGraph) -> dict[str, Edit]:
+    """Map edits to the ids of their nodes; raise SetupError if an edit does not fit."""
+    ids = {part.id.upper().lstrip("Q"): part.id for part in plan.parts}
+    edits_by_id: dict[str, Edit] = {}
+    for edit in edits:
+        if (id := ids.get(edit.at.strip().upper().lstrip("Q"))) is None:
+            raise SetupError(f"There is no node {edit.at}; there is {', '.join(ids.values())}.")
+        if edit.thought or edit.action is not None or edit.observation is not None or edit.plan:
+            raise SetupError("A node of a graph takes an answer, a question (ask) or a context.")
+        edits_by_id[id] = edit
+    return edits_by_id
+
+
+def edit_plan(plan: PlanGraph, edits: Mapping[str, Edit]) -> PlanGraph:
+    """Return the plan with new questions. Their tags give the new parents; parents without a tag stay."""
+    parts = {part.id: part for part in plan.parts}
+    for id, edit in edits.items():
+        if edit.ask is not None:
+            part = PlanPart(id, edit.ask.strip(), source=parts[id].source)
+            if not part.query:
+                raise SetupError(f"The new question of {id} is empty.")
+            if wrong := [tag for tag in part.tags if tag not in parts or id in find_ancestors(tag, parts)]:
+                raise SetupError(f"{id} cannot need {wrong[0]}: it is not there, or needs {id} itself.")
+            before = [parent for parent in parts[id].parents if parent not in parts[id].tags]
+            parts[id] = replace(part, parents=tuple(dict.fromkeys([*before, *part.tags])))
+    return replace(plan, parts=sort_by_depth(parts))
+
+
+def find_ancestors(id: str, parts: Mapping[str, PlanPart]) -> set[str]:
+    """Return the ids of a node and of all nodes that it rests on."""
+    ids: set[str] = set()
+    waiting = [id]
+    while waiting:
+        if (one := waiting.pop()) not in ids:
+            ids.add(one)
+            waiting += parts[one].parents
+    return ids
+
+
+BY_HAND = "set by hand"
+
+
+async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Technique, run: Run) -> Rerun:
+    if past.question is None or past.decision is None:
+        raise SetupError("The trace does not hold a whole run: it has no question or no decision.")
+    edit, number = check_edit(past, edits, technique)
+    done = [one for one in past.steps[: number - 1] if one.action.tool != THINK or THINK in run.env.tools()]
+    if edit.observation is not None:
+        step = past.steps[number - 1]
+        action = build_edited_action(edit.action, step.action)
+        done.append(RecordedStep(action, build_edited_observation(edit.observation, len(done) + 1), step.reply))
+    replies = select_replies_before(past, number, edit)
+    env = ReplayingEnvironment(run.env, past, done)
+    again = run.using(lm=ReplayingLM(run.lm, replies, build_required_fields(edit)), env=env)
+    if (judge := getattr(technique, "judge", None)) is not None:
+        technique = set_part_lms(technique, {"judge": ReplayingLM(judge, replies)})
+    before = len(run.trace.entries)
+    decision = await technique(past.question, again)
+    after = read_recorded_run(run.trace.entries[before:])
+    rows = [compare_plans_after(past, after, int(edit.at))] if edit.plan else []
+    for place in range(1, max(len(past.steps), len(after.steps)) + 1):
+        old, new = format_recorded_step(past.steps, place), format_recorded_step(after.steps, place)
+        is_edited = place == number and not edit.plan
+        state = "reused" if place < number else "edited" if is_edited else "again"
+        rows.append(StepChange(str(place), old, new, state))
+    return Rerun(past.decision, decision, tuple(rows), len(done) - len(env.left or ()))
+
+
+def build_required_fields(edit: Edit) -> ReplyFields:
+    """Build the required content of the first new reply."""
+    if edit.plan:
+        return ReplyFields(plan=edit.plan, why=BY_HAND if int(edit.at) else "")
+    return ReplyFields(edit.thought if edit.action is None else "")
+
+
+def compare_plans_after(past: RecordedRun, after: RecordedRun, at: int) -> StepChange:
+    old, new = ("\n".join(one.plan_after(at)) for one in (past, after))
+    return StepChange(f"plan after {at}" if at else "plan", old, new, "edited")
+
+
+def check_edit(past: RecordedRun, edits: Sequence[Edit], technique: Technique) -> tuple[Edit, int]:
+    """Return the only edit and the number of the first step to do again, from 1.
+
+    Raise SetupError if it does not fit the run.
+    """
+    if len(edits) != 1:
+        raise SetupError("Steps follow from each other: change one of them.")
+    edit = edits[0]
+    if edit.plan:
+        return edit, check_plan_edit(past, edit, technique)
+    number = int(edit.at) if edit.at.isdecimal() else 0
+    if not 1 <= number <= len(past.steps):
+        there = "is 1" if len(past.steps) == 1 else f"are {len(past.steps)}"
+        raise SetupError(f"There is no step {edit.at}; there {there}.")
+    if edit.answer is not None or edit.ask is not None or edit.context:
+        raise SetupError("A step takes a thought, an action or an observation.")
+    if past.steps[number - 1].reply < 0 and (edit.action is not None or edit.thought):
+        raise SetupError(f"No LM asked for step {number}: it takes an observation.")
+    return edit, number
+
+
+def check_plan_edit(past: RecordedRun, edit: Edit, technique: Technique) -> int:
+    """Return the number of the first step under the new plan. Raise SetupError if the run has no such plan."""
+    number = int(edit.at) if edit.at.isdecimal() else -1
+    if not past.plans:
+        raise SetupError("This run has no plan of steps to change.")
+    if not 0 <= number <= len(past.steps):
+        raise SetupError(f"A plan holds after a step: 0 for the first plan, at most {len(past.steps)}.")
+    if number and not getattr(technique, "replan", True):
+        raise SetupError("This run does not replan: change its first plan, at 0.")
+    if edit != Edit(edit.at, plan=edit.plan) or not all(step.strip() for step in edit.plan):
+        raise SetupError("A plan is changed alone, and none of its steps is empty.")
+    return number + 1
+
+
+def select_replies_before(past: RecordedRun, number: int, edit: Edit) -> list[RecordedReply]:
+    """Select the replies before a step.
+
+    It includes the reply that asked for the step if its action or observation is set.
+    """
+    if edit.plan:
+        return list(past.replies[: past.steps[number - 2].reply + 1]) if number > 1 else []
+    step = past.steps[number - 1]
+    if step.reply < 0:
+        return []
+    replies = list(past.replies[: step.reply])
+    reply = past.replies[step.reply]
+    if edit.action is not None:
+        tool = edit.action.tool if isinstance(edit.action, Action) else ""
+        fields = ReplyFields(edit.thought, tool, get_action_input(edit.action))
+        replies.append(
+            replace(reply, text=replace_reply_fields(reply.text, fields, (step.action.tool,)), finish="stop")
+        )
+    elif edit.observation is not None:
+        replies.append(replace(reply, finish="stop"))
+    return replies
+
+
+def get_action_input(action: Action | str) -> str:
+    return action if isinstance(action, str) else action.input
+
+
+def build_edited_action(action: Action | str | None, old: Action) -> Action:
+    return old if action is None else action if isinstance(action, Action) else Action(old.tool, action)
+
+
+def build_edited_observation(observation: Observation | str, number: int) -> Observation:
+    """Build an observation; a text becomes one record, so that it can be cited."""
+    if isinstance(observation, Observation):
+        return observation
+    return Observation((Record(f"o{number}.r1", text=observation, source=BY_HAND),))
+
+
+def format_recorded_step(steps: Sequence[RecordedStep], place: int) -> str:
+    if place > len(steps):
+        return ""
+    step = steps[place - 1]
+    came = step.observation
+    result = show_observation(came) if not came.records or came.error else format_count(len(came.records), "record")
+    if len(came.records) == 1:
+        result = came.records[0].text if came.records[0].source == BY_HAND else "1 record"
+    return f"{step.action.tool}: {step.action.input}\n-> {result}"
+
+
+async def rerun_with_edits(
+    events: Sequence[TraceEntry],
     edits: Sequence[Edit],
     run: Run,
     technique: Technique | None = None,
     question: Question | None = None,
 ) -> Rerun:
-    """Go on from a recorded run after ``edits``. ``technique`` and ``question`` where the trace does not name them. The
-    run's environment is to be tools on data: what was done before is not done again, so no action may leave a state.
+    """Continue a recorded run after ``edits``.
+
+    ``technique``, ``question``: needed if the trace does not name them. The environment must be tools on data, because
+    recorded actions are not executed again and so no action may change a state.
 
     Raises:
         SetupError: the trace cannot be gone on from, an edit does not fit it, or a tool it needs is not there.
@@ -44,7 +342,7 @@ async def rerun(
     if technique is None:
         if not past.technique:
             raise SetupError("The trace does not name its technique.")
-        name, settings = trusted(past.technique, past.settings)
+        name, settings = check_recorded_settings(past.technique, past.settings)
         technique = from_settings(name, **settings)
     past = replace(past, question=question)
     if isinstance(technique, ReasoningDAG):
@@ -55,3 +353,73 @@ async def rerun(
             "things were done at once."
         )
     return await rerun_steps(past, edits, technique, run)
+
+
+Prompt = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class BoughtLM:
+    """An LLM that repeats the replies of an interrupted run and asks the real LLM for all others."""
+
+    lm: LM
+    replies: dict[Prompt, list[LMCall]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def name(self) -> str:
+        return self.lm.name
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.lm, name)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        return self.bought(messages, sampling) or await self.lm.complete(messages, sampling)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        return self.bought(messages, sampling) or await stream_if_possible(self.lm, messages, sampling, on_text)
+
+    def bought(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
+        """Return the stored reply to a prompt and remove it. None if none is left or log-probabilities are wanted."""
+        if not (replies := self.replies.get(build_prompt_key(messages))) or sampling.logprobs:
+            return None
+        reply = replies.pop(0)
+        return Completion(reply.texts, Usage(), finish=reply.finish, model=reply.model or self.name, replayed=True)
+
+
+def resume_interrupted_run(run: Run, entries: Sequence[TraceEntry]) -> Run:
+    """Return the run with the replies and observations of an interrupted run to reuse."""
+    lm = BoughtLM(run.lm)
+    for call in select_reusable_calls(entries):
+        lm.replies[build_prompt_key(call.messages)].append(call)
+    return run.using(
+        lm=lm, env=ReplayingEnvironment(run.env, read_recorded_run(entries), select_reusable_steps(entries))
+    )
+
+
+def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LMCall]:
+    """Select the LLM calls to reuse.
+
+    Unreadable replies at the end are dropped, because they would end the run again.
+    """
+    calls: list[tuple[LMCall, bool]] = []
+    for entry in entries:
+        if isinstance(entry.event, LMCall):
+            calls.append((entry.event, True))
+        elif isinstance(entry.event, UnreadableReply) and calls:
+            calls[-1] = calls[-1][0], False
+    while calls and not calls[-1][1]:
+        calls.pop()
+    return [call for call, _ in calls]
+
+
+def select_reusable_steps(entries: Sequence[TraceEntry]) -> list[RecordedStep]:
+    """Select the recorded steps to reuse. A failed one at the end is dropped, because it may have ended the run."""
+    steps = list(read_recorded_run(entries).steps)
+    last = next((entry.event for entry in reversed(entries) if isinstance(entry.event, LMCall | ActionResult)), None)
+    if steps and isinstance(last, ActionResult) and last.observation.error:
+        steps.pop()
+    return steps
+
+
+def build_prompt_key(messages: Sequence[Message]) -> Prompt:
+    return tuple((message.role, message.content) for message in messages)

@@ -15,7 +15,7 @@ Backup = Literal["soft", "mean"]
 
 
 def expected_score(x: float, y: float, r: float) -> float:
-    """Eq. 1: E(x > y) = 1 / (1 + exp(-(v_x - v_y) / r)).
+    """Return the expected score of x against y (eq. 1). E(x > y) = 1 / (1 + exp(-(v_x - v_y) / r)).
 
     >>> round(expected_score(191, 0, 173.72), 2)
     0.75
@@ -24,17 +24,17 @@ def expected_score(x: float, y: float, r: float) -> float:
     return 1 / (1 + math.exp(gap)) if gap < 700 else 0.0
 
 
-def update(x: float, y: float, score: float, k: float, r: float) -> tuple[float, float]:
-    """Eq. 3: both ratings after a comparison of which x got ``score`` (R of eq. 2: 1, 1/2 or 0).
+def update_ratings(x: float, y: float, score: float, k: float, r: float) -> tuple[float, float]:
+    """Return both ratings after a comparison in which x got ``score`` (eq. 3; R of eq. 2: 1, 1/2 or 0).
 
-    >>> update(0, 0, 1, 50, 173.72)
+    >>> update_ratings(0, 0, 1, 50, 173.72)
     (25.0, -25.0)
     """
     return x + k * (score - expected_score(x, y, r)), y + k * ((1 - score) - expected_score(y, x, r))
 
 
 def softmax(values: Sequence[float], tau: float) -> list[float]:
-    """Eq. 4 and 5: P(d_i) = exp(v_i / tau) / sum_j exp(v_j / tau)."""
+    """Return the softmax of values at temperature tau (eq. 4 and 5). P(d_i) = exp(v_i / tau) / sum_j exp(v_j / tau)."""
     top = max(values)
     weights = [math.exp((value - top) / tau) for value in values]
     total = math.fsum(weights)
@@ -42,14 +42,19 @@ def softmax(values: Sequence[float], tau: float) -> list[float]:
 
 
 def backed_up_value(values: Sequence[float], tau: float, backup: Backup = "soft") -> float:
-    """Eq. 7: v_parent = sum_j alpha_j v_j with alpha = softmax(v / tau); ``mean`` weighs all alike."""
+    """Return the value of a parent (eq.
+
+    7): v_parent = sum_j alpha_j v_j with alpha = softmax(v / tau). ``mean`` weighs all equally.
+    """
     if backup == "mean":
         return math.fsum(values) / len(values)
     return math.fsum(weight * value for weight, value in zip(softmax(values, tau), values, strict=True))
 
 
 def temperature_at(tau: float, matches: int, form: Anneal = "paper") -> float:
-    """Eq. 8: tau_d = tau_0 / (1 + sqrt(ln(M_d + 1))). The authors' code has tau_0 / sqrt(1 + ln(M_d + 1)).
+    """Return the temperature at a node (eq.
+
+    8): tau_d = tau_0 / (1 + sqrt(ln(M_d + 1))). The authors' code has tau_0 / sqrt(1 + ln(M_d + 1)).
 
     >>> temperature_at(1, 0), round(temperature_at(1, 40), 3), round(temperature_at(1, 40, "code"), 3)
     (1.0, 0.342, 0.461)

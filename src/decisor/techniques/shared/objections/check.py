@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from decisor.replies.quantities import UNIT_OF, periods, quantities, unit_of_column
-from decisor.techniques.shared.departure import departure
+from decisor.parsing.quantities import UNIT_OF, find_quantities, iterate_periods, unit_of_column
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import LEAST, MOST, Claims, Clause, cited_for, fits_any, rows_before
+from decisor.techniques.shared.objections.departure import describe_departure
 from decisor.techniques.shared.objections.figures import FigureCheck
 from decisor.techniques.shared.objections.ground import Ground, Mention, table_of
 from decisor.techniques.shared.objections.order import OrderCheck
@@ -67,7 +67,7 @@ class Check(FigureCheck, OrderCheck):
     def of_name(self) -> Iterator[Objection]:
         answer, ground = self.claims.answer.strip(), self.ground
         best = self.options[0].lower() if self.options else ""
-        if best and best not in self.claims.because.lower() and (text := departure(answer, self.ranked)):
+        if best and best not in self.claims.because.lower() and (text := describe_departure(answer, self.ranked)):
             yield Objection("ranking", text)
         is_sought = len(answer) >= (LEAST if self.has_texts else 1)
         if is_sought and (places := uncited(answer, self.claims.cited, ground.records)):
@@ -121,7 +121,7 @@ class Check(FigureCheck, OrderCheck):
         return not {table_of(id) for id in name.ids}.isdisjoint(table_of(id) for id in owner_ids)
 
     def of_header(self, clause: Clause) -> Iterator[Objection]:
-        """A unit apart from its figure: in the head of a table, or behind the word unit."""
+        """Yield objections to a unit apart from its figure: in the head of a table, or behind the word unit."""
         column = self.deciding[1] if self.deciding else ""
         unit = unit_of_column(column)
         known = {unit_of_column(column) for column in self.ground.tables_words}
@@ -134,7 +134,7 @@ class Check(FigureCheck, OrderCheck):
     def of_periods(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         if self.has_texts or not clause.periods:
             return
-        wording = list(periods(f"{self.question}\n{self.known}"))
+        wording = list(iterate_periods(f"{self.question}\n{self.known}"))
         rows = clause.name_ids | clause.cited_ids or frozenset(id for one in memory for id in one.ids)
         row_sets: list[set[str]] = []
         for figure in clause.figures:
@@ -155,7 +155,7 @@ class Check(FigureCheck, OrderCheck):
             if any(part.holds(one) or one.holds(part) for part in exact or parts):
                 continue
             numbers = [cell.value for cell in self.ground.cells if cell.id in near] if not one.months else []
-            if any(fits_any(figure, numbers) for figure in quantities(one.text)):
+            if any(fits_any(figure, numbers) for figure in find_quantities(one.text)):
                 continue
             is_bare = not one.months and not parts
             if is_bare and any(one.holds(part) for id in self.ground.records for part in self.ground.periods_of(id)):

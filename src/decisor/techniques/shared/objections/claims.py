@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from decisor.replies.quantities import Period, Quantity, unit_of_column, words_of_name
-from decisor.replies.written_calculations import Calculation, written_calculations
+from decisor.parsing.figures import WrittenCalculation, find_written_calculations
+from decisor.parsing.quantities import Period, Quantity, split_name, unit_of_column
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.ground import Mention, is_key
 from decisor.types import Record
@@ -41,9 +41,9 @@ class Clause:
         return frozenset(id for _, _, ids in self.cited for id in ids)
 
     @cached_property
-    def calculations(self) -> list[Calculation]:
+    def calculations(self) -> list[WrittenCalculation]:
         """Calculations that it writes out, such as 66 + 56 = 122."""
-        return list(written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", self.text)))
+        return list(find_written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", self.text)))
 
     @property
     def name_ids(self) -> frozenset[str]:
@@ -61,7 +61,7 @@ class Claims:
 
 
 def widen(figure: Quantity, text: str) -> Quantity:
-    """The figure with more room where it is said to be about right."""
+    """Return the figure with more room where it is said to be about right."""
     if figure.is_word or not (words.ABOUT.search(text[: figure.start]) or words.LOOSE.match(text[figure.end :])):
         return figure
     meanings = []
@@ -90,7 +90,7 @@ def is_claim(figure: Quantity, text: str) -> bool:
 
 
 def rows_before(names: Sequence[Mention], at: int) -> frozenset[str]:
-    """The rows of the name before a place, narrowed by the names before that."""
+    """Return the rows of the name before a place, narrowed by the names before that."""
     rows: frozenset[str] = frozenset()
     for one in reversed([one for one in names if one.end <= at]):
         if rows and not rows & one.ids:
@@ -104,7 +104,7 @@ def rows_after(names: Sequence[Mention], at: int) -> frozenset[str]:
 
 
 def cited_for(figure: Quantity, clause: Clause) -> str:
-    """The one row that is cited right after a figure; '' where there is none."""
+    """Return the one row that is cited right after a figure; '' where there is none."""
     starts = [*(one.start for one in clause.figures), *(one.start for one in clause.names)]
     is_first = clause.cited and not any(start < clause.cited[0][0] for start in starts)
     for start, end, ids in clause.cited if not is_first else ():
@@ -119,7 +119,7 @@ def cited_for(figure: Quantity, clause: Clause) -> str:
 
 
 def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> set[str]:
-    """The columns that the word after a figure names, or the head above it: "34 orders"."""
+    """Return the columns that the word after a figure names, or the head above it: "34 orders"."""
     match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", clause.masked[figure.end :])
     match = match or re.search(r"([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$", clause.masked[: figure.start])
     if clause.is_line:
@@ -131,10 +131,15 @@ def noun_columns(figure: Quantity, clause: Clause, rows: Sequence[Record]) -> se
     if noun in ("time", "than", "more", "less"):
         return set()
     return {
-        name for row in rows for name, value in row.fields.items()
-        if not is_key(name) and isinstance(value, int | float) and words_of_name(name)
-        and noun == stem(words_of_name(name)[0]) and (len(words_of_name(name)) == 1 or not unit_of_column(name))
-    }  # fmt: skip
+        name
+        for row in rows
+        for name, value in row.fields.items()
+        if not is_key(name)
+        and isinstance(value, int | float)
+        and split_name(name)
+        and noun == stem(split_name(name)[0])
+        and (len(split_name(name)) == 1 or not unit_of_column(name))
+    }
 
 
 def content_words(text: str, start: int, end: int) -> set[str]:
@@ -152,7 +157,7 @@ def stem(word: str) -> str:
 
 
 def rounded_to(value: float) -> float:
-    """The place of the last digit that is not zero.
+    """Return the place of the last digit that is not zero.
 
     >>> rounded_to(1300.0), rounded_to(2.0)
     (100.0, 1.0)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
-from decisor.replies.figures import numbers_of_fields
-from decisor.replies.quantities import Quantity, quantities, unit_of_column
+from decisor.parsing.figures import iterate_numeric_fields
+from decisor.parsing.quantities import Quantity, find_quantities, unit_of_column
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import (
     Clause,
@@ -30,7 +30,7 @@ from decisor.techniques.shared.objections.claims import (
     stem,
 )
 from decisor.techniques.shared.objections.ground import Cell, Mention, is_key, table_of
-from decisor.techniques.shared.objections.reading import NumberColumn, Reading
+from decisor.techniques.shared.objections.reading import AnswerReading, NumberColumn
 from decisor.types import Objection, ObjectionKind
 
 MOST_ROWS = 8
@@ -42,7 +42,7 @@ RowsOf = Callable[[Quantity], frozenset[str]]
 
 
 @dataclass(frozen=True)
-class FigureCheck(Reading):
+class FigureCheck(AnswerReading):
     """The figures of one answer."""
 
     def of_figures(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
@@ -71,7 +71,8 @@ class FigureCheck(Reading):
         yield from (self.objection(figure, rows, clause) for figure, rows in (best or {}).items())
 
     def readings(self, clause: Clause, memory: Sequence[Mention], figures: Sequence[Quantity]) -> Iterator[RowsOf]:
-        """The ways in which the figures of a clause may belong to its names: to the one before, the one after, each to
+        """Yield the ways in which the figures of a clause may belong to its names: to the one before, the one after,
+        each to
         its own in order."""
         names = clause.names
         own = self.subject.ids if self.subject else frozenset[str]()
@@ -174,7 +175,7 @@ class FigureCheck(Reading):
         return words.ITEMS | ({stem(wording[1].lower())} if wording else set())
 
     def numbers_counted(self, figure: Quantity, clause: Clause) -> set[int] | None:
-        """The numbers that a count of candidates may be; None where it is not certain that it is one."""
+        """Return the numbers that a count of candidates may be; None where it is not certain that it is one."""
         before, after = clause.masked[: figure.start], clause.masked[figure.end :]
         value, sizes = figure.meanings[0].value, self.sizes
         noun = re.match(r"\s+(?:[a-z]+\s+)?([^\W\d_]{3,})", after)
@@ -191,7 +192,7 @@ class FigureCheck(Reading):
             return None
         if noun_columns(figure, clause, self.ground.heads) or (clause.is_line and not is_counted):
             return None
-        is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and quantities(before[-14:])
+        is_of = re.search(r"\b(?:\d+|[a-z]+) of(?: the)?\s*$", before) is not None and find_quantities(before[-14:])
         side = by_mean or (of_size and re.search(r"\b(above|below)\b.*\bmean\b", before))
         is_clear = words.MEAN.search(after) or ((is_counted or of_size) and words.MEAN.search(self.claims.because))
         if side and not is_of and is_clear:
@@ -247,7 +248,7 @@ class FigureCheck(Reading):
         return sorted(ids | (self.subject.ids if self.subject else set()))
 
     def own_rows(self, clause: Clause) -> list[str]:
-        """The rows that a calculation of a clause may start from, its own first."""
+        """Return the rows that a calculation of a clause may start from, its own first."""
         first = sorted(clause.name_ids | clause.cited_ids)
         return [*first, *(id for id in self.rows_given if id not in first)]
 
@@ -308,7 +309,7 @@ class FigureCheck(Reading):
         if figure.digits < 3 and (not is_ratio or is_percent):
             return False
         rows = [self.ground.records[id] for id in self.own_rows(clause)[:MOST_ROWS] if id in self.ground.records]
-        for (one, a), (other, b) in (pair for row in rows for pair in permutations(numbers_of_fields(row), 2)):
+        for (one, a), (other, b) in (pair for row in rows for pair in permutations(iterate_numeric_fields(row), 2)):
             if is_key(one) or is_key(other) or not math.isfinite(a * b) or fits_any(figure, (a, b)):
                 continue
             units = {unit_of_column(one), unit_of_column(other)}
@@ -323,7 +324,7 @@ class FigureCheck(Reading):
     # What is said.
 
     def objection(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Objection:
-        """What is said of a figure that nothing supports."""
+        """Return the objection to a figure that nothing supports."""
         ground, cells = self.ground, self.cells(figure, clause)
         owner_name = next((one.name for one in reversed(clause.names) if one.ids & rows), "")
         wrote = f"You wrote {figure.text}" + (f" for {owner_name}" if owner_name else "")
@@ -341,11 +342,14 @@ class FigureCheck(Reading):
         return Objection(kind, f"{wrote}; no row that you cite says so.")
 
     def nearest(self, figure: Quantity, rows: frozenset[str], clause: Clause) -> Cell | None:
-        """The number of these rows that was likely meant: of the column named beside it, or the nearest."""
+        """Return the number of these rows that was likely meant: of the column named beside it, or the nearest."""
         value = abs(figure.meanings[0].value)
         wanted = noun_columns(figure, clause, self.ground.heads)
-        cells = [cell for cell in self.ground.cells if cell.id in rows and cell.value and cell.column
-                 and (not wanted or cell.column in wanted)]  # fmt: skip
+        cells = [
+            cell
+            for cell in self.ground.cells
+            if cell.id in rows and cell.value and cell.column and (not wanted or cell.column in wanted)
+        ]
         if not cells or not value:
             return None
         scaled = [cell for cell in cells if is_scaled(figure, cell.value)]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeGuard
 
-from decisor.replies.numbers import numbers_in
-from decisor.replies.quantities import UNITS, Period, Quantity, periods, unit_of_column, words_of_name
+from decisor.parsing.figures import iterate_numbers
+from decisor.parsing.quantities import UNITS, Period, Quantity, iterate_periods, split_name, unit_of_column
 from decisor.types import Record, Value
 
 IDS = {"id", "ids", "key", "code", "uuid", "guid", "phone", "fax", "zip", "postal"}
@@ -49,7 +49,7 @@ def is_key(column: str) -> bool:
     >>> is_key("ProductID"), is_key("postal_code"), is_key("paid")
     (True, True, False)
     """
-    return (words_of_name(column) or ("",))[-1] in IDS
+    return (split_name(column) or ("",))[-1] in IDS
 
 
 class Ground:
@@ -107,7 +107,7 @@ class Ground:
                 elif not isinstance(value, bool):
                     hits += (Cell(abs(one), record.id, column) for one in numbers_within(value))
             if record.text:
-                hits += (Cell(abs(one), record.id, "") for one in numbers_in(record.text))
+                hits += (Cell(abs(one), record.id, "") for one in iterate_numbers(record.text))
         return sorted(hits, key=lambda cell: cell.value)
 
     @cached_property
@@ -121,7 +121,7 @@ class Ground:
             yield self.cells[at]
 
     def cells_with(self, figure: Quantity, room: float = 1.0) -> list[Cell]:
-        """The cells that a figure rounds, whatever their unit."""
+        """Return the cells that a figure rounds, whatever their unit."""
         hits: dict[Cell, None] = {}
         for meaning in figure.meanings:
             value, near = abs(meaning.value), meaning.room * room * (1 + 1e-9) + 1e-9 * abs(meaning.value)
@@ -136,7 +136,7 @@ class Ground:
 
     def fits_unit(self, figure: Quantity, cell: Cell) -> bool:
         """Whether the unit that is written may be that of the column."""
-        unit, words = unit_of_column(cell.column), set(words_of_name(cell.column))
+        unit, words = unit_of_column(cell.column), set(split_name(cell.column))
         value = abs(figure.meanings[0].value)
         if not figure.unit or not cell.column or unit == figure.unit:
             return True
@@ -149,25 +149,25 @@ class Ground:
         return not is_same and any(unit == other for other, _ in same_dimension(figure.unit))
 
     def column(self, table: str, column: str) -> dict[str, float]:
-        """The numbers of a column by row."""
+        """Return the numbers of a column by row."""
         if (table, column) not in self._columns:
             values = ((row.id, row.fields.get(column)) for row in self.tables.get(table, ()))
             self._columns[table, column] = {id: float(value) for id, value in values if is_number(value)}
         return self._columns[table, column]
 
     def periods_of(self, id: str) -> list[Period]:
-        """The dates, months and years that a row holds."""
+        """Return the dates, months and years that a row holds."""
         record = self.records[id]
-        hits = list(periods(record.text))
+        hits = list(iterate_periods(record.text))
         for value in record.fields.values():
             if isinstance(value, str):
-                hits += periods(value)
+                hits += iterate_periods(value)
             elif isinstance(value, int) and 1900 <= value < 2100:
                 hits.append(Period(str(value), 0, 0, value))
         return hits
 
     def mentions(self, text: str) -> list[Mention]:
-        """The names of rows in a text, the longest first where they overlap."""
+        """Return the names of rows in a text, the longest first where they overlap."""
         low = text.lower()
         if len(low) != len(text):
             low = text
@@ -216,17 +216,17 @@ def are_names(values: Sequence[str]) -> bool:
         re.search(r"[^\W\d_]", value) for value in values[:5]
     ):
         return False
-    return not any(True for value in values[:3] for _ in periods(value))
+    return not any(True for value in values[:3] for _ in iterate_periods(value))
 
 
 def numbers_within(value: Value) -> Iterable[float]:
-    """The numbers of a cell that is no number itself; dates have none."""
-    return numbers_of_text(value) if isinstance(value, str) else numbers_in(value)
+    """Return the numbers of a cell that is no number itself; dates have none."""
+    return numbers_of_text(value) if isinstance(value, str) else iterate_numbers(value)
 
 
 @lru_cache(maxsize=4096)
 def numbers_of_text(text: str) -> tuple[float, ...]:
-    return () if not DIGIT.search(text) or any(True for _ in periods(text)) else tuple(numbers_in(text))
+    return () if not DIGIT.search(text) or any(True for _ in iterate_periods(text)) else tuple(iterate_numbers(text))
 
 
 def same_dimension(unit: str) -> list[tuple[str, float]]:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.replies.quantities import Quantity, periods, words_of_name
+from decisor.parsing.quantities import Quantity, iterate_periods, split_name
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import Clause, fits, stem
 from decisor.techniques.shared.objections.ground import Mention
-from decisor.techniques.shared.objections.reading import Place, Reading
+from decisor.techniques.shared.objections.reading import AnswerReading, Place
 from decisor.types import Objection
 
 MEAN_OF_ALL = "the mean"
@@ -33,7 +33,7 @@ class Rank:
 
 
 def noun_phrase(text: str) -> list[str]:
-    """The words after a superlative, as stems.
+    """Return the words after a superlative, as stems.
 
     >>> noun_phrase(" number of orders of all shops"), noun_phrase(", 23 EUR")
     (['number', 'order'], [])
@@ -49,7 +49,7 @@ def noun_phrase(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class OrderCheck(Reading):
+class OrderCheck(AnswerReading):
     """Claims of order in one answer."""
 
     def of_order_words(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
@@ -66,17 +66,24 @@ class OrderCheck(Reading):
     def of_trend(self, clause: Clause) -> Iterator[Objection]:
         text = clause.masked
         trend = list(words.TREND.finditer(text)) if len(clause.figures) > 1 else []
-        pair = [figure for word in ("from", "to") for figure in (clause.figures if trend else ())
-                if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)]  # fmt: skip
+        pair = [
+            figure
+            for word in ("from", "to")
+            for figure in (clause.figures if trend else ())
+            if re.search(rf"\b{word}\s+[*]*$", text[: figure.start], re.I)
+        ]
         if len(pair) == 2 and len(trend) == 1 and not words.LIMITED.search(text[: trend[0].start()][-15:]):
             change = pair[1].meanings[0].value - pair[0].meanings[0].value
             if change and (change > 0) != bool(trend[0]["up"]):
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
 
     def column_of(self, phrase: Sequence[str], clause: Clause) -> Place | None:
-        """The column that a claim of order is about; None where its words are of no column and not of the question."""
+        """Return the column that a claim of order is about.
+
+        None where its words are of no column and not of the question.
+        """
         question_words = {stem(word) for word in re.findall(r"\w+", self.question.lower())}
-        stems_of = {place: {*map(stem, words_of_name(place[1]))} for place in self.ranked_columns}
+        stems_of = {place: {*map(stem, split_name(place[1]))} for place in self.ranked_columns}
         named = [place for place, own in stems_of.items() if own & {*phrase} - words.GENERIC]
         if not {*phrase} <= question_words.union(words.GENERIC, *stems_of.values()):
             return None
@@ -94,7 +101,7 @@ class OrderCheck(Reading):
             if is_limited or re.search(rf"(?:{words.ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I):
                 continue
             near = [time for time in clause.periods if -1 < time.start - match.end() < 15]
-            if any(not any(own.holds(time) for own in periods(self.question)) for time in near):
+            if any(not any(own.holds(time) for own in iterate_periods(self.question)) for time in near):
                 continue
             place = self.column_of(noun_phrase(after), clause)
             subjects = self.beside(match, clause) or self.recent(memory)
@@ -107,7 +114,7 @@ class OrderCheck(Reading):
                 yield Objection("rank", f"{claim}; among the rows of {place[0]} it is number {number}.")
 
     def beside(self, match: re.Match[str], clause: Clause) -> list[Mention]:
-        """The names that a word may be said of: the one before it, the row cited before it, the one after it."""
+        """Return the names that a word may be said of: the one before it, the row cited before it, the one after it."""
         if re.search(r"\b(?:former|latter|two|both|ones)\b", clause.masked, re.I):
             return list(clause.names)
         before = said_before(match.start(), clause)
@@ -115,7 +122,7 @@ class OrderCheck(Reading):
         return [*(cited or before), *[name for name in clause.names if name.start >= match.end()][:1]]
 
     def recent(self, memory: Sequence[Mention]) -> list[Mention]:
-        """The names of which a clause without a name may speak."""
+        """Return the names of which a clause without a name may speak."""
         return [*reversed(memory), *([self.subject] if self.subject else [])]
 
     # Places.
@@ -159,7 +166,7 @@ class OrderCheck(Reading):
         return Rank(match.group(), number, start, end, kind == "word", goal)
 
     def ranks_of_line(self, clause: Clause) -> Iterator[Rank]:
-        """The place that a line of a table gives its name."""
+        """Return the place that a line of a table gives its name."""
         texts = words.SEPARATOR.split(clause.masked)
         for at, head in enumerate(clause.heads):
             if at < len(texts) and texts[at].strip().isdigit() and re.fullmatch(rf"#|pos\.?|{words.PLACE}", head, re.I):
@@ -203,8 +210,14 @@ class OrderCheck(Reading):
         place = self.column_of(noun_phrase(tail), clause)
         if place is None or re.match(r"\s+or\b", tail):
             return
-        amount = next((figure for figure in reversed(clause.figures) if figure.end <= match.start()
-                       and re.fullmatch(r"[)*`\s]*", text[figure.end : match.start()])), None)  # fmt: skip
+        amount = next(
+            (
+                figure
+                for figure in reversed(clause.figures)
+                if figure.end <= match.start() and re.fullmatch(r"[)*`\s]*", text[figure.end : match.start()])
+            ),
+            None,
+        )
         subjects = self.subjects(match, clause, memory, place, amount)
         is_figure = any(name == figure.text for name, _ in subjects for figure in clause.figures)
         objects = self.objects(match, clause, memory, place, is_figure)
@@ -218,7 +231,7 @@ class OrderCheck(Reading):
             yield Objection("direction", f"{claim}; {place[1]} says {value:,.10g} against {against:,.10g}.")
 
     def of_sign(self, figure: Quantity, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        """A difference with its sign: of the name before it to any other."""
+        """Yield objections to a difference with its sign: of the name before it to any other."""
         before, place = [name for name in clause.names if name.end <= figure.start], self.deciding
         if not figure.is_signed or not before or not place or self.ground.cells_with(figure):
             return
@@ -231,7 +244,10 @@ class OrderCheck(Reading):
     def subjects(
         self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, amount: Quantity | None
     ) -> list[tuple[str, float]]:
-        """What is said to be more or less, with its number: the figure before, else names before, else those known."""
+        """Return what is said to be more or less, with its number.
+
+        The figure before, else names before, else those known.
+        """
         text = clause.masked
         start = amount.start if amount else match.start()
         figure = next((one for one in reversed(clause.figures) if one.end <= start), None)
@@ -252,7 +268,7 @@ class OrderCheck(Reading):
     def objects(
         self, match: re.Match[str], clause: Clause, memory: Sequence[Mention], place: Place, is_figure: bool
     ) -> list[tuple[str, float]]:
-        """What it may be more or less than, with its number."""
+        """Return what it may be more or less than, with its number."""
         numbers, tail = self.ground.column(*place), clause.masked[match.end() :]
         mean = (MEAN_OF_ALL, sum(numbers.values()) / len(numbers))
         if re.match(r"[\w ]{0,12}\b(?:the|overall)\s+(?:average|mean)\b", tail, re.I):
@@ -285,7 +301,10 @@ class OrderCheck(Reading):
 
 
 def said_before(at: int, clause: Clause) -> list[Mention]:
-    """The names before a word that it may be said of: the last, and the first where more than a verb stands between."""
+    """Return the names before a word that it may be said of.
+
+    The last, and the first where more than a verb stands between.
+    """
     before = [name for name in clause.names if name.end <= at]
     if not before or re.match(r"\W*(?:although|while|whereas|though|compared)\b", clause.masked, re.I):
         return before[-1:]

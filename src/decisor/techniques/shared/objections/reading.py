@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from decisor.replies.figures import CITATION, citations
-from decisor.replies.quantities import UNIT_OF, Quantity, periods, quantities, unit_of_column, words_of_name
+from decisor.parsing.figures import CITATION, find_citations
+from decisor.parsing.quantities import UNIT_OF, Quantity, find_quantities, iterate_periods, split_name, unit_of_column
 from decisor.techniques.shared.objections import words
 from decisor.techniques.shared.objections.claims import Claims, Clause, is_claim, rounded_to, stem, widen
 from decisor.techniques.shared.objections.ground import Cell, Ground, Mention, is_key, table_of
@@ -38,7 +38,7 @@ class NumberColumn:
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerReading:
     """One answer and its ground."""
 
     claims: Claims
@@ -67,7 +67,7 @@ class Reading:
     @cached_property
     def elsewhere(self) -> list[Quantity]:
         """Figures of the question and of what came with the records."""
-        return quantities(f"{self.question}\n{self.known}")
+        return find_quantities(f"{self.question}\n{self.known}")
 
     @cached_property
     def subject(self) -> Mention | None:
@@ -94,19 +94,25 @@ class Reading:
         for end, after in [*breaks, (len(text), len(text))]:
             piece = masked[start:end]
             if text[start:end].strip():
-                times = tuple(periods(piece))
+                times = tuple(iterate_periods(piece))
                 for time in times:
                     piece = piece[: time.start] + "Y" * len(time.text) + piece[time.end :]
                 is_line = piece.lstrip().startswith("|") or piece.count("\t") > 1
                 heads = () if not is_line else heads or tuple(head.strip() for head in words.SEPARATOR.split(piece))
                 inside = [one for one in names if start <= one.start < end]
                 yield Clause(
-                    text[start:end], piece,
+                    text[start:end],
+                    piece,
                     tuple(Mention(one.name, one.start - start, one.end - start, one.ids) for one in inside),
-                    tuple(widen(one, piece) for one in quantities(piece) if is_claim(one, piece)), times,
-                    tuple((match.start() - start, match.end() - start, citations(match.group(), self.ground.records))
-                          for match in cites if start <= match.start() < end), heads,
-                )  # fmt: skip
+                    tuple(widen(one, piece) for one in find_quantities(piece) if is_claim(one, piece)),
+                    times,
+                    tuple(
+                        (match.start() - start, match.end() - start, find_citations(match.group(), self.ground.records))
+                        for match in cites
+                        if start <= match.start() < end
+                    ),
+                    heads,
+                )
             start = after
 
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
@@ -135,8 +141,11 @@ class Reading:
     def named_tables(self) -> set[str]:
         """Those with one row for each name."""
         name_of = self.ground.name_of
-        return {table for table, rows in self.ground.tables.items()
-                if len(rows) > 1 and len({name_of.get(row.id, "") for row in rows}) == len(rows)}  # fmt: skip
+        return {
+            table
+            for table, rows in self.ground.tables.items()
+            if len(rows) > 1 and len({name_of.get(row.id, "") for row in rows}) == len(rows)
+        }
 
     @cached_property
     def ranked_columns(self) -> list[Place]:
@@ -151,8 +160,11 @@ class Reading:
             rows = clause.name_ids | clause.cited_ids
             for figure in clause.figures:
                 if figure.digits > 2 or figure.unit:
-                    hits = {(table_of(cell.id), cell.column) for cell in self.cells(figure, clause)
-                            if cell.id in rows and self.ground.fits_unit(figure, cell)}  # fmt: skip
+                    hits = {
+                        (table_of(cell.id), cell.column)
+                        for cell in self.cells(figure, clause)
+                        if cell.id in rows and self.ground.fits_unit(figure, cell)
+                    }
                     counts.update(sorted(hits))
         places = [place for place, _ in counts.most_common() if place in self.ranked_columns]
         candidates = [place for place in places or self.ranked_columns if self.is_asked(place[1])]
@@ -164,7 +176,7 @@ class Reading:
         """Whether the question names the column, or its unit."""
         wording = re.findall(r"[a-z]+", self.question.lower().replace("kilowatt hours", "kwh"))
         units = {UNIT_OF[word] for word in wording if len(word) > 1 and word in UNIT_OF}
-        return unit_of_column(column) in units or bool({*map(stem, wording)} & {*map(stem, words_of_name(column))})
+        return unit_of_column(column) in units or bool({*map(stem, wording)} & {*map(stem, split_name(column))})
 
     @cached_property
     def goal(self) -> str:
@@ -183,7 +195,7 @@ class Reading:
         return range(above + 1, len(numbers) - below + 1), range(below + 1, len(numbers) - above + 1)
 
     def row_of(self, name: Mention, place: Place) -> str | None:
-        """The one row of a name in a table."""
+        """Return the one row of a name in a table."""
         ids = [id for id in name.ids if table_of(id) == place[0]]
         return ids[0] if len(ids) == 1 else None
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from decisor.replies.attribution import plain_values
+from decisor.parsing.attribution import iterate_scalars
 from decisor.types import Record
 
 UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 
 
 def uncited(name: str, cited_ids: Sequence[str], records: Mapping[str, Record]) -> list[str]:
-    """The records that hold the name, as a value or as words of their text, beside those that are cited (of the same
+    """Return the records that hold the name, as a value or as words of their text, beside those that are cited (of
+    the same
     observation), where no record that is cited holds it in any way.
 
     >>> rows = {id: Record(id, {"name": name}) for id, name in (("o1.r1", "Elm"), ("o1.r2", "Oak"))}
@@ -30,8 +31,8 @@ def uncited(name: str, cited_ids: Sequence[str], records: Mapping[str, Record]) 
 def holds_name(record: Record, plain: str) -> bool:
     if record.text:
         return re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", record.text.casefold()) is not None
-    return any(plain == str(value).strip().casefold() for value in plain_values(record.fields.values()))
+    return any(plain == str(value).strip().casefold() for value in iterate_scalars(record.fields.values()))
 
 
 def words_of(record: Record) -> str:
-    return " ".join([record.text, *map(str, plain_values(record.fields.values()))]).casefold()
+    return " ".join([record.text, *map(str, iterate_scalars(record.fields.values()))]).casefold()

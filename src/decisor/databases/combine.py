@@ -1,0 +1,145 @@
+"""The tool ``combine``: SQL over what a run has fetched, whichever tools that came from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from decisor.databases.hints import advise_after_failure
+from decisor.errors import SetupError, ToolError
+from decisor.parsing.cleaning import strip_fence
+from decisor.sandbox.engine import Caps
+from decisor.sandbox.process import Worker
+from decisor.sandbox.wire import number_repeated_names
+from decisor.system.text import fit_on_one_line
+from decisor.types import Action, Observation, Record, Table, Tool, Value
+
+NAME = "combine"
+MOST_ROWS = 100_000
+"""Of one observation."""
+MOST_CELLS, MOST_BYTES = 4_000_000, 64_000_000
+REFERENCE = re.compile(r"\bo(\d+)\b(?!\s*\()", re.I)
+ABOUT = (
+    "Joins and computes over rows that other tools brought: SQL (DuckDB's dialect, one SELECT or WITH) in which o1, "
+    "o2, ... are the rows of those observations, all of them, with the columns that they came with. Fetch from each "
+    "source first. Example: SELECT a.city, b.price * a.tons AS cost FROM o1 AS a JOIN o2 AS b ON a.goods = b.goods"
+)
+
+
+@runtime_checkable
+class Fetching(Protocol):
+    """A tool that can run its statement again for more rows than an LLM is shown."""
+
+    async def fetch(self, query: str, max_rows: int = ..., trusted: bool = ..., max_bytes: int = ...) -> Table: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An action with its observation, and the tool that can fetch the remaining rows."""
+
+    action: Action
+    observation: Observation
+    tool: Tool
+
+
+@dataclass(eq=False)
+class CombineTool:
+    """A tool that runs SQL over the observations of one run.
+
+    Each run has its own. sources: a line for each source, which says what the source holds.
+    """
+
+    sources: Sequence[str] = ()
+    caps: Caps = field(default_factory=Caps)
+    name: str = NAME
+    fetched: dict[int, Fetched] = field(default_factory=dict)
+    wholes: dict[int, Table] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        return "\n".join([ABOUT, *(["The sources:"] if self.sources else []), *self.sources])
+
+    def remember(self, number: int, action: Action, observation: Observation, tool: Tool) -> None:
+        """Store the observation ``o<number>`` if it has records; the environment calls this for each one."""
+        if observation.records:
+            self.fetched[number] = Fetched(action, observation, tool)
+
+    async def call(self, text: str) -> Observation:
+        """Run one SQL statement over the observations that it names.
+
+        Raises ToolError if an observation is missing or has no rows, or if the statement is refused or fails.
+        """
+        statement = strip_fence(text)
+        numbers = sorted({int(match) for match in REFERENCE.findall(statement)})
+        if not numbers:
+            raise ToolError(f"Name the observations to read as tables, such as o1. {self._there()}")
+        if missing := [number for number in numbers if number not in self.fetched]:
+            raise ToolError(f"There is no observation o{missing[0]} with rows. {self._there()}")
+        tables = {f"o{number}": await self._whole(number) for number in numbers}
+        if sum(len(table.rows) * len(table.columns) for table in tables.values()) > MOST_CELLS:
+            raise ToolError("These rows are too many to combine: fetch fewer rows or columns, or sums of them.")
+        content = {name: {"columns": table.columns, "rows": table.rows} for name, table in tables.items()}
+        worker = Worker(NAME, json.dumps(content, ensure_ascii=False), self.caps)
+        try:
+            table = await worker.run(statement)
+        except SetupError as error:
+            raise ToolError(str(error)) from error
+        except ToolError as error:
+            hint = advise_after_failure(str(error)) or ("" if error.refused else f" {list_table_columns(tables)}")
+            raise ToolError(f"{error}{hint}", refused=error.refused) from error
+        finally:
+            await worker.close()
+        records = tuple(
+            Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=f"{NAME} {', '.join(tables)}")
+            for number, row in enumerate(table.rows, 1)
+        )
+        cut = [name for name, part in tables.items() if part.truncated]
+        note = f"Of {', '.join(cut)} only the first rows are in it ({MOST_ROWS:,} at most)." if cut else ""
+        total = None if table.truncated else len(records)
+        return Observation(
+            records, " ".join(filter(None, (note, "" if records else "No rows."))), False, table.truncated, total
+        )
+
+    async def close(self) -> None:
+        """Do nothing: the tool holds nothing open."""
+
+    async def _whole(self, number: int) -> Table:
+        """Return all rows of an observation. Rows that were cut off are fetched, through the same checks."""
+        if number not in self.wholes:
+            fetched = self.fetched[number]
+            self.wholes[number] = table_of_records(fetched.observation.records, fetched.observation.truncated)
+            tool = getattr(fetched.tool, "tool", fetched.tool)  # within another
+            if fetched.observation.truncated and isinstance(tool, Fetching):
+                self.wholes[number] = await tool.fetch(
+                    strip_fence(fetched.action.input), MOST_ROWS, max_bytes=MOST_BYTES
+                )
+        return self.wholes[number]
+
+    def _there(self) -> str:
+        if not self.fetched:
+            return "Nothing was fetched so far: use the other tools first."
+        names = (f"o{number} ({one.action.tool})" for number, one in self.fetched.items())
+        return f"There is {', '.join(names)}."
+
+
+def table_of_records(records: Sequence[Record], truncated: bool) -> Table:
+    """Convert records to a table. A passage has the columns ``text`` and ``source`` beside its fields.
+
+    >>> table_of_records([Record("o1.r1", {"a": 1}), Record("o1.r2", {"b": 2}, "hello", "page 1")], False).rows
+    ((1, None, '', ''), (None, 2, 'hello', 'page 1'))
+    """
+    passages = any(record.text for record in records)
+    names = list(dict.fromkeys(name for record in records for name in record.fields))
+    more = [name for name in ("text", "source") if passages and name not in names]
+    rows = []
+    for record in records:
+        beside: Mapping[str, Value] = {"text": record.text, "source": record.source}
+        rows.append(tuple(record.fields.get(name) for name in names) + tuple(beside[name] for name in more))
+    return Table(number_repeated_names((*names, *more), str.lower), tuple(rows), truncated)
+
+
+def list_table_columns(tables: Mapping[str, Table]) -> str:
+    parts = (f"{name} has {fit_on_one_line(', '.join(table.columns), 300)}" for name, table in tables.items())
+    return f"{'; '.join(parts)}."

@@ -1,0 +1,222 @@
+"""Help after a query that returned nothing or took too long: stored values near its literals, and advice.
+
+The literals of a SQL statement are read here, with the queries for the stored values; those of Cypher come from the
+graphs. Stored values are read through the same checks as a query of the LLM.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from decisor.databases.schema import TableInfo
+from decisor.errors import ToolError
+from decisor.sandbox.dialect import Dialect
+from decisor.sandbox.engine import Caps
+from decisor.system.text import fit_on_one_line, json_line
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    from sqlglot import Expr, exp
+
+
+SECONDS = 2.0
+MOST_LITERALS = 4
+MOST_VALUES = 5_000
+SHOWN_VALUES = 3
+SHOWN_CHARS = 60
+TIMED_OUT = re.compile(
+    r"ran for more than|tim(?:e|ed) ?out|time limit|max_(?:statement|execution)_time|interrupted", re.I
+)
+SLOW = (
+    "Let it touch less: filter before joining, join on keys, aggregate each table by itself before joining them, and "
+    "leave out cross products and paths of any length."
+)
+Read = Callable[[str, Caps], Awaitable[Table]]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLiteral:
+    """A value that a query compares with stored ones. place: the stored values' place, as a person calls it. query:
+    reads them, the nearest first if the value is a number. part: a part of a stored value matches too, as with LIKE.
+    any_case: upper and lower case are equal.
+    """
+
+    value: str | float
+    place: str
+    query: str
+    part: bool = False
+    any_case: bool = False
+
+
+def advise_after_failure(complaint: str) -> str:
+    """Return advice after a failed query, with a blank before it; '' if no advice is known.
+
+    >>> (advise_after_failure("Stopped: the query ran for more than 20 s.")[:20],
+    ...     advise_after_failure("no such column: x"))
+    (' Let it touch less: ', '')
+    """
+    return f" {SLOW}" if TIMED_OUT.search(complaint) else ""
+
+
+def is_empty_result(table: Table) -> bool:
+    """Return whether a result has no row, or is the one row of a sum or count over no rows."""
+    if len(table.rows) == 1:
+        return all(value is None or value == 0 for value in table.rows[0])
+    return not table.rows
+
+
+async def explain_empty_result(table: Table, literals: Sequence[ComparedLiteral], read: Read, caps: Caps) -> str:
+    """Explain a result without rows: which of its literals is not stored, and which values are.
+
+    Looking takes at most ``SECONDS``, through the same checks as a query of the model's.
+    """
+    until = time.monotonic() + SECONDS
+    complaints: list[str] = []
+    stored = 0
+    for one in literals[:MOST_LITERALS]:
+        left = until - time.monotonic()
+        if left <= 0:
+            break
+        narrow = replace(caps, rows=MOST_VALUES, cell_chars=200, seconds=min(left, caps.seconds))
+        try:
+            values = [row[0] for row in (await read(one.query, narrow)).rows]
+        except ToolError:
+            continue
+        complaint = suggest_stored_values(one, values)
+        complaints += [complaint] if complaint else []
+        stored += not complaint
+    if stored > 1 and not complaints and not table.rows:
+        complaints.append("Each value in the query is stored, but no row meets all of its conditions together.")
+    return " ".join([*([] if table.rows else ["No rows."]), *dict.fromkeys(complaints)])
+
+
+def suggest_stored_values(literal: ComparedLiteral, values: Sequence[Value]) -> str:
+    """Name the nearest stored values if the literal is none of them; '' if it is stored.
+
+    >>> suggest_stored_values(ComparedLiteral("man-o-war", "unit.name", ""), ["galleys", "manowars", "frigates"])
+    'unit.name has no "man-o-war"; nearest: "manowars".'
+    >>> (suggest_stored_values(ComparedLiteral("frig", "unit.name", "", part=True), ["frigates"]),
+    ...     suggest_stored_values(ComparedLiteral("x", "unit.name", ""), []))
+    ('', 'unit.name holds nothing.')
+    """
+    if not values:
+        return f"{literal.place} holds nothing."
+    if not isinstance(literal.value, str):
+        numbers = [value for value in values if isinstance(value, int | float)]
+        if literal.value in numbers or not numbers:
+            return ""
+        return f"{literal.place} has no {literal.value:.17g}; nearest: {', '.join(map(repr, numbers[:SHOWN_VALUES]))}."
+    texts = [value for value in values if isinstance(value, str)]
+    wish = literal.value.casefold() if literal.any_case else literal.value
+    there = [text.casefold() for text in texts] if literal.any_case else texts
+    if not texts or wish in there or (literal.part and any(wish in text for text in there)):
+        return ""
+    near = nearest_texts(literal.value, texts)
+    others = ", ".join(json_line(fit_on_one_line(text, SHOWN_CHARS)) for text in near or texts[:SHOWN_VALUES])
+    more = "" if near or len(texts) <= SHOWN_VALUES else ", ..."
+    what = f"{'nothing with' if literal.part else 'no'} {json_line(fit_on_one_line(literal.value, SHOWN_CHARS))}"
+    return f"{literal.place} has {what}; {'nearest' if near else 'it has'}: {others}{more}."
+
+
+def nearest_texts(text: str, texts: Iterable[str]) -> list[str]:
+    """Return the texts nearest by their letters, else texts that contain the wish or lie in it.
+
+    >>> nearest_texts("Café Oslo", ["cafe_oslo", "bar"]), nearest_texts("cloth", ["fine cloth", "iron"])
+    (['cafe_oslo'], ['fine cloth'])
+    """
+    by_letters: dict[str, str] = {}
+    for one in texts:
+        by_letters.setdefault(letters_only(one), one)
+    wish = letters_only(text)
+    close = difflib.get_close_matches(wish, by_letters, SHOWN_VALUES, 0.7)
+    if not close and len(wish) > 2:
+        close = [one for one in by_letters if wish in one or (len(one) > 2 and one in wish)][:SHOWN_VALUES]
+    return [by_letters[one] for one in close]
+
+
+def letters_only(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+ANY_CASE = ("mysql", "tsql")
+ANY_CASE_LIKE = (*ANY_CASE, "sqlite")
+"""Dialects in which ``=`` and LIKE compare letters in any case, unless a collation says otherwise."""
+
+
+def find_sql_literals(statement: str, tables: Sequence[TableInfo], dialect: Dialect) -> tuple[ComparedLiteral, ...]:
+    """Return the literals that a statement compares by ``=``, IN and LIKE, each once.
+
+    A statement that does not parse has none.
+    """
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(statement, dialect=dialect.name)
+    except (SqlglotError, RecursionError):
+        return ()
+    return tuple(dict.fromkeys(_literals(tree, tables, dialect)))
+
+
+def _literals(tree: Expr, tables: Sequence[TableInfo], dialect: Dialect) -> Iterator[ComparedLiteral]:
+    from sqlglot import exp
+
+    names = {table.bare.lower(): table for table in tables}
+    aliases = {
+        node.alias_or_name.lower(): names[node.name.lower()]
+        for node in tree.find_all(exp.Table)
+        if node.name.lower() in names
+    }
+    for node in tree.find_all(exp.EQ, exp.In, exp.Like, exp.ILike):
+        sides = [node.this, *(node.args.get("expressions") or [node.args.get("expression")])]
+        columns = [side for side in map(_without_case_function, sides) if isinstance(side, exp.Column)]
+        pattern = isinstance(node, exp.Like | exp.ILike)
+        if pattern and not is_substring_pattern(node):
+            continue
+        any_case = (
+            isinstance(node, exp.ILike)
+            or any(isinstance(side, exp.Lower | exp.Upper) for side in sides)
+            or dialect.name in (ANY_CASE_LIKE if pattern else ANY_CASE)
+        )
+        for side in map(_without_case_function, sides):
+            if len(columns) == 1 and isinstance(side, exp.Literal):
+                for one in _sql_literals_of_column(side, columns[0], aliases, dialect):
+                    yield replace(one, part=pattern, any_case=any_case)
+
+
+def is_substring_pattern(pattern: Expr) -> bool:
+    """Return whether a LIKE searches for a part of a text, with ``%`` at the ends alone."""
+    from sqlglot import exp
+
+    inner = pattern.expression.name.strip("%")
+    return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")
+
+
+def _without_case_function(side: Expr | None) -> Expr | None:
+    """Return the value inside LOWER, UPPER or TRIM, or the value itself."""
+    from sqlglot import exp
+
+    return side.this if isinstance(side, exp.Lower | exp.Upper | exp.Trim) else side
+
+
+def _sql_literals_of_column(
+    literal: exp.Literal, column: exp.Column, aliases: dict[str, TableInfo], dialect: Dialect
+) -> Iterator[ComparedLiteral]:
+    homes = [aliases[column.table.lower()]] if column.table.lower() in aliases else list(aliases.values())
+    for table in homes:
+        for info in table.columns:
+            if info.name.lower() != column.name.lower():
+                continue
+            name, place = dialect.quoted(info.name), f"{table.name}.{info.name}"
+            source = f"{name} FROM {table.place(dialect)} WHERE {name} IS NOT NULL"
+            if literal.is_string:
+                yield ComparedLiteral(literal.name.strip("%"), place, f"SELECT DISTINCT {source} LIMIT {MOST_VALUES}")
+            else:
+                number = float(literal.name)
+                yield ComparedLiteral(number, place, f"SELECT {source} ORDER BY abs({name} - {number!r}) LIMIT 3")
+            return

@@ -1,0 +1,230 @@
+"""The tool ``sql``: a relational database behind the sandbox, for a model and for trusted loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from decisor.databases.hints import advise_after_failure, explain_empty_result, find_sql_literals, is_empty_result
+from decisor.databases.pitfalls.rules import Pitfalls
+from decisor.databases.scan_limits import check_limits, check_scan, list_table_aliases
+from decisor.databases.schema import LARGE, TableInfo, close_names, read_sql_schema
+from decisor.databases.schema_search import parse_lookup
+from decisor.databases.schema_text import Brief, SchemaView
+from decisor.errors import SetupError, ToolError
+from decisor.parsing.cleaning import strip_fence
+from decisor.runtime.budget import MaxScan
+from decisor.sandbox.engine import NO_POLICY, Caps, Policy, bare_table_name, policy_notes
+from decisor.sandbox.engines import example_urls, load_engine, parse_url
+from decisor.sandbox.process import Audit, Worker, asker_of
+from decisor.system.extras import pass_over_faults
+from decisor.system.secrets import hide_password
+from decisor.types import Observation, Pitfall, Record, Table
+
+BULK_SECONDS = 300.0
+COUNT_SECONDS = 2.0
+
+
+@dataclass(eq=False)
+class SqlTool:
+    """A tool that queries a relational database in SQL.
+
+    Open with ``await SqlTool.open(url)``. tables: the schema when it was opened. view: the part of the schema that an
+    LLM is shown, for a ``question`` if the schema is long. notes: on the files that the data come from, if any.
+    max_scans: limits on the rows or bytes that one query may read; every one applies.
+    """
+
+    worker: Worker
+    tables: tuple[TableInfo, ...]
+    name: str = "sql"
+    form: Literal["sql"] = "sql"
+    notes: tuple[str, ...] = ()
+    pitfalls: Pitfalls | None = field(default=None, repr=False)
+    view: SchemaView | None = None
+    question: str = ""
+    max_scans: tuple[MaxScan, ...] = ()
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        name: str = "sql",
+        caps: Caps | None = None,
+        deny_tables: Sequence[str] = (),
+        tables: Sequence[str] = (),
+        policy: Policy = NO_POLICY,
+        audit: Audit | None = None,
+    ) -> SqlTool:
+        """Open the database at a URL and read its schema. caps:
+
+        None for the usual ones. deny_tables: tables that may be neither read nor seen. tables: if not empty, no other
+        table may be read. policy: rows and columns that are not for everybody. audit: the file that notes each query.
+
+        Raises:
+            SetupError: the URL names no database, or it cannot be opened. No file is ever made.
+        """
+        kind, address = parse_url(url)
+        caps = caps or Caps(seconds=load_engine(kind).seconds)
+        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
+        worker = Worker(kind, address, caps, audit=audit, source=name)
+        try:
+            if worker.description.dialect is None:
+                raise SetupError(f"{hide_password(url)} is no SQL database. Give {example_urls('sql')}.")
+            await worker.start()
+            schema = await read_sql_schema(worker)
+            check_tables_exist(tables, schema)
+            await check_policy_conditions(worker, policy, schema)
+        except BaseException:
+            await worker.close()
+            raise
+        dialect = worker.description.dialect
+        pitfalls = Pitfalls.of(worker, dialect, schema) if dialect else None
+        view = SchemaView(worker, schema)
+        if len(schema) > LARGE:
+            view.index.prepare()
+        return cls(worker, schema, name, notes=policy_notes(policy), pitfalls=pitfalls, view=view)
+
+    def quoted(self, name: str) -> str:
+        """Return the name of a table or column as a query spells it."""
+        dialect = self.worker.description.dialect
+        table = next((table for table in self.tables if table.schema and table.name == name), None)
+        return name if dialect is None else table.place(dialect) if table else dialect.quoted(name)
+
+    def limited(self, *limits: MaxScan) -> SqlTool:
+        """Return a copy of the tool whose queries keep to these limits too.
+
+        Raises SetupError if the engine does not estimate the rows or bytes that a query reads.
+        """
+        check_limits(self.worker.description, self.name, limits)
+        return replace(self, max_scans=(*self.max_scans, *limits))
+
+    @property
+    def is_restricted(self) -> bool:
+        return self.worker.caps.is_restricted
+
+    def examples(self) -> Sequence[str]:
+        return [text for table in self.tables for column in table.columns for text in column.examples]
+
+    async def about(self, question: str) -> SqlTool:
+        """Return the tool with a description for this question, or the same tool if the schema is short."""
+        if not await self.schema_view.look(question):
+            return self
+        return replace(self, view=self.schema_view, question=question)
+
+    @property
+    def schema_view(self) -> SchemaView:
+        if self.view is None:
+            self.view = SchemaView(self.worker, self.tables)
+        return self.view
+
+    @property
+    def brief(self) -> Brief:
+        """Part of the schema that is shown."""
+        return self.schema_view.text(self.question)
+
+    def describe(self) -> str:
+        return self.described
+
+    @cached_property
+    def described(self) -> str:
+        """Description of the database. It is computed once, for a loop shows it with every call."""
+        return "\n".join([self.brief.text, *self.notes])
+
+    async def call(self, text: str) -> Observation:
+        """Run one reading statement, or ``describe TABLE`` or ``find WORDS``.
+
+        Raises ToolError, with close names if a table or column is misspelt.
+        """
+        statement = strip_fence(text)
+        if (lookup := parse_lookup(statement)) is not None:
+            return await self.schema_view.look_up(lookup, self.name, self._within_scan)
+        try:
+            await self._within_scan(statement)
+            table = await self.worker.run(statement, by=asker_of(text))
+        except ToolError as error:
+            dialect = self.worker.description.dialect
+            hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
+            hint += advise_after_failure(str(error))
+            text = str(error).rstrip(".") + "." if hint else str(error)
+            raise ToolError(f"{text}{hint}", refused=error.refused, outage=error.outage) from error
+        records = tuple(
+            Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
+            for number, row in enumerate(table.rows, 1)
+        )
+        total = await self._total(statement) if table.truncated else len(records)
+        nothing = await self._nothing(statement, table) if is_empty_result(table) else ""
+        pitfalls: tuple[Pitfall, ...] = ()
+        if self.pitfalls:
+            with pass_over_faults("pitfalls"):
+                pitfalls = tuple(await self.pitfalls.look(statement, table, within=self._within_scan))
+        note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *new_pitfall_texts(pitfalls, nothing)))))
+        return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
+
+    async def fetch(
+        self, query: str, max_rows: int = 2_000_000, trusted: bool = False, max_bytes: int = 10**9
+    ) -> Table:
+        """Return the rows of a query in bulk.
+
+        The engine is as read-only as ever; only the caps are wide. Only queries of this package may be ``trusted``.
+        """
+        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=max_bytes, seconds=BULK_SECONDS)
+        return await self.worker.run(query, caps=wide, trusted=trusted)
+
+    async def close(self) -> None:
+        await self.worker.close()
+
+    async def _within_scan(self, query: str) -> None:
+        """Raise ToolError (refused) if a query would read more than a question may."""
+        if self.max_scans and (dialect := self.worker.description.dialect):
+            tables = await self.schema_view.counted({name for _, name in list_table_aliases(query, dialect)})
+            await check_scan(self.worker, query, tables, self.max_scans)
+
+    async def _nothing(self, statement: str, table: Table) -> str:
+        """Explain a result without rows."""
+
+        async def read(query: str, caps: Caps) -> Table:
+            await self._within_scan(query)
+            return await self.worker.run(query, caps=caps)
+
+        dialect = self.worker.description.dialect
+        compared = find_sql_literals(statement, self.tables, dialect) if dialect else ()
+        return await explain_empty_result(table, compared, read, self.worker.caps)
+
+    async def _total(self, statement: str) -> int | None:
+        """Return the number of all rows of a query, None if counting them fails or takes too long."""
+        count = f"SELECT count(*) AS n FROM ({statement.rstrip().rstrip(';')}\n) AS counted"
+        try:
+            table = await self.worker.run(count, caps=replace(self.worker.caps, seconds=COUNT_SECONDS))
+        except ToolError:
+            return None
+        value = table.rows[0][0]
+        return value if isinstance(value, int) else None
+
+
+async def check_policy_conditions(worker: Worker, policy: Policy, schema: Sequence[TableInfo]) -> None:
+    """Raise SetupError if a condition of the policy does not run."""
+    rules, dialect = policy.tables(), worker.description.dialect
+    for table in schema if dialect else ():
+        if dialect and table.bare.lower() in rules:
+            try:
+                await worker.run(f"SELECT 1 FROM {table.place(dialect)} WHERE 1 = 0")
+            except ToolError as error:
+                raise SetupError(f"The rows of {table.name} cannot be read with their condition: {error}") from error
+
+
+def new_pitfall_texts(pitfalls: Sequence[Pitfall], text: str) -> list[str]:
+    """Return the texts of the pitfalls that the given text does not contain already."""
+    return [one.text for one in pitfalls if one.text not in text]
+
+
+def lower(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.lower() for name in names)
+
+
+def check_tables_exist(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
+    """Raise SetupError if a name is no table that may be read."""
+    for name in names:
+        if bare_table_name(name) not in {table.bare.lower() for table in schema}:
+            raise SetupError(f"There is no table {name} to read.")

@@ -1,0 +1,675 @@
+"""Answers of the tool ``whatif``: rankings, comparisons, changed data, scenarios and sensitivity.
+
+Each answer is citable records.
+
+A comparison or a reason (``why``) is about single candidates. A what-if shows the same decision on changed data or in
+a scenario beside the unchanged data. Studies are about the whole decision: the winner of every scenario with worst
+case and least regret, the Pareto front, the inputs that move the lead most (each varies alone, as its spread says),
+and turning points.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decisor.decision_models import optimize as solver
+from decisor.decision_models import ranking as fronts
+from decisor.decision_models.candidates import explain_broken_rule
+from decisor.decision_models.client import OpenModel, build_updates, resolve_name, run_rule_tests
+from decisor.decision_models.outcomes import Outcomes
+from decisor.decision_models.ranking import (
+    HIGH,
+    LOW,
+    MIDDLE,
+    build_knobs,
+    choose_contenders,
+    explain_no_outcome,
+    find_turning_points,
+    rank_model,
+    rank_outcomes,
+)
+from decisor.errors import ToolError
+from decisor.parsing.whatif_request import WhatIfWish
+from decisor.system.wording import format_amount, format_count, format_ranking, format_ranking_lines
+from decisor.types import CandidatePoint, Goal, Observation, Ranking, Record, ScenarioOutcome, Study, Swing, Turn, Value
+
+NOW = "now"
+
+
+@dataclass(frozen=True)
+class ScenarioComparison:
+    """The first measure of n candidates in s scenarios, with the winner of each. names: 'now' and the scenarios.
+    values: (n, s), nan if a rule or its outcome shuts a candidate out. scenes: the winner of each scenario. note: a
+    remark on the outcomes, or ''.
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    scenes: tuple[ScenarioOutcome, ...]
+    note: str = ""
+
+
+def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
+    """Compute all candidates in every scenario; raise ToolError if a statement fails. now: outcomes of all candidates
+    on the unchanged data.
+    """
+    names = (NOW, *(one.name for one in model.model.scenarios))
+    every = [now, *(model.outcomes(now.candidates.tolist(), scenario=name, most=1) for name in names[1:])]
+    order = now.order(model.model.first.goal)
+    usual = int(order[0]) if len(order) else None
+    columns = [np.where(one.allowed, one.values[:, 0], np.nan) for one in every]
+    scenes = tuple(build_scenario_outcome(model, name, one, usual) for name, one in zip(names, every, strict=True))
+    note = next((f"in {name} {one.note}" for name, one in zip(names, every, strict=True) if one.note), "")
+    return ScenarioComparison(names, np.stack(columns, axis=1), scenes, note)
+
+
+def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usual: int | None) -> ScenarioOutcome:
+    """Build the winner of a scenario, beside the present winner.
+
+    usual: place of the present winner; None without one.
+    """
+    order = outcomes.order(model.model.first.goal)
+    best = model.candidates.name(int(outcomes.candidates[order[0]])) if len(order) else ""
+    value = float(outcomes.values[order[0], 0]) if len(order) else None
+    if usual is None:
+        return ScenarioOutcome(name, best, value, None)
+    if outcomes.allowed[usual]:
+        return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]))
+    number = int(outcomes.candidates[usual])
+    rules = [rule for at, rule in enumerate(outcomes.rules) if outcomes.broken[usual, at]]
+    why = "; ".join(
+        f"{rule}: {explain_broken_rule(model.model, rule, outcomes.reasons.get((number, rule)))}" for rule in rules
+    )
+    return ScenarioOutcome(
+        name, best, value, None, why or explain_no_outcome(model, number, float(outcomes.values[usual, 0]))
+    )
+
+
+def compute_worst_cases(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float64]:
+    """Compute each candidate's worst outcome, (n, s) -> (n,) for n candidates in s scenarios. nan if it is shut out in
+    one of them.
+
+    >>> compute_worst_cases(np.array([[1.0, 9.0], [4.0, 5.0], [np.nan, 0.0]]), "min").tolist()
+    [9.0, 5.0, nan]
+    """
+    return np.asarray(values.max(axis=1) if goal == "min" else values.min(axis=1))
+
+
+def compute_regrets(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float64]:
+    """Compute each candidate's largest distance from the best of a scenario, (n, s) -> (n,). nan if it is shut out in
+    one of them.
+
+    >>> compute_regrets(np.array([[1.0, 9.0], [4.0, 5.0]]), "min").tolist()
+    [4.0, 3.0]
+    """
+    costs = values if goal == "min" else -values
+    best = np.nanmin(np.where(np.isnan(costs), np.inf, costs), axis=0)
+    return np.asarray((costs - best).max(axis=1))
+
+
+def find_best_place(values: NDArray[np.float64], goal: Goal) -> int | None:
+    """Return the place of the best number; None if all are nan."""
+    if np.isnan(values).all():
+        return None
+    return int(np.nanargmin(values) if goal == "min" else np.nanargmax(values))
+
+
+CONTENDERS = 50
+TRIALS = 100
+
+
+def compute_swings(
+    model: OpenModel, outcomes: Outcomes, *, trials: int = TRIALS, seed: int = 0, seconds: float = float("inf")
+) -> tuple[Swing, ...]:
+    """Compute how far each input with a spread moves the lead, largest first. outcomes: of all candidates on the
+    unchanged data. Inputs that the seconds do not reach are left out.
+
+    Raises:
+        ToolError: a statement fails.
+    """
+    goal, until = model.model.first.goal, time.monotonic() + seconds
+    contenders = outcomes.candidates[outcomes.order(goal)[:CONTENDERS]].tolist()
+    every = []
+    for one in model.model.inputs:
+        left = until - time.monotonic()
+        if one.spread is None or len(contenders) < 2 or left <= 0:
+            continue
+        shaken = model.trials(contenders, trials, first_seed=seed, varies=(one.name,), seconds=left)
+        whole = shaken.known.all(axis=0)
+        if whole.any():
+            leads = compute_leads(shaken, goal)[whole]
+            every.append(compute_swing(one.name, str(one.spread), leads))
+    return tuple(sorted(every, key=lambda one: one.low - one.high))
+
+
+def compute_swing(name: str, spread: str, leads: NDArray[np.float64]) -> Swing:
+    """Compute the swing of an input from the leads of its trials.
+
+    A trial in which the best is shut out, or nothing else is allowed, has no lead.
+    """
+    finite = leads[np.isfinite(leads)]
+    low, high = np.percentile(finite, MIDDLE) if len(finite) else (0.0, 0.0)
+    return Swing(name, spread, float(low), float(high), float((leads >= 0).mean()))
+
+
+def compute_leads(shaken: Outcomes, goal: Goal) -> NDArray[np.float64]:
+    """Compute the lead of the first candidate over the best other one in each trial, shape (t,).
+
+    In the measure's unit: below 0 if it is behind, -inf if it is not allowed, inf if no other is.
+    """
+    sign = 1.0 if goal == "min" else -1.0
+    costs = np.where(shaken.allowed, sign * shaken.values[:, 0], np.inf)
+    with np.errstate(invalid="ignore"):
+        leads = costs[1:].min(axis=0) - costs[0]
+    return np.where(np.isinf(costs[0]), -np.inf, leads)
+
+
+SOURCE = "whatif"
+MAX_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class BaseOutcomes:
+    """The outcomes of all candidates on the unchanged data. order: places of the allowed candidates, best first."""
+
+    outcomes: Outcomes
+    order: tuple[int, ...]
+    ranking: Ranking
+
+    @property
+    def best(self) -> int | None:
+        """Number of the best candidate; None if no candidate is allowed."""
+        return int(self.outcomes.candidates[self.order[0]]) if self.order else None
+
+
+def compute_base_outcomes(model: OpenModel) -> BaseOutcomes:
+    """Compute the outcomes of all candidates; raise ToolError if a statement fails."""
+    outcomes = model.outcomes(most=3)
+    return BaseOutcomes(
+        outcomes, tuple(outcomes.order(model.model.first.goal).tolist()), rank_outcomes(model, outcomes)
+    )
+
+
+def find_candidate_or_none(model: OpenModel, name: str) -> int | None:
+    """Find the number of a candidate by its name, also if ``+`` stands without blanks; None if unknown."""
+    for words in (name, re.sub(r"\s*\+\s*", " + ", name)):
+        try:
+            return model.candidates.find(words)
+        except ToolError:
+            continue
+    return None
+
+
+def resolve_candidate(model: OpenModel, name: str) -> int:
+    """Return the number of a candidate by its name; raise ToolError with close names."""
+    number = find_candidate_or_none(model, name)
+    return model.candidates.find(name) if number is None else number
+
+
+def resolve_wished_candidate(model: OpenModel, wish: WhatIfWish) -> int:
+    """Return the number of the candidate of a wish; raise ToolError with close names."""
+    return resolve_candidate(model, wish.text or " ".join(wish.candidates))
+
+
+def resolve_wished_candidates(model: OpenModel, wish: WhatIfWish) -> tuple[int, ...]:
+    """Return the numbers of the candidates of a wish; raise ToolError with close names.
+
+    A name may hold a comma, so the whole text is tried first.
+    """
+    whole = find_candidate_or_none(model, wish.text) if wish.text else None
+    if whole is not None:
+        return (whole,)
+    return tuple(dict.fromkeys(resolve_candidate(model, name) for name in wish.candidates))
+
+
+def answer_rank(model: OpenModel, wish: WhatIfWish) -> Observation:
+    scenario = resolve_scenario(model, wish.scenario)
+    ranking = solver.rank_or_solve(model, trials=wish.trials, seconds=wish.seconds, scenario=scenario)
+    records = ranking_records(ranking)
+    total = len(ranking.options)
+    if scenario:
+        return Observation(
+            records, f"In scenario {scenario}. {format_ranking(ranking)}", False, total > len(records), total
+        )
+    rules = run_rule_tests(model, ranking.options[0].name) if ranking.options else ()
+    return Observation(
+        records, format_ranking(ranking), truncated=total > len(records), total=total, ranking=ranking, rules=rules
+    )
+
+
+def ranking_records(ranking: Ranking) -> tuple[Record, ...]:
+    return tuple(
+        Record(f"r{at}", {"candidate": option.name, ranking.measure: option.outcome, "rank": at}, source=SOURCE)
+        for at, option in enumerate(ranking.options[:MAX_SHOWN], 1)
+    )
+
+
+def answer_comparison(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Observation:
+    """Rank some candidates, with the best of all beside them."""
+    numbers = resolve_wished_candidates(model, wish)
+    ranking = rank_model(model, numbers, trials=wish.trials if len(numbers) > 1 else 0, seconds=wish.seconds)
+    lines = [format_ranking(ranking)]
+    if base.best is not None and base.best not in numbers:
+        lines.append(f"Of all candidates the best is {best_words(model, base)}.")
+    return Observation(ranking_records(ranking), "\n".join(lines), total=len(ranking.options), ranking=ranking)
+
+
+def best_words(model: OpenModel, base: BaseOutcomes) -> str:
+    first = model.model.first
+    value = float(base.outcomes.values[base.order[0], 0])
+    return f"{base.ranking.options[0].name} ({format_amount(value, first.unit)} {first.name})"
+
+
+def answer_why(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Observation:
+    """Report each measure of a candidate against the best, and each rule with its breaking rows."""
+    number = resolve_wished_candidate(model, wish)
+    outcomes = model.outcomes([number], most=5)
+    name = model.candidates.name(number)
+    facts = [*measure_facts(model, base, outcomes, name), *rule_facts(model, outcomes, name)]
+    records = tuple(Record(f"r{at}", fields, source=SOURCE) for at, (fields, _) in enumerate(facts, 1))
+    place = next((at for at, one in enumerate(base.order, 1) if base.outcomes.candidates[one] == number), None)
+    head = f"{name} is number {place} of {len(base.order):,} that are allowed." if place else f"{name} is not allowed."
+    return Observation(records, "\n".join([head, *(line for _, line in facts)]), total=len(records))
+
+
+Fact = tuple[dict[str, Value], str]
+
+
+def measure_facts(model: OpenModel, base: BaseOutcomes, outcomes: Outcomes, name: str) -> Iterator[Fact]:
+    for at, measure in enumerate(model.model.measures):
+        value = float(outcomes.values[0, at])
+        here = "no outcome" if math.isnan(value) else format_amount(value, measure.unit)
+        fields: dict[str, Value] = {"candidate": name, measure.name: none_of(value)}
+        if not base.order:
+            yield fields, f"{measure.name} is {here}; nothing is allowed to compare with."
+            continue
+        best = float(base.outcomes.values[base.order[0], at])
+        effect = value - best
+        fields |= {
+            "best": base.ranking.options[0].name,
+            f"{measure.name} of the best": none_of(best),
+            "difference": none_of(effect),
+        }
+        sign = 1 if measure.goal == "max" else -1
+        word = "as good as" if not effect else "better than" if sign * effect > 0 else "worse than"
+        ahead = "" if math.isnan(effect) or not effect else f"{format_amount(abs(effect), measure.unit)} "
+        yield fields, f"{measure.name} is {here}, {ahead}{word} the best, {base.ranking.options[0].name}."
+
+
+def rule_facts(model: OpenModel, outcomes: Outcomes, name: str) -> Iterator[Fact]:
+    number = int(outcomes.candidates[0])
+    for at, rule in enumerate(outcomes.rules):
+        text = next(one.text for one in model.model.rules if one.name == rule) or rule
+        fields: dict[str, Value] = {"candidate": name, "rule": rule, "kept": not outcomes.broken[0, at]}
+        if not outcomes.broken[0, at]:
+            yield fields, f"It keeps {rule}: {text}"
+            continue
+        reason = outcomes.reasons.get((number, rule))
+        rows = [dict(row) for row in reason.rows] if reason else []
+        fields |= {"rows that break it": reason.count if reason else 0, "rows": rows}
+        yield fields, f"It breaks {rule}: {explain_broken_rule(model.model, rule, reason)}"
+
+
+def resolve_scenario(model: OpenModel, name: str) -> str:
+    """Return the name of a scenario as the file writes it; raise ToolError with the known names."""
+    names = [one.name for one in model.model.scenarios]
+    if name and not names:
+        raise ToolError("This model has no scenarios; change the data with `set TABLE.COLUMN = ...`.")
+    return resolve_name(name.strip("\"'` "), names, "scenario") if name else ""
+
+
+def study_of(model: OpenModel, base: BaseOutcomes, title: str, **parts: object) -> Study:
+    measures = model.model.measures
+    ranking = base.ranking
+    return Study(
+        title,
+        tuple(one.name for one in measures),
+        tuple(one.unit for one in measures),
+        tuple(one.goal for one in measures),
+        ranking.options[0].name if ranking.options else "",
+        ranking.lead,
+        **parts,  # type: ignore[arg-type]
+    )
+
+
+def none_of(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def answer_change(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Observation:
+    """Answer the decision on changed data, beside the unchanged data."""
+    scenario, text, what = resolve_condition(model, wish)
+    outcomes = model.outcomes(base.outcomes.candidates.tolist(), scenario=scenario, changes=text, most=3)
+    usual = base.order[0] if base.order else None
+    scenes = (
+        build_scenario_outcome(model, NOW, base.outcomes, usual),
+        build_scenario_outcome(model, what, outcomes, usual),
+    )
+    ranking = rank_outcomes(model, outcomes)
+    records = (
+        effect_record(model, *scenes),
+        *(replace(one, id=f"r{at}") for at, one in enumerate(rule_change_records(model, base, outcomes), 2)),
+    )
+    study = study_of(model, base, f"What if {what}", scenes=scenes)
+    idle = (
+        ["This moves no measure and no rule of any candidate."] if have_equal_outcomes(base.outcomes, outcomes) else []
+    )
+    idle += [f"Mind: {outcomes.note}."] if outcomes.note else []
+    return Observation(
+        records,
+        "\n".join([*idle, *effect_lines(model, *scenes), *format_fixed_ranking(ranking)]),
+        total=len(records),
+        study=study,
+    )
+
+
+def have_equal_outcomes(one: Outcomes, other: Outcomes) -> bool:
+    """Return whether two outcomes of the same candidates are equal."""
+    return np.array_equal(one.values, other.values, equal_nan=True) and np.array_equal(one.broken, other.broken)
+
+
+def format_fixed_ranking(ranking: Ranking) -> list[str]:
+    """Format a ranking in which nothing varies on purpose."""
+    return [line for line in format_ranking_lines(ranking) if not line.startswith("Nothing was varied")]
+
+
+def resolve_condition(model: OpenModel, wish: WhatIfWish) -> tuple[str, str, str]:
+    """Return the scenario's name, the changes as SQL, and a description of either."""
+    if wish.kind == "scenario":
+        scenario = resolve_scenario(model, wish.scenario)
+        return scenario, "", f"scenario {scenario}"
+    text = build_updates(model, wish.changes)
+    return "", text, "; ".join(map(str, wish.changes))
+
+
+def effect_record(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome) -> Record:
+    first = model.model.first
+    effect = None if then.outcome is None or now.outcome is None else then.outcome - now.outcome
+    fields: dict[str, Value] = {
+        "what if": then.name,
+        "best now": now.best,
+        f"{first.name} now": now.outcome,
+        "best then": then.best,
+        f"{first.name} then": then.outcome,
+        "effect": effect,
+        f"{now.best} then": then.usual if then.usual is not None else then.why,
+        "unit": first.unit,
+    }
+    return Record("r1", fields, source=SOURCE)
+
+
+def effect_lines(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome) -> Iterator[str]:
+    unit, measure = model.model.first.unit, model.model.first.name
+    if now.outcome is None or then.outcome is None:
+        yield f"Now {now.best or 'nothing'} is best; then {then.best or 'nothing is allowed'}."
+        return
+    effect = then.outcome - now.outcome
+    way = "more" if effect > 0 else "less"
+    moved = f"{format_amount(abs(effect), unit)} {way}" if effect else "the same"
+    wins = f"{then.best} stays best" if then.best == now.best else f"{then.best} wins instead of {now.best}"
+    yield f"{wins}: {measure} {format_amount(then.outcome, unit)}, {moved} ({format_amount(now.outcome, unit)} now)."
+    if then.best != now.best:
+        rest = (
+            f"would have {format_amount(then.usual, unit)}" if then.usual is not None else f"is ruled out by {then.why}"
+        )
+        yield f"{now.best} {rest}."
+
+
+def rule_change_records(model: OpenModel, base: BaseOutcomes, outcomes: Outcomes) -> Sequence[Record]:
+    """Return a record for each rule that another number of candidates breaks now."""
+    records = []
+    for at, rule in enumerate(outcomes.rules):
+        before, after = int(base.outcomes.broken[:, at].sum()), int(outcomes.broken[:, at].sum())
+        if before != after:
+            records.append(
+                Record("", {"rule": rule, "candidates that break it now": before, "then": after}, source=SOURCE)
+            )
+    return records
+
+
+def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
+    """Answer the decision on changed data for a model of the solver."""
+    scenario, text, what = resolve_condition(model, wish)
+    limit = min(seconds, solver.SOLVE_SECONDS)
+    now = solver.rank_solved(model, seconds=limit)
+    then = solver.rank_solved(model, seconds=limit, scenario=scenario, changes=text)
+    scenes = [
+        ScenarioOutcome(name, one.options[0].name, one.options[0].outcome, None)
+        for name, one in ((NOW, now), (what, then))
+    ]
+    record = effect_record(model, *scenes)
+    fields = {key: value for key, value in record.fields.items() if key != f"{scenes[0].best} then"}
+    unit, measure = model.model.first.unit, model.model.first.name
+    effect = then.options[0].outcome - now.options[0].outcome
+    line = (
+        f"{measure} {format_amount(then.options[0].outcome, unit)} instead of "
+        f"{format_amount(now.options[0].outcome, unit)}: {effect:+,.6g}."
+    )
+    return Observation((replace(record, fields=fields),), f"{line}\n{format_ranking(then)}", total=1)
+
+
+MOST = 30
+DOTS = 400
+"""So many candidates are in a picture of the front."""
+
+
+def require_best_candidate(base: BaseOutcomes) -> int:
+    if base.best is None:
+        raise ToolError("No candidate is allowed, so there is nothing to compare; ask `why NAME`, or change the data.")
+    return base.best
+
+
+def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
+    """Report the winner of each scenario, the best worst case and the least regret."""
+    if not model.model.scenarios:
+        raise ToolError("This model has no scenarios; change the data with `set TABLE.COLUMN = ...`.")
+    require_best_candidate(base)
+    first = model.model.first
+    sides = compare_scenarios(model, base.outcomes)
+    picks = {"best in the worst case": compute_worst_cases(sides.values, first.goal)}
+    regret = compute_regrets(sides.values, first.goal)
+    name = model.candidates.name
+    lines = [
+        f"In {one.name}: {one.best or 'nothing is allowed'}{at_value(one.outcome, first.unit)}."
+        + (f" {base.ranking.options[0].name}: {one.why}." if one.usual is None and one.why else "")
+        for one in sides.scenes
+    ]
+    lines += [f"Mind: {sides.note}."] if sides.note else []
+    rows: list[dict[str, Value]] = [
+        {
+            "scenario": one.name,
+            "best": one.best,
+            first.name: one.outcome,
+            f"{base.ranking.options[0].name} there": one.usual if one.usual is not None else one.why,
+        }
+        for one in sides.scenes
+    ]
+    picked = {base.order[0]: base.ranking.options[0].name}
+    for words, values in picks.items():
+        if (place := find_best_place(values, first.goal)) is not None:
+            picked[place] = name(int(base.outcomes.candidates[place]))
+            lines.append(f"The {words} is {picked[place]}: {format_amount(float(values[place]), first.unit)}.")
+    if (place := find_best_place(regret, "min")) is not None:
+        picked[place] = name(int(base.outcomes.candidates[place]))
+        lines.append(
+            f"Least regret has {picked[place]}: at most {format_amount(float(regret[place]), first.unit)} "
+            "behind the best of a scenario."
+        )
+    else:
+        lines.append("No candidate is allowed in every scenario.")
+    for place, candidate in picked.items():
+        cells = {side: none_of(float(value)) for side, value in zip(sides.names, sides.values[place], strict=True)}
+        rows.append({"candidate": candidate, **cells, "worst": none_of(float(picks["best in the worst case"][place]))})
+    study = study_of(model, base, "Scenarios side by side", scenes=sides.scenes)
+    return Observation(study_records(rows), "\n".join(lines), total=len(rows), study=study)
+
+
+def at_value(value: float | None, unit: str) -> str:
+    return "" if value is None else f" ({format_amount(value, unit)})"
+
+
+def answer_pareto(model: OpenModel, base: BaseOutcomes) -> Observation:
+    """Report the allowed candidates that no other allowed one beats by every measure."""
+    measures = model.model.measures
+    if len(measures) < 2:
+        raise ToolError(f"This model has one measure, {measures[0].name}; a front needs two. Ask `rank`.")
+    require_best_candidate(base)
+    order = np.array(base.order)
+    values = base.outcomes.values[order]
+    on = fronts.find_pareto_front(values, [one.goal for one in measures])
+    points = [
+        CandidatePoint(
+            model.candidates.name(int(base.outcomes.candidates[place])),
+            tuple(float(value) for value in values[at]),
+            bool(on[at]),
+        )
+        for at, place in enumerate(order)
+        if on[at] or at < DOTS
+    ]
+    ends = [one for one in points if one.front]
+    rows: list[dict[str, Value]] = [
+        {"candidate": one.name, **{m.name: v for m, v in zip(measures, one.values, strict=True)}} for one in ends[:MOST]
+    ]
+    names = " and ".join(f"{one.name} ({one.goal})" for one in measures)
+    lines = [
+        f"On the Pareto front of {names}: {format_count(len(ends), 'candidate')} of {len(order):,} that are allowed. "
+        "For every other one, one of these is as good in all measures and better in one."
+    ]
+    for one in ends[:MOST]:
+        pairs = zip(measures, one.values, strict=True)
+        lines.append(f"{one.name}: {', '.join(f'{m.name} {format_amount(v, m.unit)}' for m, v in pairs)}")
+    study = study_of(model, base, "Pareto front", points=tuple(points))
+    return Observation(study_records(rows), "\n".join(lines), truncated=len(ends) > MOST, total=len(ends), study=study)
+
+
+def answer_sensitivity(model: OpenModel, base: BaseOutcomes, seconds: float) -> Observation:
+    """Report how far each input moves the lead of the best candidate."""
+    require_best_candidate(base)
+    first = model.model.first
+    if not any(one.spread for one in model.model.inputs):
+        raise ToolError("No input of this model has a spread, so nothing varies; ask `turning points`.")
+    every = compute_swings(model, base.outcomes, seconds=seconds)
+    if not every and len(base.order) > 1:
+        raise ToolError("The limit of seconds is reached before any input was varied. Give it more seconds.")
+    if not every:
+        raise ToolError("There is no second candidate that is allowed, so no lead that could move.")
+    rows: list[dict[str, Value]] = [
+        {
+            "input": one.input,
+            "varies by": one.spread,
+            "lead from": one.low,
+            "lead to": one.high,
+            "best stays in front": one.stays,
+        }
+        for one in every
+    ]
+    lead = "nothing" if base.ranking.lead is None else format_amount(base.ranking.lead, first.unit)
+    lines = [
+        f"{base.ranking.options[0].name} leads by {lead}. Each input alone, in {TRIALS} trials among the best "
+        f"{min(CONTENDERS, len(base.order))}; 90 % of the leads lie between:"
+    ]
+    for one in every:
+        ends = f"{format_amount(one.low, first.unit)} and {format_amount(one.high, first.unit)}"
+        lines.append(f"{one.input} ({one.spread}): {ends}; stays best in {one.stays:.0%}")
+    lines += explain_unreached_inputs(
+        [one.name for one in model.model.inputs if one.spread and one.name not in {s.input for s in every}]
+    )
+    study = study_of(model, base, "What moves the lead", swings=every)
+    return Observation(study_records(rows), "\n".join(lines), total=len(rows), study=study)
+
+
+def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | None, seconds: float) -> Observation:
+    """Report how far each input has to move until another candidate wins, or ``target``."""
+    if not model.model.inputs:
+        raise ToolError("This model names no [input], so nothing can be turned; use `set TABLE.COLUMN = ...`.")
+    best, names = require_best_candidate(base), model.candidates
+    if target == best:
+        return Observation(
+            study_records([{"candidate": names.name(best), "rank": 1}]), f"{names.name(best)} wins as the data are."
+        )
+    numbers = choose_contenders(base.outcomes, model.model.first.goal, best, *([] if target is None else [target]))
+    turns = tuple(find_turning_points(model, numbers, best, target, seconds))
+    hits = [one for one in turns if one.factor is not None]
+    whom = "another candidate" if target is None else names.name(target)
+    rows: list[dict[str, Value]] = [
+        {
+            "input": one.input,
+            "times": one.factor,
+            "change": format_turn_change(one),
+            "wins": one.winner or "nothing is allowed",
+            "because": one.why or ("it is then best" if one.winner else ""),
+        }
+        for one in sort_turns(hits)
+    ]
+    lines = [
+        f"{names.name(best)} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, among "
+        f"{len(numbers):,} of {len(names):,} candidates, until {whom} wins:"
+    ]
+    lines += [turn_line(model, one, best) for one in sort_turns(hits)]
+    still = list(dict.fromkeys(one.input.removesuffix(", falling") for one in turns if one.factor is None))
+    still = [one for one in still if one not in {hit.input for hit in hits}]
+    if still:
+        lines.append(f"No such point by {', '.join(still[:MOST])}{' alone' if len(still) < MOST else ' and more'}.")
+    names_of_turns = {one.input.removesuffix(", falling") for one in turns}
+    lines += explain_unreached_inputs([one.name for one in build_knobs(model) if one.name not in names_of_turns])
+    if target is not None:
+        lines += describe_candidate_standing(model, base, target)
+    title = f"What it takes for {whom} to win" if target is not None else "Turning points"
+    return Observation(
+        study_records(rows), "\n".join(lines), total=len(rows), study=study_of(model, base, title, turns=turns)
+    )
+
+
+def explain_unreached_inputs(inputs: Sequence[str]) -> list[str]:
+    """Name the inputs that the limit of seconds left out."""
+    if not inputs:
+        return []
+    names = f"{', '.join(inputs[:MOST])}{' and more' if len(inputs) > MOST else ''}"
+    return [f"It ended early: the limit of seconds is reached, and {names} was not looked at; more seconds say it."]
+
+
+def describe_candidate_standing(model: OpenModel, base: BaseOutcomes, target: int) -> list[str]:
+    """Describe how far a candidate is behind on the unchanged data, or why it is ruled out."""
+    place = int(np.flatnonzero(base.outcomes.candidates == target)[0])
+    first, name = model.model.first, model.candidates.name(target)
+    if base.outcomes.allowed[place]:
+        gap = abs(float(base.outcomes.values[place, 0] - base.outcomes.values[base.order[0], 0]))
+        return [f"As the data are {name} is {format_amount(gap, first.unit)} of {first.name} behind."]
+    rules = [rule for at, rule in enumerate(base.outcomes.rules) if base.outcomes.broken[place, at]]
+    why = [
+        f"{rule}: {explain_broken_rule(model.model, rule, base.outcomes.reasons.get((target, rule)))}" for rule in rules
+    ]
+    return [f"As the data are {name} is ruled out by {one}." for one in why] or [
+        f"{name} has no outcome: {explain_no_outcome(model, target, float(base.outcomes.values[place, 0]))}."
+    ]
+
+
+def sort_turns(turns: Sequence[Turn]) -> list[Turn]:
+    """Sort turning points, the smallest change first."""
+    return sorted(turns, key=lambda one: abs(np.log(one.factor or 1.0)))
+
+
+def format_turn_change(turn: Turn) -> str:
+    """Format the factor of a turning point as a change in percent.
+
+    >>> format_turn_change(Turn("units", 1.0513)), format_turn_change(Turn("units", 0.9))
+    ('+5.13 %', '-10 %')
+    """
+    return f"{((turn.factor or 1.0) - 1) * 100:+.3g} %"
+
+
+def turn_line(model: OpenModel, turn: Turn, best: int) -> str:
+    wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
+    why = f", because {model.candidates.name(best)} then breaks {turn.why}" if turn.why else ""
+    return f"{turn.input} {format_turn_change(turn)}: {wins}{why}"
+
+
+def study_records(rows: Sequence[dict[str, Value]]) -> tuple[Record, ...]:
+    return tuple(Record(f"r{at}", fields, source=SOURCE) for at, fields in enumerate(rows[:MOST], 1))

@@ -1,0 +1,636 @@
+"""The 18 checks of a decision model on its real rows.
+
+Each finding names the line, the candidate and the rows. Check 1 is that every statement runs. Checks 2 to 5 look at
+the numbers, the present values and the candidates that were worked by hand. Checks 6 to 13 change something and look
+at the result. Checks 14 to 18 compute the same twice, and look at joins, a second model, the solver and the numbers in
+the texts of rules. Checks on changed data end with the given seconds.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from decisor.decision_models.candidates import LIMIT, explain_broken_rule
+from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
+from decisor.decision_models.file import Input, Measure
+from decisor.decision_models.optimize import solve_model
+from decisor.decision_models.outcomes import Outcomes
+from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
+from decisor.errors import ToolError
+from decisor.system.wording import format_amount, format_count
+from decisor.types import Finding
+
+CHECK_NAMES = {
+    1: "every statement is allowed, and runs",
+    2: "every candidate has one number for each measure",
+    3: "the measured present is what the books say",
+    4: "outcomes worked by hand",
+    5: "rules worked by hand",
+    6: "the outcome differs between candidates",
+    7: "every statement moves something",
+    8: "every input moves something",
+    9: "inputs push measures the way the file says",
+    10: "another unit scales the outcome",
+    11: "every rule can break and can hold, and something is allowed",
+    12: "the goal fits the name of its measure",
+    13: "rows in another order",
+    14: "alone and together are the same",
+    15: "no row is counted twice or lost in a join",
+    16: "a second model says the same",
+    17: "the solver's sum is what the SQL measures",
+    18: "numbers of the text are in the queries or the data",
+}
+
+
+@dataclass(frozen=True)
+class CheckSubject:
+    """An open model with the outcomes of its candidates on unchanged data.
+
+    Of very many candidates it holds a sample. until: the moment (``time.monotonic``) at which the checks end.
+    """
+
+    model: OpenModel
+    outcomes: Outcomes
+    until: float = float("inf")
+
+    def name(self, place: int) -> str:
+        return self.model.candidates.name(int(self.outcomes.candidates[place]))
+
+    def again(self, **changes: object) -> Outcomes:
+        """Compute the outcomes of the same candidates with something changed; raise TimeOver if cut off."""
+        return self.outcomes_of(self.model, self.outcomes.candidates, **changes)
+
+    def outcomes_of(self, model: OpenModel, candidates: Iterable[int], **changes: object) -> Outcomes:
+        """Compute outcomes in the time that is left; raise TimeOver if cut off."""
+        seconds = self.until - time.monotonic()
+        outcomes = model.outcomes(candidates, most=0, seconds=seconds, **changes)  # type: ignore[arg-type]
+        if outcomes.stopped:
+            raise TimeOver(MORE_SECONDS)
+        return outcomes
+
+
+Check: TypeAlias = Callable[[CheckSubject], Iterable[Finding]]
+
+
+def check_measure_numbers(subject: CheckSubject) -> Iterator[Finding]:
+    model, outcomes = subject.model.model, subject.outcomes
+    for at, measure in enumerate(model.measures):
+        missing = np.flatnonzero(np.isnan(outcomes.values[:, at]))
+        if len(missing):
+            names = ", ".join(subject.name(int(place)) for place in missing[:3])
+            words = (
+                f"measure.{measure.name} gives no number for {format_count(len(missing), 'candidate')} of "
+                f"{len(outcomes.candidates):,}, such as {names}: a join is empty, or there is no row"
+            )
+            yield Finding(2, model.line("measure", measure.name, "sql"), words)
+    for part, words in find_null_cells(subject.model):
+        yield Finding(2, model.line(*part.split(".")), f"{part}: {words}", "doubt")
+
+
+def check_present_values(subject: CheckSubject) -> Iterator[Finding]:
+    model = subject.model.model
+    books = [one for one in model.measures if one.now is not None]
+    values = subject.model.present() if books else {}
+    for measure in books:
+        value, now = values.get(measure.name), measure.now
+        if now is not None and (value is None or not is_near_written(value, now)):
+            measured = "nothing" if value is None else format_amount(value, measure.unit)
+            words = (
+                f"measure.{measure.name} measures {measured} at present; "
+                f"the books say {format_amount(now, measure.unit)}"
+            )
+            yield Finding(3, model.line("measure", measure.name, "now"), words)
+
+
+def check_worked_examples(subject: CheckSubject) -> Iterator[Finding]:
+    """Check outcomes (check 4) and rules (check 5) of candidates that a person worked out."""
+    model = subject.model.model
+    for number, example in enumerate(model.examples, 1):
+        line = model.line("example", str(number), "choice")
+        try:
+            candidate = subject.model.candidates.find(example.choice)
+        except ToolError as error:
+            yield Finding(4, line, str(error))
+            continue
+        outcomes = subject.model.outcomes([candidate])
+        name = subject.model.candidates.name(candidate)
+        for measure, value in example.outcomes.items():
+            here = float(outcomes.of(measure)[0])
+            if not is_near_written(here, value):
+                words = (
+                    f"for {name} the model gives {measure} {format_amount(here)}; "
+                    f"your example says {format_amount(value)}"
+                )
+                yield Finding(4, model.line("example", str(number), measure), words)
+        broken = {
+            rule: outcomes.reasons.get((candidate, rule))
+            for at, rule in enumerate(outcomes.rules)
+            if outcomes.broken[0, at]
+        }
+        for rule in [] if example.breaks is None else [one.name for one in model.rules]:
+            wanted = rule in (example.breaks or ())
+            if wanted != (rule in broken):
+                why = f": {explain_broken_rule(model, rule, broken[rule])}" if rule in broken else ""
+                words = (
+                    f"for {name} rule {rule} is {'broken' if rule in broken else 'kept'}{why}; your example says "
+                    f"it is {'broken' if wanted else 'kept'}"
+                )
+                yield Finding(5, model.line("example", str(number), "breaks"), words)
+
+
+def is_near_written(value: float, written: float) -> bool:
+    """Return whether a value is within half of the last digit that was written.
+
+    >>> is_near_written(12.603, 12.6), is_near_written(12.7, 12.6), is_near_written(315499.744, 315499.74)
+    (True, False, True)
+    """
+    exponent = Decimal(repr(written)).as_tuple().exponent
+    half = 0.5 * 10.0 ** min(0, int(exponent)) if isinstance(exponent, int) else 0.0
+    whole = half if written != int(written) else 0.005
+    return abs(value - written) <= max(whole * 1.001, 1e-6 * abs(written))
+
+
+SHAKE = 1.07
+FAR = (0.5, 2.0, 10.0)
+UNIT = 7.0
+CENTS = ("cent", "cents", "ct")
+"""Of any money."""
+SMALL = "cost price expense spend wait delay risk loss waste distance time wage rent fee penalty emission shortage"
+LARGE = "profit revenue value margin gain benefit income sales turnover utility reward served coverage satisfaction"
+
+
+def have_close_outcomes(one: Outcomes, other: Outcomes) -> bool:
+    return are_close(one.values, other.values) and bool((one.broken == other.broken).all())
+
+
+def are_close(one: ArrayLike, other: ArrayLike) -> bool:
+    return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
+
+
+def check_outcome_differs(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 6: report a first measure that is the same for every candidate."""
+    model, values = subject.model.model, subject.outcomes.values
+    for at, measure in enumerate(model.measures[:1]):
+        column = values[:, at][~np.isnan(values[:, at])]
+        if len(column) > 1 and are_close(column, column[0]):
+            words = f"measure.{measure.name} is the same for every candidate: what is chosen does not reach it"
+            yield Finding(6, model.line("measure", measure.name, "sql"), words)
+
+
+def check_statement_effects(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 7: report each statement without which no outcome and no rule changes.
+
+    It is tried on the unchanged data, and with every row of every input changed.
+    """
+    model = subject.model.model
+    changes = "; ".join(build_uneven_update(one) for one in model.inputs)
+    counts = subject.model.statement_counts()
+    for number in range(sum(counts)):
+        try:
+            useless = have_close_outcomes(subject.again(skip=number), subject.outcomes) and (
+                not changes
+                or have_close_outcomes(subject.again(skip=number, changes=changes), subject.again(changes=changes))
+            )
+        except ToolError:
+            continue  # what does not run without it needs it
+        if useless:
+            part = "change" if number < counts[0] else "recompute"
+            place = number + 1 - (0 if part == "change" else counts[0])
+            words = f"statement {place} of {part} changes no outcome and no rule"
+            yield Finding(7, model.line(*(("change",) if part == "change" else ("recompute", "sql"))), words)
+
+
+def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 8 and 9: report inputs that move nothing, or move a measure the wrong way.
+
+    Each input is made a little larger.
+    """
+    model = subject.model.model
+    for one in model.inputs:
+        line = model.line("input", one.name)
+        shaken = subject.again(changes=build_scaling_updates([one], SHAKE))
+        if have_close_outcomes(shaken, subject.outcomes):
+            further = [*(build_scaling_updates([one], more) for more in FAR), build_uneven_update(one)]
+            if not all(have_close_outcomes(subject.again(changes=changes), subject.outcomes) for changes in further):
+                continue
+            words = f'input "{one.name}" moves no outcome and no rule: use it, or write [input] whole without it'
+            yield Finding(8, line, words)
+            continue
+        for name, wanted in [*((name, 1) for name in one.raises), *((name, -1) for name in one.lowers)]:
+            at = subject.outcomes.measures.index(name)
+            step = shaken.values[:, at] - subject.outcomes.values[:, at]
+            scale = np.abs(subject.outcomes.values[:, at])
+            wrong = np.flatnonzero(wanted * step < -1e-9 * np.where(np.isnan(scale), 0, scale))
+            word, way = ("raises", "falls") if wanted > 0 else ("lowers", "grows")
+            if len(wrong):
+                who = subject.name(int(wrong[0]))
+                words = (
+                    f'input "{one.name}" {word} {name}, says the file, but {name} {way} for {who}: mend it; '
+                    f"where it may go either way, write [input] whole without {word}"
+                )
+                yield Finding(9, line, words)
+            elif not np.nansum(np.abs(step)) > 0:
+                yield Finding(9, line, f'input "{one.name}" {word} {name}, says the file, but {name} does not move')
+
+
+def check_constants(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 8: report a spread that moves a value that is 1 by its meaning, such as EUR per EUR."""
+    copies = {name.lower(): copy for name, copy in subject.model.copies.items()}
+    for one in subject.model.model.inputs:
+        copy = copies.get(one.table.lower())
+        if one.spread is None or copy is None:
+            continue
+        names = {one.column.lower(), base_unit(one.unit).lower()}
+        cells = next(column.values for column in copy.columns if column.name.lower() == one.column.lower())
+        for column in copy.columns:
+            if any(cell == 1 and str(own).lower() in names for cell, own in zip(cells, column.values, strict=True)):
+                word = base_unit(one.unit) or one.column.upper()
+                words = (
+                    f'the spread of input "{one.name}" moves 1 {word} per {word}, which is a constant: leave that '
+                    f"row out of {copy.name} in [copy], and write coalesce({one.column}, 1)"
+                )
+                yield Finding(8, subject.model.model.line("input", one.name), words)
+                break
+
+
+def check_units(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 10: report a measure that does not scale with all inputs in its unit.
+
+    These inputs are multiplied by seven. It is only a doubt if the model has parameters that are numbers, since one may
+    be a constant in that unit.
+    """
+    model = subject.model.model
+    for at, measure in enumerate(model.measures):
+        of_unit = [
+            one
+            for one in model.inputs
+            if measure.name in (*one.raises, *one.lowers)
+            and one.unit
+            and base_unit(one.unit) in (base_unit(measure.unit), *CENTS)
+        ]
+        if not of_unit or not base_unit(measure.unit):
+            continue
+        scaled = subject.again(changes=build_scaling_updates(of_unit, UNIT))
+        now = subject.outcomes.values[:, at]
+        if not np.allclose(scaled.values[:, at], UNIT * now, rtol=1e-6, equal_nan=True):
+            place = int(np.nanargmax(np.abs(scaled.values[:, at] - UNIT * now)))
+            names = ", ".join(one.name for one in of_unit)
+            grown = f"{scaled.values[place, at] / now[place]:.4g} times as large" if now[place] else "no longer 0"
+            words = (
+                f"with every input in {base_unit(measure.unit)} ({names}) {UNIT:g} times as large, {measure.name} of "
+                f"{subject.name(place)} is {grown}: a column or a constant in that unit is missing in [input], or "
+                "two units are mixed"
+            )
+            constants = any(isinstance(value, int | float) for value in model.parameters.values())
+            yield Finding(10, model.line("measure", measure.name, "unit"), words, "doubt" if constants else "error")
+
+
+def check_rules(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 11: report rules that every candidate keeps or breaks, and a model that allows nothing."""
+    model, broken = subject.model.model, subject.outcomes.broken
+    for at, name in enumerate(subject.outcomes.rules):
+        count = int(broken[:, at].sum())
+        if count in (0, len(broken)) and len(broken):
+            words = f"rule {name} is {'broken' if count else 'kept'} by every candidate"
+            yield Finding(11, model.line("rule", name), words, "error" if count else "doubt")
+    if len(broken) and not subject.outcomes.allowed.any():
+        line = model.line("rule", model.rules[0].name) if model.rules else model.line("choice")
+        yield Finding(11, line, "no candidate is allowed: every one breaks a rule or has no outcome")
+
+
+def check_goals(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 12: report a goal that the name of its measure contradicts."""
+    for measure in subject.model.model.measures:
+        if word := find_goal_contradiction(measure):
+            words = f"measure.{measure.name} is to be as {word} as possible, which its name does not suggest"
+            yield Finding(12, subject.model.model.line("measure", measure.name, "goal"), words, "doubt")
+
+
+def find_goal_contradiction(measure: Measure) -> str:
+    words = set(measure.name.lower().replace("_", " ").split())
+    if measure.goal == "max" and words & set(SMALL.split()) and not words & set(LARGE.split()):
+        return "large"
+    return "small" if measure.goal == "min" and words & set(LARGE.split()) and not words & set(SMALL.split()) else ""
+
+
+def check_row_order(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 13: report outcomes that depend on the order of rows: LIMIT without ORDER BY, and ties."""
+    model = subject.model
+    model.job("reverse", {}, 60)
+    try:
+        turned = subject.again()
+    finally:
+        model.job("reverse", {}, 60)
+    for at, name in enumerate(turned.measures):
+        if not np.allclose(turned.values[:, at], subject.outcomes.values[:, at], rtol=1e-7, equal_nan=True):
+            words = f"measure.{name} depends on the order of rows: a LIMIT or a tie without ORDER BY"
+            yield Finding(13, model.model.line("measure", name, "sql"), words)
+    for at, name in enumerate(turned.rules):
+        if (turned.broken[:, at] != subject.outcomes.broken[:, at]).any():
+            words = f"rule {name} depends on the order of rows: a LIMIT or a tie without ORDER BY"
+            yield Finding(13, model.model.line("rule", name), words)
+
+
+def build_scaling_updates(inputs: list[Input], factor: float) -> str:
+    """Build UPDATE statements that multiply inputs by a factor."""
+    return "; ".join(f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}' for one in inputs)
+
+
+def build_uneven_update(one: Input) -> str:
+    """Build an UPDATE that multiplies each row by another factor. Weights that are all doubled would weigh the same."""
+    factor = "(0.2 + 4 * ((rowid * 7919) % 101) / 100.0)"
+    return f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}'
+
+
+def base_unit(unit: str) -> str:
+    """Return the first word of a unit.
+
+    >>> base_unit("EUR/piece"), base_unit("EUR a month"), base_unit("")
+    ('EUR', 'EUR', '')
+    """
+    words = unit.split("/")[0].split()
+    return words[0] if words else ""
+
+
+CLEAR = 1e-4
+"""By so much of it an outcome differs that rows of seven digits can tell whose is right."""
+COPIES, ON_COPIES = 20, 50
+"""Copies whose inputs vary, and the candidates of each that are computed: these only leave a doubt."""
+FEW = 50
+"""Rows: a large table holds nearly every number somewhere."""
+NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
+
+
+def check_joint_computation(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 14: report outcomes that differ between joint computation and one by one."""
+    try:
+        check_joint_outcomes(subject.model, subject.outcomes)
+    except ToolError as error:
+        yield Finding(14, 0, str(error))
+
+
+def check_joins(subject: CheckSubject) -> Iterator[Finding]:
+    """Check 15: report joins that count rows several times or lose rows."""
+    model = subject.model.model
+    for part, left, right, what, rows in subject.model.job("joins", {}, 60).rows:
+        line = model.line(*str(part).split("."))
+        if what == "twice":
+            words = f"{part} joins {left} to {right}, and neither tells its rows apart: rows are counted several times"
+        else:
+            table = left.split(".")[0]  # type: ignore[union-attr]
+            words = f"{part} joins {left} to {right}: {format_count(int(str(rows)), 'row')} of {table} match none"
+        yield Finding(15, line, words, "doubt")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference between two models. candidate: the number of a candidate whose outcome or rules differ on the
+    unchanged data, with the outcomes and verdicts of both models; None if the models differ otherwise.
+    """
+
+    finding: Finding
+    candidate: int | None = None
+    outcomes: tuple[float, float] = (0.0, 0.0)
+    allowed: tuple[bool, bool] = (True, True)
+
+
+def check_second_model(subject: CheckSubject, other: OpenModel) -> Iterator[Finding]:
+    """Check 16: report a difference to a second model of the same question."""
+    if one := find_model_difference(subject, other):
+        yield one.finding
+
+
+def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference | None:
+    """Find a difference between two models; None if they agree.
+
+    All candidates on the unchanged data decide; a difference on shaken copies only leaves a doubt.
+    """
+    model = subject.model.model
+    if model.first.goal != other.model.first.goal:
+        words = (
+            f'by this model {model.first.name} is to be "{model.first.goal}", by the second "{other.model.first.goal}"'
+        )
+        return Difference(Finding(16, model.line("measure", model.first.name, "goal"), words))
+    names = [subject.model.candidates.name(int(one)) for one in subject.outcomes.candidates]
+    try:
+        there = [other.candidates.find(name) for name in names]
+    except ToolError as error:
+        return Difference(Finding(16, model.line("choice"), f"the second model has other candidates: {error}"))
+    line = model.line("measure", model.first.name)
+    few = sorted({int(at) for at in np.linspace(0, len(names) - 1, min(len(names), ON_COPIES))})
+    for number in range(COPIES + 1):
+        places, changes = (few if number else range(len(names))), build_shaking_updates(subject, number)
+        ours = [int(subject.outcomes.candidates[at]) for at in places]
+        one = subject.outcomes_of(subject.model, ours, changes=changes) if number else subject.outcomes
+        two = subject.outcomes_of(other, [there[at] for at in places], changes=changes)
+        places_apart = find_differing_places(one, two)
+        if not places_apart:
+            continue
+        place = places_apart[0] if number else choose_easiest_place(subject.model, (one, two), places_apart)
+        values = (float(one.values[place, 0]), float(two.values[place, 0]))
+        allowed = (bool(one.allowed[place]), bool(two.allowed[place]))
+        words = (
+            f"for {names[places[place]]} this model gives {format_compared_outcome(values[0], allowed[0])}, the second "
+            f"{format_compared_outcome(values[1], allowed[1])}"
+        )
+        if number:
+            words = f"as the data are both models say the same; where inputs vary, {words}"
+            return Difference(Finding(16, line, words, "doubt"))
+        return Difference(Finding(16, line, words), ours[place], values, allowed)
+    return None
+
+
+def find_differing_places(one: Outcomes, two: Outcomes) -> list[int]:
+    """Return the places at which two outcomes of the same candidates differ, largest first.
+
+    Rules count only if the numbers agree.
+    """
+    first, second = one.values[:, 0], two.values[:, 0]
+    if np.allclose(first, second, rtol=1e-6, equal_nan=True):
+        return [int(place) for place in np.flatnonzero(one.allowed != two.allowed)]
+    distance = np.nan_to_num(np.abs(first - second), nan=np.inf)
+    distance[np.isnan(first) & np.isnan(second)] = 0
+    clear = distance > CLEAR * np.fmax(np.abs(first), np.abs(second))
+    order = np.argsort(-distance, kind="stable")
+    return [int(place) for place in order[clear[order]]] or [int(order[0])]
+
+
+def choose_easiest_place(model: OpenModel, both: tuple[Outcomes, Outcomes], places: Sequence[int]) -> int:
+    """Choose the place that is easiest to work out by hand.
+
+    It has the fewest chosen rows, and then the most candidates of the same outcome: such candidates hardly touch the
+    measure.
+    """
+    texts = [[f"{value:.9g}" for value in one.values[:, 0]] for one in both]
+    counts = [Counter(one) for one in texts]
+
+    def work(place: int) -> tuple[int, int]:
+        rows = model.candidates.places[int(both[0].candidates[place])]
+        return len(rows), -sum(count[one[place]] for one, count in zip(texts, counts, strict=True))
+
+    return min(places, key=work)
+
+
+def format_compared_outcome(value: float, allowed: bool) -> str:
+    return f"{format_amount(value)}{'' if allowed else ', ruled out'}"
+
+
+def build_shaking_updates(subject: CheckSubject, number: int) -> str:
+    """Build UPDATE statements that multiply each row of the inputs by a factor from 0.8 to 1.2.
+
+    Each copy has other factors; copy 0 has none.
+    """
+    if not number:
+        return ""
+    factor = "(0.8 + 0.4 * ((rowid * {0} + {1}) % 101) / 100.0)"
+    return "; ".join(
+        f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * '
+        + factor.format(7919 + 2 * number, 31 * number + at)
+        for at, one in enumerate(subject.model.model.inputs)
+    )
+
+
+def check_solver(model: OpenModel) -> Iterator[Finding]:
+    """Check 17: report a solver that fails, or whose sum differs from the SQL of the measure."""
+    if not model.model.variables:
+        return
+    first = model.model.first
+    try:
+        proposal = solve_model(model)
+    except ToolError as error:
+        yield Finding(17, model.model.line("measure", first.name, "sum"), str(error))
+        return
+    if not proposal.measures:
+        line = model.model.line("require")
+        yield Finding(17, line, f"the solver ends with: {proposal.status}")
+
+
+def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
+    """Check 18: report numbers of a rule's text that its query, the parameters and the cells lack."""
+    file = model.model
+    columns = [column for copy in model.copies.values() if copy.rows <= FEW for column in copy.columns]
+    cells = {float(value) for column in columns for value in column.values if isinstance(value, int | float)}
+    cells |= {float(value) for value in file.parameters.values() if isinstance(value, int | float)}
+    statements = file.statements()
+    for kind, named in (("rule", file.rules), ("require", file.requires)):
+        for one in named:
+            if not getattr(one, "testable", True):
+                continue
+            own = " ".join(sql for part, sql in statements.items() if part.startswith(f"{kind}.{one.name}"))
+            own += f" {one.bound}"
+            there = {parse_text_number(text) for text in NUMBER.findall(own)} | cells
+            there |= {value / 100 for value in there} | {value * 100 for value in there}
+            for text in NUMBER.findall(one.text):
+                if not any(abs(parse_text_number(text) - value) <= 1e-9 * max(1.0, abs(value)) for value in there):
+                    words = f"{text} in the text of {kind}.{one.name} stands in no query of it and in no cell"
+                    yield Finding(18, file.line(kind, one.name, "text"), words)
+
+
+def parse_text_number(text: str) -> float:
+    """Parse a number with a comma or a point as its separator.
+
+    >>> parse_text_number("1,200"), parse_text_number("2.5"), parse_text_number("2,5")
+    (1200.0, 2.5, 2.5)
+    """
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
+        return float(text.replace(",", ""))
+    return float(text.replace(",", ".")) if text.count(",") + text.count(".") <= 1 else float(re.sub(r"[.,]", "", text))
+
+
+SAMPLE = 2_000
+CHECKS: tuple[Check, ...] = (
+    check_measure_numbers,
+    check_present_values,
+    check_worked_examples,
+    check_outcome_differs,
+    check_statement_effects,
+    check_inputs,
+    check_constants,
+    check_units,
+    check_rules,
+    check_goals,
+    check_row_order,
+    check_joint_computation,
+    check_joins,
+)
+
+
+def check_model(model: OpenModel, second: OpenModel | None = None, seconds: float = float("inf")) -> Iterator[Finding]:
+    """Run all checks of a decision model and yield each finding at once. second: an independent model of the same
+    question. Of more than 2,000 candidates a sample is computed. After ``seconds`` a finding says so, and the other
+    checks on changed data are left out.
+    """
+    subject = None
+    try:
+        if model.model.choice:
+            try:
+                subject = build_subject(model, seconds)
+            except ToolError as error:
+                yield finding_of_error(error)
+                return
+            if subject.outcomes.stopped:
+                yield over(subject, seconds)
+                return
+            for each in CHECKS:
+                yield from catch_check_errors(lambda each=each: each(subject))  # type: ignore[misc]
+            if second is not None:
+                yield from catch_check_errors(lambda: check_second_model(subject, second))
+        yield from catch_check_errors(lambda: check_solver(model))
+    except TimeOver as error:
+        yield over(subject, seconds) if subject else Finding(1, 0, str(error).rstrip("."))
+    yield from check_rule_numbers(model)
+
+
+def catch_check_errors(each: Callable[[], object]) -> Iterator[Finding]:
+    """Run a check and yield its findings; a ToolError becomes a finding too."""
+    try:
+        yield from each()  # type: ignore[misc]
+    except ToolError as error:
+        yield finding_of_error(error)
+
+
+def compare_models(model: OpenModel, other: OpenModel, seconds: float) -> Difference | None:
+    """Run check 16 alone on two models. Raises ToolError if a statement of one of them does not run."""
+    subject = build_subject(model, seconds)
+    try:
+        if subject.outcomes.stopped:
+            raise TimeOver(MORE_SECONDS)
+        return find_model_difference(subject, other)
+    except TimeOver:
+        return Difference(over(subject, seconds))
+
+
+def over(subject: CheckSubject, seconds: float) -> Finding:
+    took = f"{int(subject.outcomes.known.sum()):,} candidates take {subject.outcomes.seconds:.1f} s"
+    how = "" if subject.outcomes.how == "together" else f", as they are computed {subject.outcomes.how}"
+    return Finding(1, 0, f"{seconds:.0f} s were over before all checks were made: {took}{how}", "doubt")
+
+
+def finding_of_error(error: ToolError) -> Finding:
+    """Return a failed statement as a finding of check 1. Its message has the line already."""
+    return Finding(1, 0, str(error).rstrip("."))
+
+
+def build_subject(model: OpenModel, seconds: float = float("inf")) -> CheckSubject:
+    """Compute the outcomes that the checks compare; raise ToolError if a statement does not run.
+
+    The statements of the scenarios are run too.
+    """
+    until = time.monotonic() + seconds
+    count = len(model.candidates)
+    if count > LIMIT and model.model.variables:
+        raise ToolError(f"choice: {count:,} candidates are too many to enumerate; they are for the solver.")
+    numbers = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).astype(int)).tolist()
+    model.outcomes(numbers[:1], alone=True)
+    for scenario in model.model.scenarios:
+        model.outcomes(numbers[:1], scenario=scenario.name, alone=True)
+    return CheckSubject(model, model.outcomes(numbers, most=1, seconds=seconds), until)

@@ -1,0 +1,518 @@
+"""An open decision model: a worker process that is asked for candidates and outcomes.
+
+The tables of ``[copy]``, and those that statements name, are read from the source once. Statements and tables go to
+the worker as JSON, and all work is done there on its scratch copy, never on the source. A change that somebody asks
+about becomes an UPDATE of one named column, which is checked here and again by the worker. ``run_rule_tests`` binds
+each rule to the query that tests it, for one candidate.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from decisor.decision_models.candidates import Candidates, explain_broken_rule
+from decisor.decision_models.copies import Copy, read_copies
+from decisor.decision_models.file import Model
+from decisor.decision_models.outcomes import OutcomeCollector, Outcomes
+from decisor.errors import SetupError, ToolError
+from decisor.parsing.whatif_request import DataChange
+from decisor.system.tasks import counter_of
+from decisor.system.text import quote_identifier
+from decisor.system.wording import format_count
+from decisor.types import BulkSource, RuleTest, Table, Value
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+def build_machine_content(model: Model, copies: Mapping[str, Copy]) -> str:
+    """Build the JSON text of statements and tables that a machine opens on.
+
+    Lone surrogates, which no database takes, become question marks.
+    """
+    tables = {
+        name: [{"name": one.name, "type": one.type, "values": one.values} for one in copy.columns]
+        for name, copy in copies.items()
+    }
+    text = json.dumps({"tables": tables, **build_program(model)}, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()
+
+
+def build_program(model: Model) -> dict[str, object]:
+    """Build the program of a model. Its names are the fields of ``worker.program.Program``."""
+    recompute = model.recompute
+    return {
+        "choice": model.choice,
+        "single": model.take.single,
+        "parameters": model.parameters,
+        "change": model.change,
+        "recompute": recompute.sql if recompute else "",
+        "times": recompute.times if recompute else 0,
+        "until": recompute.until if recompute else "",
+        "measures": {one.name: one.sql for one in model.measures},
+        "rules": {one.name: one.broken for one in model.rules if one.broken},
+        "limits": {one.name: build_limit(one.measure, one.at_most, one.bound) for one in model.rules if one.measure},
+        "scenarios": {one.name: one.change for one in model.scenarios},
+        "spreads": [
+            {"table": one.table, "column": one.column, "share": one.spread.share, "how": one.spread.how}
+            for one in model.inputs
+            if one.spread
+        ],
+        "doubles": [one.name for one in model.inputs],
+        "variables": [
+            {"name": one.name, "fields": {"each": one.each, "kind": one.kind, "most": one.most}}
+            for one in model.variables
+        ],
+        "requirements": [
+            {"name": one.name, "fields": {"each": one.each, "sum": one.sum, "side": one.side, "bound": one.bound}}
+            for one in model.requires
+        ],
+        "goals": [
+            {"name": one.name, "fields": {"sum": one.sum, "goal": one.goal}} for one in model.measures if one.sum
+        ],
+        "seconds": model.seconds,
+    }
+
+
+def build_limit(measure: str, at_most: object, bound: object) -> dict[str, object]:
+    """Build a bound as a query; a number becomes a query too."""
+    return {
+        "measure": measure,
+        "side": -1 if at_most is None else 1,
+        "sql": bound if isinstance(bound, str) else f"SELECT CAST('{bound!r}' AS DOUBLE)",
+    }
+
+
+FIRST = 16
+SMALL = 200_000
+"""So many rows x candidates x trials take little longer than one: a request has no fewer."""
+CHUNK_SECONDS = 1.0
+"""A request takes about so long of CPU, so that progress is seen and a limit ends the run with what is known. What it
+takes on a busy machine says nothing of how much there was to do."""
+TIME_OVER = "the limit of seconds is reached"
+MORE_SECONDS = "The limit of seconds is reached before this is computed. Give it more seconds, or fewer candidates."
+CELLS = 5_000_000
+"""Rows x candidates that a request may hold."""
+CELLS_AT_ONCE = 1_000_000
+MOST_AT_ONCE = 20_000
+LONGEST = 3
+"""A request may take so many times the seconds of a statement, and those of all its statements at least."""
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+class TimeOver(SetupError):
+    """The deadline of an open model has come, and the request has no partial answer."""
+
+
+class Jobs(Protocol):
+    """A machine in a process of its own.
+
+    ``run`` raises ToolError; its jobs are in ``worker.engine.Machine``.
+    """
+
+    def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table: ...
+
+    def close(self) -> None: ...
+
+
+StartMachine: TypeAlias = Callable[[str], Awaitable[Jobs]]
+
+
+async def open_decision_model(model: Model, source: BulkSource, start: StartMachine) -> OpenModel:
+    """Open a model on a copy of the source's tables, in a process that ``start`` starts.
+
+    ``start`` is ``decisor.sandbox.process.start_machine``. Close the model after use.
+
+    Raises:
+        SetupError: the source cannot be read, or a statement is refused; the message has the line.
+    """
+    copies = await read_copies(model, source)
+    try:
+        return OpenModel(model, await start(build_machine_content(model, copies)), copies)
+    except SetupError as error:
+        raise SetupError(add_line_number(model, str(error))) from error
+
+
+@dataclass(eq=False)
+class OpenModel:
+    """A decision model that is open in a worker process.
+
+    Its methods block: call them from a thread if an event loop runs. copies: the tables as they were read. size: of the
+    next request, in candidates. together: the last request computed all candidates at once. deadline: the moment
+    (``time.monotonic``) at which every request ends: with the results so far if its caller gave seconds, else with
+    TimeOver.
+    """
+
+    model: Model
+    jobs: Jobs
+    copies: Mapping[str, Copy]
+    size: int = FIRST
+    together: bool = False
+    deadline: float = float("inf")
+    names: tuple[str, ...] = field(init=False)
+    rules: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        broken = [one.name for one in self.model.rules if one.broken]
+        self.names = tuple(one.name for one in self.model.measures)
+        self.rules = (*broken, *(one.name for one in self.model.rules if one.measure))
+
+    @cached_property
+    def rows(self) -> int:
+        """Number of rows of the largest table."""
+        return max((copy.rows for copy in self.copies.values()), default=1)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The candidates of the model. Raises ToolError if the query of choice fails or gives no row."""
+        table = self.job("choice", {}, 2 * self.model.seconds)
+        if not table.rows:
+            raise ToolError(
+                add_line_number(self.model, "choice: the query gives no row, so there is nothing to choose.")
+            )
+        return Candidates(table, self.model.take)
+
+    def outcomes(
+        self,
+        candidates: Iterable[int] | None = None,
+        *,
+        scenario: str = "",
+        changes: str = "",
+        seed: int | None = None,
+        seconds: float = float("inf"),
+        most: int = 3,
+        alone: bool = False,
+        skip: int | None = None,
+        progress: Progress | None = None,
+    ) -> Outcomes:
+        """Compute the outcomes of some candidates, or of all. scenario: name of a scenario. changes: more UPDATE
+        statements before the choice. seed: of one trial, in which the inputs vary. seconds: after these it ends with
+        the results so far. most: rows that break a rule, for each candidate. alone: one candidate after the other.
+        skip: number of a statement of change and recompute to leave out.
+
+        Raises:
+            ToolError: a statement fails; the message has its line.
+        """
+        chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
+        gathered, progress = OutcomeCollector(chosen, self.names, self.rules), progress or counter_of("candidate")
+        wish = {
+            "scenario": scenario,
+            "changes": changes,
+            "seeds": [] if seed is None else [seed],
+            "most": most,
+            "single": alone,
+            "skip": skip,
+        }
+        began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
+        while at < len(chosen) and not stopped:
+            part = chosen[at : at + (1 if alone else self.size)]
+            left = seconds - (time.monotonic() - began)
+            stopped = self._part(gathered, wish, part, at, range(0), left)
+            at += len(part)
+            if progress is not None and not stopped:
+                progress(at, len(chosen))
+        return gathered.outcomes(stopped, time.monotonic() - began)
+
+    def trials(
+        self,
+        candidates: Iterable[int],
+        count: int,
+        *,
+        first_seed: int = 0,
+        scenario: str = "",
+        changes: str = "",
+        seconds: float = float("inf"),
+        progress: Progress | None = None,
+        varies: Sequence[str] | None = None,
+    ) -> Outcomes:
+        """Compute the outcomes of candidates in ``count`` trials, in which the inputs vary.
+
+        The same seed gives the same trial. varies: inputs (table.column) that alone vary; None means all as the file
+        says.
+
+        Raises:
+            ToolError: a statement fails; the message has its line.
+        """
+        wish = {"scenario": scenario, "changes": changes, **({} if varies is None else {"varies": list(varies)})}
+        seeds = list(range(first_seed, first_seed + count))
+        return self._trials([int(one) for one in candidates], wish, "seeds", seeds, seconds, progress)
+
+    def turned(
+        self, candidates: Iterable[int], changes: str, factors: Sequence[float], *, seconds: float = float("inf")
+    ) -> Outcomes:
+        """Compute the outcomes of candidates for each factor, as a trial. The factor is ``$__factor`` in the changes.
+
+        Raises:
+            ToolError: a statement fails; the message has its line.
+        """
+        return self._trials([int(one) for one in candidates], {"changes": changes}, "factors", factors, seconds, None)
+
+    def _trials(
+        self,
+        chosen: list[int],
+        wish: Mapping[str, object],
+        what: str,
+        each: Sequence[float],
+        seconds: float,
+        progress: Progress | None,
+    ) -> Outcomes:
+        """Compute trials of candidates. what: "seeds" or "factors", the kind of ``each``."""
+        count, progress = len(each), progress or counter_of("trial")
+        gathered = OutcomeCollector(chosen, self.names, self.rules, count)
+        began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
+        size = self._trials_at_once(max(1, len(chosen)), 1 if what == "seeds" else count, CHUNK_SECONDS)
+        while at < count and chosen and not stopped:
+            some = range(at, min(at + size, count))
+            here = {**wish, what: list(each[some.start : some.stop]), "most": 0, "single": False}
+            stopped = self._part(gathered, here, chosen, 0, some, seconds - (time.monotonic() - began))
+            at += len(some)
+            size = self._trials_at_once(len(chosen), len(some), gathered.cpu)
+            if progress is not None and not stopped:
+                progress(at, count)
+        return gathered.outcomes(stopped, time.monotonic() - began)
+
+    def _trials_at_once(self, candidates: int, trials: int, took: float) -> int:
+        """Return the number of trials for one request.
+
+        Small tables are varied many times in one request; large ones are quicker one after the other.
+        """
+        cells = max(1, self.rows * candidates)
+        if cells >= CELLS_AT_ONCE or not self.together:
+            return 1
+        most = CELLS_AT_ONCE // max(1, cells if self.model.recompute else self.rows)
+        wanted = min(8 * trials, int(trials * CHUNK_SECONDS / max(took, 1e-3)))
+        return max(1, min(most, max(wanted, SMALL // cells), MOST_AT_ONCE // candidates))
+
+    def present(self, scenario: str = "", changes: str = "") -> dict[str, float | None]:
+        """Return each measure with nothing chosen; None for a measure of the choice."""
+        table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
+        return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
+
+    def touched(self, changes: str) -> list[tuple[int, int]]:
+        """Return how many rows each UPDATE changes, and how many its table has. Raises ToolError if one is refused."""
+        rows = self.job("touched", {"text": changes}, self._longest(1)).rows
+        return [(int(str(count)), int(str(whole))) for count, whole in rows]
+
+    def statement_counts(self) -> tuple[int, int]:
+        """Return how many statements change, and how many recompute."""
+        ((change, recompute),) = self.job("counts", {}, 30).rows
+        return int(str(change)), int(str(recompute))
+
+    def close(self) -> None:
+        self.jobs.close()
+
+    def job(self, name: str, parameters: Mapping[str, Any], seconds: float) -> Table:
+        """Run a job of the machine; raise TimeOver at the deadline."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeOver(MORE_SECONDS)
+        try:
+            return self.jobs.run(name, parameters, min(seconds, left))
+        except ToolError as error:
+            if left < seconds and time.monotonic() >= self.deadline:
+                raise TimeOver(
+                    add_line_number(self.model, f"choice: {MORE_SECONDS}") if name == "choice" else MORE_SECONDS
+                ) from error
+            raise ToolError(add_line_number(self.model, str(error)), error.refused, error.outage) from error
+
+    def _bounded(self, seconds: float) -> float:
+        """Return the seconds until the deadline if that is nearer. A caller without a limit is not bounded."""
+        return seconds if seconds == float("inf") else min(seconds, self.deadline - time.monotonic())
+
+    def _part(
+        self,
+        gathered: OutcomeCollector,
+        wish: Mapping[str, object],
+        part: list[int],
+        at: int,
+        trials: range,
+        left: float,
+    ) -> str:
+        """Compute one request; return why the run ends here, '' if it goes on.
+
+        The next request is sized by the time that this one took.
+        """
+        if left <= 0:
+            return TIME_OVER
+        places = self.candidates.places
+        began, longest = time.monotonic(), self._longest(len(part))
+        try:
+            reply = self.job("outcomes", {"candidates": [places[one] for one in part], **wish}, min(longest, left))
+        except (ToolError, TimeOver):
+            if left < longest and time.monotonic() - began >= left:
+                return TIME_OVER
+            raise
+        gathered.add(reply, at, len(part), trials)
+        if not wish["single"]:
+            self.together = gathered.how == "together"
+        if not trials and not wish["single"]:
+            self._resize(len(part), gathered.cpu)
+        return ""
+
+    def _resize(self, count: int, took: float) -> None:
+        most = max(1, CELLS // max(self.rows, 1)) if self.model.recompute else MOST_AT_ONCE
+        wanted = int(count * CHUNK_SECONDS / max(took, 1e-3)) + 1
+        if self.together:
+            wanted = max(min(wanted, 4 * count), SMALL // max(self.rows, 1))
+        self.size = max(1, min(wanted, most))
+
+    def _longest(self, count: int) -> float:
+        """Return the seconds that a request may take in all."""
+        statements = len(self.model.statements()) + 3
+        return self.model.seconds * max(LONGEST, statements)
+
+
+def add_line_number(model: Model, complaint: str) -> str:
+    """Put the line of the file before a complaint that begins with a part of the file.
+
+    >>> add_line_number(Model("x", ()), "measure.cost.sql: no such column")
+    'measure.cost.sql: no such column'
+    """
+    words = complaint.removeprefix("Refused: ")
+    part = words.split(":")[0].split(" ")[0]
+    line = model.line(*part.split(".")) if part.split(".")[0] in HEADS else 0
+    return f"line {line}: {complaint}" if line else complaint
+
+
+HEADS = ("choice", "change", "recompute", "measure", "rule", "scenario", "take", "variable", "require", "input")
+
+
+NEAR = 3
+DEEPEST = 200
+"""Brackets and the like in one change."""
+
+
+def build_updates(model: OpenModel, changes: Iterable[DataChange]) -> str:
+    """Build the UPDATE statements of some changes, one column each. The worker checks them again by its own list.
+
+    Raises:
+        ToolError: there is no such table or column, it is another statement, or it changes no row.
+    """
+    changes = tuple(changes)
+    texts = [build_update(model.copies, one) for one in changes]
+    text = ";\n".join(texts)
+    for change, (rows, whole) in zip(changes, model.touched(text), strict=True):
+        if not rows:
+            raise ToolError(
+                f"No row of {change.table} ({format_count(whole, 'row')}) meets {change.where or 'it'}, so this "
+                f"changes nothing.{list_sample_values(model.copies, change)}"
+            )
+    return text
+
+
+def build_update(copies: Mapping[str, Copy], change: DataChange) -> str:
+    """Build the UPDATE statement of one change.
+
+    >>> from decisor.decision_models.copies import CopyColumn
+    >>> lane = Copy("lane", (CopyColumn("cost", (1.0,)),), "")
+    >>> build_update({"lane": lane}, DataChange("LANE", "Cost", "cost * 2", "cost > 1"))
+    'UPDATE "lane" SET "cost" = cost * 2 WHERE cost > 1'
+    """
+    table = resolve_name(change.table, [*copies], "table")
+    columns = [column.name for column in copies[table].columns]
+    column = resolve_name(change.column, columns, f"column of {table}")
+    where = f" WHERE {change.where}" if change.where else ""
+    return check_single_update(
+        f"UPDATE {quote_identifier(table)} SET {quote_identifier(column)} = {change.value}{where}", table, column
+    )
+
+
+def check_single_update(text: str, table: str, column: str) -> str:
+    """Check that a statement is one UPDATE of this column and nothing else; return it as parsed."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    if text.count("(") > DEEPEST:
+        raise ToolError("This change is nested too deeply.")
+    try:
+        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+    except (SqlglotError, RecursionError) as error:
+        complaint = " ".join(str(error).replace("\x1b[4m", "").replace("\x1b[0m", "").split())[:200]
+        raise ToolError(f"{text} is not DuckDB's SQL: {complaint}") from error
+    tree = trees[0] if len(trees) == 1 else None
+    if not isinstance(tree, exp.Update) or not sets_only(tree, table, column):
+        raise ToolError(f"Only {table}.{column} may be changed here, by one expression and one condition.")
+    return str(tree.sql("duckdb"))
+
+
+def sets_only(tree: exp.Expr, table: str, column: str) -> bool:
+    from sqlglot import exp
+
+    own = {name for name, value in tree.args.items() if value} <= {"this", "expressions", "where"}
+    place = tree.expressions[0] if len(tree.expressions) == 1 else None
+    return (
+        own
+        and tree.this.name == table
+        and isinstance(place, exp.EQ)
+        and isinstance(place.this, exp.Column)
+        and place.this.name == column
+    )
+
+
+def resolve_name(name: str, there: Sequence[str], kind: str) -> str:
+    """Return a name as the model writes it, whatever its case; raise ToolError with the known names."""
+    lower = {one.lower(): one for one in there}
+    if name.lower() not in lower:
+        near = difflib.get_close_matches(name.lower(), lower, NEAR)
+        rest = f"close to it: {', '.join(lower[one] for one in near)}" if near else f"there is {', '.join(there[:20])}"
+        raise ToolError(f"{name} is no {kind} of this model; {rest}.")
+    return lower[name.lower()]
+
+
+def list_sample_values(copies: Mapping[str, Copy], change: DataChange) -> str:
+    """List some values of a column that a condition names, to help with a misspelt one."""
+    table = resolve_name(change.table, [*copies], "table")
+    for column in copies[table].columns:
+        texts = [value for value in dict.fromkeys(column.values) if isinstance(value, str)][:5]
+        if texts and column.name.lower() in change.where.lower():
+            return f" {column.name} is one of {', '.join(texts)}, ..."
+    return ""
+
+
+def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
+    """Test the rules of a model on one candidate, in the order of the file. A rule without a query is not testable.
+
+    Raises:
+        ToolError: there is no such candidate, or a query fails.
+    """
+    file = model.model
+    if not file.choice:
+        return tuple(
+            RuleTest(one.name, one.text, "kept", "required of the solver", one.sum, candidate=candidate)
+            for one in file.requires
+        )
+    number = model.candidates.find(candidate)
+    outcomes = model.outcomes([number])
+    tests = []
+    for rule in file.rules:
+        if rule.name not in outcomes.rules:
+            tests.append(
+                RuleTest(rule.name, rule.text, "not testable", "nothing in the data says it", candidate=candidate)
+            )
+            continue
+        test = rule.broken or f"{rule.measure} {'at most' if rule.at_most is not None else 'at least'} {rule.bound}"
+        if not outcomes.broken[0, outcomes.rules.index(rule.name)]:
+            tests.append(RuleTest(rule.name, rule.text, "kept", "its query gives no row", test, candidate=candidate))
+            continue
+        reason = outcomes.reasons.get((number, rule.name))
+        rows = reason.rows if reason else ()
+        tests.append(
+            RuleTest(
+                rule.name,
+                rule.text,
+                "broken",
+                explain_broken_rule(file, rule.name, reason),
+                test,
+                reason.count if reason else len(rows),
+                rows,
+                candidate,
+            )
+        )
+    return tuple(tests)

@@ -1,0 +1,142 @@
+"""What a model copies of a source: the queries of ``[copy]``, and the tables that its statements name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from decisor.decision_models.file import Model
+from decisor.errors import SetupError, ToolError
+from decisor.types import BulkSource, Value
+
+
+class ColumnOf(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def key(self) -> bool: ...
+
+
+class TableOf(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def view(self) -> bool: ...
+    @property
+    def columns(self) -> Sequence[ColumnOf]: ...
+
+
+FRACTIONS = r"float|double|real|decimal|numeric"
+"""Types of what is added up: whole numbers are as often keys."""
+
+
+@runtime_checkable
+class Schema(Protocol):
+    """A source that lists its tables and quotes names for its queries."""
+
+    @property
+    def tables(self) -> Sequence[TableOf]: ...
+
+    def quoted(self, name: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class CopyColumn:
+    """A column of a copied table. type: at the source, '' if unknown. key: part of the primary key there."""
+
+    name: str
+    values: tuple[Value, ...]
+    type: str = ""
+    key: bool = False
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A table of the scratch copy, by columns. query: the query that the source ran."""
+
+    name: str
+    columns: tuple[CopyColumn, ...]
+    query: str
+
+    @property
+    def rows(self) -> int:
+        return len(self.columns[0].values) if self.columns else 0
+
+
+async def read_copies(model: Model, source: BulkSource) -> dict[str, Copy]:
+    """Read the tables that a model works on.
+
+    Raises SetupError, with the line, if a query is refused or fails, or there is nothing to copy.
+    """
+    queries: dict[str, tuple[str, dict[str, ColumnOf]]] = {name: (query, {}) for name, query in model.copy.items()}
+    if isinstance(source, Schema):
+        queries = {**dict(find_named_tables(model, source)), **queries}
+    elif not queries:
+        raise SetupError("On a graph, a decision model needs [copy]: a query for each table it works on.")
+    return {name: await copy_table(model, name, *query, source) for name, query in queries.items()}
+
+
+def find_named_tables(model: Model, source: Schema) -> Iterator[tuple[str, tuple[str, dict[str, ColumnOf]]]]:
+    """Find each table that a statement names and ``[copy]`` lacks, with its query and columns.
+
+    Raises SetupError for a view if the model changes data: a copy of a view cannot follow.
+    """
+    words = set(re.findall(r"\w+", " ".join(model.statements().values()).lower()))
+    words |= {one.table.lower() for one in model.inputs}
+    texts = " ".join(model.statements().values()).lower()
+    covered = {name.lower() for name in model.copy}
+    changes = bool(model.change or model.scenarios or model.inputs)
+    for table in source.tables:
+        lower = table.name.lower()
+        if lower in covered or (lower not in words and (lower.isidentifier() or lower not in texts)):
+            continue
+        if table.view and changes:
+            raise SetupError(
+                f"{table.name} is a view: its copy does not follow what the model changes. Name its tables instead, or "
+                f'say in [copy] what of it is copied: {table.name} = "SELECT * FROM {table.name}".'
+            )
+        columns = {column.name.lower(): column for column in table.columns}
+        yield table.name, (f"SELECT * FROM {source.quoted(table.name)}", columns)
+
+
+async def copy_table(model: Model, name: str, query: str, columns: Mapping[str, ColumnOf], source: BulkSource) -> Copy:
+    line = model.line("copy", name)
+    place = f"line {line}: " if line else ""
+    try:
+        table = await source.fetch(query)
+    except ToolError as error:
+        raise SetupError(f"{place}{name} cannot be copied: {' '.join(str(error).split())}") from error
+    if table.truncated:
+        raise SetupError(f"{place}{explain_too_large(model, name, columns, source, len(table.rows))}")
+    cells: list[tuple[Value, ...]] = list(zip(*table.rows, strict=True)) if table.rows else [()] * len(table.columns)
+    known = [columns.get(column.lower()) for column in table.columns]
+    kinds = [(one.type, one.key) if one else ("", False) for one in known]
+    parts = zip(table.columns, cells, kinds, strict=True)
+    return Copy(name, tuple(CopyColumn(column, values, *kind) for column, values, kind in parts), query)
+
+
+def explain_too_large(model: Model, name: str, columns: Mapping[str, ColumnOf], source: BulkSource, rows: int) -> str:
+    """Explain that a table is too large to copy, with a smaller query to write instead."""
+    if name in model.copy:
+        return (
+            f"{name} is too large to copy: its query in [copy] gives more than {rows:,} rows. Let it add up "
+            "(GROUP BY), or leave out what the model does not need."
+        )
+    words = set(re.findall(r"\w+", " ".join(model.statements().values()).lower()))
+    inputs = {one.column.lower() for one in model.inputs if one.table.lower() == name.lower()}
+    quoted = source.quoted if isinstance(source, Schema) else str
+    own = [one for lower, one in columns.items() if lower in words | inputs] or [*columns.values()]
+    numbers = [one for one in own if one.name.lower() in inputs or re.match(FRACTIONS, one.type, re.IGNORECASE)]
+    groups = ", ".join(quoted(one.name) for one in own if one not in numbers)
+    sums = ", ".join(f"sum({quoted(one.name)}) AS {quoted(one.name)}" for one in numbers)
+    query = f"SELECT {', '.join(filter(None, (groups, sums)))} FROM {quoted(name)}"
+    grouped = f" GROUP BY {groups}" if groups and sums else " WHERE ..." if groups else ""
+    example = f"{name} = '''{query}{grouped}'''"
+    return (
+        f"{name} is too large to copy whole: it has more than {rows:,} rows. Write in the table [copy] a query, "
+        f"which the source runs, for what the model needs of it, such as {example}"
+    )

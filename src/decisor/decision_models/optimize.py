@@ -1,0 +1,285 @@
+"""Decisions too large to enumerate: the solver proposes, the model's SQL measures, and both must say the same."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from decisor.decision_models.candidates import LIMIT, explain_broken_rule
+from decisor.decision_models.client import FIRST, TIME_OVER, OpenModel, Progress, TimeOver
+from decisor.decision_models.outcomes import TIE, Reason
+from decisor.decision_models.ranking import distance, rank_model
+from decisor.errors import ToolError
+from decisor.system.wording import format_amount
+from decisor.types import Option, Ranking, Value, Winner
+
+ENUMERATE_SECONDS = 60.0
+SOLVE_SECONDS = 120.0
+TRIAL_SECONDS = 30.0
+"""So long are trials solved, one after the other."""
+AGREE = 1e-6
+NAMED_ROWS = 20
+NONE_ALLOWED: tuple[str, ...] = ("none allowed",)
+
+
+@dataclass(frozen=True)
+class SolverProposal:
+    """A choice that the solver proposes, measured by the model's SQL. status: optimal, infeasible, unbounded, time
+    limit. chosen: variable -> rows, with ``row`` (its number) and ``amount``. measures: by the model's SQL. broken:
+    rules that the choice breaks. figures: objective, bound, seconds, unknowns, requirements, checked.
+    """
+
+    status: str
+    figures: Mapping[str, float]
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    broken: Mapping[str, Reason] = field(default_factory=dict)
+    chosen: Mapping[str, Sequence[Mapping[str, Value]]] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Sequence[Mapping[str, Value]]:
+        """The chosen rows of the first variable."""
+        return next(iter(self.chosen.values()), ())
+
+    @property
+    def choice(self) -> tuple[str, ...]:
+        """Name of each chosen row of the first variable, with its amount if that is not 1.
+
+        The name is the first column.
+        """
+        words = []
+        for row in self.first:
+            number = float(str(row["amount"]))
+            name = str(next((cell for key, cell in row.items() if key not in ("row", "amount")), ""))
+            words.append(f"{number:.0f} x {name}" if number != 1 and number.is_integer() else name)
+        return tuple(words)
+
+    def name(self) -> str:
+        words = self.choice
+        more = f" + {len(words) - NAMED_ROWS} more" if len(words) > NAMED_ROWS else ""
+        return (" + ".join(words[:NAMED_ROWS]) or "nothing") + more
+
+
+def solve_model(
+    model: OpenModel,
+    *,
+    seconds: float = SOLVE_SECONDS,
+    scenario: str = "",
+    changes: str = "",
+    forced: Sequence[tuple[str, int, float]] = (),
+    excluded: Sequence[Sequence[int]] = (),
+) -> SolverProposal:
+    """Find the best choice of the variables with the solver. forced: triples of variable, row and amount. excluded:
+    choices of the first variable, by rows, that may not come out.
+
+    Raises:
+        ToolError: the program is not linear or a query fails (with its line), or the SQL measures another thing.
+        SetupError: the solver is not installed.
+    """
+    wish = {
+        "seconds": seconds,
+        "scenario": scenario,
+        "changes": changes,
+        "forced": list(forced),
+        "excluded": [list(rows) for rows in excluded],
+    }
+    proposal = proposal_of(model.job("solve", wish, seconds + 4 * model.model.seconds).rows)
+    check_proposal(model, proposal)
+    return proposal
+
+
+def proposal_of(rows: Sequence[Sequence[Any]]) -> SolverProposal:
+    figures: dict[str, float] = {}
+    measures: dict[str, float | None] = {}
+    broken: dict[str, Reason] = {}
+    chosen: dict[str, Sequence[Mapping[str, Value]]] = {}
+    status = ""
+    for kind, name, value, more in rows:
+        match kind:
+            case "status":
+                status = name
+            case "figure":
+                figures[name] = value
+            case "measure":
+                measures[name] = value
+            case "rule":
+                broken[name] = Reason(int(value), tuple(more))
+            case "chosen":
+                chosen[name] = more
+    return SolverProposal(status, figures, measures, broken, chosen)
+
+
+def check_proposal(model: OpenModel, proposal: SolverProposal) -> None:
+    """Check that the solver's sum equals the SQL of the measure; raise ToolError if not.
+
+    A proposal that breaks a rule raises it too.
+    """
+    first = model.model.first
+    value, objective = proposal.measures.get(first.name), proposal.figures["objective"]
+    if not proposal.measures:
+        return
+    if value is None or abs(value - objective) > AGREE * max(1.0, abs(value), abs(objective)):
+        raise ToolError(
+            f"The solver's sum for {first.name} is {format_amount(objective, first.unit)}, the SQL measures "
+            f"{'nothing' if value is None else format_amount(value, first.unit)} for the same choice: sum and sql of "
+            f"measure.{first.name} do not say the same."
+        )
+    if proposal.broken:
+        name, reason = next(iter(proposal.broken.items()))
+        raise ToolError(
+            f"What the solver proposes breaks rule {name}: {explain_broken_rule(model.model, name, reason)}. "
+            "Say the rule as [require] too."
+        )
+
+
+def rank_solved(
+    model: OpenModel, *, seconds: float = SOLVE_SECONDS, scenario: str = "", changes: str = "", trials: int = 0
+) -> Ranking:
+    """Rank the best and the second best choice by the solver.
+
+    Robustness is how often the solver finds the best choice in trials, as many as half a minute allows.
+
+    Raises:
+        ToolError: as ``solve_model``; or nothing meets the requirements.
+    """
+    began = time.monotonic()
+    best = solve_model(model, seconds=seconds, scenario=scenario, changes=changes)
+    first = model.model.first
+    if best.status == "infeasible":
+        twice = " (also without presolve)" if best.figures["checked"] else ""
+        raise ToolError(
+            f"Nothing meets all requirements{twice}: {', '.join(one.name for one in model.model.requires)}."
+        )
+    if best.status == "unbounded":
+        raise ToolError(
+            f"Nothing limits {first.name}: the program is unbounded. Give a variable most, or add [require]."
+        )
+    if not best.measures:
+        raise ToolError(f"The solver ended with: {best.status}. Give it more seconds.")
+    options, cut = [option(best, first.name)], ""
+    left = seconds - (time.monotonic() - began)
+    binary = model.model.variables[0].kind == "yes or no"
+    if best.status == "optimal" and binary and left > 1:
+        rows = [int(str(row["row"])) for row in best.first]
+        try:
+            second = solve_model(model, seconds=left, scenario=scenario, changes=changes, excluded=[rows])
+            options += [option(second, first.name)] if second.measures else []
+        except TimeOver:
+            cut = f"{TIME_OVER} before a second choice was found"
+    figures = best.figures
+    proof = (
+        "no other is better"
+        if best.status == "optimal"
+        else f"at best {format_amount(figures['bound'], first.unit)} is possible"
+    )
+    method = (
+        f"Found by the solver HiGHS among {figures['unknowns']:,.0f} unknowns and {figures['requirements']:,.0f} "
+        f"requirements in {figures['seconds']:.1f} s: {best.status}, {proof}; measured by the SQL"
+    )
+    ties = tuple(one.name for one in options if distance(options[0].outcome, one.outcome) <= TIE)
+    lead = margin = None
+    if len(ties) < len(options):
+        lead = abs(options[1].outcome - options[0].outcome)
+        margin = distance(options[0].outcome, options[1].outcome)
+    stopped = cut if best.status == "optimal" else best.status
+    ranking = Ranking(
+        first.name,
+        first.goal,
+        tuple(options),
+        ties,
+        margin,
+        unit=first.unit,
+        lead=lead,
+        compared=len(options),
+        stopped=stopped,
+        method=method,
+    )
+    left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
+    if not trials or stopped or left <= 0 or not any(one.spread for one in model.model.inputs):
+        return ranking
+    return add_solved_trials(model, ranking, best.choice, trials, left, {"scenario": scenario, "changes": changes})
+
+
+def add_solved_trials(
+    model: OpenModel,
+    ranking: Ranking,
+    best: tuple[str, ...],
+    trials: int,
+    seconds: float,
+    wish: Mapping[str, object],
+) -> Ranking:
+    """Solve each trial as a program of its own and add the winners to a ranking. best: the choice whose share of the
+    trials is the robustness.
+    """
+    began, counts = time.monotonic(), Counter[tuple[str, ...]]()
+    names = {NONE_ALLOWED: "none allowed"}
+    for seed in range(trials):
+        left = seconds - (time.monotonic() - began)
+        if left <= 0:
+            break
+        solved = {**wish, "seconds": left, "seed": seed, "forced": [], "excluded": []}
+        try:
+            proposal = proposal_of(model.job("solve", solved, left + 4 * model.model.seconds).rows)
+        except TimeOver:
+            break
+        if proposal.status not in ("optimal", "infeasible"):
+            break
+        shut_out = proposal.status == "infeasible" or proposal.broken
+        choice = NONE_ALLOWED if shut_out else proposal.choice
+        names.setdefault(choice, proposal.name())
+        counts[choice] += 1
+    done = counts.total()
+    if not done:
+        return replace(ranking, covered=f"No trial was solved in {seconds:.0f} s")
+    winners = tuple(Winner(names[choice], count / done) for choice, count in counts.most_common())
+    cut = f", {done:,} of {trials:,} in {seconds:.0f} s" if done < trials else ""
+    return replace(
+        ranking,
+        robustness=counts[best] / done,
+        trials=done,
+        winners=winners,
+        varied=tuple(f"{one.name} {one.spread}" for one in model.model.inputs if one.spread),
+        covered=f"Each trial was solved anew{cut}",
+    )
+
+
+def option(proposal: SolverProposal, measure: str) -> Option:
+    return Option(proposal.name(), float(proposal.measures[measure] or 0.0))
+
+
+def rank_or_solve(
+    model: OpenModel,
+    *,
+    trials: int = 200,
+    seconds: float = float("inf"),
+    scenario: str = "",
+    changes: str = "",
+    progress: Progress | None = None,
+) -> Ranking:
+    """Rank a model by computing every candidate, or by its solver.
+
+    The solver is used if there is no choice by rows, or if the model is linear and its candidates would take more than
+    about a minute.
+
+    Raises:
+        ToolError: there are too many candidates, and the model is not linear.
+    """
+    linear = bool(model.model.variables)
+    if not model.model.choice or (linear and not is_enumerable(model)):
+        limit = min(seconds, SOLVE_SECONDS)
+        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials)
+    return rank_model(model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress)
+
+
+def is_enumerable(model: OpenModel) -> bool:
+    """Return whether a sample says that all candidates are computed in about a minute.
+
+    False for more than ``LIMIT`` candidates.
+    """
+    count = len(model.candidates)
+    if count > LIMIT:
+        return False
+    sample = range(min(count, 4 * FIRST))
+    return model.outcomes(sample, most=0).seconds / len(sample) * count <= ENUMERATE_SECONDS

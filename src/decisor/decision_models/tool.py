@@ -1,0 +1,365 @@
+"""The tool ``whatif``, the explanation of a decision model, and models that are Python functions.
+
+``ModelTool`` takes an input as text, and answers with citable records. Nothing of it touches the database: a copy is
+changed. ``explain_decision_model`` shows a model in plain words with real rows, which is what a person approves. A
+person's own function gets the tables and gives candidates with outcomes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from decisor.decision_models import analyses as answers
+from decisor.decision_models import analyses as effects
+from decisor.decision_models import analyses as studies
+from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
+from decisor.decision_models.client import OpenModel
+from decisor.errors import SetupError, ToolError
+from decisor.parsing.whatif_request import WhatIfWish, parse_wish
+from decisor.system.wording import format_amount, format_count
+from decisor.types import BulkSource, Goal, Observation, Value, WhatIf
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def explain_decision_model(model: OpenModel) -> Iterator[str]:
+    """Describe a decision model in lines for a person; raise ToolError if a statement fails."""
+    file = model.model
+    if file.choice:
+        yield from show_row_choice(model)
+    else:
+        yield f"To decide: {file.decide}, by the solver."
+    for variable in file.variables:
+        yield f"Unknown: {variable.name}, {variable.kind}, one for each row of: {join_sql_lines(variable.each)}."
+    for require in file.requires:
+        side = require.side.replace("_", " ")
+        yield f"Required: {require.text or require.name} ({join_sql_lines(require.sum)} {side} {require.bound})"
+    yield from show_certainty(model)
+
+
+def show_row_choice(model: OpenModel) -> Iterator[str]:
+    """Describe the choice, its effect for the middle candidate, the measures and the rules."""
+    file, candidates = model.model, model.candidates
+    count = len(candidates)
+    middle, names = count // 2, [candidates.name(at) for at in (0, count - 1)]
+    yield f"To decide: {file.decide}. {format_count(count, 'candidate')}, such as {' and '.join(dict.fromkeys(names))}."
+    name = candidates.name(middle)
+    for _, table, rows, gone, first_gone, come, first_come in model.job(
+        "effects", {"candidate": candidates.places[middle]}, 60
+    ).rows:
+        what = [f"{int(str(number)):,} {verb}" for number, verb in ((gone, "go"), (come, "come")) if number]
+        examples = " -> ".join(format_row_cells(row) for row in (first_gone, first_come) if row)
+        rows_in_all = format_count(int(str(rows)), "row")
+        yield (
+            f"For {name} it changes {table} ({rows_in_all}): {' and '.join(what) or 'nothing'}"
+            f"{': ' if examples else ''}{examples}."
+        )
+    outcomes, now = model.outcomes(), model.present()
+    for at, measure in enumerate(file.measures):
+        here, present = float(outcomes.values[middle, at]), now[measure.name]
+        extreme = "small" if measure.goal == "min" else "large"
+        books = f"; the books say {format_amount(measure.now, measure.unit)}" if measure.now is not None else ""
+        at_present = "made of the choice" if present is None else format_amount(present, measure.unit)
+        yield (
+            f"Measured: {measure.name}, as {extreme} as possible. For {name}: {format_amount(here, measure.unit)}. "
+            f"At present: {at_present}{books}."
+        )
+    for rule in file.rules:
+        if not rule.testable:
+            yield f"Rule {rule.name}: {rule.text} Not tested: nothing in the data says it."
+            continue
+        at = outcomes.rules.index(rule.name)
+        broken = [int(place) for place in outcomes.candidates[outcomes.broken[:, at]]]
+        example = ""
+        if broken:
+            why = explain_broken_rule(file, rule.name, outcomes.reasons.get((broken[0], rule.name)))
+            example = f", such as {candidates.name(broken[0])}: {why}"
+        words = rule.text or join_sql_lines(rule.broken)
+        yield f"Rule {rule.name}: {words} Broken by {len(broken):,} of {count:,}{example}."
+    for scenario in file.scenarios:
+        yield f"Scenario {scenario.name}: {scenario.text or join_sql_lines(scenario.change)}."
+
+
+def show_certainty(model: OpenModel) -> Iterator[str]:
+    """Describe the varied inputs, the certain inputs, and the columns in no statement."""
+    inputs = model.model.inputs
+    varied = [f"{one.name} by {one.spread}" for one in inputs if one.spread]
+    certain = [one.name for one in inputs if not one.spread]
+    yield f"Uncertain: {', '.join(varied) or 'nothing'}."
+    yield f"Taken as certain: {', '.join(certain) or 'all the rest'}."
+    words = set(re.findall(r"\w+", " ".join(model.model.statements().values()).lower()))
+    unused = [
+        f"{copy.name}.{column.name}"
+        for copy in model.copies.values()
+        for column in copy.columns
+        if column.name.lower() not in words
+    ]
+    more = f" and {len(unused) - SHOWN} more" if len(unused) > SHOWN else ""
+    yield f"In no statement: {', '.join(unused[:SHOWN]) or 'no column of these tables'}{more}."
+
+
+def format_row_cells(row: object) -> str:
+    return (
+        ", ".join(f"{key} {format_rule_value(value)}" for key, value in row.items())
+        if isinstance(row, dict)
+        else str(row)
+    )
+
+
+def join_sql_lines(sql: str) -> str:
+    return " ".join(sql.split())
+
+
+SHOWN = 12
+FORMS = """\
+Input, one of:
+- `rank`: all candidates, best first, with margin, robustness and what is ruled out (`rank scenario=NAME trials=200`)
+- some candidates, separated by commas or as a JSON list: just these, beside the best of all
+- `why NAME`: each rule with the rows that break it, each measure against the best
+- `set TABLE.COLUMN = EXPRESSION where CONDITION`, `TABLE.COLUMN × 1.1`, `TABLE.COLUMN + 5 %`: the data changed so; \
+several with semicolons
+- `scenario NAME`; `scenarios`: all side by side, with the worst case
+- `what would it take for NAME to win`; `turning points`: how far each input moves until another one wins
+- `sensitivity`: which input moves the lead most; `pareto`: who is beaten by nobody in every measure
+Nothing of it touches the database: a copy is changed. Each record can be cited."""
+
+
+@dataclass(eq=False)
+class ModelTool:
+    """The tool ``whatif`` on an open decision model.
+
+    Satisfies ``types.Tool``. seconds: the longest that one input may take, unless ``rank`` names its own. words:
+    description of the model, from ``describe_model``.
+    """
+
+    model: OpenModel
+    words: str = ""
+    seconds: float = 120.0
+    name: str = "whatif"
+    base: answers.BaseOutcomes | None = None
+
+    def describe(self) -> str:
+        return f"{self.words}\n{FORMS}".strip()
+
+    @property
+    def measure(self) -> str:
+        return self.model.model.first.name
+
+    @property
+    def goal(self) -> Goal:
+        return self.model.model.first.goal
+
+    async def call(self, text: str) -> Observation:
+        """Answer an input.
+
+        Raises ToolError if the input cannot be read, names something unknown, or a statement fails.
+        """
+        return await asyncio.to_thread(self._answer, text)
+
+    def start_clock(self, seconds: float) -> None:
+        """Let every later computation end after ``seconds``."""
+        self.model.deadline = time.monotonic() + seconds
+
+    def _answer(self, text: str) -> Observation:
+        self.start_clock(self.seconds)
+        try:
+            wish = self.wish(text)
+            seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
+            self.start_clock(seconds)
+            return self._answered(replace(wish, seconds=seconds))
+        except SetupError as error:
+            raise ToolError(str(error)) from error
+
+    def wish(self, text: str) -> WhatIfWish:
+        """Parse an input.
+
+        Text of no other form names candidates, or a scenario alone; a candidate's own name comes first.
+        """
+        plain = text.strip().strip("`\"' ")
+        if self.model.model.choice and answers.find_candidate_or_none(self.model, plain) is not None:
+            return WhatIfWish((plain,), text=plain)
+        wish = parse_wish(text)
+        scenarios = {one.name.lower(): one.name for one in self.model.model.scenarios}
+        if wish.kind == "rank" and plain.lower() in scenarios:
+            return WhatIfWish(kind="scenario", scenario=scenarios[plain.lower()])
+        return wish
+
+    def _answered(self, wish: WhatIfWish) -> Observation:
+        model, seconds = self.model, wish.seconds
+        if wish.kind == "rank" and not wish.candidates:
+            return answers.answer_rank(model, wish)
+        if not model.model.choice:
+            if wish.kind in ("change", "scenario"):
+                return effects.answer_solved_change(model, wish, seconds)
+            raise ToolError(
+                "This model is for the solver: it takes `rank`, `set TABLE.COLUMN = ...` and `scenario NAME`."
+            )
+        self.base = base = self.base or answers.compute_base_outcomes(model)
+        match wish.kind:
+            case "rank":
+                return answers.answer_comparison(model, base, wish)
+            case "why":
+                return answers.answer_why(model, base, wish)
+            case "change" | "scenario":
+                return effects.answer_change(model, base, wish)
+            case "scenarios":
+                return studies.answer_scenarios(model, base)
+            case "pareto":
+                return studies.answer_pareto(model, base)
+            case "sensitivity":
+                return studies.answer_sensitivity(model, base, seconds)
+            case "turning points":
+                return studies.answer_turning_points(model, base, None, seconds)
+            case "reach":
+                return studies.answer_turning_points(
+                    model, base, answers.resolve_wished_candidate(model, wish), seconds
+                )
+
+    async def close(self) -> None:
+        """Do nothing: whoever opened the model closes it."""
+
+
+def describe_model(model: OpenModel) -> str:
+    """Describe the decision, its measures, and its varied and certain inputs. It asks the worker for the candidates."""
+    return "\n".join(model_description_lines(model))
+
+
+def model_description_lines(model: OpenModel) -> Iterator[str]:
+    file = model.model
+    yield f"Computes what follows from a choice, on the decision model of this question: {join_sql_lines(file.decide)}."
+    for at, one in enumerate(file.measures):
+        extreme = "small" if one.goal == "min" else "large"
+        books = f"; the books say {format_amount(one.now, one.unit)}" if one.now is not None else ""
+        yield f"- measure {one.name}{f' in {one.unit}' if one.unit else ''}, as {extreme} as possible{books}" + (
+            "; it decides" if not at and len(file.measures) > 1 else ""
+        )
+    if file.choice:
+        yield f"- {candidates_line(model)}"
+    for rule in file.rules:
+        limit = f"{rule.measure} {'at most' if rule.at_most is not None else 'at least'} {rule.bound}"
+        yield (
+            f"- rule {rule.name}: "
+            f"{join_sql_lines(rule.text) or (join_sql_lines(limit) if rule.measure else 'no row of its query')}"
+        )
+    for require in file.requires:
+        yield f"- required, {require.name}: {join_sql_lines(require.text or require.sum)}"
+    if file.scenarios:
+        yield (
+            "- scenarios: "
+            f"{', '.join(f'{one.name} ({join_sql_lines(one.text or one.change)})' for one in file.scenarios)}"
+        )
+    spreads = [
+        f"{one.name}{f' in {one.unit}' if one.unit else ''} by {one.spread}" for one in file.inputs if one.spread
+    ]
+    certain = [one.name for one in file.inputs if not one.spread]
+    yield f"- uncertain: {', '.join(spreads) or 'nothing'}"
+    yield f"- taken as certain: {', '.join(certain) or 'all the rest'}"
+    tables = [f"{copy.name} ({', '.join(column.name for column in copy.columns)})" for copy in model.copies.values()]
+    yield f"- columns that may be set: {'; '.join(tables[:SHOWN])}"
+
+
+def candidates_line(model: OpenModel) -> str:
+    try:
+        count = len(model.candidates)
+        names = dict.fromkeys(model.candidates.name(at) for at in (0, count - 1))
+    except ToolError as error:
+        return f"candidates: cannot be computed ({error})"
+    return f"{format_count(count, 'candidate')}, such as {' and '.join(names)}"
+
+
+Tables: TypeAlias = "Mapping[str, Mapping[str, Sequence[Value]]]"
+Function: TypeAlias = "Callable[[Tables], WhatIf | Mapping[str, float]]"
+VECTOR = ("candidates", "outcomes")
+
+
+@dataclass(frozen=True)
+class FunctionModel:
+    """A decision model computed by a person's function of the tables. measure, goal: attributes of the function;
+    'outcome' and 'min' without them. Trials vary the decimals of the tables. Satisfies ``types.WhatIf``.
+    """
+
+    function: Function
+    tables: Tables
+    measure: str = "outcome"
+    goal: Goal = "min"
+
+    def values(self) -> Mapping[str, float]:
+        """Call the function; raise ToolError if it fails or returns no mapping."""
+        try:
+            values = self.function(self.tables)
+        except Exception as error:
+            raise ToolError(f"The function of the decision model fails: {type(error).__name__}: {error}") from error
+        if not isinstance(values, Mapping):
+            raise ToolError(f"The function of the decision model gives {type(values).__name__}, not a mapping.")
+        return values
+
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(map(str, self.values()))
+
+    def outcomes(self, candidates: Sequence[str]) -> NDArray[np.float64]:
+        """Return the outcomes, shape (len(candidates),). nan if the function gives None or has no such candidate."""
+        values = {str(name): value for name, value in self.values().items()}
+        outcomes = [values.get(name) for name in candidates]
+        return np.array([np.nan if one is None else one for one in outcomes], dtype=np.float64)
+
+    def varied(self, percent: float, rng: np.random.Generator) -> WhatIf:
+        """Vary every column that holds decimals: each cell times 1 + U(-percent, percent)/100."""
+        tables = {
+            name: {column: vary_column(values, percent, rng) for column, values in columns.items()}
+            for name, columns in self.tables.items()
+        }
+        return replace(self, tables=tables)
+
+
+def vary_column(values: Sequence[Value], percent: float, rng: np.random.Generator) -> Sequence[Value]:
+    if not any(isinstance(value, float) for value in values):
+        return values
+    factors = 1 + rng.uniform(-percent, percent, len(values)) / 100
+    pairs = zip(values, factors.tolist(), strict=True)
+    return [value * by if type(value) in (int, float) else value for value, by in pairs]
+
+
+async def build_function_model(function: Any, source: BulkSource) -> WhatIf:
+    """Call a function on all tables of ``source``, read unchanged, and return its model.
+
+    If the function returns a WhatIf itself, that is the model, and its arrays are computed at once.
+
+    Raises:
+        SetupError: it cannot be called, or gives neither a mapping nor a WhatIf.
+    """
+    tables = await read_whole_tables(source)
+    try:
+        first = function(tables)
+    except Exception as error:
+        raise SetupError(f"The function of the decision model fails: {type(error).__name__}: {error}.") from error
+    if all(hasattr(first, name) for name in VECTOR):
+        model: WhatIf = first
+        return model
+    if not isinstance(first, Mapping):
+        raise SetupError(f"The function of the decision model gives {type(first).__name__}, not a mapping or a WhatIf.")
+    goal: Goal = "max" if getattr(function, "goal", "min") == "max" else "min"
+    return FunctionModel(function, tables, str(getattr(function, "measure", "outcome")), goal)
+
+
+async def read_whole_tables(source: BulkSource) -> Tables:
+    """Read all tables of a source; raise SetupError if it lists none, or one is too large."""
+    from decisor.decision_models.copies import Schema
+
+    if not isinstance(source, Schema):
+        raise SetupError("A function as a decision model needs a relational database (--db).")
+    tables: dict[str, dict[str, Sequence[Value]]] = {}
+    for one in source.tables:
+        table = await source.fetch(f"SELECT * FROM {source.quoted(one.name)}")
+        if table.truncated:
+            raise SetupError(f"{one.name} is too large to read whole.")
+        cells = list(zip(*table.rows, strict=True)) if table.rows else [()] * len(table.columns)
+        tables[one.name] = dict(zip(table.columns, cells, strict=True))
+    return tables

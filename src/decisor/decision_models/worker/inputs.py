@@ -1,0 +1,232 @@
+"""The inputs of a trial and the rows of the choice, and the results that candidates have.
+
+Inputs are varied, the same way for the same seed. Each input has a stream of its own in each trial (numpy's Philox,
+whose key is made of the seed and the name of the input by SeedSequence), and each row or group its place in that
+stream. So no two draws are bound to each other, and an input varies in the same way whether it varies alone or with
+others.
+
+The rows that may be chosen are read again if a trial, a scenario or a what-if changes data that they read. A candidate
+stays the same row: it is known again by the columns of ``choice`` that nothing changes, and takes the others as they
+then are. A row that is missing then keeps its values, and the result says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from decisor.decision_models.worker.program import InputVariation, Statement, assigned_columns
+from decisor.sandbox.wire import cell_as_plain_value
+from decisor.system.text import quote_identifier
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+ROWS = "__rows"
+ANEW = "__rows_now"
+
+
+@dataclass(frozen=True)
+class ChoiceReread:
+    """The way to find the rows of the choice again on changed data.
+
+    keys: columns of the choice that nothing changes.
+    """
+
+    keys: tuple[str, ...]
+
+
+def find_choice_reread(
+    choice: Statement | None, columns: Sequence[str], before: Iterable[Statement], spreads: Iterable[InputVariation]
+) -> ChoiceReread | None:
+    """Return how to read the choice again, None if the choice does not read the changed data."""
+    if choice is None:
+        return None
+    before = [one for one in before if one.target in choice.reads]
+    changed = {name.lower() for one in before for name in assigned_columns(one)}
+    changed |= {one.column.lower() for one in spreads if one.table.lower() in choice.reads}
+    whole = any(not isinstance(one.tree, exp.Update) for one in before)
+    names = {one.name.lower() for one in choice.tree.find_all(exp.Column)}
+    if not whole and not changed & names and not (changed and choice.tree.find(exp.Star)):
+        return None
+    return ChoiceReread(tuple(unchanged_columns(choice.tree, columns, changed)))
+
+
+def unchanged_columns(tree: exp.Expr, columns: Sequence[str], changed: set[str]) -> Iterable[str]:
+    """Yield the columns of a query that are columns of its tables, and not changed."""
+    if not isinstance(tree, exp.Select) or tree.find(exp.AggFunc):
+        return
+    if any(one.is_star for one in tree.expressions):
+        yield from (name for name in columns if name.lower() not in changed)
+        return
+    for name, one in zip(columns, tree.expressions, strict=False):
+        plain = one.unalias()
+        if isinstance(plain, exp.Column) and plain.name.lower() not in changed:
+            yield name
+
+
+def reread_choice(
+    db: duckdb.DuckDBPyConnection, anew: ChoiceReread, columns: Sequence[str], query: str, trials: str = ""
+) -> tuple[str, str]:
+    """Read the choice again on the changed data; return its table, and a note.
+
+    The table has ``__r`` and, with ``trials`` (the name of their table), ``__t``. query: the choice on the changed
+    data, of each trial with its ``__t``.
+    """
+    count = db.execute(f"SELECT count(*) FROM {ROWS}").fetchall()[0][0]
+    named = ", ".join(map(quote_identifier, anew.keys))
+    single = anew.keys and db.execute(f"SELECT count(*) FROM (SELECT DISTINCT {named} FROM {ROWS})").fetchall()[0][0]
+    if single != count:
+        return ROWS, "choice keeps the values that it read before: nothing that stays tells its rows apart"
+    same = " AND ".join(
+        f"n.{quote_identifier(one)} IS NOT DISTINCT FROM o.{quote_identifier(one)}" for one in anew.keys
+    )
+    cells = ", ".join(
+        f"CASE WHEN n.__hit THEN n.{quote_identifier(one)} ELSE o.{quote_identifier(one)} END AS "
+        f"{quote_identifier(one)}"
+        for one in columns
+    )
+    each, more, join = (f" CROSS JOIN {trials} AS t", ", t.__t", " AND n.__t = t.__t") if trials else ("", "", "")
+    db.execute(
+        f'CREATE OR REPLACE TEMP TABLE {ANEW} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {ROWS} AS o{each} '
+        f"LEFT JOIN (SELECT *, TRUE AS __hit FROM ({query})) AS n ON {same}{join}"
+    )
+    times = db.execute(f"SELECT count(*) FROM {trials}").fetchall()[0][0] if trials else 1
+    rows, hits = db.execute(f"SELECT count(*), count(__hit) FROM {ANEW}").fetchall()[0]
+    db.execute(f"ALTER TABLE {ANEW} DROP COLUMN __hit")
+    if rows != count * times:
+        return ROWS, "choice keeps the values that it read before: it has a row twice on the changed data"
+    if hits < rows:
+        return ANEW, "rows that choice no longer gives on the changed data keep the values of before"
+    return ANEW, ""
+
+
+CELL_CHARS = 200
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class BrokenRule:
+    """The candidates that break a rule, by place in the request.
+
+    Each has the number of rows that break it, and the first rows.
+    """
+
+    counts: dict[int, int] = field(default_factory=dict)
+    rows: dict[int, list[dict[str, Value]]] = field(default_factory=dict)
+
+    def add(self, candidate: int, count: int, row: Mapping[str, object] | None) -> None:
+        self.counts[candidate] = count
+        if row is not None:
+            cells = {name: cell_as_plain_value(cell, CELL_CHARS) for name, cell in row.items()}
+            self.rows.setdefault(candidate, []).append(cells)
+
+
+@dataclass
+class Results:
+    """The outcomes of candidates. values: by measure, one number for each candidate, nan if there is none. how:
+    'together', or the reason why the candidates were computed one by one. note: a remark on them, or ''. cpu:
+    seconds of computation.
+    """
+
+    values: dict[str, Floats]
+    broken: dict[str, BrokenRule]
+    how: str = "together"
+    note: str = ""
+    cpu: float = 0.0
+
+    @classmethod
+    def empty(cls, measures: Sequence[str], rules: Sequence[str], count: int) -> Results:
+        return cls({name: np.full(count, np.nan) for name in measures}, {name: BrokenRule() for name in rules})
+
+    def table(self) -> Table:
+        """Convert the results to a table for the parent."""
+        rows: list[tuple[Value, ...]] = [("how", self.how, self.note, self.cpu, None)]
+        for name, values in self.values.items():
+            rows.append(("measure", name, [None if value != value else value for value in values.tolist()], None, None))
+        for name, broken in self.broken.items():
+            for candidate, count in broken.counts.items():
+                rows.append(("rule", name, candidate, count, list(broken.rows.get(candidate, ()))))
+        return Table(("kind", "name", "value", "count", "rows"), tuple(rows))
+
+
+def join_trials(every: Sequence[Results], count: int) -> Results:
+    """Join the results of several trials with ``count`` candidates each."""
+    first = every[0]
+    values = {name: np.concatenate([one.values[name] for one in every]) for name in first.values}
+    broken = {name: BrokenRule() for name in first.broken}
+    for trial, one in enumerate(every):
+        for name, each in one.broken.items():
+            broken[name].counts |= {at + trial * count: number for at, number in each.counts.items()}
+            broken[name].rows |= {at + trial * count: rows for at, rows in each.rows.items()}
+    note = next((one.note for one in every if one.note), "")
+    return Results(values, broken, first.how, note)
+
+
+DRAWS = "__draws"
+
+
+def draw_factors(spread: InputVariation, seed: int, count: int) -> Floats:
+    """Draw the factors of one input in one trial: 1 + U(-share, share) for ``count`` rows or groups."""
+    name = hashlib.sha256(f"{spread.table}.{spread.column}".lower().encode()).digest()
+    words = np.frombuffer(name[:16], dtype="<u4").tolist()
+    stream = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *words])))
+    return np.asarray(1 + spread.share * (2 * stream.random(count) - 1))
+
+
+def spreads_by_table(spreads: Sequence[InputVariation]) -> dict[str, list[InputVariation]]:
+    """Return the varied inputs of each varied table (lower case)."""
+    by_table: dict[str, list[InputVariation]] = {}
+    for spread in spreads:
+        by_table.setdefault(spread.table.lower(), []).append(spread)
+    return by_table
+
+
+def register_draws(
+    db: duckdb.DuckDBPyConnection, table: str, spreads: Sequence[InputVariation], seeds: Sequence[int]
+) -> None:
+    """Register the view ``__draws`` with the factors of the inputs for each row and trial.
+
+    ``r`` is the row's rowid, ``t`` the trial, and ``f0``, ``f1`` ... are the factors of the inputs; it is ordered by
+    trial and row. Unregister it when it is read.
+    """
+    # Rowids count from 0: a copy is loaded by one statement, and what deletes a row of it is rolled back.
+    ((rows,),) = db.execute(f"SELECT count(*) FROM {quote_identifier(table)}").fetchall()
+    cells: dict[str, NDArray[np.generic]] = {
+        "t": np.repeat(np.arange(len(seeds)), rows),
+        "r": np.tile(np.arange(rows), len(seeds)),
+    }
+    for at, spread in enumerate(spreads):
+        places = draw_of_each_row(db, table, spread, rows)
+        count = int(places.max()) + 1 if rows else 0
+        cells[f"f{at}"] = np.concatenate([draw_factors(spread, seed, count)[places] for seed in seeds])
+    db.register(DRAWS, cells)
+
+
+def draw_of_each_row(
+    db: duckdb.DuckDBPyConnection, table: str, spread: InputVariation, count: int
+) -> NDArray[np.int64]:
+    """Return the number of the draw for each row, in the order of rowid.
+
+    A row has its own draw, the only one, or that of its value.
+    """
+    if spread.how in ("each", "together"):
+        return np.arange(count) if spread.how == "each" else np.zeros(count, dtype=np.int64)
+    place = quote_identifier(spread.how)
+    query = f"SELECT dense_rank() OVER (ORDER BY {place}) - 1 AS g FROM {quote_identifier(table)} ORDER BY rowid"
+    return np.asarray(db.execute(query).fetchnumpy()["g"], dtype=np.int64)
+
+
+def varied_columns(table: str, spreads: Sequence[InputVariation]) -> list[tuple[str, str]]:
+    """Return each varied column, quoted, and its new value if ``__draws`` is joined as ``__d``."""
+    places = [quote_identifier(spread.column) for spread in spreads]
+    return [(place, f"{quote_identifier(table)}.{place} * __d.f{at}") for at, place in enumerate(places)]

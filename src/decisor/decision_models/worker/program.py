@@ -1,0 +1,481 @@
+"""The program of a decision model: its statements and tables, as the parent sends them, parsed and checked once.
+
+Statements are made of allowed nodes only, on the tree of the parse. Queries meet the guard of an LLM's queries. What
+changes the copy is UPDATE, DELETE or INSERT, of the same nodes. Tables have the types of the source; decimals and
+varied numbers are DOUBLE.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decisor.errors import SetupError, ToolError
+from decisor.sandbox.dialect import check_statement_size, sql_refusal, word_set
+from decisor.sandbox.engines.duckdb import DIALECT
+from decisor.sandbox.sql_guard import SqlGuard, remove_comments
+from decisor.system.text import quote_identifier
+from decisor.types import Value
+
+if TYPE_CHECKING:
+    import duckdb
+    from sqlglot import exp
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column of a copied table: name, type at the source ('' if it is not known), and values."""
+
+    name: str
+    type: str
+    values: Sequence[Value]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A rule that a measure is at most (side 1) or at least (side -1) the value of the query ``sql``."""
+
+    measure: str
+    side: int
+    sql: str
+
+
+@dataclass(frozen=True)
+class InputVariation:
+    """The way an input varies in a trial. share:
+
+    0.1 for 10 %. how: each, together, or the column by whose values it varies.
+    """
+
+    table: str
+    column: str
+    share: float
+    how: str
+
+
+@dataclass(frozen=True)
+class LinearPart:
+    """A variable, a requirement or a goal of an integer program, with the fields of its table in the file."""
+
+    name: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The statements of a model file, as the parent sends them. single: a candidate is one row of ``choice``, whose
+    columns are parameters. parameters: the model's own. rules: by name, the query of the rows that break the rule.
+    doubles: table.column names held as decimals. seconds: the longest that a statement may take.
+    """
+
+    choice: str = ""
+    single: bool = True
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    change: str = ""
+    recompute: str = ""
+    times: int = 0
+    until: str = ""
+    measures: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+    scenarios: Mapping[str, str] = field(default_factory=dict)
+    spreads: tuple[InputVariation, ...] = ()
+    doubles: tuple[str, ...] = ()
+    variables: tuple[LinearPart, ...] = ()
+    requirements: tuple[LinearPart, ...] = ()
+    goals: tuple[LinearPart, ...] = ()
+    seconds: float = 20.0
+
+
+def parse_program(text: str) -> tuple[Program, dict[str, list[TableColumn]]]:
+    """Parse the program and its tables from the JSON that the worker is opened on."""
+    content = json.loads(text)
+    tables = {name: [TableColumn(**column) for column in columns] for name, columns in content.pop("tables").items()}
+    content["limits"] = {name: Limit(**limit) for name, limit in content.get("limits", {}).items()}
+    content["spreads"] = tuple(InputVariation(**spread) for spread in content.get("spreads", ()))
+    content["doubles"] = tuple(content.get("doubles", ()))
+    for name in ("variables", "requirements", "goals"):
+        content[name] = tuple(LinearPart(**one) for one in content.get(name, ()))
+    return Program(**content), tables
+
+
+CHANCE = word_set("rand random uuid gen_random_uuid uuidv4 uuidv7 setseed generateuuidv4")
+GUARD = SqlGuard(
+    replace(
+        DIALECT,
+        functions=DIALECT.functions | word_set("gamma lgamma fmod least greatest"),
+        refused_functions=DIALECT.refused_functions | CHANCE,
+    )
+)
+
+NEAR = """CREATE MACRO __near(a, b) AS (typeof(a) IN ('DOUBLE', 'FLOAT') OR typeof(b) IN ('DOUBLE', 'FLOAT'))
+AND isfinite(TRY_CAST(a AS DOUBLE)) AND isfinite(TRY_CAST(b AS DOUBLE))
+AND abs(TRY_CAST(a AS DOUBLE) - TRY_CAST(b AS DOUBLE))
+    <= 1e-9 * greatest(abs(TRY_CAST(a AS DOUBLE)), abs(TRY_CAST(b AS DOUBLE)))"""
+"""Whether two numbers are one but for rounding, where one is a DOUBLE: 0.1 + 0.2 and 0.3. Whole numbers, decimals,
+dates and texts are compared as they are."""
+FACTOR = "__factor"
+"""A parameter that the machine has a value for in each trial."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A parsed statement of a model. tree: never changed, for rewriting works on copies. part: its place in the file
+    (rule.NAME.broken). target: the table that it changes, '' for a query. reads: tables it names, and parts of its
+    WITH. names: parameters.
+    """
+
+    part: str
+    tree: exp.Expr
+    target: str
+    reads: frozenset[str]
+    names: frozenset[str]
+
+
+def parse_query(part: str, text: str, parameters: Mapping[str, Value]) -> Statement:
+    """Parse one query. Raises ToolError (refused) with the part and the reason."""
+    only = parse_statements(part, text, parameters)
+    if len(only) != 1 or only[0].target:
+        raise sql_refusal(f"{part} is to be one query (SELECT).")
+    return only[0]
+
+
+def parse_change_statements(part: str, text: str, parameters: Mapping[str, Value]) -> list[Statement]:
+    """Parse UPDATE, DELETE and INSERT statements, separated by semicolons."""
+    every = parse_statements(part, text, parameters)
+    if any(not one.target for one in every):
+        raise sql_refusal(f"{part} is to be UPDATE, DELETE or INSERT.")
+    return every
+
+
+def parse_statements(part: str, text: str, parameters: Mapping[str, Value]) -> list[Statement]:
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import ErrorLevel, SqlglotError
+
+    if not text.strip():
+        return []
+    try:
+        check_statement_size(text)
+        plain = remove_comments(text, "duckdb")
+        trees = sqlglot.parse(plain, dialect="duckdb", error_level=ErrorLevel.RAISE)
+        return [statement(part, tree, parameters) for tree in trees if tree and not isinstance(tree, exp.Semicolon)]
+    except SqlglotError as error:
+        complaint = " ".join(str(error).replace("\x1b[4m", "").replace("\x1b[0m", "").split())[:300]
+        raise sql_refusal(f"{part} does not parse as DuckDB's SQL: {complaint}") from error
+    except ToolError as error:
+        reason = str(error).removeprefix("Refused: ").removeprefix(f"{part}: ")
+        raise sql_refusal(f"{part}: {reason}") from error
+
+
+def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Statement:
+    from sqlglot import exp
+
+    fill_parameters(tree, parameters)
+    if not isinstance(tree, exp.Query | exp.Update | exp.Delete | exp.Insert):
+        raise sql_refusal(
+            f"{type(tree).__name__.upper()} is not allowed; a model has SELECT, UPDATE, DELETE and INSERT."
+        )
+    GUARD.nodes(tree, changing=not isinstance(tree, exp.Query))
+    if odd := next((one.name for one in tree.find_all(exp.Identifier) if one.name.startswith("__")), ""):
+        raise sql_refusal(f"{odd}: names that begin with __ are the machine's own.")
+    if DIALECT.rewrite:
+        tree = DIALECT.rewrite(tree)
+    target = "" if isinstance(tree, exp.Query) else target_of(tree)
+    tables = {table.name.lower() for table in tree.find_all(exp.Table) if table.name}
+    names = {one.name for one in tree.find_all(exp.Placeholder)}
+    return Statement(part, tree, target, frozenset(tables), frozenset(names))
+
+
+def compare_within_rounding(statement: Statement) -> Statement:
+    """Compare numbers within rounding, so that a load of 0.1 + 0.2 is not above a limit of 0.3.
+
+    >>> compare_within_rounding(parse_query("rule", "SELECT 1 FROM t WHERE a > 0.3", {})).tree.sql("duckdb")
+    'SELECT 1 FROM t WHERE (a > 0.3 AND NOT __NEAR(a, 0.3))'
+    """
+    from sqlglot import exp
+
+    tree = statement.tree.copy()
+    for between in list(tree.find_all(exp.Between)):
+        value, low, high = between.this, between.args["low"], between.args["high"]
+        between.replace(exp.paren(exp.and_(value >= low, value <= high)))
+    for one in list(tree.find_all(exp.GT, exp.LT, exp.NEQ, exp.GTE, exp.LTE, exp.EQ)):
+        if isinstance(one.find_ancestor(exp.Join, exp.Select), exp.Join) or isinstance(
+            one.expression, exp.All | exp.Any
+        ):
+            continue  # a join on such a comparison would no longer be one by hashes
+        if isinstance(one, exp.EQ | exp.NEQ) and not one.find(exp.AggFunc, exp.Add, exp.Sub, exp.Mul, exp.Div):
+            continue
+        near = exp.Anonymous(this="__near", expressions=[one.this.copy(), one.expression.copy()])
+        strict = isinstance(one, exp.GT | exp.LT | exp.NEQ)
+        one.replace(exp.paren(exp.and_(one.copy(), exp.not_(near)) if strict else exp.or_(one.copy(), near)))
+    return replace(statement, tree=tree)
+
+
+def target_of(tree: exp.Expr) -> str:
+    from sqlglot import exp
+
+    named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    if not isinstance(named, exp.Table) or not isinstance(named.this, exp.Identifier) or named.db:
+        raise sql_refusal("what is changed is to be a table of the copy.")
+    return named.name.lower()
+
+
+def fill_parameters(tree: exp.Expr, values: Mapping[str, Value]) -> None:
+    """Replace parameters of these names by literals, in place."""
+    from sqlglot import exp
+
+    for place in list(tree.find_all(exp.Placeholder)):
+        if place.name in values:
+            place.replace(literal_expression(values[place.name]))
+
+
+def literal_expression(value: Value) -> exp.Expr:
+    from sqlglot import exp
+
+    if isinstance(value, float):
+        return exp.cast(exp.Literal.number(repr(value)) if value >= 0 else exp.Literal.string(repr(value)), "DOUBLE")
+    return exp.convert(value if isinstance(value, int | str | None) else str(value))
+
+
+def fill_factor(statement: Statement, factor: float) -> Statement:
+    """Replace ``$__factor`` in a statement by this factor."""
+    if FACTOR not in statement.names:
+        return statement
+    tree = statement.tree.copy()
+    fill_parameters(tree, {FACTOR: factor})
+    return replace(statement, tree=tree, names=statement.names - {FACTOR})
+
+
+def assigned_columns(statement: Statement) -> tuple[str, ...]:
+    """Return the columns that an UPDATE sets.
+
+    >>> assigned_columns(parse_change_statements("change", "UPDATE t SET a = 1, b = 2", {})[0])
+    ('a', 'b')
+    """
+    from sqlglot import exp
+
+    if not isinstance(statement.tree, exp.Update):
+        return ()
+    return tuple(one.this.name for one in statement.tree.expressions if isinstance(one, exp.EQ))
+
+
+@dataclass(frozen=True)
+class ModelStatements:
+    """The parsed statements of a decision model. bounds: the limits of rules on a measure."""
+
+    choice: Statement | None
+    change: list[Statement]
+    recompute: list[Statement]
+    until: Statement | None
+    measures: Mapping[str, Statement]
+    rules: Mapping[str, Statement]
+    bounds: Mapping[str, Statement]
+    scenarios: Mapping[str, list[Statement]]
+
+    @classmethod
+    def of(cls, program: Program) -> ModelStatements:
+        """Parse the statements of a program. Raises ToolError with the part of the file that is refused."""
+        values = program.parameters
+
+        def query(part: str, text: str) -> Statement:
+            return parse_query(part, text, values)
+
+        return cls(
+            query("choice", program.choice) if program.choice else None,
+            parse_change_statements("change", program.change, values),
+            parse_change_statements("recompute.sql", program.recompute, values),
+            query("recompute.until", program.until) if program.until else None,
+            {name: query(f"measure.{name}.sql", text) for name, text in program.measures.items()},
+            {name: compare_within_rounding(query(f"rule.{name}.broken", text)) for name, text in program.rules.items()},
+            {name: query(f"rule.{name}", limit.sql) for name, limit in program.limits.items()},
+            {
+                name: parse_change_statements(f"scenario.{name}.change", text, values)
+                for name, text in program.scenarios.items()
+            },
+        )
+
+    def every(self) -> Iterable[Statement]:
+        if self.choice:
+            yield self.choice
+        yield from (*self.change, *self.recompute, *([self.until] if self.until else []))
+        for group in (self.measures, self.rules, self.bounds):
+            yield from group.values()
+        for statements in self.scenarios.values():
+            yield from statements
+
+    def without(self, skip: int | None) -> ModelStatements:
+        """Return the statements without one of change and recompute, counted through both."""
+        if skip is None:
+            return self
+        change = [one for at, one in enumerate(self.change) if at != skip]
+        recompute = [one for at, one in enumerate(self.recompute, len(self.change)) if at != skip]
+        return replace(self, change=change, recompute=recompute)
+
+    def keeps(self, at: int) -> bool:
+        """Return whether several statements read the result of change number ``at``. If so, it is computed once."""
+        name, readers = self.change[at].target, 0
+        for later in self.change[at + 1 :]:
+            readers += name in later.reads
+            if later.target == name:
+                break
+        else:
+            ends = (*self.measures.values(), *self.rules.values(), *self.bounds.values())
+            readers += sum(name in one.reads for one in ends)
+        return readers > 1
+
+
+TEXT = re.compile(r"char|text|string|clob|enum|uuid|json", re.I)
+NUMBER = re.compile(r"int|dec|num|real|doub|float|money|serial|hugeint", re.I)
+MOMENT = re.compile(r"datetime|timestamp|date", re.I)
+MOMENT_TEXT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+WHOLE = re.compile(r"int(eger)?\d*\b|serial", re.I)
+LARGE_WHOLE = re.compile(r"u?hugeint|(dec|num)\w*\s*\(\s*(1[6-9]|[2-9]\d)\s*(,\s*0\s*)?\)", re.I)
+"""Types of whole numbers that a DOUBLE does not hold."""
+DIGITS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?…?")
+NAME = "__rows_in"
+NUMPY: dict[str, type[np.generic]] = {"DOUBLE": np.float64, "BIGINT": np.int64, "BOOLEAN": np.bool_}
+"""Kinds of columns that travel as numbers; the others travel as texts."""
+MAX_EXACT = 2**53
+"""Whole numbers beyond it are not all DOUBLEs."""
+
+
+def load_model_tables(
+    db: duckdb.DuckDBPyConnection, tables: Mapping[str, Sequence[TableColumn]], doubles: Sequence[str]
+) -> None:
+    """Create the copied tables. Raises SetupError if a table does not fit."""
+    import duckdb
+
+    wide = {name.lower() for name in doubles}
+    for name, columns in tables.items():
+        if name.startswith("__") or not columns:
+            raise SetupError(f"{name} cannot be copied: its name begins with __, or it has no columns.")
+        arrays: dict[str, NDArray[np.generic]] = {}
+        casts = []
+        for at, column in enumerate(columns):
+            kind, values = duckdb_type_of_column(column, f"{name}.{column.name}".lower() in wide)
+            missing = np.array([value is None for value in values], dtype=bool)
+            arrays[f"v{at}"], arrays[f"m{at}"] = array(kind, values), missing
+            # DuckDB 1.3 to 1.5 ignores the mask of a masked array, so each NULL would be 0, and reads nan as NULL.
+            cell = f"CAST(v{at} AS {kind})"
+            if kind == "DOUBLE" and np.isnan(arrays[f"v{at}"]).any():
+                cell = f"coalesce({cell}, CAST('nan' AS DOUBLE))"
+            casts.append(f"CASE WHEN m{at} THEN NULL ELSE {cell} END AS {quote_identifier(column.name)}")
+        try:
+            db.register(NAME, arrays)
+            db.execute(f"CREATE TABLE {quote_identifier(name)} AS SELECT {', '.join(casts)} FROM {NAME}")
+            db.unregister(NAME)
+        except duckdb.Error as error:
+            raise SetupError(f"{name} cannot be copied: {' '.join(str(error).split())}") from error
+
+
+def array(kind: str, values: Sequence[Value]) -> NDArray[np.generic]:
+    if kind in NUMPY:
+        return np.array([0 if value is None else value for value in values], dtype=NUMPY[kind])
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = [None if value is None else text_or_json(value) for value in values]
+    return texts
+
+
+def duckdb_type_of_column(column: TableColumn, wide: bool) -> tuple[str, Sequence[Value]]:
+    """Return the type in DuckDB, and the values. wide: numbers become DOUBLE whatever they are.
+
+    >>> (duckdb_type_of_column(TableColumn("id", "", (2**53 + 1, None)), False),
+    ...     duckdb_type_of_column(TableColumn("x", "NUMERIC", ("0.1", 2)), False))
+    (('BIGINT', [9007199254740993, None]), ('DOUBLE', [0.1, 2]))
+    """
+    values = [parse_digits(value) for value in column.values] if is_numeric_column(column) else column.values
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return "BOOLEAN", values
+    if (kinds or wide) and kinds <= {int, float}:
+        whole = as_whole_numbers(values, column.type) if not wide else None
+        return (exact_kind(whole, column.type), whole) if whole else ("DOUBLE", values)
+    if kinds == {str} and MOMENT.match(column.type):
+        return type_of_moments(values), values
+    return "VARCHAR" if kinds else type_of_empty_column(column.type), values
+
+
+def as_whole_numbers(values: Sequence[Value], kind: str) -> Sequence[int | None] | None:
+    """Return the values as integers if all are whole and a DOUBLE would not do, else None.
+
+    A DOUBLE does not do for integers alone, beyond 2^53, or if the type is for larger ones.
+    """
+    there = [value for value in values if isinstance(value, int | float)]
+    floats = [value for value in there if isinstance(value, float)]
+    if not all(value.is_integer() for value in floats):
+        return None
+    if floats and max(map(abs, there)) <= MAX_EXACT and not LARGE_WHOLE.fullmatch(kind):
+        return None
+    return [int(value) if isinstance(value, int | float) else None for value in values]
+
+
+def exact_kind(values: Sequence[int | None], kind: str) -> str:
+    most = max(abs(value) for value in values if value is not None)
+    if most < 2**63 and not LARGE_WHOLE.fullmatch(kind):
+        return "BIGINT"
+    return "HUGEINT" if most < 2**127 else "VARCHAR"
+
+
+def type_of_moments(values: Sequence[Value]) -> str:
+    """Return DATE if every text is a date, TIMESTAMP if one has a time of day, else VARCHAR."""
+    texts = [value for value in values if isinstance(value, str)]
+    matches = [MOMENT_TEXT.fullmatch(text) for text in texts]
+    if not all(matches):
+        return "VARCHAR"
+    return "TIMESTAMP" if any(match and match[1] for match in matches) else "DATE"
+
+
+def type_of_empty_column(kind: str) -> str:
+    """Return the type of a column without a value, by its type at the source.
+
+    >>> (type_of_empty_column("BIGINT UNSIGNED"), type_of_empty_column("DECIMAL(38, 0)"),
+    ...     type_of_empty_column("INTERVAL"))
+    ('BIGINT', 'HUGEINT', 'DOUBLE')
+    """
+    if TEXT.search(kind):
+        return "VARCHAR"
+    if match := MOMENT.match(kind):
+        return "DATE" if match[0].lower() == "date" else "TIMESTAMP"
+    if LARGE_WHOLE.fullmatch(kind):
+        return "HUGEINT"
+    if WHOLE.search(kind):
+        return "BIGINT"
+    if NUMBER.search(kind):
+        return "DOUBLE"
+    return "BOOLEAN" if re.search("bool", kind, re.I) else "INTEGER"
+
+
+def is_numeric_column(column: TableColumn) -> bool:
+    """Return whether a column has numbers in texts.
+
+    It has by its type, or if some cells are numbers and the others their digits (decimals that no float holds exactly).
+    """
+    if TEXT.search(column.type):
+        return False
+    texts = [value for value in column.values if isinstance(value, str)]
+    if column.type and not NUMBER.search(column.type):
+        return False
+    digits = all(DIGITS.fullmatch(text) or text in ("NaN", "inf", "-inf") for text in texts)
+    return bool(texts) and digits and (bool(column.type) or any(type(value) is float for value in column.values))
+
+
+def parse_digits(value: Value) -> Value:
+    """Convert a text of digits to a number; any other value stays as it is.
+
+    >>> parse_digits("0.333…"), parse_digits(3), parse_digits("NaN"), parse_digits("123456789012345678901234567890")
+    (0.333, 3, nan, 123456789012345678901234567890)
+    """
+    if not isinstance(value, str):
+        return value
+    return int(value) if re.fullmatch(r"[+-]?\d+", value) else float(value.rstrip("…"))
+
+
+def text_or_json(value: Value) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,509 @@
+"""Readers of text, Markdown, HTML, Word, PowerPoint, Excel and PDF files: bytes to a title and blocks.
+
+Nothing is run and nothing is fetched. An office file is a zip archive of XML: before a library sees it, its unpacked
+size is counted. XML with a document type is refused, because these formats forbid it and entities need it. The
+libraries are python-docx, python-pptx, python-calamine, pypdf, selectolax and markdown-it. A file that cannot be used
+raises UnreadableDocument with the reason.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import logging
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from decisor.databases.files.delimited import find_header
+from decisor.databases.files.formats import cell_value
+from decisor.documents.cutting import DocumentContent, TextBlock, clean_document_text
+from decisor.errors import Error
+from decisor.system.extras import missing_extra_error
+from decisor.system.text import find_text_codec
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from pptx.presentation import Presentation
+    from pptx.slide import Slide
+    from selectolax.lexbor import LexborNode
+
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+NO_WORDS = re.compile(r"[^\W\d_a-zA-Z]{4}|[^\W\d_][¡-©«-¶¸¹»-¿][^\W\d_]")
+"""What Windows-1252 makes of other encodings: four letters with accents in a row, or a sign within a word."""
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
+MOST_CHARS = 20_000_000
+DROPPED = ["script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head", "select"]
+LEVELS = {f"h{level}": level for level in range(1, 7)}
+BLOCKS = {
+    "p",
+    "div",
+    "li",
+    "ul",
+    "ol",
+    "dl",
+    "dt",
+    "dd",
+    "tr",
+    "table",
+    "section",
+    "article",
+    "main",
+    "header",
+    "footer",
+    "nav",
+    "aside",
+    "blockquote",
+    "pre",
+    "figure",
+    "figcaption",
+    "form",
+    "fieldset",
+    "hr",
+    "br",
+    "body",
+    "html",
+}
+
+
+class UnreadableDocument(Error):
+    """The reason why a document is skipped."""
+
+
+def read_untrusted(
+    parse: Callable[[], tuple[str, Iterable[TextBlock]]], empty: str = "it holds no text"
+) -> DocumentContent:
+    """Build the content from the title and blocks that a library finds. ``empty``: reason to report without blocks.
+
+    Raises:
+        UnreadableDocument: it is encrypted, damaged, too large, or holds no text.
+    """
+    blocks, size = [], 0
+    try:
+        title, pieces = parse()
+        for block in pieces:
+            blocks.append(block)
+            size += len(block.text)
+            if size > MOST_CHARS:
+                raise UnreadableDocument(f"it has more than {MOST_CHARS:,} characters: split it")
+    except (UnreadableDocument, MemoryError):
+        raise
+    except Exception as error:  # a damaged file makes these libraries raise anything
+        state = "encrypted" if "crypt" in f"{type(error).__name__} {error}".lower() else "damaged"
+        raise UnreadableDocument(f"it is {state} ({type(error).__name__})") from error
+    if not blocks:
+        raise UnreadableDocument(empty)
+    return DocumentContent(title, tuple(blocks))
+
+
+def decode_document(data: bytes, charset: str = "") -> str:
+    """Decode a document by byte order mark, else UTF-8, else its own charset, else Windows-1252.
+
+    >>> decode_document("Köln".encode("utf-16")), decode_document("Köln".encode("latin-1"))
+    ('Köln', 'Köln')
+
+    Raises:
+        UnreadableDocument: it holds zero bytes, so it is no text; or its encoding is not known.
+    """
+    for mark, name in MARKS:
+        if data.startswith(mark):
+            return clean_document_text(data.decode(name, "replace"))
+    if b"\x00" in data[:8192]:
+        raise UnreadableDocument("it is no text")
+    for name in filter(None, ("utf-8", find_text_codec(charset))):
+        try:
+            return clean_document_text(data.decode(name))
+        except (UnicodeDecodeError, LookupError):
+            continue
+    text = data.decode("cp1252", "replace")
+    if "\ufffd" in text or NO_WORDS.search(text):
+        raise UnreadableDocument("its encoding is not known, neither UTF-8 nor Windows-1252: save it as UTF-8")
+    return clean_document_text(text)
+
+
+def read_plain_text(data: bytes) -> DocumentContent:
+    """Read a text as paragraphs separated by empty lines."""
+    return DocumentContent(
+        blocks=tuple(TextBlock(part.strip()) for part in re.split(r"\n\s*\n", decode_document(data)) if part.strip())
+    )
+
+
+def read_markdown(data: bytes) -> DocumentContent:
+    """Read Markdown as blocks under headings. The first heading of level 1 is the title; links become their text.
+
+    >>> read_markdown(b"# Guide\\n\\n## Install\\n\\nSee [here](x.md).").blocks
+    (TextBlock(text='See here.', trail=('Install',), head=''),)
+    """
+    from markdown_it import MarkdownIt  # a need of typer too, so it is always there
+
+    text = COMMENT.sub(
+        "", re.sub(r"\A---\n.*?\n---\n", "", decode_document(data), count=1, flags=re.S)
+    )  # YAML at the top
+    lines = text.split("\n")
+    blocks: list[TextBlock] = []
+    trail: list[tuple[int, str]] = []
+    title, head = "", ""
+    # Without the marks within a paragraph: they are kept as they stand, and 50,000 brackets took half a minute.
+    tokens = MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.map is None or (token.level and token.type != "tr_open"):
+            continue
+        names = tuple(name for _, name in trail)
+        part = "\n".join(lines[slice(*token.map)]).strip("\n")
+        part = part if token.type == "fence" else LINK.sub(r"\1", part).strip()
+        if token.type == "heading_open" and following is not None:
+            level, heading = int(token.tag[1]), LINK.sub(r"\1", following.content).strip()
+            if level == 1 and not title:
+                title, trail = heading, []
+            else:
+                trail = [(above, name) for above, name in trail if above < level] + [(level, heading)]
+        elif token.type == "table_open":
+            head = ""
+        elif token.type == "tr_open" and not head:
+            head = part
+            blocks.append(TextBlock(part, names))
+        elif part:
+            blocks.append(TextBlock(part, names, head if token.type == "tr_open" else ""))
+    return DocumentContent(title, tuple(blocks))
+
+
+def read_html(data: bytes) -> DocumentContent:
+    """Read the visible text of an HTML page. Scripts, styles, frames and hidden elements are left out.
+
+    Raises:
+        SetupError: selectolax is not installed.
+    """
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError as error:
+        raise missing_extra_error("HTML needs selectolax", "documents") from error
+    charset = match[1].decode() if (match := CHARSET.search(data[:4096])) else ""
+    tree = LexborHTMLParser(decode_document(data, charset))
+    heading = tree.css_first("title")
+    title = " ".join(heading.text().split()) if heading is not None else ""
+    for node in tree.css("[hidden], [aria-hidden=true]"):
+        node.decompose()
+    tree.strip_tags(DROPPED)
+    return _read_html_tree(tree.root, title) if tree.root is not None else DocumentContent(title)
+
+
+def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
+    """Read an HTML tree from top to bottom.
+
+    It follows links between nodes, so that deep nesting does not overflow the stack.
+    """
+    blocks: list[TextBlock] = []
+    trail: list[tuple[int, str]] = []
+    texts: list[str] = []
+    level, cells, named, head = 0, 0, 0, ""
+
+    def close() -> None:
+        nonlocal level, title, head
+        text = " ".join("".join(texts).split())
+        texts.clear()
+        if not text.strip("| "):
+            text = ""
+        if level and text:
+            if level == 1 and not title:
+                title = text
+            trail[:] = [(above, name) for above, name in trail if above < level]
+            if not (level == 1 and text == title):
+                trail.append((level, text))
+        elif text:
+            is_head = cells > 1 and named == cells
+            blocks.append(TextBlock(text, tuple(name for _, name in trail), head if cells and not is_head else ""))
+            head = text if is_head else head
+        level = 0
+
+    node: LexborNode | None = root
+    while node is not None:
+        tag = node.tag
+        if tag == "-text":
+            texts.append(node.text_content or "")
+        elif tag in LEVELS or tag in BLOCKS:
+            close()
+            level = LEVELS.get(tag, 0)
+            if tag in ("table", "tr"):
+                cells = named = 0
+                head = "" if tag == "table" else head
+        elif tag in ("td", "th"):
+            texts.append(" | " if cells else "")
+            cells, named = cells + 1, named + (tag == "th")
+        if node.child is not None and tag != "-text":
+            node = node.child
+            continue
+        while node is not None and node.next is None:
+            node = node.parent
+            if node is None or node.mem_id == root.mem_id:  # == would compare the HTML of both
+                node = None
+                break
+            if node.tag in LEVELS or node.tag in BLOCKS:
+                close()
+                if node.tag in ("table", "tr"):
+                    cells = named = 0
+                    head = "" if node.tag == "table" else head
+        node = node.next if node is not None else None
+    close()
+    return DocumentContent(title, tuple(blocks))
+
+
+MOST_BYTES = 400_000_000
+MOST_PARTS = 20_000
+MOST_ELEMENTS = 2_000_000
+"""Of a document or of slides, which are held in memory whole: about 600 MB and 20 s of CPU."""
+HEAD = 2**16
+FURNITURE = (13, 15, 16)
+"""Kinds of placeholders: slide number, footer, date (PP_PLACEHOLDER)."""
+OLD = b"\xd0\xcf\x11\xe0"
+"""How files begin that are encrypted, or of before 2007."""
+
+
+def read_docx(data: bytes) -> DocumentContent:
+    """Read the paragraphs and table rows of a Word file under their headings.
+
+    The title is the text in the style Title, or else the first heading of level 1. Headers, footers, notes and comments
+    are left out.
+
+    Raises:
+        UnreadableDocument: it is encrypted, damaged, too large, or holds no text.
+        SetupError: python-docx is not installed.
+    """
+    try:
+        import docx
+    except ImportError as error:
+        raise missing_extra_error("Word files need python-docx", "office") from error
+    check_archive(data)
+    return read_untrusted(lambda: read_word_content(docx.Document(io.BytesIO(data))))
+
+
+def read_pptx(data: bytes) -> DocumentContent:
+    """Read a PowerPoint file as blocks under "slide 3" and the title of the slide.
+
+    Speaker notes are under "notes". Raises as ``read_docx``.
+    """
+    try:
+        import pptx
+    except ImportError as error:
+        raise missing_extra_error("PowerPoint files need python-pptx", "office") from error
+    check_archive(data)
+    return read_untrusted(lambda: read_slides_content(pptx.Presentation(io.BytesIO(data))))
+
+
+def read_xlsx(data: bytes) -> DocumentContent:
+    """Read the rows of an Excel file under "sheet 2" and the name of the sheet.
+
+    Each cell has the name of its column. Raises as ``read_docx``.
+    """
+    from python_calamine import CalamineWorkbook
+
+    def parse() -> tuple[str, Iterator[TextBlock]]:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        sheets = enumerate(book.sheet_names, 1)
+        return "", (block for number, name in sheets for block in read_sheet_blocks(book, number, name))
+
+    check_archive(data)
+    return read_untrusted(parse)
+
+
+def check_archive(data: bytes) -> None:
+    """Raise UnreadableDocument unless an office file is a zip archive within the limits.
+
+    Encrypted and damaged files are refused, and XML that declares entities.
+    """
+    if data.startswith(OLD):
+        raise UnreadableDocument("it is encrypted, or older than its ending: save a copy without a password")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            parts = archive.infolist()
+            if len(parts) > MOST_PARTS or sum(part.file_size for part in parts) > MOST_BYTES:
+                raise UnreadableDocument(f"it unpacks to more than {MOST_BYTES // 10**6} MB: split it")
+            left = MOST_ELEMENTS
+            for part in parts:
+                if part.filename.lower().endswith((".xml", ".rels")):
+                    with archive.open(part) as file:
+                        head = file.read(HEAD)
+                        check_xml(head)
+                        left -= 0 if part.filename.startswith("xl/") else count_elements(head, file)
+                if left < 0:
+                    raise UnreadableDocument(
+                        f"it has more than {MOST_ELEMENTS:,} elements (paragraphs, cells): split it"
+                    )
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise UnreadableDocument(f"it is damaged ({type(error).__name__})") from error
+
+
+def count_elements(head: bytes, rest: IO[bytes]) -> int:
+    """Count the tags that begin in the head and the rest of a file."""
+    return sum(part.count(b"<") - part.count(b"</") for part in (head, *iter(lambda: rest.read(2**20), b"")))
+
+
+def check_xml(head: bytes) -> None:
+    plain = head.replace(b"\0", b"").upper()  # of UTF-16 too
+    if b"<!DOCTYPE" in plain or b"<!ENTITY" in plain:
+        raise UnreadableDocument("its XML declares entities, which no office program writes")
+
+
+def read_word_content(document: Document) -> tuple[str, list[TextBlock]]:
+    from docx.table import Table
+
+    title = ""
+    trail: list[tuple[int, str]] = []
+    blocks: list[TextBlock] = []
+    level_of_style: dict[str | None, int | None] = {}
+    for item in document.iter_inner_content():
+        names = tuple(name for _, name in trail)
+        if isinstance(item, Table):
+            texts = [join_cells(one.text for one in drop_merged_repeats(row.cells)) for row in item.rows]
+        else:
+            # python-docx takes 1 ms to look up a style by its id, at each paragraph.
+            text, style = clean_document_text(item.text).strip(), item._p.style
+            if style not in level_of_style:
+                level_of_style[style] = read_heading_level(item.style.name if item.style else "")
+            level = level_of_style[style]
+            if level is not None and text:
+                if level <= 1 and not title:
+                    title, trail = text, []
+                else:
+                    trail = [(above, name) for above, name in trail if above < level] + [(level, text)]
+                continue
+            texts = [text]
+        head = texts[0] if isinstance(item, Table) and len(texts) > 1 else ""
+        blocks += [TextBlock(text, names, head if at else "") for at, text in enumerate(texts) if text]
+    return title or drop_template_title(document.core_properties.title, "Word Document"), blocks
+
+
+def read_heading_level(style: str | None) -> int | None:
+    """Return the level of a heading style: 0 for a title, None for other styles.
+
+    >>> read_heading_level("Title"), read_heading_level("Heading 2"), read_heading_level("Normal")
+    (0, 2, None)
+    """
+    word, _, number = (style or "").partition(" ")
+    if word == "Title" and not number:
+        return 0
+    return int(number) if word == "Heading" and number.isdecimal() else None
+
+
+def drop_merged_repeats(row: Iterable[object]) -> list[Any]:
+    """Return each cell once although a merged cell is in several columns."""
+    return list({id(cell): cell for cell in row}.values())
+
+
+def join_cells(texts: Iterable[str]) -> str:
+    one_line = [" ".join(clean_document_text(text).split()) for text in texts]
+    return " | ".join(one_line) if any(one_line) else ""
+
+
+def read_slides_content(presentation: Presentation) -> tuple[str, Iterator[TextBlock]]:
+    title = ""
+    places: list[tuple[str, str, Slide]] = []
+    for number, slide in enumerate(presentation.slides, 1):
+        heading = slide.shapes.title
+        name = " ".join(clean_document_text(heading.text_frame.text).split()) if heading is not None else ""
+        title = title or name
+        places.append((f"slide {number}", name, slide))
+    whole_title = title or drop_template_title(presentation.core_properties.title, "PowerPoint Presentation")
+    return whole_title, (block for place in places for block in read_slide_blocks(*place))
+
+
+def read_slide_blocks(place: str, name: str, slide: Slide) -> Iterator[TextBlock]:
+    trail = (place, name) if name else (place,)
+    title = slide.shapes.title
+    texts = [
+        text
+        for shape in slide.shapes
+        if title is None or shape.shape_id != title.shape_id
+        for text in iterate_shape_texts(shape)
+    ]
+    if not texts and name:
+        yield TextBlock(name, (place,))
+    yield from (TextBlock(text, trail) for text in texts)
+    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame):
+        yield from (
+            TextBlock(text, (*trail, "notes"))
+            for part in frame.text.split("\n")
+            if (text := clean_document_text(part).strip())
+        )
+
+
+def iterate_shape_texts(shape: Any) -> Iterator[str]:
+    """Iterate over the texts of a text frame, a table, or the shapes of a group.
+
+    Slide number, date and footer are skipped.
+    """
+    if shape.is_placeholder and shape.placeholder_format.type in FURNITURE:
+        return
+    if hasattr(shape, "shapes"):
+        for inner in shape.shapes:
+            yield from iterate_shape_texts(inner)
+    elif getattr(shape, "has_table", False):
+        yield from filter(None, (join_cells(cell.text for cell in row.cells) for row in shape.table.rows))
+    elif getattr(shape, "has_text_frame", False):
+        yield from filter(None, (clean_document_text(part.text).strip() for part in shape.text_frame.paragraphs))
+
+
+def read_sheet_blocks(book: Any, number: int, name: str) -> Iterator[TextBlock]:
+    rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
+    trail = (f"sheet {number}", clean_document_text(name))
+    heading = find_header(rows)
+    start = heading.row if heading is not None and heading.is_named else None
+    if start is not None and sum(cell != "" for cell in rows[start]) < 2:
+        start = None  # lines of text
+    header = [" ".join(str(cell).split()) for cell in rows[start]] if start is not None else []
+    for at, row in enumerate(rows):
+        if at == start:
+            continue
+        under = header if start is not None and at > start else [""] * len(row)
+        pairs = [
+            (top, str(plain)) for top, cell in zip(under, row, strict=False) if (plain := cell_value(cell)) is not None
+        ]
+        if text := "; ".join(f"{top}: {cell}" if top else cell for top, cell in pairs):
+            yield TextBlock(" ".join(clean_document_text(text).split()), trail)
+
+
+def drop_template_title(text: str | None, template: str) -> str:
+    """Return a title; empty if it is the one of a library's template."""
+    title = clean_document_text(text or "").strip()
+    return "" if title == template else title
+
+
+MOST_PAGES = 5_000
+
+
+def read_pdf(data: bytes) -> DocumentContent:
+    """Read a PDF file as blocks under "page 3".
+
+    Raises:
+        UnreadableDocument: it is encrypted, damaged, too long, or holds no text.
+        SetupError: pypdf is not installed.
+    """
+    try:
+        from pypdf import PdfReader
+    except ImportError as error:
+        raise missing_extra_error("PDF files need pypdf", "documents") from error
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+
+    def parse() -> tuple[str, Iterator[TextBlock]]:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UnreadableDocument("it is encrypted: save a copy without its password")
+        if len(reader.pages) > MOST_PAGES:
+            raise UnreadableDocument(f"it has more than {MOST_PAGES:,} pages: split it")
+        title = str((reader.metadata.title if reader.metadata else "") or "")
+        pages = (
+            (f"page {number}", clean_document_text(page.extract_text())) for number, page in enumerate(reader.pages, 1)
+        )
+        parts = ((part.strip(), name) for name, text in pages for part in text.split("\n\n"))
+        return clean_document_text(title).strip(), (TextBlock(part, (name,)) for part, name in parts if part)
+
+    return read_untrusted(parse, "it holds no text (scanned pages need text recognition first)")

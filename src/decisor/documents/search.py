@@ -1,0 +1,392 @@
+"""Rankings of passages by words and by meaning, and their fusion.
+
+Words: BM25 by tantivy, where a term of the title counts three times (BM25F of Robertson, Zaragoza and Taylor, CIKM
+2004). A query is a set of analysed terms, never tantivy's query language, which fails on IN, AND and OR. The weight of
+the title was chosen by cross-validation on three multi-hop sets (docs/measurements/documents.md). Meaning: exact
+search over vectors up to 50,000, a graph of neighbours (HNSW, by usearch) beyond.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
+
+from decisor.documents.passage import Embedder, Passage
+from decisor.errors import SetupError
+from decisor.system.extras import missing_extra_error
+from decisor.system.storage import stamp_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import tantivy
+    from numpy.typing import NDArray
+    from usearch.index import Index as NeighbourIndex
+
+
+TITLE_TIMES = 3
+K1, B = 1.2, 0.75
+"""Tantivy's own constants, which it does not let go of."""
+LONGEST_TERM, MOST_TERMS = 40, 200
+MORE = 6
+LANGUAGES = [
+    "arabic",
+    "danish",
+    "dutch",
+    "english",
+    "finnish",
+    "french",
+    "german",
+    "greek",
+    "hungarian",
+    "italian",
+    "norwegian",
+    "portuguese",
+    "romanian",
+    "russian",
+    "spanish",
+    "swedish",
+    "tamil",
+    "turkish",
+]
+NO_STOP_WORDS = ("arabic", "greek", "romanian", "tamil", "turkish")
+ENGLISH_STOP_WORDS = re.findall(
+    r"\w+",
+    "a about also an and are as at be between but by did do does done for from had has have how if in into is it no "
+    "not of on or same such that the their then there these they this to was were what when where which who whom whose "
+    "why will with",
+)
+UNSPACED = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
+
+
+def import_tantivy() -> ModuleType:
+    """Return the tantivy module. Raise SetupError if it is not installed."""
+    try:
+        import tantivy
+    except ImportError as error:
+        raise missing_extra_error("Documents need tantivy", "documents") from error
+    return tantivy
+
+
+def build_analyzer(language: str = "english") -> tantivy.TextAnalyzer:
+    """Build the analyzer of a language: lower case, no accents, no stop words, stemmed.
+
+    ``none`` neither drops stop words nor stems.
+
+    >>> build_analyzer().analyze("Which Cafés are IN Kraków?")
+    ['cafe', 'krakow']
+    """
+    t = import_tantivy()
+    if language not in (*LANGUAGES, "none"):
+        raise SetupError(f"There is no language {language!r}; there is none, {', '.join(LANGUAGES)}.")
+    builder = t.TextAnalyzerBuilder(t.Tokenizer.simple()).filter(t.Filter.remove_long(LONGEST_TERM))
+    builder = builder.filter(t.Filter.lowercase())
+    if language == "english":
+        builder = builder.filter(t.Filter.custom_stopword(ENGLISH_STOP_WORDS))
+    elif language in LANGUAGES and language not in NO_STOP_WORDS:
+        builder = builder.filter(t.Filter.stopword(language))
+    if language in LANGUAGES:
+        builder = builder.filter(t.Filter.stemmer(language))
+    whole: tantivy.TextAnalyzer = builder.filter(t.Filter.ascii_fold()).build()
+    return whole
+
+
+def space_characters(text: str) -> str:
+    """Put blanks around the characters of scripts without spaces, which are indexed one by one.
+
+    >>> space_characters("Tokyo 東京")
+    'Tokyo  東  京 '
+    """
+    return text if text.isascii() else UNSPACED.sub(r" \1 ", text)
+
+
+def list_query_terms(words: tantivy.TextAnalyzer, text: str) -> list[str]:
+    """Return the terms of a query without duplicates, at most 200.
+
+    >>> list_query_terms(build_analyzer(), "Which port exports marble to which ports?")
+    ['port', 'export', 'marbl']
+    """
+    return list(dict.fromkeys(words.analyze(space_characters(text))))[:MOST_TERMS]
+
+
+def build_indexed_text(passage: Passage, title_times: int = TITLE_TIMES) -> str:
+    """Return the text that the terms of a passage are taken from. ``title_times``: weight of a term of the title."""
+    return space_characters(f"{passage.title}\n" * (title_times - 1) + passage.whole)
+
+
+@dataclass(frozen=True, eq=False)
+class WordIndex:
+    """An index of terms, on disk (memory-mapped) or in memory."""
+
+    index: tantivy.Index
+    analyzer: tantivy.TextAnalyzer
+    searcher: tantivy.Searcher
+
+    @classmethod
+    def open(cls, path: Path, language: str) -> WordIndex:
+        """Open an index. Raise SetupError if it does not exist or is damaged."""
+        try:
+            index = import_tantivy().Index.open(str(path))
+        except (ValueError, OSError) as error:
+            raise SetupError(f"The index in {path} cannot be opened: {error}. Build it again.") from error
+        return cls.over(index, language)
+
+    @classmethod
+    def over(cls, index: tantivy.Index, language: str) -> WordIndex:
+        words = build_analyzer(language)
+        index.register_tokenizer("words", words)
+        return cls(index, words, index.searcher())
+
+    def search(self, text: str, limit: int) -> list[tuple[tantivy.DocAddress, float]]:
+        """Return (address, score) of the best passages, best first, equal ones by number.
+
+        A few more hits are read, so that equal scores give the same passages in every build.
+        """
+        t = import_tantivy()
+        terms = list_query_terms(self.analyzer, text)
+        if not terms or limit < 1:
+            return []
+        schema, should, query = self.index.schema, t.Occur.Should, t.Query
+        parts = [(should, query.term_query(schema, "words", term, "freq")) for term in terms]
+        hits = self.searcher.search(query.boolean_query(parts), limit + MORE, count=False).hits
+        if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
+            numbers = self.numbers([address for _, address in hits])
+            hits = [hit for _, hit in sorted(zip(numbers, hits, strict=True), key=lambda one: (-one[1][0], one[0]))]
+        return [(address, score) for score, address in hits[:limit]]
+
+    def numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
+        values = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
+        return [int(number or 0) for number in values]
+
+    def addresses(self, numbers: Sequence[int]) -> dict[int, tantivy.DocAddress]:
+        """Return the addresses of passages by number; deleted passages are missing."""
+        if not numbers:
+            return {}
+        query = import_tantivy().Query.term_set_query(self.index.schema, "number", list(numbers))
+        places = [address for _, address in self.searcher.search(query, len(numbers), count=False).hits]
+        return dict(zip(self.numbers(places), places, strict=True))
+
+    def read(self, address: tantivy.DocAddress) -> Passage:
+        return Passage.load(bytes(self.searcher.doc(address)["passage"][0]))
+
+    def __len__(self) -> int:
+        return self.searcher.num_docs
+
+
+def build_word_schema() -> tantivy.Schema:
+    """Build the schema: words (terms), number (of the passage), passage (as stored)."""
+    builder = import_tantivy().SchemaBuilder()
+    builder.add_text_field("words", tokenizer_name="words", index_option="freq")
+    builder.add_integer_field("number", indexed=True, fast=True)
+    builder.add_bytes_field("passage", stored=True)
+    whole: tantivy.Schema = builder.build()
+    return whole
+
+
+def build_index_entry(number: int, passage: Passage, title_times: int = TITLE_TIMES) -> tantivy.Document:
+    """Build the index entry of a passage. ``title_times``: weight of a term of the title."""
+    entry: tantivy.Document = import_tantivy().Document()
+    entry.add_text("words", build_indexed_text(passage, title_times))
+    entry.add_integer("number", number)
+    entry.add_bytes("passage", passage.dump())
+    return entry
+
+
+EXACT = 50_000
+BATCH = 256
+CONNECTIVITY, ADDING, SEARCHING = 16, 128, 128
+
+
+def import_usearch() -> ModuleType:
+    """Return the usearch module. Raise SetupError if it is not installed."""
+    try:
+        with suppress(ImportError):
+            import onnxruntime  # noqa: F401 (importing it after usearch 2.26 ends the process)
+        import usearch.index
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError):
+            raise missing_extra_error("Dense retrieval needs usearch", "documents") from error
+        raise SetupError(f"Dense retrieval needs usearch: it cannot be loaded beside what is ({error}).") from error
+    return usearch.index
+
+
+@dataclass(frozen=True, eq=False)
+class PassageVectors:
+    """The half-precision vectors of passages by number, memory-mapped from one file."""
+
+    index: NeighbourIndex
+
+    @classmethod
+    def open(cls, path: Path) -> PassageVectors:
+        try:
+            index = import_usearch().Index.restore(str(path), view=True)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise SetupError(f"The vectors in {path} cannot be opened: {error}. Build the index again.") from error
+        if index is None:
+            raise SetupError(f"The vectors in {path} cannot be opened. Build the index again.")
+        index.expansion_search = SEARCHING
+        return cls(index)
+
+    def search(self, vector: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
+        """Return (number, cosine) of the nearest vectors, nearest first, equal ones by number."""
+        limit = min(limit, len(self.index))
+        if limit < 1:
+            return []
+        matches = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
+        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+    def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> list[tuple[int, float]]:
+        """Return (number, cosine) of the given passages in order; those without a vector are missing."""
+        import numpy as np
+
+        there = [number for number in numbers if number in self.index]
+        if not there:
+            return []
+        near = np.asarray(self.index.get(np.array(there, np.uint64)), np.float32) @ vector
+        return list(zip(there, near.tolist(), strict=True))
+
+
+@dataclass
+class VectorBuilder:
+    """A collector that embeds passages in batches.
+
+    ``part``: file of finished vectors until the build is done, so that a killed build does not pay twice.
+    """
+
+    embedder: Embedder
+    part: Path
+    old: Path | None = None
+    index: NeighbourIndex | None = None
+    waiting: list[tuple[int, Passage]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.old is not None:
+            self.index = import_usearch().Index.restore(str(self.old))
+        self.memory = VectorMemory(self.part, self.embedder.name)
+
+    def add(self, number: int, passage: Passage) -> None:
+        self.waiting.append((number, passage))
+        if len(self.waiting) >= BATCH:
+            self.flush()
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        import numpy as np
+
+        if self.index is not None and numbers:
+            self.index.remove(np.array(numbers, np.uint64))
+
+    def flush(self) -> None:
+        import numpy as np
+
+        if not self.waiting:
+            return
+        texts = [passage.whole for _, passage in self.waiting]
+        vectors = self.memory.embed(self.embedder, texts)
+        if self.index is None:
+            self.index = create_neighbour_index(vectors.shape[1])
+        if vectors.shape[1] != self.index.ndim:
+            raise SetupError(f"{self.embedder.name} gives {vectors.shape[1]} numbers a text, not {self.index.ndim}.")
+        self.index.add(np.array([number for number, _ in self.waiting], np.uint64), vectors)
+        self.waiting.clear()
+
+    def finish(self, path: Path) -> int:
+        """Save the vectors and return their dimension."""
+        self.flush()
+        index = create_neighbour_index(1) if self.index is None else self.index
+        index.save(str(path))
+        width: int = index.ndim
+        return width
+
+    def close(self) -> None:
+        self.memory.file.close()
+
+
+def create_neighbour_index(width: int) -> NeighbourIndex:
+    index: NeighbourIndex = import_usearch().Index(
+        ndim=width,
+        metric="cos",
+        dtype="f16",
+        connectivity=CONNECTIVITY,
+        expansion_add=ADDING,
+        expansion_search=SEARCHING,
+    )
+    return index
+
+
+class VectorMemory:
+    """A SQLite file of vectors by the stamp of their text. A killed build leaves it to the next one."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.file = sqlite3.connect(path, isolation_level=None)
+        self.file.execute("PRAGMA synchronous=OFF")
+        self.file.execute("CREATE TABLE IF NOT EXISTS vectors (name, stamp, vector, PRIMARY KEY (name, stamp))")
+
+    def embed(self, embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float16]:
+        """Return vectors of shape (len(texts), width); only unknown texts are embedded."""
+        import numpy as np
+
+        stamps = [stamp_of(text) for text in texts]
+        query = "SELECT vector FROM vectors WHERE name = ? AND stamp = ?"
+        known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (self.name, stamp)).fetchone())}
+        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in known}:
+            vectors = np.asarray(embedder.embed(list(new.values())), np.float16)
+            rows = [(self.name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
+            self.file.execute("BEGIN")
+            self.file.executemany("INSERT INTO vectors VALUES (?, ?, ?)", rows)
+            self.file.execute("COMMIT")
+            known |= {stamp: vector for _, stamp, vector in rows}
+        return np.stack([np.frombuffer(known[stamp], np.float16) for stamp in stamps])
+
+
+RANK_CONSTANT, WORDS_SHARE = 2, 0.6
+"""By cross-validation on three multi-hop sets (performance/retrieval_choice.py); 60 and 0.5 are usual."""
+
+T = TypeVar("T", bound=Hashable)
+
+
+def fuse_ranks(
+    words: Sequence[T], meaning: Sequence[T], constant: float = RANK_CONSTANT, share: float = WORDS_SHARE
+) -> list[tuple[T, float]]:
+    """Fuse two rankings by reciprocal rank: the sum of 1 / (constant + rank).
+
+    ``share`` of the sum is for the ranking by words, the rest for the ranking by meaning; equal items stay in order of
+    first appearance.
+
+    Cormack, Clarke and Buettcher, SIGIR 2009, where both count the same.
+
+    >>> [name for name, score in fuse_ranks(["a", "b", "c"], ["b", "d"])]
+    ['b', 'a', 'c', 'd']
+    """
+    scores: dict[T, float] = {}
+    for ranking, weight in ((words, share), (meaning, 1.0 - share)):
+        for rank, name in enumerate(ranking, 1):
+            scores[name] = scores.get(name, 0.0) + weight / (constant + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+def blend_scores(words: Mapping[T, float], meaning: Mapping[T, float], share: float = 0.5) -> list[tuple[T, float]]:
+    """Blend scores:
+
+    ``share`` of the score by words and the rest by meaning, each divided by its best. An item without common words has
+    0 by words.
+
+    A convex combination of scores, as in Bruch, Gai and Ingber, TOIS 2023.
+
+    >>> blend_scores({"a": 8.0, "b": 4.0}, {"a": 0.4, "b": 0.8, "c": 0.2})
+    [('a', 0.75), ('b', 0.75), ('c', 0.125)]
+    """
+    most_words, most_meaning = max(words.values(), default=0.0), max(meaning.values(), default=0.0)
+    scores = {
+        name: (words.get(name, 0.0) / most_words if most_words > 0 else 0.0) * share
+        + (near / most_meaning if most_meaning > 0 else 0.0) * (1.0 - share)
+        for name, near in meaning.items()
+    }
+    return sorted(scores.items(), key=lambda pair: -pair[1])

@@ -1,0 +1,226 @@
+"""Record a run while it goes on: its trace line by line, and its outcome at the end.
+
+An error of the history never ends a run, which may have been paid for; ``fault`` says what went wrong. Marked runs can
+be exported as a person's own questions, a line of JSON each, which ``decisor eval --questions`` reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TextIO
+
+from decisor.errors import Error, SetupError
+from decisor.history.store import ALL, History, Inputs, PastRun, State, lock
+from decisor.system.secrets import redact
+from decisor.system.serialization import build_decoder, json_text
+from decisor.system.storage import open_private
+from decisor.trace.events import ActionStart, Conclusion, LMCall, RunStart, RunUsage, TraceEntry, events_of
+from decisor.trace.file import TraceFile
+from decisor.types import Earlier, Question
+
+
+@dataclass
+class Keeping:
+    """Where and how to record a run in the history. owner: whose run it is. inputs: what was named for it. before:
+    number of the run that it follows. number: set when the run begins; 0 if nothing was recorded, and then ``fault``
+    may say why.
+    """
+
+    history: History = field(default_factory=History)
+    owner: str = ""
+    inputs: Inputs = field(default_factory=Inputs)
+    before: int = 0
+    number: int = 0
+    fault: str = ""
+
+
+def is_worth_keeping(entry: TraceEntry) -> bool:
+    """Return whether an entry makes its run worth keeping: a call of an LLM or an action."""
+    return isinstance(entry.event, LMCall | ActionStart)
+
+
+def update_past_run(run: PastRun, entry: TraceEntry) -> PastRun:
+    """Return a past run, updated by the next entry of its trace."""
+    match entry.event:
+        case RunStart() as event:
+            return replace(
+                run, question=event.question, technique=event.technique, lm=event.lm, tools=event.tools, edit=event.edit
+            )
+        case Conclusion(decision=decision) if entry.span == 0:
+            why = decision.reasons[-1] if decision.reasons and decision.stopped != "answered" else ""
+            return replace(run, state=decision.stopped, answer=decision.answer, why=why)
+        case RunUsage(usage=usage):
+            return replace(run, usage=usage, entries=entry.id, seconds=entry.at)
+        case _:
+            return run
+
+
+class RunRecorder:
+    """A listener that records a run in the history.
+
+    Pass its ``write`` to a trace. The run is in the history from its RunStart on.
+    """
+
+    def __init__(self, keeping: Keeping) -> None:
+        self.keeping = keeping
+        self.run = PastRun(Question(""), keeping.inputs, owner=keeping.owner, began=time.time(), before=keeping.before)
+        self.happened = False
+        self.file: TextIO | None = None
+        self.trace: TraceFile | None = None
+
+    def begin(self) -> None:
+        history = self.keeping.history
+        try:
+            number = history.begin(self.run)
+            self.run = replace(self.run, number=number)
+            self.file = open_private(history.trace_of(number))
+            lock(self.file)
+            self.trace = TraceFile(self.file)
+            self.keeping.number = number
+        except (SetupError, OSError) as error:
+            self.fail(error)
+
+    def write(self, entry: TraceEntry) -> None:
+        self.happened = self.happened or is_worth_keeping(entry)
+        self.run = update_past_run(self.run, entry)
+        if isinstance(entry.event, RunStart):
+            self.begin()
+        if self.trace is not None:
+            self.trace.write(entry)
+
+    def end(self, state: State = "failed", why: str = "") -> None:
+        """End the recording. state, why: of a run that came to no decision.
+
+        A failed or interrupted run without a call of an LLM or an action is deleted.
+        """
+        if self.trace is None or self.file is None:
+            return
+        if self.trace.fault:
+            self.keeping.fault = f"the trace of run {self.run.number} is not whole: {self.trace.fault}"
+        if self.run.state == "running":
+            self.run = replace(self.run, state=state, why=why)
+        try:
+            if self.happened or self.run.state not in ("failed", "interrupted"):
+                self.keeping.history.write(self.run)
+            else:
+                self.keeping.history.delete([self.run.number], self.run.owner)
+                self.keeping.number = 0
+        except (SetupError, OSError) as error:
+            self.fail(error)
+        with suppress(OSError):  # told by the last write
+            self.file.close()
+
+    def fail(self, error: Exception) -> None:
+        what = error.strerror if isinstance(error, OSError) else str(error)
+        self.keeping.number, self.keeping.fault = 0, f"this run is not kept: {what}"
+        self.trace = None
+        if self.file is not None:
+            with suppress(OSError):  # what could not be written
+                self.file.close()
+
+
+@contextmanager
+def record_run(keeping: Keeping | None) -> Iterator[Sequence[Callable[[TraceEntry], None]]]:
+    """Record a run in the history until the block ends, in whatever way it ends.
+
+    It yields the listeners for the trace, none if ``keeping`` is None.
+    """
+    if keeping is None:
+        yield ()
+        return
+    recording = RunRecorder(keeping)
+    try:
+        yield [recording.write]
+    except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+        recording.end("interrupted", "It was interrupted.")
+        raise
+    except Error as error:
+        recording.end("failed", redact(str(error)))
+        raise
+    except BaseException as error:
+        recording.end("failed", f"It crashed: {type(error).__name__}.")
+        raise
+    else:
+        recording.end()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuestion:
+    """A question from a marked run, with its right or wrong answer. answer: the right one, '' if only a ``wrong`` one
+    is known. note: consequences of the decision.
+    """
+
+    question: str
+    id: str = ""
+    rules: str = ""
+    goal: str = ""
+    answer: str = ""
+    wrong: str = ""
+    note: str = ""
+    earlier: Earlier | None = None
+
+
+def iterate_marked_questions(history: History, owner: str = "") -> Iterator[OwnQuestion]:
+    """Yield the marked runs as questions, the oldest first. A run without any answer is left out."""
+    for run in reversed(history.list(owner, most=ALL)):
+        if run.mark is not None and (run.answer or run.mark.answer):
+            yield question_of_marked_run(history, run)
+
+
+def question_of_marked_run(history: History, run: PastRun) -> OwnQuestion:
+    assert run.mark is not None
+    start = next(events_of(history.entries(run.number, run.owner), RunStart), None)
+    is_right, question = run.mark.verdict == "right", run.question
+    return OwnQuestion(
+        question.text,
+        f"run-{run.number}",
+        question.rules,
+        question.goal,
+        answer=run.answer if is_right else run.mark.answer,
+        wrong="" if is_right else run.answer,
+        note=run.mark.came_of,
+        earlier=start.question.earlier if start else None,
+    )
+
+
+def format_question_line(question: OwnQuestion) -> str:
+    return json_text({name: value for name, value in iterate_question_fields(question) if value}) + "\n"
+
+
+def iterate_question_fields(question: OwnQuestion) -> Iterator[tuple[str, object]]:
+    for name in OwnQuestion.__slots__:
+        yield name, getattr(question, name)
+
+
+def read_questions(path: Path) -> list[OwnQuestion]:
+    """Read questions from a file with a line of JSON each. Questions without an id are numbered.
+
+    Raises:
+        SetupError: it cannot be read, a line is no question, none has an answer, or an id comes twice.
+    """
+    try:
+        lines = [line for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"Cannot read the questions in {path}: {error}") from error
+    questions: dict[str, OwnQuestion] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            question = build_decoder(OwnQuestion)({"id": f"line-{number}", **json.loads(line)})
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise SetupError(
+                f'{path}, line {number}: {error}. A line is such as {{"question": "Which site?", "answer": "elm"}}'
+            ) from error
+        if not (question.answer or question.wrong):
+            raise SetupError(f"{path}, line {number}, has no answer: what would be right, or wrong?")
+        if question.id in questions:
+            raise SetupError(f"{path}, line {number}: the id {question.id} is there twice.")
+        questions[question.id] = question
+    if not questions:
+        raise SetupError(f"{path} holds no questions. Mark runs, and write them: decisor history export > mine.jsonl")
+    return list(questions.values())

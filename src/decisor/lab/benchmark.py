@@ -1,0 +1,274 @@
+"""The protocol of a benchmark: cases, environments and scores, the list of our benchmarks, and the outcome of a
+finished case.
+
+A benchmark is a frozen dataclass. Its fields are its settings, on the command line too, and the first is ``data``: the
+place of the released files. It joins loaders and environments to a scorer. An ``Outcome`` has plain values only: the
+run store keeps them, and every report is made from them. ``compute_search_metrics`` and its neighbours read the trace
+of a search, for every benchmark with an environment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Literal, Protocol
+
+from decisor.errors import SetupError
+from decisor.system.settings import build_from_settings, import_class, setting_fields
+from decisor.trace.events import ActionResult, ActionStart, SearchNode, SearchTree, TraceEntry, events_of
+from decisor.types import Decision, Environment, Question, Usage, Value
+
+BENCHES: dict[str, str] = {
+    "dqa": "decisor.lab.dqa.bench:DqaBench",
+    "game24": "decisor.lab.game24:Game24Bench",
+    "webshop": "decisor.lab.webshop.bench:WebShopBench",
+    "toolbench": "decisor.lab.toolbench.bench:ToolBenchBench",
+    "hotpotqa": "decisor.lab.qa.datasets:HotpotQABench",
+    "twowiki": "decisor.lab.qa.datasets:TwoWikiBench",
+    "musique": "decisor.lab.qa.datasets:MuSiQueBench",
+    "strategyqa": "decisor.lab.qa.datasets:StrategyQABench",
+    "arc": "decisor.lab.qa.datasets:ArcBench",
+    "popqa": "decisor.lab.qa.datasets:PopQABench",
+    "parallelqa": "decisor.lab.qa.datasets:ParallelQABench",
+    "own": "decisor.lab.own_questions:OwnBench",
+}
+"""Name of a benchmark, and its class as module:Class."""
+SUMMARIES: dict[str, str] = {
+    "dqa": "Decision QA: which candidate an answer names, whether it is the released one, and what went wrong.",
+    "game24": "Game of 24: right if the answer is made of exactly the four numbers and is exactly 24.",
+    "webshop": "WebShop: the reward of the product that a technique bought, found and chosen apart.",
+    "toolbench": "ToolBench: pass rate as ToolEval counts it, by a judging LLM, and what went wrong with calls.",
+    "hotpotqa": "HotpotQA: two-hop questions over Wikipedia. Right is an exact match, normalised. distractor: only "
+    "questions of the distractor setting.",
+    "twowiki": "2WikiMultiHopQA: two to four hops over Wikipedia. Right is an exact match, with aliases if released.",
+    "musique": "MuSiQue: two to four hops that cannot be cut short. Right is an exact match with any alias.",
+    "strategyqa": "StrategyQA: yes-no questions whose steps are not stated. Right is the first yes or no.",
+    "arc": "ARC-Challenge: science questions with choices. Right is the choice, named by letter or by text.",
+    "popqa": "PopQA: one fact about a thing, often a rare one. Right is an answer that contains an accepted one. "
+    "longtail: only rarely read subjects, as Self-RAG and Plan-RAG report.",
+    "parallelqa": (
+        "ParallelQA: figures of several things, compared. Right is a number within 10 %, else an exact match."
+    ),
+    "own": "Questions of your own over your own data: what `decisor history export` writes of marked runs, or JSON "
+    "lines with question and answer (or wrong).",
+}
+"""Description of each benchmark in lists."""
+"""Name on the command line -> "module:Class". Modules are imported when they are named."""
+
+VERBS = ("cases", "environment", "score", "close")
+"""What a benchmark can be asked for: see ``Bench``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question with the data that are needed to score it. id: unique in its benchmark. group: the key by which
+    reports split (scenario, number of hops, category).
+
+    ``gold``: every accepted answer, the first the main one. ``facts``: what else scoring needs, as plain values.
+    Neither reaches a technique: it gets ``question`` and an environment.
+    """
+
+    id: str
+    question: Question
+    gold: tuple[str, ...] = ()
+    group: str = ""
+    facts: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of one case. right: None if no judge could read the answer (unscored, never wrong).
+
+    ``answer``: the answer as it was read. ``metrics``: every number of this case (em, f1, reward, recall@5), higher is
+    better unless the name says otherwise. ``failure``: its class where it is not right. ``tags``: kinds to count by
+    (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth). ``judging``:
+    what an LM that judged has cost.
+    """
+
+    right: bool | None
+    answer: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
+    tags: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    judging: Usage = field(default_factory=Usage)
+
+
+class Bench(Protocol):
+    """A benchmark that can be run.
+
+    A benchmark with LMs of its own lists them in ``own_lms``. If only the final answer is to be judged, that may be a
+    method of its own, ``judged(score, case, decision) -> Score``.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def cases(self) -> Sequence[Case]:
+        """Return the cases. Raise SetupError, with advice, if the files are missing."""
+        ...
+
+    def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
+        """Open a separate environment for one run of one case. Many are open at once."""
+        ...
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
+        """Score the decision, or another answer that the run had on the way."""
+        ...
+
+    async def close(self) -> None:
+        """Close everything that cases shared."""
+        ...
+
+
+def find_bench_class(name: str) -> type:
+    """Return the class of a benchmark by its name, or of a foreign one by its path ``module:Class``.
+
+    Raises:
+        SetupError: there is no such benchmark, or what the path names is none.
+    """
+    if ":" in name:
+        kind = import_class(name)
+        if lacks := [verb for verb in VERBS if not callable(getattr(kind, verb, None))]:
+            raise SetupError(f"{name} is no benchmark: it has no {', '.join(lacks)}.")
+        return kind
+    if name not in BENCHES:
+        names = f"{', '.join(BENCHES)}, or one of your own as module:Class"
+        raise SetupError(f"There is no benchmark {name!r}; there is {names}.")
+    module, _, class_name = BENCHES[name].partition(":")
+    ours: type = getattr(import_module(module), class_name)
+    return ours
+
+
+def open_bench(name: str, **settings: str) -> Bench:
+    """Create a benchmark from settings as text, as in ``-b "dqa data=DIR form=graph"``. data: by default
+    ``$DECISOR_DATA/NAME``, or ``$DECISOR_DATA`` itself if that has no such folder.
+
+    Raises:
+        SetupError: there is no such benchmark or setting, or the value does not fit it.
+    """
+    kind = find_bench_class(name)
+    if "data" in setting_fields(kind) and set(settings) <= set(setting_fields(kind)) - {"data"}:
+        shared = os.environ.get("DECISOR_DATA")
+        if not shared:
+            raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')
+        own = Path(shared) / name
+        settings["data"] = str(own if own.exists() else shared)
+    instance: Bench = build_from_settings(kind, name, settings)
+    return instance
+
+
+def compute_search_metrics(events: Sequence[TraceEntry]) -> dict[str, float]:
+    """Return the metric ``elo``: the rating of the chosen sequence; empty without a comparison.
+
+    >>> from decisor.trace.events import NodeRating
+    >>> nodes = (NodeRating(0), NodeRating(1, 0, elo=40.0, matches=2))
+    >>> compute_search_metrics([TraceEntry(1, 0, 0.0, SearchTree(nodes, chosen=1))])
+    {'elo': 40.0}
+    """
+    for tree in reversed([*events_of(events, SearchTree)]):
+        leaves = [node for node in tree.nodes if node.node == tree.chosen]
+        return {"elo": leaves[0].elo} if leaves and leaves[0].matches else {}
+    return {}
+
+
+def find_chosen_path(events: Sequence[TraceEntry]) -> list[TraceEntry]:
+    """Return the trace of the sequence that a search chose.
+
+    It has the actions of the sequence with their observations, in order. It is the whole trace if nothing was searched,
+    empty if no sequence was chosen.
+
+    >>> from decisor.trace.events import NodeRating
+    >>> from decisor.types import Action, Observation
+    >>> def step(at, node, parent, input):
+    ...     return [TraceEntry(at, 0, 0.0, ActionStart("f", input)),
+    ...             TraceEntry(at + 1, 0, 0.0, ActionResult(at, Observation())),
+    ...             TraceEntry(at + 2, 0, 0.0, SearchNode(node, parent, Action("f", input)))]
+    >>> nodes = (NodeRating(0), NodeRating(1, 0), NodeRating(2, 0))
+    >>> trace = [*step(1, 1, 0, "a"), *step(4, 2, 0, "b"), TraceEntry(7, 0, 0.0, SearchTree(nodes, chosen=2))]
+    >>> [entry.id for entry in find_chosen_path(trace)]
+    [4, 5]
+    """
+    trees = [*events_of(events, SearchTree)]
+    if not trees:
+        return list(events)
+    parents = {node.node: node.parent for node in trees[-1].nodes}
+    path: set[int] = set()
+    node = trees[-1].chosen
+    while node is not None:
+        path.add(node)
+        node = parents.get(node)
+    starts: dict[int, TraceEntry] = {}
+    results: dict[tuple[str, str], list[TraceEntry]] = {}
+    chosen: list[TraceEntry] = []
+    for entry in events:
+        match entry.event:
+            case ActionStart():
+                starts[entry.id] = entry
+            case ActionResult(action=at) if at in starts:
+                start = starts[at].event
+                assert isinstance(start, ActionStart)
+                results.setdefault((start.tool, start.input), []).append(entry)
+            case SearchNode(node=number, action=action) if came := results.get((action.tool, action.input)):
+                result = came.pop()
+                assert isinstance(result.event, ActionResult)
+                chosen += [starts[result.event.action], result] if number in path else []
+    return chosen
+
+
+def list_sequence_answers(events: Sequence[TraceEntry]) -> list[str]:
+    """Return the different answers with which the sequences of a search ended, earliest first."""
+    nodes = [node for tree in events_of(events, SearchTree) for node in tree.nodes]
+    return list(dict.fromkeys(node.answer for node in nodes if node.ended == "answered"))
+
+
+def short_digest(text: str) -> str:
+    """Return the first twelve hexadecimal digits of the SHA-256 hash of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+State = Literal["right", "wrong", "unscored", "crashed", "over_budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of one finished case in a run. technique: its label with settings (``plan_rag replan=no``). repeat:
+    counts from 0.
+
+    ``state`` keeps apart what must never be merged: a wrong answer, an answer no judge could read, a run that crashed
+    and one that ran over its budget. ``critical``: seconds along the longest chain of calls that waited for each other.
+    ``snapshots``: calls -> whether the answer held at that many calls was right. ``usage`` is the technique's own;
+    ``beside``: what LMs cost that the benchmark asked itself, by who was asked (judge, simulator).
+    """
+
+    benchmark: str
+    case: str
+    technique: str
+    model: str
+    repeat: int
+    state: State
+    group: str = ""
+    answer: str = ""
+    text: str = ""
+    gold: tuple[str, ...] = ()
+    stopped: str = ""
+    reasons: tuple[str, ...] = ()
+    failure: str = ""
+    tags: tuple[str, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    critical: float = 0.0
+    snapshots: Mapping[int, bool] = field(default_factory=dict)
+    beside: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, str, str, int]:
+        """The values that identify an outcome in a run."""
+        return self.benchmark, self.case, self.technique, self.model, self.repeat

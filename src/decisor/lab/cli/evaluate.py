@@ -1,0 +1,411 @@
+"""``decisor eval`` and ``decisor train``: techniques run on benchmarks, and parts of techniques learned from data.
+
+``decisor eval`` runs techniques, benchmarks and models into a run store, and goes on from a stop. What ``decisor
+train`` learns is saved without pickle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import redirect_stdout, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from decisor.cli.output import error_console, print_json
+from decisor.system.wording import format_count
+from decisor.types import Record, Value
+
+if TYPE_CHECKING:
+    from decisor.lab.evaluation.runner import Suite, Tally
+    from decisor.lab.evaluation.store import RunStore
+    from decisor.lab.evaluation.suite import SuiteRequest
+    from decisor.lab.training import HopExample, MeasuredQueries
+    from decisor.techniques.shared.query_scorer import Rarity
+
+
+Names = list[str] | None
+
+
+def eval_command(
+    suite: Annotated[Path | None, typer.Argument(help="A suite in TOML; the options below go before it.")] = None,
+    benches: Annotated[
+        Names, typer.Option("-b", "--bench", help='"NAME key=value ...", see: decisor bench list')
+    ] = None,
+    techniques: Annotated[Names, typer.Option("-t", "--technique", help='"NAME key=value ..."')] = None,
+    models: Annotated[
+        Names, typer.Option("--lm", help='MODEL or MODEL@BASE_URL, or "... timeout=900 price=0.4,1.6"')
+    ] = None,
+    questions: Annotated[
+        Path | None, typer.Option(help="Questions of your own, as decisor history export writes them.")
+    ] = None,
+    db: Annotated[Names, typer.Option("--db", metavar="URL", help="With --questions: the data, as for ask.")] = None,
+    graph: Annotated[Names, typer.Option("--graph", metavar="URL", help="With --questions: a graph.")] = None,
+    docs: Annotated[Names, typer.Option("--docs", metavar="PLACE", help="With --questions: documents.")] = None,
+    store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="Run everything so many times (1).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
+    limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
+    limit_calls: Annotated[int | None, typer.Option(min=1, help="LM calls for one case.")] = None,
+    limit_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens for one case.")] = None,
+    limit_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for one case.")] = None,
+    limit_seconds: Annotated[float | None, typer.Option(min=0.0, help="Seconds for one case.")] = None,
+    limit_actions: Annotated[int | None, typer.Option(min=1, help="Actions (queries) for one case.")] = None,
+    cases_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="Cases at a time (8).")] = None,
+    calls_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="At one provider, at most.")] = None,
+    grace: Annotated[float | None, typer.Option(min=0.0, help="Seconds for what is under way when stopped.")] = None,
+    patience: Annotated[
+        float | None, typer.Option(min=1.0, help="Seconds to wait for a database or an LM that went away (600).")
+    ] = None,
+    executor: Annotated[str, typer.Option(help="local, or ray: a Ray cluster, with a store in PostgreSQL.")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes on the Ray cluster (one a core).")] = None,
+    again: Annotated[Names, typer.Option(help="Run cases in this state again: crashed, wrong, ...")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The outcomes, one JSON object a line, not a table.")] = False,
+) -> None:
+    """Run techniques on benchmarks and save everything in a run store.
+
+    If it was stopped in any way, the same command goes on.
+    """
+    from decisor.errors import SetupError
+    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.lab.evaluation.suite import SuiteRequest, open_suite, read_suite
+
+    named = [*(benches or ()), *format_own_bench(questions, {"db": db, "graph": graph, "docs": docs})]
+    options: dict[str, Any] = {
+        "benches": tuple(named),
+        "techniques": tuple(techniques or ()),
+        "models": tuple(models or ()),
+        "store": store,
+        "repeats": repeats,
+        "seed": seed,
+        "limit_cases": limit_cases,
+        "cases_at_once": cases_at_once,
+        "calls_at_once": calls_at_once,
+        "grace": grace,
+        "patience": patience,
+    }
+    limits = {
+        "calls": limit_calls,
+        "tokens": limit_tokens,
+        "dollars": limit_dollars,
+        "seconds": limit_seconds,
+        "actions": limit_actions,
+    }
+    request = read_suite(suite) if suite else SuiteRequest()
+    request = replace(request, **{name: value for name, value in options.items() if value not in (None, ())})
+    set_limits: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    request = replace(request, limits=replace(request.limits, **set_limits))
+    if executor not in ("local", "ray"):
+        raise SetupError(f"--executor is local or ray, not {executor!r}.")
+    to_run = open_suite(request, os.environ)
+    if executor == "ray" and "://" not in request.store:
+        raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
+    opened = open_store(request.store)
+    try:
+        if again:
+            opened.reopen(check_states(again))
+        code = (
+            asyncio.run(run_suite_here(to_run, opened, request))
+            if executor == "local"
+            else run_suite_on_ray(opened, request, workers)
+        )
+        print_outcomes(opened, as_json)
+    finally:
+        opened.close()
+    raise typer.Exit(code)
+
+
+def format_own_bench(questions: Path | None, places: dict[str, Names]) -> list[str]:
+    """Format your own questions as an entry of ``-b``. Raise SetupError if data are named without questions."""
+    from decisor.errors import SetupError
+
+    settings = {name: shlex.join(texts) for name, texts in places.items() if texts}
+    if questions is None:
+        if settings:
+            raise SetupError(f"--{next(iter(settings))} goes with --questions FILE: a benchmark brings its own data.")
+        return []
+    return [shlex.join(["own", f"questions={questions}", *(f"{name}={text}" for name, text in settings.items())])]
+
+
+def check_states(states: list[str]) -> list[str]:
+    from decisor.errors import SetupError
+    from decisor.lab.statistics import STATES
+
+    if unknown := set(states) - set(STATES):
+        raise SetupError(f"--again is one of {', '.join(STATES)}, not {sorted(unknown)[0]}.")
+    return states
+
+
+async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -> int:
+    """Run a suite with a bar on standard error; return 0, or 128 plus the signal that stopped it."""
+    from decisor.lab.evaluation.runner import Stop, evaluate_suite
+
+    stop, codes, loop = Stop(request.grace), [0], asyncio.get_running_loop()
+
+    def on_signal(code: int) -> None:
+        codes[0] = code
+        if not stop.stopping.is_set():
+            print(f"decisor: stopping; what is under way has {stop.grace:g} s (again: at once)", file=sys.stderr)
+        stop.ask()
+
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, on_signal, 128 + one)
+    began = time.monotonic()
+    with Display() as display:
+        tally = await evaluate_suite(suite, store, stop, display.hear, say=display.say)
+    paid = tally.usage
+    cost = "" if not paid.calls else f"; {format_count(paid.calls, 'call')} bought now, {format_dollars(paid.dollars)}"
+    print(
+        f"decisor: {tally.done} of {format_count(tally.total, 'case')} in {time.monotonic() - began:.1f} s{cost}. "
+        f"Store: {hide_credentials(request.store)}",
+        file=sys.stderr,
+    )
+    if tally.done < tally.total:
+        print("decisor: the same command goes on from here", file=sys.stderr)
+    return codes[0]
+
+
+def run_suite_on_ray(store: RunStore, request: SuiteRequest, workers: int | None) -> int:
+    """Run a suite on a Ray cluster; return the exit code as ``run_suite_here`` does.
+
+    If it is stopped, it ends the workers; replies that they bought are kept.
+    """
+    from decisor.lab.evaluation.store import SqlStore
+
+    assert isinstance(store, SqlStore)
+    from decisor.lab.evaluation.ray import evaluate_on_ray
+    from decisor.lab.evaluation.runner import Stop
+
+    stop, codes = Stop(), [0]
+
+    def on_signal(number: int, frame: object) -> None:
+        codes[0] = 128 + number
+        if not stop.stopping.is_set():
+            print("decisor: stopping; the workers end, and what they have bought is kept", file=sys.stderr)
+        stop.ask()
+
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, on_signal)
+    with redirect_stdout(sys.stderr), Display() as display:  # Ray prints what it has to say of its workers
+        tally = evaluate_on_ray(request, store, workers, stop, display.hear)
+    print(f"decisor: {tally.done} of {format_count(tally.total, 'case')}. Store: {store.db.name}", file=sys.stderr)
+    if tally.done < tally.total or codes[0]:
+        print("decisor: the same command goes on from here", file=sys.stderr)
+    return codes[0]
+
+
+class Display:
+    """A progress display on standard error.
+
+    On a terminal it is a bar with the time left, accuracy and cost so far; lines about cases left out or services away
+    are always printed.
+    """
+
+    def __enter__(self) -> Display:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        self.console = error_console()
+        self.progress = Progress(*columns, console=self.console, disable=not sys.stderr.isatty(), transient=True)
+        self.progress.__enter__()
+        self.task = self.progress.add_task("", total=None)
+        self.printed: set[tuple[str, str]] = set()
+        return self
+
+    def hear(self, tally: Tally) -> None:
+        for pair in [pair for pair in tally.left_out if pair not in self.printed]:
+            self.printed.add(pair)
+            self.line(format_left_out(*pair, tally.left_out[pair]))
+        self.progress.update(self.task, total=tally.total, completed=tally.done, description=format_tally(tally))
+
+    def say(self, news: str) -> None:
+        from decisor.system.text import clean_one_line
+
+        self.line(clean_one_line(f"decisor: {news}", 400))
+
+    def line(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def __exit__(self, *failure: object) -> None:
+        with suppress(OSError):
+            self.progress.__exit__(None, None, None)
+
+
+def format_tally(tally: Tally) -> str:
+    """Format the accuracy, the other outcomes and the cost of a run so far.
+
+    >>> from decisor.lab.evaluation.runner import Tally
+    >>> from collections import Counter
+    >>> format_tally(Tally(10, Counter(right=3, wrong=1, crashed=1)))
+    '75.0 % right, 1 crashed, $0.00'
+    """
+    parts = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
+    parts += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
+    return ", ".join([*parts, format_dollars(tally.usage.dollars)])
+
+
+def format_left_out(benchmark: str, technique: str, why: str) -> str:
+    """Format the line that says why a technique is left out on a benchmark.
+
+    >>> format_left_out("game24", "rag", "It reads passages.")
+    'decisor: rag on game24 is left out: It reads passages.'
+    """
+    from decisor.system.text import clean_one_line
+
+    return clean_one_line(f"decisor: {technique} on {benchmark} is left out: {why}", 400)
+
+
+def format_dollars(amount: float | None) -> str:
+    return "price unknown" if amount is None else f"${amount:.2f}"
+
+
+def print_outcomes(store: RunStore, as_json: bool) -> None:
+    """Print the table of everything in the store, or its outcomes as JSON lines. ``decisor report`` has more."""
+    from decisor.lab.evaluation.suite import format_suite_table
+
+    if as_json:
+        for outcome in store.each_outcome():
+            print_json(outcome)
+    else:
+        print(format_suite_table(store.each_outcome()))
+
+
+def hide_credentials(store: str) -> str:
+    """Return the place of a run store without user and password.
+
+    >>> hide_credentials("postgresql://me:secret@host/db"), hide_credentials("run.db")
+    ('postgresql://host/db', 'run.db')
+    """
+    from decisor.system.secrets import redact
+
+    scheme, mark, rest = store.partition("://")
+    return f"{scheme}://{redact(rest.rpartition('@')[2])}" if mark else store
+
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def train_root() -> None:
+    """Train what techniques learn from data."""
+
+
+@app.command("query-scorer")
+def train_query_scorer(
+    out: Annotated[Path, typer.Option(help="The folder to write: trees.npz and card.json.")],
+    corpus: Annotated[Path | None, typer.Option(help="Passages as JSON lines: id, title, text (.gz too).")] = None,
+    questions: Annotated[
+        Path | None, typer.Option(help="Questions as JSON lines: question, gold (ids of passages), decomposition ...")
+    ] = None,
+    generated: Annotated[bool, typer.Option(help="Train on a made-up encyclopaedia instead of your data.")] = False,
+    assess: Annotated[
+        str, typer.Option(help="after or before: whether queries are scored after they are run.")
+    ] = "after",
+    seed: Annotated[int, typer.Option(help="Of the candidates and the trees.")] = 0,
+) -> None:
+    """Train the query scorer of furepa on measured retrieval ranks. Say how well it chooses on held-out questions.
+
+    decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer
+    """
+    from decisor.errors import SetupError
+    from decisor.lab.training import drop_hit_features, fit_query_scorer
+    from decisor.techniques.shared.query_scorer import QueryScorer, Rarity, count_splits_by_feature, save_query_scorer
+
+    if assess not in ("before", "after"):
+        raise SetupError(f"--assess is before or after, not {assess!r}.")
+    if generated == bool(corpus and questions):
+        raise SetupError("Name --corpus and --questions, or --generated, and not both.")
+    examples, passages, about = generate_training_data() if generated else read_training_data(corpus, questions)
+    if len(examples) < 10:
+        raise SetupError(
+            f"Only {len(examples)} of the questions have their gold passages in the corpus: at least 10 are needed."
+        )
+    candidates = asyncio.run(measure_with_progress(examples, passages, seed, Rarity() if generated else None))
+    candidates = drop_hit_features(candidates) if assess == "before" else candidates
+    figures = measure_held_out(candidates, seed)
+    scorer = fit_query_scorer(candidates, seed)
+    card: dict[str, Value] = {
+        "data": about,
+        "assess": assess,
+        "questions": len(examples),
+        "candidates": len(candidates.ranks),
+        **figures,
+        "splits": count_splits_by_feature(scorer),
+    }
+    # A scorer of made-up passages is asked about real ones: the untrained rule steadies it (docs/measurements).
+    rule = 0.4 if generated and assess == "after" else 0.0
+    save_query_scorer(QueryScorer(scorer.trees, scorer.rarity, card, rule), out)
+    for name, value in figures.items():
+        print(f"{name.replace('_', ' ')}: {value}")
+    print(f"splits by feature: {format_feature_counts(count_splits_by_feature(scorer))}")
+    option = " -o assess=before" if assess == "before" else ""
+    print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}{option}")
+
+
+def read_training_data(corpus: Path | None, questions: Path | None) -> tuple[list[HopExample], dict[str, Record], str]:
+    from decisor.documents.passage import read_passages
+    from decisor.lab.training import read_hop_examples
+
+    assert corpus and questions
+    passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in read_passages(corpus)}
+    return (
+        read_hop_examples(questions, passages),
+        passages,
+        f"{questions.name} over {corpus.name}, {len(passages)} passages",
+    )
+
+
+def generate_training_data() -> tuple[list[HopExample], dict[str, Record], str]:
+    from decisor.lab.qa.encyclopaedia import make_encyclopaedia
+
+    encyclopaedia = make_encyclopaedia()
+    passages = dict(encyclopaedia.passages)
+    return list(encyclopaedia.examples), passages, f"generated, {len(passages)} passages"
+
+
+async def measure_with_progress(
+    examples: list[HopExample], passages: dict[str, Record], seed: int, weights: Rarity | None
+) -> MeasuredQueries:
+    from rich.progress import Progress
+
+    from decisor.documents.index import build_memory_index
+    from decisor.documents.passage import Passage
+    from decisor.lab.training import measure_queries
+
+    index = build_memory_index(
+        Passage(id, one.text, str(one.fields.get("title") or "")) for id, one in passages.items()
+    )
+    with Progress(console=error_console(), transient=True) as bar:
+        task = bar.add_task("Running candidate queries", total=len(examples))
+        return await measure_queries(
+            examples, passages, index, seed, lambda count: bar.update(task, completed=count), weights
+        )
+
+
+def measure_held_out(candidates: MeasuredQueries, seed: int) -> dict[str, Value]:
+    """Return mean reciprocal ranks on every fifth question, by a scorer trained on the others."""
+    from decisor.lab.training import evaluate_choices, fit_query_scorer
+
+    out = candidates.groups % 5 == 0
+    part = candidates.where(out)
+    choices = evaluate_choices(part, fit_query_scorer(candidates.where(~out), seed).trees.predict(part.rows))
+    return {
+        "held_out_questions": len(set(part.groups.tolist())),
+        "held_out_mrr_chosen": round(float(choices.choice.mean()), 4),
+        "held_out_mrr_first": round(float(choices.first.mean()), 4),
+        "held_out_mrr_random": round(float(choices.random.mean()), 4),
+        "held_out_mrr_best": round(float(choices.oracle.mean()), 4),
+    }
+
+
+def format_feature_counts(counts: Mapping[str, int], most: int = 10) -> str:
+    more = f" and {len(counts) - most} more" if len(counts) > most else ""
+    return ", ".join(f"{name} {count}" for name, count in list(counts.items())[:most]) + more

@@ -1,0 +1,309 @@
+"""Decision QA as a benchmark: the candidate that an answer names, whether it is the released one, and the class of a
+failure.
+
+An answer is read in four tiers, and the first that names exactly one candidate counts: the whole text; the text after
+the last "Final answer:"; marked parts (bold, quoted, code, "building id N"); any mention. A tier that names several is
+skipped, so two names in one sentence are wrong unless one of them is marked.
+
+Retrieval kinds are those of figure 5 of the PlanRAG paper: a question is SR if IterRAG made exactly one retrieval for
+it, MR if it made several. The split is of questions, so all techniques are compared on the same two sets.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from decisor.errors import SetupError
+from decisor.lab.benchmark import Case, Outcome, Score
+from decisor.lab.dqa import failures
+from decisor.lab.dqa.databases import Stores, form_of_url
+from decisor.lab.dqa.failures import FailureFacts, classify_replans
+from decisor.lab.dqa.worlds import SCENARIOS, WorldCase, read_dqa_cases
+from decisor.system.secrets import hide_password
+from decisor.trace.events import LMCall, TraceEntry, events_of
+from decisor.types import Decision, Environment, Tool
+
+LABEL = re.compile(r"(?:final answer|answer|decision)\s*\**\s*[:=]\s*", re.I)
+MARKED = re.compile(r"\*\*(.+?)\*\*|__(.+?)__|`(.+?)`|\"(.+?)\"|“(.+?)”|‘(.+?)’|(?<!\w)'(.+?)'(?!\w)", re.S)
+CITATION = re.compile(r"\[[^\]]*\bo\d+\.r\d+[^\]]*\]")
+ID = re.compile(r"\b(?:building(?:\s+(?:with\s+)?(?:the\s+)?id)?|id)\s*(?:is|of|number|no\.?|[:=#])*\s*(\d+)\b", re.I)
+NUMBER = re.compile(r"(?<![\d.,\w-])#?(\d+)(?!\w|[.,]\d|\s*(?:%|percent|levels?\b))", re.I)
+NOT_AN_ID = re.compile(r"(?:\bby|\blevels?(?:\s+(?:of|to|from|is))?|[-+*/=<>])\s*$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class DqaScore:
+    """The candidate that an answer names, and whether it is right. answer: the candidate, empty if none or several were
+    named. tie_right: whether it is in the tie set of the released semantics, and so worth as much as the released
+    answer.
+    """
+
+    answer: str
+    right: bool
+    tie_right: bool
+
+
+def score_named_candidate(text: str, gold: str, candidates: Sequence[str], ties: Iterable[str] = ()) -> DqaScore:
+    """Score the candidate that a text names against the released answer and its ties.
+
+    >>> score_named_candidate("I would choose **Krakow**, not rheinland.", "krakow", ["krakow", "rheinland"])
+    DqaScore(answer='krakow', right=True, tie_right=True)
+    >>> score_named_candidate("Genua", "valencia", ["genua", "valencia"], ties=["valencia", "genua"])
+    DqaScore(answer='genua', right=False, tie_right=True)
+    """
+    answer = extract_candidate(text, candidates)
+    right = bool(answer) and normalize_candidate_name(answer) == normalize_candidate_name(gold)
+    return DqaScore(
+        answer,
+        right,
+        right or (bool(answer) and normalize_candidate_name(answer) in {normalize_candidate_name(tie) for tie in ties}),
+    )
+
+
+def normalize_candidate_name(text: str) -> str:
+    """Remove case, accents, quotes, underscores and punctuation from a name.
+
+    >>> normalize_candidate_name("'St. Lawrence' "), normalize_candidate_name("st_lawrence")
+    ('st lawrence', 'st lawrence')
+    """
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    spaced = "".join(
+        " " if letter in "_-/ \t\n\r" else letter for letter in letters if not unicodedata.combining(letter)
+    )
+    return " ".join(re.sub(r"[^\w\s]", "", spaced).split())
+
+
+def extract_candidate(text: str, candidates: Sequence[str]) -> str:
+    """Return the one candidate that a text names, as the data spell it. Empty if the text names none or several.
+
+    >>> extract_candidate("Baltic Sea or Lübeck?", ["baltic_sea", "lubeck"])
+    ''
+    >>> extract_candidate("Raise building id 1485 by 5 levels.", ["5", "1485"])
+    '1485'
+    """
+    text = CITATION.sub("", unicodedata.normalize("NFKC", text)).strip()
+    whole = {normalize_candidate_name(name): name for name in candidates}
+    numbers = bool(candidates) and all(name.isdigit() for name in candidates)
+    if normalize_candidate_name(text) in whole:
+        return whole[normalize_candidate_name(text)]
+    labels = list(LABEL.finditer(text))
+    tail = text[labels[-1].end() :] if labels else ""
+    for part in (tail, text):
+        if not part:
+            continue
+        if normalize_candidate_name(part) in whole:
+            return whole[normalize_candidate_name(part)]
+        for region in (find_marked_parts(part, numbers), [part]):
+            candidates_here = find_mentions(region, whole, numbers)
+            if len(candidates_here) == 1:
+                return whole[candidates_here.pop()]
+            if candidates_here and region == [part] and part is tail:
+                return ""
+    return ""
+
+
+def find_marked_parts(text: str, numbers: bool) -> list[str]:
+    """Return the parts of a text that its writer marked. If candidates are numbers, these include building ids."""
+    stretches = [next(group for group in match.groups() if group) for match in MARKED.finditer(text)]
+    return stretches + (ID.findall(text) if numbers else [])
+
+
+def find_mentions(texts: Sequence[str], names: Iterable[str], numbers: bool) -> set[str]:
+    """Return the normalized names that occur in the texts, the longer one if two overlap."""
+    plain_names = set(names)
+    if numbers:
+        return {
+            match[1]
+            for text in texts
+            for match in NUMBER.finditer(text)
+            if match[1] in plain_names and not NOT_AN_ID.search(text[: match.start()])
+        }
+    longest = sorted(plain_names, key=len, reverse=True)
+    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b") if longest else re.compile(r"(?!)")
+    return {match[0] for text in texts for match in pattern.finditer(normalize_candidate_name(text))}
+
+
+def has_mention(text: str, candidates: Sequence[str]) -> bool:
+    """Return whether a text names one or more candidates."""
+    numbers = bool(candidates) and all(name.isdigit() for name in candidates)
+    return bool(find_mentions([text], {normalize_candidate_name(name) for name in candidates}, numbers))
+
+
+UNLABELLED = {"unlabelled": True}
+
+
+@dataclass
+class SharedState:
+    """The cases and databases that copies of one benchmark share."""
+
+    cases: dict[str, WorldCase] = field(default_factory=dict)
+    stores: Stores | None = None
+
+
+@dataclass(frozen=True)
+class DqaBench:
+    """The benchmark Decision QA on released or generated worlds. data: folder in the released layout. limit: number of
+    first questions of each scenario. db: a server (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each
+    question's world in a place of its own, loaded if it is missing, or again if ``fresh``; or one database, which
+    must contain the world of each question. tools: the database; for ``exact`` the decision model behind the
+    questions; both side by side; or for ``model_first`` the database with the tools that run a model written by an
+    LLM.
+    """
+
+    data: Path
+    scenario: Literal["locating", "building", "both"] = "both"
+    form: Literal["sql", "graph"] = "sql"
+    limit: int | None = field(default=None, metadata=UNLABELLED)
+    db: str = field(default="", metadata=UNLABELLED)
+    fresh: bool = field(default=False, metadata=UNLABELLED)
+    tools: Literal["database", "whatif", "both", "decision_model"] = "database"
+    name: str = "dqa"
+    shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
+
+    def cases(self) -> Sequence[Case]:
+        """Return the cases, sorted by database so that each database is opened once."""
+        if self.fresh and not self.db:
+            raise SetupError("--fresh loads worlds anew on a server: name one with --db or --graph, or leave it out.")
+        if self.db and self.tools == "whatif":
+            self.for_exact()
+        if self.db and form_of_url(self.db) != self.form:
+            raise SetupError(f"{self.db} is a database of the form {form_of_url(self.db)}, not {self.form}.")
+        cases = [one for name in self.scenarios() for one in read_dqa_cases(self.data, name, self.form, self.limit)]
+        self.shared.cases.update({one.case.id: one for one in cases})
+        return [one.case for one in sorted(cases, key=lambda one: one.world.key)]
+
+    def scenarios(self) -> Sequence[str]:
+        if self.scenario != "both":
+            return (self.scenario,)
+        return [name for name in SCENARIOS if (self.data / name / "questions").is_dir()] or SCENARIOS
+
+    def for_exact(self) -> DqaBench:
+        """Return a copy whose tool is the decision model, for the technique ``exact``.
+
+        Raise SetupError if a database is named, because it would not be read.
+        """
+        if self.db:
+            raise SetupError(
+                f"exact computes from the files of --data and would not read {hide_password(self.db)}: "
+                "leave out --db and --graph, or take another technique."
+            )
+        return replace(self, tools="whatif")
+
+    @asynccontextmanager
+    async def environment(self, case: Case) -> AsyncIterator[Environment]:
+        from decisor.tools.toolbox import Toolbox
+
+        one = self.shared.cases[case.id]
+        if self.tools == "whatif":
+            yield Toolbox([make_whatif_tool(one)])
+            return
+        self.shared.stores = self.shared.stores or Stores(self.form, self.db, self.fresh)
+        async with self.shared.stores.tool(one.world) as tool:
+            more = [make_whatif_tool(one)] if self.tools == "both" else []
+            yield Toolbox([tool, *more, *(modelling(tool) if self.tools == "decision_model" else ())])
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
+        """Score a decision and sort its failure into a class.
+
+        ``right`` is strict. The metric ``ties`` also counts answers that are as good as the released one, ``printed``
+        answers that are best by the printed rules.
+        """
+        one = self.shared.cases[case.id]
+        reading = score_named_candidate(decision.answer, case.gold[0], one.candidates, one.ties)
+        printed = score_named_candidate(decision.answer, case.gold[0], one.candidates, one.printed).tie_right
+        answer = reading.answer or (decision.answer if not has_mention(decision.answer, one.candidates) else "")
+        changes = classify_replans(events)
+        failure = ""
+        if not reading.tie_right and printed:
+            failure = "RULES"
+        elif not reading.answer and is_right_in_substance(decision, events, one):
+            failure = "FORM"
+        elif not reading.tie_right:
+            facts = FailureFacts(case.group, case.gold[0], one.able)
+            failure = failures.classify_wrong_answer(events, facts, answer, decision.stopped)
+        return Score(
+            reading.right,
+            reading.answer,
+            metrics={"strict": float(reading.right), "ties": float(reading.tie_right), "printed": float(printed)},
+            failure=failure,
+            tags=(
+                *(f"missed: {name}" for name in failures.find_missed_values(events, case.group)),
+                *(f"replan: {change.change}, {change.kind}" for change in changes),
+            ),
+            counts={"replans": len(changes), "retrievals": len(failures.list_retrievals(events))},
+        )
+
+    async def close(self) -> None:
+        if self.shared.stores is not None:
+            await self.shared.stores.close()
+
+
+def is_right_in_substance(decision: Decision, events: Sequence[TraceEntry], one: WorldCase) -> bool:
+    """Return whether the reasons or the last reply name a right candidate and no other.
+
+    Asked if the answer itself names no candidate. A tie counts as right.
+    """
+    replies = [call.texts[0] for call in events_of(events, LMCall) if call.texts]
+    texts = [" ".join(decision.reasons), *replies[-1:]]
+    return any(score_named_candidate(text, one.case.gold[0], one.candidates, one.ties).tie_right for text in texts)
+
+
+def modelling(tool: Tool) -> Sequence[Tool]:
+    from decisor.session.model_tools import list_modelling_tools
+    from decisor.tools.abilities import is_database_tool
+
+    return list_modelling_tools([tool] if is_database_tool(tool) else [], None)
+
+
+def make_whatif_tool(one: WorldCase) -> Tool:
+    from decisor.decision_models.ranking import rank_what_if
+    from decisor.tools.whatif import WhatIfTool
+
+    return WhatIfTool(one.model, rank_what_if)
+
+
+SPLITTER = "iter_rag"
+KINDS = ("SR", "MR", "none")
+Kinds = Mapping[tuple[str, str], str]
+"""(case, model) -> SR, MR or none. Under the model '' stands the split for techniques that ran with another model, or
+with none, where IterRAG ran with just one."""
+
+
+def find_retrieval_kinds(outcomes: Iterable[Outcome]) -> Kinds:
+    """Return the retrieval kind of each question by question and model.
+
+    It comes from the runs of ``iter_rag`` with its usual settings, else of a variant; its first repeat decides. Empty
+    if it was not run.
+    """
+    by_question: dict[tuple[str, str], tuple[tuple[bool, str, int], str]] = {}
+    for one in outcomes:
+        if one.technique.partition(" ")[0] != SPLITTER:
+            continue
+        rank = (one.technique != SPLITTER, one.technique, one.repeat)
+        key = one.case, one.model
+        if key not in by_question or rank < by_question[key][0]:
+            by_question[key] = rank, kind_of_retrievals(one.counts.get("retrievals", 0))
+    named = {key: name for key, (_, name) in by_question.items()}
+    if len({model for _, model in named}) == 1:
+        named |= {(case, ""): name for (case, _), name in named.items()}
+    return named
+
+
+def kind_of_retrievals(retrievals: int) -> str:
+    """Return the kind of a question for a number of retrievals: none, SR (one) or MR (several).
+
+    >>> kind_of_retrievals(0), kind_of_retrievals(1), kind_of_retrievals(4)
+    ('none', 'SR', 'MR')
+    """
+    return ("none", "SR")[retrievals] if retrievals < 2 else "MR"
+
+
+def retrieval_kind_of(outcome: Outcome, by_question: Kinds) -> str:
+    """Return the retrieval kind of the question of an outcome, empty if no run of IterRAG tells it."""
+    return by_question.get((outcome.case, outcome.model), by_question.get((outcome.case, ""), ""))

@@ -1,0 +1,423 @@
+"""Failures of Decision QA runs by rule from their traces, replans by kind, and a summary of finished cases.
+
+Each wrong answer has one class, by the first rule that fits: * QUR, query errors: a query was refused or failed, and
+its data never came: no later query returned rows, or a needed value that the failed query named was never retrieved. *
+OTH, other: no answer could be read, or the run ended at a limit. * MIS, missing data: a needed value was neither
+queried nor computed (see ``find_missed_values``). * CAN, wrong candidates: the answer names no candidate, or a
+candidate that cannot change the outcome (a building that does not supply the goods, a node in which the country has no
+power), or the best one was never among the records, nor in a query, nor left to the database to pick (order by ...
+limit, min, max). * DEEP: all data were there, and the conclusion was still wrong.
+
+Two classes of ours come before all of them: RULES, the answer is right by the printed rules, which the release did not
+follow to the letter; FORM, right in substance and wrong in form: no candidate could be read from the answer, and the
+text around it names the right one and no other.
+
+For the kind of a replan, steps of the old and the new plan are paired if they say nearly the same. The steps that are
+left over decide the kind: * reorder: the same steps in another order; * change target: a step kept its words except
+for the names or figures that it is about; * replace: a step gave way to a different one; * divide: one old step became
+several; merge: several old steps became one; * add lookup, add calculation: a new step, by its words; delete: a step
+is gone; * unchanged: the plan was written again.
+
+The summary reads only finished cases, so it works for any run store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from decisor.lab.benchmark import Outcome
+from decisor.lab.paper_figures import CEILING, PAPER, figures_of_scenario
+from decisor.lab.statistics import wilson
+from decisor.system.serialization import json_value
+from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, TraceEntry, events_of
+from decisor.types import Observation, Value
+
+Failure = Literal["RULES", "FORM", "CAN", "MIS", "DEEP", "QUR", "OTH"]
+Reading = Literal["any", "all"]
+
+DATABASES = frozenset({"sql", "cypher"})
+NEEDED: Mapping[str, Mapping[str, re.Pattern[str]]] = {
+    "locating": {
+        "ingoing": re.compile(r"\bingoing\b|\bsum\s*\(\s*(?:\w+\.)?flow\b", re.I),
+        "total_power": re.compile(r"\btotal_power\b|\bsum\s*\(\s*(?:\w+\.)?(?:calculated|base)_trading_power\b", re.I),
+    },
+    "building": {
+        "current_output": re.compile(r"\bcurrent_output\b", re.I),
+        "pop_demand": re.compile(r"\bpop_demand\b", re.I),
+    },
+}
+"""The values that a decision needs, and what in a query or in a column's name asks for them or computes them."""
+PICKED = re.compile(r"\border\s+by\b.*\blimit\b|\b(?:min|max)\s*\(", re.I | re.S)
+QUANTITY = re.compile(r"level|max_|current_|price|demand\b|output|input\b|supply\b|goods|code|count|sum|avg", re.I)
+"""Columns of numbers that are no building: a level of 12 is not a look at building 12."""
+COMMENT = re.compile(r"--[^\n]*|//[^\n]*|/\*.*?\*/", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A database query of a run. columns, values: names and values (as text) of the rows that came back; numbers of
+    columns that contain amounts are left out of ``values``.
+    """
+
+    query: str
+    failed: bool
+    rows: int
+    columns: frozenset[str]
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FailureFacts:
+    """The facts of a question that the failure analysis needs. able: candidates that can change the outcome; empty if
+    none can, or if that is not known.
+    """
+
+    scenario: str
+    gold: str
+    able: frozenset[str] = frozenset()
+
+
+def list_retrievals(events: Sequence[TraceEntry]) -> tuple[Retrieval, ...]:
+    """Return the database queries of a trace, in order.
+
+    An action without an observation (because of a limit) counts as failed.
+    """
+    observations = {result.action: result.observation for result in events_of(events, ActionResult)}
+    return tuple(
+        _retrieval(entry.event.input, observations.get(entry.id))
+        for entry in events
+        if isinstance(entry.event, ActionStart) and entry.event.tool in DATABASES
+    )
+
+
+def _retrieval(query: str, observation: Observation | None) -> Retrieval:
+    if observation is None:
+        return Retrieval(query, True, 0, frozenset(), frozenset())
+    leaves = [leaf for record in observation.records for leaf in _iterate_leaves(record.fields)]
+    return Retrieval(
+        query,
+        observation.error,
+        len(observation.records),
+        frozenset(name for name, _ in leaves),
+        frozenset(value for name, value in leaves if not (value.isdigit() and QUANTITY.search(name))),
+    )
+
+
+def _iterate_leaves(value: Value, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the column and the text of each value, with nodes and lists of a graph unfolded."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _iterate_leaves(item, str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _iterate_leaves(item, name)
+    else:
+        yield name, str(value)
+
+
+def has_model_ranking(events: Sequence[TraceEntry]) -> bool:
+    """Return whether a decision model computed the outcome of candidates in this run."""
+    return any(result.observation.ranking for result in events_of(events, ActionResult))
+
+
+def find_missed_values(events: Sequence[TraceEntry], scenario: str) -> tuple[str, ...]:
+    """Return the needed values that a run neither queried nor computed. Only queries that returned rows count.
+
+    "Any missing" is a result that is not empty; "all missing" one as long as ``NEEDED[scenario]``.
+    """
+    if has_model_ranking(events):
+        return ()
+    texts = [f"{COMMENT.sub(' ', got.query)} {' '.join(got.columns)}" for got in list_retrievals(events) if got.rows]
+    return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in texts))
+
+
+def classify_wrong_answer(
+    events: Sequence[TraceEntry], facts: FailureFacts, answer: str, stopped: str = "answered"
+) -> Failure:
+    """Return the failure class of a wrong answer. answer: the candidate that was read, empty if none could be read."""
+    got = list_retrievals(events)
+    missing = find_missed_values(events, facts.scenario)
+    if has_costly_query_error(got, missing, facts.scenario):
+        return "QUR"
+    if not answer or stopped != "answered":
+        return "OTH"
+    if missing:
+        return "MIS"
+    return "CAN" if has_wrong_candidates(got, facts, answer) and not has_model_ranking(events) else "DEEP"
+
+
+def has_costly_query_error(got: Sequence[Retrieval], missing: Sequence[str], scenario: str) -> bool:
+    """Return whether a failed query cost the run data that it needed."""
+    failed = [at for at, one in enumerate(got) if one.failed]
+    if not failed:
+        return False
+    if not any(one.rows for one in got[failed[-1] + 1 :]):
+        return True
+    return any(NEEDED[scenario][name].search(got[at].query) for at in failed for name in missing)
+
+
+def has_wrong_candidates(got: Sequence[Retrieval], facts: FailureFacts, answer: str) -> bool:
+    """Return whether the answer could never be right or the best candidate was never considered."""
+    if facts.able and answer not in facts.able:
+        return True
+    was_looked_at = any(facts.gold in one.values or _names(one.query, facts.gold) for one in got if not one.failed)
+    return not was_looked_at and not any(PICKED.search(one.query) for one in got if one.rows)
+
+
+def _names(query: str, candidate: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(candidate)}(?!\w)", query) is not None
+
+
+Change = Literal["increase", "same", "decrease"]
+Kind = Literal[
+    "reorder", "replace", "change target", "add lookup", "add calculation", "divide", "delete", "merge", "unchanged"
+]
+SAME, RELATED, COVERED = 0.8, 0.4, 0.6
+CALCULATION = re.compile(
+    r"\b(?:calculat|comput|estimat|sum\b|add up|multipl|divid|subtract|compare|simulat|averag|rank|total up|ratio)",
+    re.I,
+)
+NUMBERING = re.compile(r"^\s*(?:step\s*)?\d*\s*[.:)-]?\s*", re.I)
+SMALL = {"a", "an", "and", "at", "by", "each", "for", "from", "in", "of", "on", "the", "then", "to", "with"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplanClass:
+    """The class of one replan: more, as many or fewer steps, and the kind of change."""
+
+    change: Change
+    kind: Kind
+
+
+def step_word_set(step: str) -> frozenset[str]:
+    """Return the words of a step, lower case, without its number and small words.
+
+    >>> sorted(step_word_set("Step 2: Find the flow of krakow."))
+    ['find', 'flow', 'krakow']
+    """
+    return frozenset(re.findall(r"\w+", NUMBERING.sub("", step).lower())) - SMALL
+
+
+def word_overlap_share(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of words that two steps have in common, 0 to 1."""
+    return len(one & other) / len(one | other) if one | other else 1.0
+
+
+def classify_replan(old: Sequence[str], new: Sequence[str]) -> ReplanClass:
+    """Classify the change from an old plan to a new one.
+
+    >>> classify_replan(["Find the nodes", "Compute profit"], ["Find the nodes", "Find the flow", "Compute profit"])
+    ReplanClass(change='increase', kind='add lookup')
+    """
+    change: Change = "increase" if len(new) > len(old) else "decrease" if len(new) < len(old) else "same"
+    before, after = [step_word_set(step) for step in old], [step_word_set(step) for step in new]
+    pairs = pair_steps(before, after)
+    gone = [at for at in range(len(old)) if at not in pairs]
+    come = [at for at in range(len(new)) if at not in pairs.values()]
+    if not gone and not come:
+        order = [pairs[at] for at in sorted(pairs)]
+        return ReplanClass(change, "unchanged" if order == sorted(order) else "reorder")
+    if any(is_split_into(before[at], [after[to] for to in come]) for at in gone):
+        return ReplanClass(change, "divide")
+    if any(is_split_into(after[to], [before[at] for at in gone]) for to in come):
+        return ReplanClass(change, "merge")
+    if len(come) > len(gone):
+        lookup = any(not CALCULATION.search(NUMBERING.sub("", new[at])) for at in come)
+        return ReplanClass(change, "add lookup" if lookup else "add calculation")
+    if len(gone) > len(come):
+        return ReplanClass(change, "delete")
+    alike = all(max(word_overlap_share(before[at], after[to]) for to in come) >= RELATED for at in gone)
+    return ReplanClass(change, "change target" if alike else "replace")
+
+
+def pair_steps(before: Sequence[frozenset[str]], after: Sequence[frozenset[str]]) -> dict[int, int]:
+    """Return the pairs of old step and new step that say nearly the same, best pairs first."""
+    likely = sorted(
+        ((word_overlap_share(one, other), -at, -to) for at, one in enumerate(before) for to, other in enumerate(after)),
+        reverse=True,
+    )
+    pairs: dict[int, int] = {}
+    for value, at, to in likely:
+        if value >= SAME and -at not in pairs and -to not in pairs.values():
+            pairs[-at] = -to
+    return pairs
+
+
+def is_split_into(whole: frozenset[str], parts: Sequence[frozenset[str]]) -> bool:
+    """Return whether two or more ``parts`` together cover most words of ``whole``.
+
+    Each part must share words of its own with it.
+    """
+    covered: frozenset[str] = frozenset()
+    count = 0
+    for part in parts:
+        own = (part & whole) - covered
+        if own and len(own) >= 0.3 * len(whole):
+            covered |= part & whole
+            count += 1
+    return count >= 2 and len(covered) >= COVERED * len(whole)
+
+
+COURSES = ("none", "once", "several")
+
+
+class Course(NamedTuple):
+    """The course of a run, from the tags of its outcome. retrieved: none, once or several times. missed: needed values
+    that were not retrieved. replans: change and kind of each.
+    """
+
+    retrieved: str
+    missed: list[str]
+    replans: list[tuple[str, str]]
+
+
+def course_of_outcome(outcome: Outcome) -> Course:
+    tags = [tag.partition(": ") for tag in outcome.tags]
+    replans = [what.partition(", ") for kind, _, what in tags if kind == "replan"]
+    return Course(
+        COURSES[min(outcome.counts.get("retrievals", 0), 2)],
+        [what for kind, _, what in tags if kind == "missed"],
+        [(change, kind) for change, _, kind in replans],
+    )
+
+
+def classify_replans(events: Sequence[TraceEntry]) -> tuple[ReplanClass, ...]:
+    """Classify each replan of a trace against the plan before it."""
+    changes: list[ReplanClass] = []
+    plan: Sequence[str] = ()
+    for entry in events:
+        match entry.event:
+            case Plan(steps=steps) | GraphPlan(steps=steps):
+                plan = steps
+            case PlanChange(steps=steps):
+                changes.append(classify_replan(plan, steps))
+                plan = steps
+    return tuple(changes)
+
+
+def build_summary_document(outcomes: Sequence[Outcome], form: str) -> dict[str, Value]:
+    """Return the figures of all questions as JSON values.
+
+    They are given for all questions, each scenario and each question, with the published ones. Accuracies and rates are
+    shares from 0 to 1, intervals are in percent (95 %).
+    """
+    rows = sorted(outcomes, key=lambda one: (one.group != "locating", question_number(one)))
+    parts = {name: [row for row in rows if row.group == name] for name in dict.fromkeys(row.group for row in rows)}
+    published: list[Value] = [
+        {
+            "technique": one.technique,
+            "scenario": name,
+            "form": one.group.partition(" ")[2],
+            "accuracy": one.value,
+            "source": one.source,
+        }
+        for name in parts
+        for one in figures_of_scenario(name, form)
+    ]
+    return {
+        **compute_accuracies(rows),
+        "scenarios": {name: summarize_scenario(name, part) for name, part in parts.items()},
+        "published": published,
+        "questions": [summarize_question(row) for row in rows],
+    }
+
+
+def compare_with_paper(outcomes: Sequence[Outcome], form: str) -> Iterator[str]:
+    """Yield a line for each scenario: our accuracy, the published ones, and the reachable maximum."""
+    for name in sorted({row.group for row in outcomes}, reverse=True):
+        rows = [row for row in outcomes if row.group == name]
+        right, ties = sum(row.state == "right" for row in rows), sum(map(is_tie_right, rows))
+        printed = sum(map(is_printed_right, rows))
+        figures = ", ".join(f"{one.technique} {one.value}" for one in figures_of_scenario(name, form))
+        yield (
+            f"{name}, {form}: {100 * right / len(rows):.1f} % right, {100 * ties / len(rows):.1f} % with ties, "
+            f"{100 * printed / len(rows):.1f} % right by the printed rules. "
+            f"Published ({PAPER}): {figures}. On the release, a reader of the printed rules reaches {CEILING[name]} at "
+            "most."
+        )
+
+
+def compute_accuracies(rows: Sequence[Outcome]) -> dict[str, Value]:
+    right = sum(row.state == "right" for row in rows)
+    return {
+        "asked": len(rows),
+        "accuracy": share_or_none(right, len(rows)) or 0.0,
+        "tie_accuracy": share_or_none(sum(is_tie_right(row) for row in rows), len(rows)) or 0.0,
+        "printed_accuracy": share_or_none(sum(is_printed_right(row) for row in rows), len(rows)) or 0.0,
+    }
+
+
+def summarize_scenario(name: str, rows: Sequence[Outcome]) -> dict[str, Value]:
+    """Return the figures of one scenario.
+
+    ``missed_any`` and ``missed_all``: two readings of the rate of missed data analysis, over the questions with a
+    retrieval; None if there are none. ``by_...``: number of right ones and number of all.
+    """
+    within = wilson(sum(row.state == "right" for row in rows), len(rows))
+    courses = [course_of_outcome(row) for row in rows]
+    missed = [len(one.missed) for one in courses if one.retrieved != "none"]
+    all_of_them = len(NEEDED[name])
+
+    def right_of(which: Sequence[bool]) -> list[int]:
+        return [sum(row.state == "right" for row, here in zip(rows, which, strict=True) if here), sum(which)]
+
+    return {
+        **compute_accuracies(rows),
+        "interval": [100 * within.low, 100 * within.high],
+        "missed_any": share_or_none(sum(count > 0 for count in missed), len(missed)),
+        "missed_all": share_or_none(sum(count == all_of_them for count in missed), len(missed)),
+        "by_retrievals": {
+            kind: right_of([one.retrieved == kind for one in courses]) for kind in ("none", "once", "several")
+        },
+        "failures": dict(Counter(row.failure for row in rows if row.failure)),
+        "stopped": dict(Counter(row.stopped for row in rows)),
+        "replans": dict(Counter(label for one in courses for replan in one.replans for label in replan)),
+        "by_replans": {
+            str(count): right_of([len(one.replans) == count for one in courses])
+            for count in sorted({len(one.replans) for one in courses})
+        },
+    }
+
+
+def summarize_question(row: Outcome) -> dict[str, Value]:
+    """Return the figures of one question. ``failure`` is None if the answer is right or as good as the released one."""
+    retrieved_by, missed, changes = course_of_outcome(row)
+    return {
+        "scenario": row.group,
+        "question_num": question_number(row),
+        "answer": row.answer,
+        "gold": row.gold[0],
+        "right": row.state == "right",
+        "tie_right": is_tie_right(row),
+        "printed_right": is_printed_right(row),
+        "stopped": row.stopped,
+        "seconds": row.seconds,
+        "text": row.text,
+        "reasons": row.reasons,
+        "failure": row.failure or None,
+        "retrieved": retrieved_by,
+        "missed": missed,
+        "replans": [{"change": change, "kind": kind} for change, kind in changes],
+        "usage": json_value(row.usage),
+    }
+
+
+def question_number(row: Outcome) -> int:
+    """Return the number of a question in the released file of its scenario."""
+    return int(row.case.rpartition("-")[2])
+
+
+def is_tie_right(row: Outcome) -> bool:
+    return row.metrics.get("ties") == 1.0
+
+
+def is_printed_right(row: Outcome) -> bool:
+    return row.metrics.get("printed") == 1.0
+
+
+def share_or_none(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

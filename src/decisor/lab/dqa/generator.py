@@ -1,0 +1,589 @@
+"""New Decision QA worlds of any size, with questions, rules and answers in the layout of the release.
+
+    world <- make_world(scenario, size, seed); simulate once and publish
+    for each country or goods: keep the question if one decision is best by a margin
+    write both dumps and the question file
+
+Each question says how hard it is. The rules say exactly what the simulation does, so a reader who follows them to the
+letter finds the right answer every time. A world is written as the two released kinds of dump, as an SQLite file, or
+as an embedded graph.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from decisor.errors import SetupError
+from decisor.lab.dqa.generated_worlds import (
+    Balance,
+    Floats,
+    Ints,
+    Supply,
+    Trade,
+    compute_home_profit,
+    compute_supply_prices,
+    count_steps_home,
+    find_rows_of_owners,
+    make_supply,
+    make_trade,
+    simulate_supply,
+    simulate_trade,
+)
+from decisor.system.extras import require_package
+from decisor.types import Question
+
+CELLS = 4_000_000  # numbers per array while candidates are computed
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """The difficulty of a generated question. differ: number of candidates that change the outcome. margin: distance
+    from the best to the second, relative to the larger one.
+
+    ``hops``: edges from the best node to home, or stages of inputs behind the goods. ``inputs``: rows that matter.
+    """
+
+    differ: int
+    margin: float
+    hops: int
+    inputs: int
+
+
+@dataclass(frozen=True)
+class WorldQuestion:
+    """A question about a generated world. subject: number of the country or goods. answer: the best decision as
+    published. difficulty: how hard the best decision is to find.
+    """
+
+    subject: int
+    answer: str | int
+    difficulty: Difficulty
+
+
+def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
+    """Yield one question per country, in random order, if one node is best by at least ``margin``."""
+    for country in rng.permutation(len(world.countries)).tolist():
+        home = int(world.home[country])
+        steps = count_steps_home(world, home)
+        reaches = [step >= 0 for step in steps]
+        rows = [int(r) for r in np.flatnonzero(world.of == country) if world.at[r] != home]
+        still = compute_home_profit(world, simulate_trade(world), country)
+        profits = [compute_home_profit(world, simulate_trade(world, row, reaches), country) for row in rows]
+        if len(rows) < 2 or still <= 0:
+            continue
+        ranked = sorted(zip(profits, rows, strict=True), reverse=True)
+        best, second = ranked[0], max(ranked[1][0], still)
+        gap = (best[0] - second) / best[0]
+        if gap < margin:
+            continue
+        upstream = np.array(reaches)
+        node = int(world.at[best[1]])
+        inputs = int(upstream[world.at].sum() + upstream[world.source].sum())
+        differ = sum(abs(value - still) > 1e-9 * still for value in profits)
+        yield WorldQuestion(country, world.nodes[node], Difficulty(differ, gap, steps[node], inputs))
+
+
+def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
+    """Yield one question per goods, in random order, if one building is best by at least ``margin``.
+
+    The building must make the goods.
+    """
+    best, second, who, differ = _find_two_lowest_prices(world)
+    for goods in rng.permutation(len(world.goods)).tolist():
+        building = int(who[goods])
+        makers = world.supplier[world.supplied == goods]
+        gap = float((second[goods] - best[goods]) / second[goods])
+        if len(makers) < 2 or building not in makers or gap < margin or best[goods] >= world.current_price[goods]:
+            continue
+        hops, inputs = _count_inputs(world, goods)
+        yield WorldQuestion(goods, int(world.ids[building]), Difficulty(int(differ[goods]), gap, hops, inputs))
+
+
+def _find_two_lowest_prices(world: Supply) -> tuple[Floats, Floats, Ints, Ints]:
+    """Return per goods the two lowest prices, the building of the lowest and the effective buildings.
+
+    The last is the number of buildings that change the price.
+    """
+    count, buildings = len(world.goods), len(world.ids)
+    balance, step = Balance.of(world), max(CELLS // len(world.goods), 1)
+    now = world.current_price
+    two, who = np.full((2, count), np.inf), np.zeros((2, count), dtype=np.int64)
+    differ = np.zeros(count, dtype=np.int64)
+    for first in range(0, buildings, step):
+        some = np.arange(first, min(first + step, buildings))
+        demand, supply, _ = simulate_supply(world, balance, some)
+        price = compute_supply_prices(world, demand, supply)
+        differ += (np.abs(price - now) > 1e-9 * now).sum(0)
+        every = np.concatenate([two, price])
+        names = np.concatenate([who, np.broadcast_to(some[:, None], price.shape)])
+        lowest = _find_lowest_rows(every)
+        two, who = np.take_along_axis(every, lowest, 0), np.take_along_axis(names, lowest, 0)
+    return two[0], two[1], who[0], differ
+
+
+def _find_lowest_rows(every: Floats) -> Ints:
+    """Return the rows of the two lowest values of each column, lowest first."""
+    rows = np.argpartition(every, 1, axis=0)[:2]
+    order = np.argsort(np.take_along_axis(every, rows, 0), axis=0, kind="stable")
+    return np.asarray(np.take_along_axis(rows, order, 0), dtype=np.int64)
+
+
+def _count_inputs(world: Supply, goods: int) -> tuple[int, int]:
+    """Count the stages of inputs behind one goods and the supply and demand rows in them.
+
+    There are at most ten stages, as there are ten rounds.
+    """
+    front, hops = np.array([goods]), 0
+    visits, rows = {goods}, set[tuple[str, int]]()
+    while len(front) and hops < 10:
+        makes = find_rows_of_owners(world.supplied, front)[1]
+        uses = find_rows_of_owners(world.demander, np.unique(world.supplier[makes]))[1]
+        rows.update(("supply", row) for row in makes.tolist())
+        rows.update(("demand", row) for row in uses.tolist())
+        new = sorted(set(world.demanded[uses].tolist()) - visits)
+        visits.update(new)
+        front, hops = np.array(new, dtype=np.int64), hops + bool(new)
+    return hops, len(rows)
+
+
+TRADE_RULES = """\
+A trading node has a local_value (made there), an ingoing value (from upstream), an outgoing value, a total_power, \
+and is inland or not.
+An edge leads from its source (upstream) to its dest (downstream) and carries a flow. No chain of edges leads back to \
+where it began.
+A country has a development and one home_node. Where it is present at a node, it has a base_trading_power there.
+
+Everything is computed anew after a merchant is placed, upstream nodes before downstream ones:
+1. The trading power of a country at a node is its base_trading_power there. With its merchant at the node, it is \
+1.05 * (base_trading_power + 2), or, if the node is inland, 1.05 * (base_trading_power + 2 + max(development / 3, 50)).
+A merchant at a node where its country is not present changes nothing at all.
+2. The total_power of a node is the sum of the trading powers of all countries present there.
+3. The outgoing value of a node is (local_value + ingoing) * F / total_power. F is the sum of the trading powers there \
+of the countries whose home node is another node. With no power at a node, its outgoing value is 0.
+4. The outgoing value is divided evenly over the edges that leave the node. But where a country has its merchant at a \
+node that is not its home, the whole outgoing value takes a single edge: the edge straight to the country's home node \
+if there is one, else the first edge, in alphabetical order of dest, from which the home node can be reached. If the \
+home node cannot be reached from there, the value is divided evenly.
+5. The ingoing value of a node is 1.05 times the sum of the flows that arrive there.
+6. The profit of a country is (local_value + ingoing) of its home node, times its own trading power there, \
+divided by total_power there.
+The merchant cannot be placed at the home node. No other country has a merchant. The data show the state without one."""
+
+TRADE_QUESTION = """\
+You rule the country {country}. You have one merchant, and your home node is {home}. \
+At which trading node should the merchant be placed?"""
+
+TRADE_GOAL = "The goal is the largest profit of {country} at {home}."
+
+SUPPLY_RULES = """\
+Goods have a name, a code, a base_price, a current_price and a pop_demand. Buildings have an id, a name and a level.
+A supply row says how much of a goods a building makes at most (max_supply) and makes now (current_output). A demand \
+row says how much of a goods a building uses at most (max_demand) and gets now (current_input).
+When a building of level L gains 5 levels, its max_supply and its max_demand of every goods are \
+multiplied by (L + 5) / L.
+
+Everything is computed anew after the expansion:
+1. The demand TD of a goods is its pop_demand plus the sum of max_demand over all its demand rows.
+2. Its supply TS is at first the sum of max_supply over all its supply rows.
+3. Then ten rounds. In each round, first for every demand row current_input = max_demand * TS / TD; then for every \
+supply row current_output = max_supply * A, where A is the mean, over the demand rows of the same building, of \
+min(current_input, max_demand) / max_demand (A is 1 for a building without demand rows); then TS of every goods is the \
+sum of current_output over its supply rows.
+4. The price of a goods is base_price * (1 + 0.75 * (TD - TS) / max(TD, TS)), or base_price where TD and TS are both 0.
+The data show the state before any expansion."""
+
+SUPPLY_QUESTION = "Which building id should we increase a level by 5 to maximally decrease the market price of {goods}?"
+SUPPLY_GOAL = "The goal is the lowest market price of {goods}."
+
+
+Cell = str | int | float | bool
+NODE_COLUMNS = (
+    "trade_node VARCHAR(30), local_value FLOAT, is_inland BOOLEAN, total_power FLOAT, outgoing FLOAT, ingoing FLOAT"
+)
+GOODS_COLUMNS = "goods_name VARCHAR(30), code INT, base_price FLOAT, current_price FLOAT, pop_demand FLOAT"
+Rows = Iterator[tuple[Cell, ...]]
+
+
+@dataclass(frozen=True)
+class GeneratedTable:
+    """A table of a generated world: columns with their types, key, and rows (read once).
+
+    ``graph`` is the Cypher that makes the node or relationship of one row, with {column} where a value goes.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    key: str
+    graph: str
+    rows: Rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.columns)
+
+
+def list_generated_tables(world: Trade | Supply) -> list[GeneratedTable]:
+    """Return the tables in the order in which they must be written: nodes before relationships."""
+    return _list_trade_tables(world) if isinstance(world, Trade) else _list_supply_tables(world)
+
+
+def _parse_columns(text: str) -> tuple[tuple[str, str], ...]:
+    """Parse the names and types of columns.
+
+    >>> _parse_columns("level INT, max_supply FLOAT")
+    (('level', 'INT'), ('max_supply', 'FLOAT'))
+    """
+    pairs = (part.split() for part in text.split(","))
+    return tuple((name, kind) for name, kind in pairs)
+
+
+def _list_trade_tables(world: Trade) -> list[GeneratedTable]:
+    """Return the tables of a Locating world.
+
+    Nodes are sorted by name, edges by source, then dest, and powers by node, then country as they come.
+    """
+    nodes, countries = world.nodes, world.countries
+    order = np.argsort(np.array(nodes), kind="stable")
+    rank = np.argsort(order)
+    edges = np.argsort(rank[world.source], kind="stable").tolist()
+    powers = np.argsort(rank[world.at], kind="stable").tolist()
+    at_home, base = world.at_home.tolist(), world.base.tolist()
+    at, of = world.at.tolist(), world.of.tolist()
+    source, dest, flow = world.source.tolist(), world.dest.tolist(), world.flow.tolist()
+    home, development = world.home.tolist(), world.development.tolist()
+    state = (world.local_value, world.inland, world.total_power, world.outgoing, world.ingoing)
+    return [
+        GeneratedTable(
+            "country",
+            _parse_columns("country_name VARCHAR(30), home_node VARCHAR(30), development FLOAT"),
+            "country_name",
+            "CREATE (:Country {{name: {country_name}, home_node: {home_node}, development: {development}}})",
+            ((name, nodes[home[i]], development[i]) for i, name in enumerate(countries)),
+        ),
+        GeneratedTable(
+            "trade_node",
+            _parse_columns(NODE_COLUMNS),
+            "trade_node",
+            "CREATE (:Trade_node {{name: {trade_node}, local_value: {local_value}, is_inland: {is_inland}, "
+            "total_power: {total_power}, outgoing: {outgoing}, ingoing: {ingoing}}})",
+            zip([nodes[i] for i in order.tolist()], *(column[order].tolist() for column in state), strict=True),
+        ),
+        GeneratedTable(
+            "flow",
+            _parse_columns("source VARCHAR(30), dest VARCHAR(30), flow FLOAT"),
+            "source, dest",
+            "MATCH (up:Trade_node {{name: {source}}}), (down:Trade_node {{name: {dest}}}) "
+            "CREATE (up)-[:source {{flow: {flow}}}]->(down)",
+            ((nodes[source[e]], nodes[dest[e]], flow[e]) for e in edges),
+        ),
+        GeneratedTable(
+            "node_country",
+            _parse_columns(
+                "trade_node VARCHAR(30), country_name VARCHAR(30), is_home BOOLEAN, has_merchant BOOLEAN, "
+                "base_trading_power FLOAT, calculated_trading_power FLOAT"
+            ),
+            "trade_node, country_name",
+            "MATCH (n:Trade_node {{name: {trade_node}}}), (c:Country {{name: {country_name}}}) "
+            "CREATE (c)-[:NodeCountry {{is_home: {is_home}, has_merchant: {has_merchant}, "
+            "base_trading_power: {base_trading_power}, calculated_trading_power: {calculated_trading_power}}}]->(n)",
+            ((nodes[at[r]], countries[of[r]], at_home[r], False, base[r], base[r]) for r in powers),
+        ),
+    ]
+
+
+def _list_supply_tables(world: Supply) -> list[GeneratedTable]:
+    ids, level = world.ids.tolist(), world.level.tolist()
+    prices = zip(world.base_price.tolist(), world.current_price.tolist(), world.pop_demand.tolist(), strict=True)
+    supply = (world.supplied, world.supplier, world.max_supply, world.current_output)
+    demand = (world.demanded, world.demander, world.max_demand, world.current_input)
+    return [
+        GeneratedTable(
+            "goods",
+            _parse_columns(GOODS_COLUMNS),
+            "code",
+            "CREATE (:Goods {{name: {goods_name}, code: {code}, base_price: {base_price}, "
+            "current_price: {current_price}, pop_demand: {pop_demand}}})",
+            ((name, code, *row) for code, (name, row) in enumerate(zip(world.goods, prices, strict=True))),
+        ),
+        GeneratedTable(
+            "building",
+            _parse_columns("id INT, name VARCHAR(80), level INT"),
+            "id",
+            "CREATE (:Building {{id: {id}, name: {name}, level: {level}}})",
+            zip(ids, world.names, level, strict=True),
+        ),
+        GeneratedTable(
+            "supply",
+            _parse_columns("goods_id INT, building_id INT, max_supply FLOAT, current_output FLOAT, level INT"),
+            "goods_id, building_id",
+            "MATCH (g:Goods {{code: {goods_id}}}), (b:Building {{id: {building_id}}}) CREATE (b)-[:Supply "
+            "{{max_supply: {max_supply}, current_output: {current_output}, level: {level}}}]->(g)",
+            ((g, ids[b], most, now, level[b]) for g, b, most, now in zip(*(c.tolist() for c in supply), strict=True)),
+        ),
+        GeneratedTable(
+            "demand",
+            _parse_columns("goods_id INT, building_id INT, max_demand FLOAT, current_input FLOAT, level INT"),
+            "goods_id, building_id",
+            "MATCH (g:Goods {{code: {goods_id}}}), (b:Building {{id: {building_id}}}) CREATE (g)-[:Demand "
+            "{{max_demand: {max_demand}, current_input: {current_input}, level: {level}}}]->(b)",
+            ((g, ids[b], most, now, level[b]) for g, b, most, now in zip(*(c.tolist() for c in demand), strict=True)),
+        ),
+    ]
+
+
+AT_ONCE = 5000  # rows in one graph statement
+
+
+def write_sql(world: Trade | Supply, path: Path) -> None:
+    """Write a world in the released SQL format: one statement per line, strings in double quotes."""
+    parts = list_generated_tables(world)
+    with path.open("w", encoding="utf-8") as file:
+        for sheet in parts:
+            file.write(build_create_table(sheet) + ";\n\n")
+        for sheet in parts:
+            file.writelines(_inserts(sheet))
+
+
+def write_cypher(world: Trade | Supply, path: Path) -> None:
+    """Write a world in the released graph format: one CREATE per line."""
+    with path.open("w", encoding="utf-8") as file:
+        for sheet in list_generated_tables(world):
+            line = sheet.graph + ";\n"
+            values = ([cypher_literal(value) for value in row] for row in sheet.rows)
+            file.writelines(line.format(**dict(zip(sheet.names, row, strict=True))) for row in values)
+
+
+def write_sqlite(world: Trade | Supply, path: Path) -> None:
+    """Write a world to a new SQLite file, with numbers as 64-bit floats."""
+    with closing(sqlite3.connect(path)) as database, database:
+        for sheet in list_generated_tables(world):
+            database.execute(build_create_table(sheet).replace("FLOAT", "DOUBLE"))
+            marks = ", ".join("?" * len(sheet.columns))
+            database.executemany(f"INSERT INTO {sheet.name} VALUES ({marks})", sheet.rows)
+
+
+def write_graph(world: Trade | Supply, path: Path) -> None:
+    """Write a world to a file of the embedded graph engine (kglite)."""
+    with require_package("kglite", "graph"):
+        import kglite
+
+    graph = kglite.KnowledgeGraph()
+    for sheet in list_generated_tables(world):
+        make = "UNWIND $rows AS row " + sheet.graph.format(**{name: f"row.{name}" for name in sheet.names})
+        while some := [dict(zip(sheet.names, row, strict=True)) for row in islice(sheet.rows, AT_ONCE)]:
+            graph.cypher(make, params={"rows": some})
+    graph.save(str(path))
+
+
+def build_create_table(sheet: GeneratedTable) -> str:
+    """Return the CREATE TABLE statement of one table, without a semicolon."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in sheet.columns)
+    return f"CREATE TABLE {sheet.name}({columns}, PRIMARY KEY ({sheet.key}))"
+
+
+def _inserts(sheet: GeneratedTable) -> Iterator[str]:
+    head = f"INSERT INTO {sheet.name}({', '.join(sheet.names)}) VALUES ("
+    return (f"{head}{', '.join(map(sql_literal, row))});\n" for row in sheet.rows)
+
+
+def sql_literal(value: Cell) -> str:
+    """Format a value as a literal of the released SQL format.
+
+    >>> sql_literal("velmere"), sql_literal(True), sql_literal(0.1)
+    ('"velmere"', 'TRUE', '0.1')
+    """
+    if isinstance(value, str):
+        return f'"{value}"'
+    return str(value).upper() if isinstance(value, bool) else repr(value)
+
+
+def cypher_literal(value: Cell) -> str:
+    """Format a value as a literal of the released graph format.
+
+    >>> cypher_literal("velmere"), cypher_literal(True), cypher_literal(0.1)
+    ('"velmere"', 'true', '0.1')
+    """
+    return str(value).lower() if isinstance(value, bool) else sql_literal(value)
+
+
+Scenario = Literal["locating", "building"]
+MARGIN = {"locating": 1e-6, "building": 1e-8}
+YEAR = "1500"
+
+
+@dataclass(frozen=True)
+class WorldSize:
+    """The size of a world: nodes and edges of its graph form.
+
+    Trading nodes and countries, or goods and buildings, count as nodes.
+    """
+
+    nodes: int
+    edges: int
+
+
+SIZES = {
+    "tiny": WorldSize(24, 80),
+    "small": WorldSize(100, 400),
+    "medium": WorldSize(300, 2_000),
+    "large": WorldSize(10_000, 60_000),
+    "huge": WorldSize(100_000, 1_000_000),
+}
+
+
+@dataclass(frozen=True)
+class QuestionedWorld:
+    """A world with the questions about it. label: the year (Locating) or the name of the database (Building)."""
+
+    world: Trade | Supply
+    questions: tuple[WorldQuestion, ...]
+    label: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The folder and the size of worlds that were written."""
+
+    folder: Path
+    nodes: int
+    edges: int
+    questions: int
+
+
+def parse_size(text: str) -> WorldSize:
+    """Parse the size of a world: the name of a size, or NODESxEDGES.
+
+    >>> parse_size("small"), parse_size("500x3000")
+    (WorldSize(nodes=100, edges=400), WorldSize(nodes=500, edges=3000))
+    """
+    if text in SIZES:
+        return SIZES[text]
+    nodes, _, edges = text.partition("x")
+    if not (nodes.isdecimal() and edges.isdecimal()):
+        raise SetupError(f"There is no size {text!r}; there is {', '.join(SIZES)}, or NODESxEDGES such as 500x3000.")
+    size = WorldSize(int(nodes), int(edges))
+    if not (20 <= size.nodes <= 100_000 and 2 * size.nodes <= size.edges <= 1_000_000):
+        raise SetupError("A world has 20 to 100,000 nodes, and at least twice as many edges, at most 1,000,000.")
+    return size
+
+
+def make_world(scenario: Scenario, size: WorldSize, seed: int) -> Trade | Supply:
+    """Make a new world. The same seed gives the same world."""
+    rng = np.random.default_rng(seed)
+    if scenario == "locating":
+        nodes = max(size.nodes * 3 // 10, 8)
+        return make_trade(nodes, size.nodes - nodes, max(size.edges - 17 * nodes // 10, size.nodes), rng)
+    goods = min(max(size.nodes // 20, 5), 500)
+    return make_supply(goods, size.nodes - goods, size.edges, rng)
+
+
+def generate_dataset(scenario: Scenario, size: WorldSize | str, seed: int, out: Path, questions: int = 20) -> Dataset:
+    """Write a new world below ``out``/``scenario``, with up to ``questions`` questions.
+
+    Raises:
+        SetupError: the size cannot be read, the folder holds something else, or no question has one best decision.
+    """
+    size = parse_size(size) if isinstance(size, str) else size
+    world = make_world(scenario, size, seed)
+    some = tuple(islice(find_world_questions(world, seed), questions))
+    if not some:
+        raise SetupError(f"No question on this world has one best decision; try another seed than {seed}.")
+    return write_worlds(
+        [QuestionedWorld(world, some, YEAR if scenario == "locating" else f"GEN{seed}")], out / scenario
+    )
+
+
+def write_worlds(worlds: Sequence[QuestionedWorld], folder: Path) -> Dataset:
+    """Write worlds of one scenario with their questions, numbered consecutively.
+
+    Raise SetupError as ``generate_dataset`` does.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise SetupError(f"{folder} is not empty; name a new folder.")
+    for form in ("questions", "queries/SQL_format", "queries/LPG_format"):
+        (folder / form).mkdir(parents=True)
+    entries: list[Mapping[str, object]] = []
+    for each in worlds:
+        numbers = range(len(entries) + 1, len(entries) + len(each.questions) + 1)
+        entries += [
+            make_question_entry(each, question, number)
+            for question, number in zip(each.questions, numbers, strict=True)
+        ]
+        trade = isinstance(each.world, Trade)
+        _write_databases(each.world, folder / "queries", [f"q{n}" for n in numbers] if trade else [each.label])
+    name = "simulated_question.json" if isinstance(worlds[0].world, Trade) else "simulated_questions.json"
+    (folder / "questions" / name).write_text(json.dumps(entries, indent=1), encoding="utf-8")
+    sizes = [count_nodes_and_edges(each.world) for each in worlds]
+    return Dataset(folder, sum(nodes for nodes, _ in sizes), sum(edges for _, edges in sizes), len(entries))
+
+
+def find_world_questions(world: Trade | Supply, seed: int, margin: float | None = None) -> Iterator[WorldQuestion]:
+    """Yield the questions with one best decision, in an order fixed by the seed."""
+    rng = np.random.default_rng([seed, 1])
+    if isinstance(world, Trade):
+        return find_trade_questions(world, rng, MARGIN["locating"] if margin is None else margin)
+    return find_supply_questions(world, rng, MARGIN["building"] if margin is None else margin)
+
+
+def count_nodes_and_edges(world: Trade | Supply) -> tuple[int, int]:
+    """Return the number of nodes and edges of the graph form."""
+    if isinstance(world, Trade):
+        return len(world.nodes) + len(world.countries), len(world.source) + len(world.at)
+    return len(world.goods) + len(world.ids), len(world.supplied) + len(world.demanded)
+
+
+def name_of_subject(world: Trade | Supply, question: WorldQuestion) -> str:
+    """Return the name of the country or goods that a question is about."""
+    return (world.countries if isinstance(world, Trade) else world.goods)[question.subject]
+
+
+def write_world_question(world: Trade | Supply, question: WorldQuestion) -> Question:
+    """Return a question in words, with its rules and its goal."""
+    if isinstance(world, Trade):
+        names = {"country": world.countries[question.subject], "home": world.nodes[int(world.home[question.subject])]}
+        return Question(TRADE_QUESTION.format(**names), TRADE_RULES, TRADE_GOAL.format(**names))
+    goods = world.goods[question.subject]
+    return Question(SUPPLY_QUESTION.format(goods=goods), SUPPLY_RULES, SUPPLY_GOAL.format(goods=goods))
+
+
+def make_question_entry(each: QuestionedWorld, question: WorldQuestion, number: int) -> Mapping[str, object]:
+    """Return a question as an entry of the released question file, with its difficulty."""
+    world, text = each.world, write_world_question(each.world, question)
+    shared = {
+        "business_rules": text.rules,
+        "question": text.text,
+        "goal": text.goal,
+        "answer": question.answer,
+        "question_num": number,
+        "difficulty": asdict(question.difficulty),
+    }
+    if isinstance(world, Trade):
+        home = world.nodes[int(world.home[question.subject])]
+        return shared | {"home": home, "country": world.countries[question.subject], "year": each.label}
+    return shared | {"goods": world.goods[question.subject], "country": each.label}
+
+
+def _write_databases(world: Trade | Supply, folder: Path, names: list[str]) -> None:
+    """Write both dumps of a world once.
+
+    Further names of the same world are links, or copies if links are impossible.
+    """
+    for form, ending, write in (("SQL_format", "sql", write_sql), ("LPG_format", "cql", write_cypher)):
+        first, *others = dict.fromkeys(folder / form / f"{name}.{ending}" for name in names)
+        write(world, first)
+        for other in others:
+            try:
+                os.link(first, other)
+            except OSError:
+                shutil.copyfile(first, other)

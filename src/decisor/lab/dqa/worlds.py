@@ -1,0 +1,458 @@
+"""The questions and worlds of a Decision QA folder, each database read once however many names it has.
+
+Two layouts are read: the release's own (one dump per question under its own name), and one that keeps identical dumps
+once with a ``MANIFEST.tsv`` of ``released name <tab> file``. The SQL and Cypher dumps are read without a database: one
+statement per line, in file order. Peculiar spellings of the release are corrected: string literals in double quotes,
+``has_has_merchant``, booleans as strings with blanks before them. Names of buildings keep their stray ending, because
+questions go by id. A world can be given as tables, or as a graph with the labels, relationship types and properties of
+the release; there ``has_merchant`` stays the text "True" or "False".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from decisor.errors import SetupError
+from decisor.graphs.load import GraphEdge, GraphNode
+from decisor.lab.benchmark import Case
+from decisor.lab.dqa.building import BuildingData
+from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.rows import BUILDING, LOCATING, MISNAMED, build_typed_row
+from decisor.types import Question, Value, WhatIf
+
+SCENARIOS = ("locating", "building")
+FORMS = ("sql", "graph")
+NO_FOLDER = (
+    "{folder} holds no questions of Decision QA ({folder}/{scenario}/questions/*.json). "
+    "Make some: decisor bench dqa generate --scenario {scenario} --size small --seed 1 --out {folder}"
+)
+
+
+@dataclass(frozen=True)
+class DqaWorld:
+    """A database of the release: its dump and the data read from it. key: the same for equal content."""
+
+    key: str
+    dump: Path
+    data: LocatingData | BuildingData
+
+
+@dataclass(frozen=True)
+class WorldCase:
+    """A case with its world and its subject (a country, or goods). ties: candidates as good as the gold answer.
+    printed: candidates that are best by the printed rules. able: candidates that can change the outcome.
+    """
+
+    case: Case
+    world: DqaWorld
+    subject: str
+    candidates: tuple[str, ...]
+    ties: tuple[str, ...]
+    printed: tuple[str, ...]
+    able: frozenset[str]
+
+    def model(self, semantics: str) -> WhatIf:
+        """Return the decision model for this question."""
+        return model_of_subject(self.world.data, self.subject, semantics)
+
+
+def model_of_subject(data: LocatingData | BuildingData, subject: str, semantics: str) -> WhatIf:
+    if semantics not in ("released", "paper"):
+        raise SetupError(f"semantics is released or paper, not {semantics!r}.")
+    return data.model(subject, "paper" if semantics == "paper" else "released")
+
+
+def read_dqa_cases(folder: Path, scenario: str, form: str, limit: int | None = None) -> list[WorldCase]:
+    """Read the first ``limit`` questions with their worlds, in file order.
+
+    Raises:
+        SetupError: the folder, a question or its database cannot be read.
+    """
+    pass
+
+    if not (folder / scenario / "questions").is_dir():
+        raise SetupError(NO_FOLDER.format(folder=folder, scenario=scenario))
+    released = read_dqa_questions(
+        folder, "locating" if scenario == "locating" else "building", "sql" if form == "sql" else "graph"
+    )
+    worlds: dict[str, DqaWorld] = {}
+    return [world_case(one, find_world(one.database, worlds)) for one in released[:limit]]
+
+
+def find_world(path: Path, worlds: dict[str, DqaWorld]) -> DqaWorld:
+    """Return the world of a dump, from ``worlds`` if its file or its content was read before."""
+    pass
+
+    if str(path) in worlds:
+        return worlds[str(path)]
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SetupError(f"Cannot read the database {path}: {error}") from error
+    key = hashlib.blake2b(content, digest_size=12).hexdigest()
+    if key not in worlds:
+        worlds[key] = DqaWorld(key, path, parse_dump(content.decode("utf-8")))
+    worlds[str(path)] = worlds[key]
+    return worlds[key]
+
+
+def world_case(one: DqaCase, world: DqaWorld) -> WorldCase:
+    return WorldCase(
+        Case(one.id, one.question, (one.gold,), one.scenario),
+        world,
+        one.subject,
+        model_of_subject(world.data, one.subject, "released").candidates(),
+        find_gold_ties(world.data, one.subject, one.gold),
+        find_tie_set(world.data, one.subject, "paper"),
+        find_able_candidates(world.data, one.subject),
+    )
+
+
+def find_tie_set(data: LocatingData | BuildingData, subject: str, semantics: str) -> tuple[str, ...]:
+    """Return the tie set: all candidates that are best."""
+    from decisor.decision_models.ranking import rank_what_if
+
+    return rank_what_if(model_of_subject(data, subject, semantics), trials=0).ties
+
+
+def find_gold_ties(data: LocatingData | BuildingData, subject: str, gold: str) -> tuple[str, ...]:
+    """Return the candidates that are as good as the gold answer.
+
+    This is the tie set of the released semantics, or of the printed rules if the gold answer comes from these
+    (generated questions); the gold answer alone if it is best under neither.
+    """
+    sets = (find_tie_set(data, subject, semantics) for semantics in ("released", "paper"))
+    return next((one for one in sets if gold in one), (gold,))
+
+
+def find_able_candidates(data: LocatingData | BuildingData, subject: str) -> frozenset[str]:
+    """Return the candidates that can change the outcome.
+
+    These are nodes in which the country has power, or suppliers of the goods.
+    """
+    from decisor.lab.dqa.locating import LocatingData
+
+    if isinstance(data, LocatingData):
+        return frozenset(row.trade_node for row in data.powers if row.country_name == subject and not row.is_home)
+    code = next(row.code for row in data.goods if row.goods_name == subject)
+    return frozenset(str(row.building_id) for row in data.supply if row.goods_id == code)
+
+
+Scenario = Literal["locating", "building"]
+Form = Literal["sql", "graph"]
+QUESTIONS: Mapping[str, tuple[str, ...]] = {
+    "locating": ("simulated_question.json", "simulated_questions.json"),
+    "building": ("simulated_questions.json", "simulated_question.json"),
+}
+PLACES = {"sql": ("SQL_format", "sql"), "graph": ("LPG_format", "cql")}
+
+
+@dataclass(frozen=True)
+class DqaCase:
+    """A question of Decision QA with the path of its database. subject: the country that asks, or the goods. gold: the
+    released answer, for scoring only.
+    """
+
+    id: str
+    question: Question
+    database: Path
+    scenario: Scenario
+    form: Form
+    subject: str
+    gold: str
+
+
+def read_dqa_questions(folder: Path, scenario: Scenario, form: Form) -> list[DqaCase]:
+    """Read the questions of a scenario in the order of the file.
+
+    Raise SetupError if a file is missing or is not a question file.
+    """
+    manifest = _manifest(folder)
+    return [_case(item, folder, scenario, form, manifest) for item in _questions(folder, scenario)]
+
+
+def list_question_databases(folder: Path, scenario: Scenario, form: Form) -> list[Path]:
+    """Return the distinct databases behind the questions, in the order of first use."""
+    return list(dict.fromkeys(case.database for case in read_dqa_questions(folder, scenario, form)))
+
+
+def _questions(folder: Path, scenario: Scenario) -> list[Mapping[str, Any]]:
+    for name in QUESTIONS[scenario]:
+        path = folder / scenario / "questions" / name
+        if path.is_file():
+            try:
+                items = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise SetupError(f"{path} is not JSON: {error}.") from error
+            if not isinstance(items, list):
+                raise SetupError(f"{path} holds no list of questions.")
+            return items
+    raise SetupError(f"{folder} holds no questions: there is no {scenario}/questions/{QUESTIONS[scenario][0]}.")
+
+
+def _case(
+    item: Mapping[str, object], folder: Path, scenario: Scenario, form: Form, manifest: Mapping[str, str]
+) -> DqaCase:
+    try:
+        trade = scenario == "locating"
+        name = f"q{item['question_num']}" if trade else str(item["country"])
+        question = Question(
+            str(item["question"]).strip(), str(item["business_rules"]).strip(), str(item.get("goal", "")).strip()
+        )
+        subject = str(item["country"] if trade else item["goods"])
+        return DqaCase(
+            f"{scenario}-{item['question_num']}",
+            question,
+            _dump(folder, scenario, form, name, manifest),
+            scenario,
+            form,
+            subject,
+            str(item["answer"]),
+        )
+    except KeyError as missing:
+        raise SetupError(f"A question of {scenario} has no {missing}.") from None
+
+
+def _dump(folder: Path, scenario: Scenario, form: Form, name: str, manifest: Mapping[str, str]) -> Path:
+    place, ending = PLACES[form]
+    released = f"{scenario}/queries/{place}/{name}.{ending}"
+    path = folder / manifest.get(released, released)
+    if not path.is_file():
+        raise SetupError(f"There is no {path}.")
+    return path.resolve()
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    path = folder / "MANIFEST.tsv"
+    if not path.is_file():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {line.split("\t")[0]: line.split("\t")[1] for line in lines if "\t" in line}
+
+
+INSERT = re.compile(r'INSERT INTO ["`]?(\w+)["`]?\s*(?:\(([^)]*)\))?\s*VALUES\s*\((.*)\)\s*;\s*$', re.IGNORECASE)
+CREATE = re.compile(r'CREATE TABLE (?:IF NOT EXISTS )?["`]?(\w+)["`]?\s*\((.*)\)\s*;\s*$', re.IGNORECASE)
+STRING = r"\"(?:[^\"\\]|\\.|\"\")*\"|'(?:[^'\\]|\\.|'')*'"
+LITERAL = re.compile(rf"({STRING})|([^\s,]+)")
+PROPERTIES = rf"\{{((?:{STRING}|[^\"'}}])*)\}}"
+PROPERTY = re.compile(rf"`?(\w+)`?\s*:\s*(?:({STRING})|([^\s,]+))")
+NODE = rf"\(\s*`?([^\s:`()]*)`?\s*:\s*(\w+)\s*{PROPERTIES}\s*\)"
+CREATE_NODE = re.compile(rf"CREATE\s*{NODE}\s*;?\s*$")
+CREATE_EDGE = re.compile(
+    rf"MATCH\s*{NODE}\s*,\s*{NODE}\s*CREATE\s*\(\s*`?([^\s:`()]*)`?\s*\)\s*-\s*\[\s*\w*\s*:\s*(\w+)\s*"
+    rf"(?:{PROPERTIES})?\s*\]\s*->\s*\(\s*`?([^\s:`()]*)`?\s*\)\s*;?\s*$"
+)
+NODES = {
+    "Trade_node": ("trade_node", {"name": "trade_node"}),
+    "Country": ("country", {"name": "country_name"}),
+    "Goods": ("goods", {"name": "goods_name"}),
+    "Building": ("building", {}),
+}
+EDGES = {  # table, the keys of its two ends, in the direction of the edge
+    "source": ("flow", ("source", "name"), ("dest", "name")),
+    "NodeCountry": ("node_country", ("country_name", "name"), ("trade_node", "name")),
+    "Demand": ("demand", ("goods_id", "code"), ("building_id", "id")),
+    "Supply": ("supply", ("building_id", "id"), ("goods_id", "code")),
+}
+DumpRows = Iterator[tuple[str, dict[str, Value]]]
+
+
+def parse_dump(text: str) -> LocatingData | BuildingData:
+    """Parse a world from the text of a SQL or Cypher dump. Raise SetupError with the line that cannot be read."""
+    graph = "INSERT INTO" not in text and "CREATE TABLE" not in text
+    return build_dump_world(iterate_cypher_dump(text) if graph else iterate_sql_dump(text))
+
+
+def read_dump(path: Path) -> LocatingData | BuildingData:
+    """Read a world from a .sql or .cql file."""
+    if not path.is_file():
+        raise SetupError(f"There is no dump {path}.")
+    return parse_dump(path.read_text(encoding="utf-8"))
+
+
+def build_dump_world(rows: DumpRows) -> LocatingData | BuildingData:
+    """Build a world from dump rows: sort them by table, in file order, and convert their types."""
+    kinds = {**LOCATING, **BUILDING}
+    tables: dict[str, list[tuple[object, ...]]] = {name: [] for name in kinds}
+    for table, fields in rows:
+        if table not in kinds:
+            raise SetupError(f"A dump of Decision QA has no table {table}; it has {', '.join(kinds)}.")
+        tables[table].append(build_typed_row(kinds[table], fields))
+    if tables["trade_node"]:
+        return LocatingData(*(tuple(tables[name]) for name in LOCATING))  # type: ignore[arg-type]
+    if tables["goods"]:
+        return BuildingData(*(tuple(tables[name]) for name in BUILDING))  # type: ignore[arg-type]
+    raise SetupError("The dump holds neither trade nodes nor goods.")
+
+
+def iterate_sql_dump(text: str) -> DumpRows:
+    """Yield the table and the fields of each row in a SQL dump.
+
+    >>> dump = 'INSERT INTO country(country_name,home_node,development) VALUES ("SWE", "baltic_sea", 107.373);'
+    >>> list(iterate_sql_dump(dump))
+    [('country', {'country_name': 'SWE', 'home_node': 'baltic_sea', 'development': 107.373})]
+    """
+    columns: dict[str, list[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("--"):
+            continue
+        if match := INSERT.match(line):
+            table, names, values = match.groups()
+            column_names = (
+                [normalize_column_name(name) for name in names.split(",")] if names else columns.get(table.lower(), [])
+            )
+            row = [parse_dump_literal(*one.groups()) for one in LITERAL.finditer(values)]
+            if len(column_names) != len(row):
+                raise SetupError(f"Line {number} has {len(row)} values for {len(column_names)} columns: {line[:80]}")
+            yield table.lower(), dict(zip(column_names, row, strict=True))
+        elif match := CREATE.match(line):
+            parts = re.sub(r"\([^()]*\)", "", match[2]).split(",")
+            columns[match[1].lower()] = [
+                normalize_column_name(part.split()[0]) for part in parts if "KEY" not in part.upper()
+            ]
+        else:
+            raise SetupError(f"Line {number} is no CREATE TABLE or INSERT of one row: {line[:80]}")
+
+
+def iterate_cypher_dump(text: str) -> DumpRows:
+    """Yield the table and the fields of each node and relationship in a Cypher dump.
+
+    >>> list(iterate_cypher_dump('CREATE (n: Building {id: 1849, name:"mine", level:1});'))
+    [('building', {'id': 1849, 'name': 'mine', 'level': 1})]
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("//"):
+            continue
+        if (match := CREATE_NODE.match(line)) and match[2] in NODES:
+            table, renamed = NODES[match[2]]
+            yield table, {renamed.get(name, name): value for name, value in parse_properties(match[3]).items()}
+        elif (match := CREATE_EDGE.match(line)) and match[8] in EDGES:
+            ends = {match[1]: parse_properties(match[3]), match[4]: parse_properties(match[6])}
+            table, (start, start_key), (end, end_key) = EDGES[match[8]]
+            at = {start: ends[match[7]][start_key], end: ends[match[10]][end_key]}
+            yield table, {**at, **parse_properties(match[9] or "")}
+        else:
+            raise SetupError(f"Line {number} creates no node or relationship of Decision QA: {line[:80]}")
+
+
+def normalize_column_name(name: str) -> str:
+    """Return the name of a column without quotes and in its right spelling."""
+    bare = name.strip().strip('"`').lower()
+    return MISNAMED.get(bare, bare)
+
+
+def parse_properties(text: str) -> dict[str, Value]:
+    """Parse the properties of a node or relationship in a Cypher dump.
+
+    >>> parse_properties('name: "a, b", has_has_merchant:  "  False", level:1')
+    {'name': 'a, b', 'has_merchant': '  False', 'level': 1}
+    """
+    return {MISNAMED.get(m[1], m[1]): parse_dump_literal(m[2], m[3]) for m in PROPERTY.finditer(text)}
+
+
+def parse_dump_literal(quoted: str | None, bare: str | None) -> Value:
+    """Parse a string, number or boolean of a dump. Digits with a point or exponent make a float."""
+    if quoted is not None:
+        quote = quoted[0]
+        return re.sub(r"\\(.)", r"\1", quoted[1:-1].replace(quote * 2, quote))
+    word = (bare or "").lower()
+    if word in ("true", "false"):
+        return word == "true"
+    if word == "null":
+        return None
+    try:
+        return int(word)
+    except ValueError:
+        try:
+            return float(word)
+        except ValueError:
+            raise SetupError(f"{bare} is no string, number or boolean.") from None
+
+
+KEYS = {
+    "country": "country_name",
+    "trade_node": "trade_node",
+    "flow": "source, dest",
+    "node_country": "trade_node, country_name",
+    "goods": "code",
+    "building": "id",
+    "supply": "goods_id, building_id",
+    "demand": "goods_id, building_id",
+}
+TYPES = {"str": "VARCHAR(255)", "float": "DOUBLE PRECISION", "int": "INT", "bool": "BOOLEAN"}
+WorldData = LocatingData | BuildingData
+TableRows = Sequence[tuple[object, ...]]
+
+
+def iterate_world_tables(world: WorldData) -> Iterator[tuple[str, tuple[str, ...], TableRows]]:
+    """Yield the name, the columns and the rows of each table of a world."""
+    if isinstance(world, LocatingData):
+        rows: tuple[TableRows, ...] = (world.countries, world.nodes, world.flows, world.powers)
+        kinds: Mapping[str, type[tuple[object, ...]]] = LOCATING
+    else:
+        rows, kinds = (world.goods, world.buildings, world.supply, world.demand), BUILDING
+    for (name, kind), part in zip(kinds.items(), rows, strict=True):
+        yield name, tuple(kind.__annotations__), part
+
+
+def column_types_of(world: WorldData) -> Mapping[str, Mapping[str, str]]:
+    """Return the type of each column by table and column; a type is a key of ``TYPES``."""
+    return {
+        name: {column: str(getattr(note, "__forward_arg__", note)) for column, note in kind.__annotations__.items()}
+        for name, kind in (LOCATING if isinstance(world, LocatingData) else BUILDING).items()
+    }
+
+
+def build_world_schema(world: WorldData, more: str = "", ending: str = "") -> Iterator[str]:
+    """Yield one CREATE TABLE for each table. more: text before the key. ending: text after the bracket."""
+    for name, notes in column_types_of(world).items():
+        columns = ", ".join(f"{column} {TYPES[note]}" for column, note in notes.items())
+        yield f"CREATE TABLE {name} ({columns}, {more}PRIMARY KEY ({KEYS[name]})){ending}"
+
+
+def build_world_graph(world: LocatingData | BuildingData) -> tuple[list[GraphNode], list[GraphEdge]]:
+    """Return the nodes and relationships of a world, in file order."""
+    return build_trade_graph(world) if isinstance(world, LocatingData) else build_economy_graph(world)
+
+
+def build_trade_graph(world: LocatingData) -> tuple[list[GraphNode], list[GraphEdge]]:
+    nodes = [GraphNode("Trade_node", rename_properties(row._asdict(), trade_node="name")) for row in world.nodes]
+    nodes += [GraphNode("Country", rename_properties(row._asdict(), country_name="name")) for row in world.countries]
+    place = {row.trade_node: at for at, row in enumerate(world.nodes)}
+    country = {row.country_name: len(world.nodes) + at for at, row in enumerate(world.countries)}
+    edges = [GraphEdge("source", place[row.source], place[row.dest], {"flow": row.flow}) for row in world.flows]
+    for row in world.powers:
+        properties = row._asdict() | {"has_merchant": str(row.has_merchant)}
+        del properties["trade_node"], properties["country_name"]
+        edges.append(GraphEdge("NodeCountry", country[row.country_name], place[row.trade_node], properties))
+    return nodes, edges
+
+
+def build_economy_graph(world: BuildingData) -> tuple[list[GraphNode], list[GraphEdge]]:
+    nodes = [GraphNode("Goods", rename_properties(row._asdict(), goods_name="name")) for row in world.goods]
+    nodes += [GraphNode("Building", row._asdict()) for row in world.buildings]
+    goods = {row.code: at for at, row in enumerate(world.goods)}
+    building = {row.id: len(world.goods) + at for at, row in enumerate(world.buildings)}
+    edges = []
+    for need in world.demand:
+        properties = {"max_demand": need.max_demand, "current_input": need.current_input, "level": need.level}
+        edges.append(GraphEdge("Demand", goods[need.goods_id], building[need.building_id], properties))
+    for supply in world.supply:
+        properties = {"max_supply": supply.max_supply, "current_output": supply.current_output, "level": supply.level}
+        edges.append(GraphEdge("Supply", building[supply.building_id], goods[supply.goods_id], properties))
+    return nodes, edges
+
+
+def rename_properties(fields: dict[str, Value], **names: str) -> dict[str, Value]:
+    """Return the fields with columns renamed to properties.
+
+    >>> rename_properties({"trade_node": "a", "ingoing": 1.0}, trade_node="name")
+    {'name': 'a', 'ingoing': 1.0}
+    """
+    return {names.get(name, name): value for name, value in fields.items()}

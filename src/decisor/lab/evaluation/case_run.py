@@ -1,0 +1,264 @@
+"""Run one case of a suite: its trace, the marks in it, and its longest chain of steps."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from decisor.errors import LMError, SetupError
+from decisor.lab.benchmark import Bench, Case, Outcome, Score, State
+from decisor.lab.evaluation.applicability import DoesNotApply
+from decisor.lab.evaluation.outages import EnvironmentWatch, LMWatch, Outages
+from decisor.lab.judges import environment_lm_usage, find_own_lms, usage_by_role
+from decisor.parsing.prompting import USUAL, Asking, Calling
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.session.run_setup import NoLM, decide_by_technique
+from decisor.system.secrets import redact
+from decisor.techniques.shared.judge import set_part_lms
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    AnswerSnapshot,
+    LMCall,
+    RunStart,
+    RunUsage,
+    Trace,
+    TraceEntry,
+    UnreadableReply,
+    events_of,
+)
+from decisor.types import (
+    LM,
+    Decision,
+    Usage,
+)
+
+
+def critical_seconds(entries: Sequence[TraceEntry]) -> float:
+    """Return the seconds along the longest chain of dependent calls and actions.
+
+    A call may have waited for everything that had ended when it began; that is read from the order of entries, not
+    from the clock, so a replayed run gives the same.
+    """
+    longest = [0.0]  # until the entry of each id
+    began: dict[int, float] = {}
+    for entry in entries:
+        until = longest[-1]
+        match entry.event:
+            case ActionStart():
+                began[entry.id] = until
+            case ActionResult(action=action, seconds=seconds):
+                until = max(until, began.get(action, 0.0) + seconds)
+            case LMCall(usage=usage, since=since):
+                since = min(entry.id - 1 if since is None else since, len(longest) - 1)
+                until = max(until, longest[since] + usage.seconds)
+        longest.append(until)
+    return longest[-1]
+
+
+NO_TOOL = ("There is no tool", "There is no function")
+
+
+def find_trace_marks(entries: Sequence[TraceEntry]) -> tuple[str, ...]:
+    """Return each mark of a trace once, in the order above."""
+    names = set(_iterate_marks(entries))
+    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in names)
+
+
+def _iterate_marks(entries: Sequence[TraceEntry]) -> Iterator[str]:
+    complete = {result.action for result in events_of(entries, ActionResult)}
+    for entry in entries:
+        match entry.event:
+            case UnreadableReply(reason=reason):
+                yield "unread_reply"
+                if reason == "unknown_tool":
+                    yield "unknown_tool"
+            case ActionStart() if entry.id not in complete:
+                yield "cut_off"
+            case ActionResult(observation=observation) if observation.error:
+                yield "unknown_tool" if observation.note.startswith(NO_TOOL) else "failed_action"
+
+
+@dataclass(frozen=True)
+class CaseAttempt:
+    """Everything with which a case is run. benchmark, technique, model: labels. experts:
+
+    LLMs of single parts of the technique. calling: the way in which replies are asked for.
+    """
+
+    benchmark: str
+    bench: Bench
+    technique: str
+    loop: Technique
+    model: str = "none"
+    lm: LM = field(default_factory=NoLM)
+    limits: Limits = field(default_factory=Limits)
+    repeat: int = 0
+    experts: Mapping[str, LM] = field(default_factory=dict)
+    calling: Calling = "text"
+    asking: Asking = USUAL
+    outages: Outages = field(default_factory=Outages)
+
+    def watch(self, lm: LM, case: Case) -> LMWatch:
+        return LMWatch(lm, lm.name, case.id, self.outages)
+
+
+async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[TraceEntry]]:
+    """Run a case and return its outcome and trace.
+
+    A limit, a failing endpoint, a lost database and a bug are outcomes, not exceptions.
+
+    Raises:
+        LMError: the endpoint will not answer any case (key, quota, model).
+        DoesNotApply: the technique cannot work in this environment, or with this LM.
+        SetupError: the benchmark lacks something.
+    """
+    trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
+    lm = attempt.watch(attempt.lm, case)
+    experts = {part: attempt.watch(one, case) for part, one in attempt.experts.items()}
+    loop = set_part_lms(attempt.loop, experts) if experts else attempt.loop
+    trace.add(
+        RunStart(
+            case.question,
+            technique=attempt.technique,
+            lm=attempt.model,
+            benchmark=attempt.benchmark,
+            case=case.id,
+            repeat=attempt.repeat,
+        )
+    )
+    crash, lost = "", dict[str, str]()
+    score: Score | None = None
+    snapshots = SnapshotScores()
+    simulated = Usage()
+    decision = Decision("", stopped="failed")
+    try:
+        async with attempt.bench.environment(case) as env:
+            try:
+                watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
+                decision = await decide_case(
+                    case, loop, Run(lm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
+                )
+            finally:
+                simulated = environment_lm_usage(env)
+            score = await attempt.bench.score(case, decision, trace.entries)
+            snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.entries)
+            score = await add_judged_metrics(attempt.bench, score, case, decision)
+    except DoesNotApply:
+        raise
+    except SetupError as error:
+        raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
+    except Exception as error:
+        crash = describe_crash(error)
+    for halt in (lm.halt, *(one.halt for one in experts.values()), *(one.halt for one in find_own_lms(attempt.bench))):
+        if halt is not None:
+            raise halt
+    if lm.failure is not None and not decision.answer:
+        crash = crash or str(lm.failure)
+    crash = crash or "; ".join(lost.values())
+    trace.add(RunUsage(budget.spent))
+    path = critical_seconds(trace.entries)
+    score = score or Score(None)
+    outcome = Outcome(
+        benchmark=attempt.benchmark,
+        case=case.id,
+        technique=attempt.technique,
+        model=attempt.model,
+        repeat=attempt.repeat,
+        state=state_of_outcome(decision, score, crash),
+        group=case.group,
+        answer=score.answer,
+        text=decision.answer,
+        gold=case.gold,
+        stopped=decision.stopped,
+        reasons=(*decision.reasons, crash) if crash else decision.reasons,
+        failure=score.failure,
+        tags=(*score.tags, *find_trace_marks(trace.entries)),
+        metrics=score.metrics,
+        counts={**score.counts, **count_unread_replies(trace.entries)},
+        usage=budget.spent,
+        seconds=round(max(time.monotonic() - began, path), 6),
+        critical=round(path, 6),
+        snapshots=snapshots.right,
+        beside=usage_by_role(score.judging + snapshots.judging, simulated),
+    )
+    return outcome, trace.entries
+
+
+def count_unread_replies(entries: Sequence[TraceEntry]) -> dict[str, int]:
+    """Return the count of LLM replies that could not be read; empty if all could be read."""
+    count = sum(1 for _ in events_of(entries, UnreadableReply))
+    return {"unread_replies": count} if count else {}
+
+
+async def decide_case(case: Case, technique: Technique, run: Run) -> Decision:
+    """Return the technique's decision.
+
+    Raise DoesNotApply, not SetupError, as the technique lacks something, not the benchmark.
+    """
+    try:
+        return await decide_by_technique(technique, case.question, run)
+    except SetupError as error:
+        raise DoesNotApply(str(error)) from error
+
+
+def state_of_outcome(decision: Decision, score: Score, crash: str) -> State:
+    """Return the state of an outcome.
+
+    An answer that the budget's reserve paid for is judged like any other; ``stopped`` tells of the limit.
+    """
+    if crash:
+        return "crashed"
+    if decision.stopped == "budget" and not decision.answer:
+        return "over_budget"
+    return "unscored" if score.right is None else "right" if score.right else "wrong"
+
+
+async def add_judged_metrics(bench: Bench, score: Score, case: Case, decision: Decision) -> Score:
+    """Add the metrics of an LLM judge to a score, if the benchmark has one for final answers."""
+    judge: Callable[..., Awaitable[Score]] | None = getattr(bench, "judged", None)
+    return score if judge is None else await judge(score, case, decision)
+
+
+@dataclass
+class SnapshotScores:
+    """The scores of the answers during a run. right: calls -> whether the answer at that time is right. judging: usage
+    of the judge.
+    """
+
+    right: dict[int, bool] = field(default_factory=dict)
+    judging: Usage = field(default_factory=Usage)
+
+
+async def score_snapshots(
+    case: Case, bench: Bench, decision: Decision, score: Score, entries: Sequence[TraceEntry]
+) -> SnapshotScores:
+    """Score each answer that a run had on the way.
+
+    The same answer is scored once; answers that no judge can score are left out.
+    """
+    scores, verdicts = SnapshotScores(), {decision.answer: score.right}
+    for at, entry in enumerate(entries, 1):
+        if isinstance(entry.event, AnswerSnapshot):
+            calls, answer = entry.event.calls, entry.event.answer
+            if answer not in verdicts:
+                other = await bench.score(case, Decision(answer), entries[:at])
+                verdicts[answer], scores.judging = other.right, scores.judging + other.judging
+            right = verdicts[answer]
+            if right is not None:
+                scores.right[calls] = right
+    return scores
+
+
+def describe_crash(error: BaseException) -> str:
+    """Return the error and the place where it was raised, on one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    text = str(error) if isinstance(error, LMError) else f"{type(error).__name__}: {error}{where}"
+    return redact(" ".join(text.split()))

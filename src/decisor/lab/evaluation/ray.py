@@ -1,0 +1,156 @@
+"""A suite on a Ray cluster: the same runner on each machine, all on one run store in PostgreSQL.
+
+The store does the work: it gives each case to one process, refuses late results, takes back the cases of a process that
+is gone, and keeps every bought reply. So Ray only starts the processes, and starts them anew when a machine is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import chdir, suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from decisor.errors import SetupError
+from decisor.lab.evaluation.runner import Stop, Tally
+from decisor.lab.evaluation.store import SqlStore
+from decisor.lab.evaluation.suite import SuiteRequest
+from decisor.system.extras import missing_extra_error
+from decisor.system.processes import child_folder, working_folder
+
+ENVIRONMENT = ("DECISOR_", "OPENAI_", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+LOOK_SECONDS = 1.0
+HEAR_SECONDS = 5.0
+RESTARTS = 20
+REACH_SECONDS = 5.0
+
+
+def run_suite_share(request: SuiteRequest, environment: Mapping[str, str]) -> Tally:
+    """Run one process's share of a suite and return the tally. Runs on a worker, in its process."""
+    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.lab.evaluation.runner import evaluate_suite
+    from decisor.lab.evaluation.suite import open_suite
+
+    os.environ.update(environment)
+    with suppress(OSError, KeyError):  # on another machine it may not be there
+        os.chdir(environment["PWD"])
+    store = open_store(request.store)
+    try:
+        return asyncio.run(evaluate_suite(open_suite(request, os.environ), store))
+    finally:
+        store.close()
+
+
+def evaluate_on_ray(
+    request: SuiteRequest,
+    store: SqlStore,
+    workers: int | None = None,
+    stop: Stop | None = None,
+    hear: Callable[[Tally], None] = lambda tally: None,
+    run: Callable[[SuiteRequest, Mapping[str, str]], Tally] = run_suite_share,
+) -> Tally:
+    """Run a suite on Ray until every case is finished or ``stop`` says so.
+
+    The cluster is that of $RAY_ADDRESS, else this machine. workers: number of processes, by default one per core of the
+    cluster. run: the function that each process calls.
+
+    ``workers``: how many processes, by default one a core of the cluster; ``run`` is what each does.
+
+    Raises:
+        SetupError: Ray is missing or cannot be reached, the store is a file, or a worker says so.
+        LMError: an endpoint will not answer any case.
+    """
+    if "://" not in request.store:
+        raise SetupError("Many machines need a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
+    try:
+        import ray
+    except ImportError as error:
+        raise missing_extra_error("--executor ray needs Ray", "ray") from error
+    ours = not ray.is_initialized()
+    if ours:
+        check_cluster_reachable(os.environ.get("RAY_ADDRESS") or read_latest_cluster())
+        try:
+            with chdir(
+                child_folder()
+            ):  # Ray puts the working folder on the path of its workers, and it may be someone else's
+                ray.init(log_to_driver=False)
+        except (ConnectionError, OSError, ValueError) as error:
+            raise SetupError(f"The Ray cluster of $RAY_ADDRESS cannot be reached: {error}") from error
+    environment = {name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT)}
+    environment["PWD"] = str(working_folder())
+    # A worker that is lost is started anew by us, not by Ray, so that --grace and a stop hold.
+    remote: Any = ray.remote(max_retries=0, num_cpus=1, max_calls=1)(run)
+    many = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    try:
+        return _watch(ray, lambda: remote.remote(request, environment), store, many, stop or Stop(), hear)
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def read_latest_cluster() -> str:
+    """Return the cluster that was last started on this machine, empty for none. Ray joins it if no address is given."""
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
+    with suppress(OSError):
+        return (Path(folder) / "ray" / "ray_current_cluster").read_text().strip()
+    return ""
+
+
+def check_cluster_reachable(address: str) -> None:
+    """Raise SetupError if nothing listens at HOST:PORT or ray://HOST:PORT. Ray itself would try for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not (colon and port.isdecimal()):
+        return  # none, auto, local: for Ray to find
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise SetupError(
+            f"No Ray cluster answers at {address}: {error}. Name another as RAY_ADDRESS; with "
+            "RAY_ADDRESS=local Ray is started on this machine."
+        ) from error
+
+
+def _watch(
+    ray: ModuleType, start: Callable[[], Any], store: SqlStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
+) -> Tally:
+    running, lost, look = [start() for _ in range(workers)], 0, time.monotonic()
+    left_out: dict[tuple[str, str], str] = {}
+    try:
+        while running:
+            done, running = ray.wait(running, num_returns=1, timeout=LOOK_SECONDS)
+            if time.monotonic() >= look:
+                hear(tally_store(store, left_out))
+                look = time.monotonic() + HEAR_SECONDS
+            for one in done:
+                try:
+                    left_out |= ray.get(one).left_out
+                except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
+                    lost += 1
+                    if lost > RESTARTS:
+                        raise SetupError(f"{lost} workers were lost; the same command goes on. ({error})") from error
+                    running.append(start())
+                except ray.exceptions.RayTaskError as error:
+                    cause = error.cause if isinstance(error.cause, Exception) else error
+                    raise cause from None
+            if stop.stopping.is_set():
+                break
+    finally:
+        for one in running:
+            ray.cancel(one, force=True)
+    ended = tally_store(store, left_out)
+    hear(ended)
+    return ended
+
+
+def tally_store(store: SqlStore, left_out: dict[tuple[str, str], str]) -> Tally:
+    """Count the states of every case in the store that was ever planned and not left out."""
+    states: Counter[str] = Counter(outcome.state for outcome in store.each_outcome())
+    open_ = store.db.rows("SELECT benchmark, technique, count(*) FROM cases WHERE outcome IS NULL GROUP BY 1, 2")
+    left = sum(many for benchmark, technique, many in open_ if (benchmark, technique) not in left_out)
+    return Tally(states.total() + left, states, store.spent(), left_out)

@@ -1,0 +1,386 @@
+"""The runner of suites: techniques x benchmarks x LLMs x repeats, many cases at once, into a run store.
+
+A case is claimed, run and finished in the store, so any number of processes may work on one, and everything that was
+finished or paid for before a crash is there when the same suite is run again. Only ``run_case`` brings a decision and
+its gold answer together; the technique gets the question and an environment. Before anything is paid for, each
+technique is begun on the benchmark's first case with an LLM and an environment that never answer: a complaint before
+it asks for anything (documents, a database, a decision model) holds for every case.
+
+A trace shows marks of any run, whatever the benchmark:
+
+    unread_reply   a reply could not be read and went back to the LLM
+    unknown_tool   a reply or an action named a tool that does not exist
+    failed_action  an action was refused or failed
+    cut_off        an action was under way when a limit ended the run
+
+A benchmark's own failure classes stand beside these. The share of runs with a mark that were right is its fix ratio.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+
+from decisor.errors import Error, OutageError, SetupError
+from decisor.lab.benchmark import Bench, Case, Outcome, State
+from decisor.lab.evaluation.applicability import (
+    DoesNotApply,
+    bench_for_technique,
+    find_misfits,
+)
+from decisor.lab.evaluation.case_run import (
+    CaseAttempt,
+    run_case,
+)
+from decisor.lab.evaluation.outages import PATIENCE_SECONDS, Outages
+from decisor.lab.evaluation.store import CaseTask, Claim, Key, RunStore, StoreError, Writer
+from decisor.lab.judges import find_own_lms
+from decisor.llms.concurrency import LimitedLM, close_lm, find_slots, limit_concurrency
+from decisor.llms.endpoint import Endpoint
+from decisor.llms.journal import Journal
+from decisor.llms.retry import Retries
+from decisor.parsing.prompting import USUAL, Asking, Calling
+from decisor.runtime.budget import Limits
+from decisor.runtime.run import Technique
+from decisor.session.run_setup import NoLM
+from decisor.system.serialization import json_text
+from decisor.system.tasks import collect_cycles_rarely
+from decisor.trace.events import (
+    TraceEntry,
+)
+from decisor.types import (
+    LM,
+    Usage,
+    Value,
+)
+
+LOOK_AGAIN = 0.5
+STOP_SECONDS = 5.0
+Hear = Callable[[Outcome, Sequence[TraceEntry]], None]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The techniques, benchmarks and LLMs of a run; their names are labels. alone: techniques that ask no LLM, which
+    are run once instead of once per LLM. limit_cases: number of cases of each benchmark, evenly from its groups.
+    parts: by technique, the LLMs of its single parts (a critic, a judge). callings: by technique, the way in which
+    replies are asked for. patience: seconds to wait for a lost server.
+    """
+
+    benches: Mapping[str, Bench]
+    techniques: Mapping[str, Technique]
+    models: Mapping[str, LM] = field(default_factory=dict)
+    alone: frozenset[str] = frozenset()
+    repeats: int = 1
+    seed: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    limit_cases: int | None = None
+    cases_at_once: int = 8
+    calls_at_once: int = 32
+    parts: Mapping[str, Mapping[str, LM]] = field(default_factory=dict)
+    callings: Mapping[str, Calling] = field(default_factory=dict)
+    askings: Mapping[str, Asking] = field(default_factory=dict)
+    patience: float = PATIENCE_SECONDS
+
+    def about(self) -> Mapping[str, Value]:
+        """Return the settings that must not change between runs on one store.
+
+        Everything else is in the keys of the cases.
+        """
+        return {"seed": self.seed, **{f"limit_{name}": value for name, value in asdict(self.limits).items()}}
+
+
+@dataclass
+class Tally:
+    """The progress of a run. usage: what this process paid for. left_out: by labels of benchmark and technique, why the
+    technique cannot work there and is not run; its cases are not in ``total``.
+    """
+
+    total: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    usage: Usage = field(default_factory=Usage)
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def done(self) -> int:
+        return self.states.total()
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of right outcomes among all that were judged or ran over their budget. None if there are none."""
+        counted = sum(self.states[name] for name in ("right", "wrong", "over_budget"))
+        return self.states["right"] / counted if counted else None
+
+
+@dataclass
+class Stop:
+    """A request to stop a run.
+
+    After the first one the run starts no more work and gives running cases ``grace`` seconds; after the second it ends.
+    """
+
+    grace: float = 10.0
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    at_once: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ask(self) -> None:
+        (self.at_once if self.stopping.is_set() else self.stopping).set()
+
+    async def over(self) -> None:
+        """Wait until nothing may continue."""
+        await self.stopping.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.grace):
+                await self.at_once.wait()
+
+
+async def evaluate_suite(
+    suite: Suite,
+    store: RunStore,
+    stop: Stop | None = None,
+    hear: Callable[[Tally], None] = lambda tally: None,
+    finished: Hear = lambda outcome, events: None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Tally:
+    """Run all unfinished cases and wait for other processes until all is done or ``stop`` says so.
+
+    Raises:
+        LMError: an endpoint will not answer any case (key, quota, model).
+        OutageError: an endpoint or a database was away for longer than ``suite.patience``.
+        StoreError: the store cannot be written. None of these loses what is finished or paid for.
+        SetupError: a benchmark cannot be used, no technique can work on any of them, or the store was begun with other
+            settings.
+    """
+    cases = {
+        label: {case.id: case for case in sample_cases(bench.cases(), suite.limit_cases)}
+        for label, bench in suite.benches.items()
+    }
+    planned_tasks = list(plan_case_tasks(suite, cases))
+    writer = Writer(store)
+    own = [one for bench in suite.benches.values() for one in find_own_lms(bench)]
+    experts = {(label, part): lm for label, parts in suite.parts.items() for part, lm in parts.items()}
+    all_lms = [*suite.models.values(), *(one.open() for one in own), *experts.values()]
+    every = limit_concurrency(all_lms, suite.calls_at_once, await find_slots(all_lms))
+    lms = dict(zip(suite.models, every, strict=False))
+    journal = Journal(writer, suite.seed)
+    for one, lm in zip(own, every[len(lms) :], strict=False):
+        one.use(lm, journal)
+    limited = dict(zip(experts, every[len(lms) + len(own) :], strict=True))
+    work = Work(
+        suite=suite,
+        cases=cases,
+        lms=lms,
+        experts=limited,
+        writer=writer,
+        journal=journal,
+        stop=stop or Stop(),
+        hear=hear,
+        finished=finished,
+        outages=Outages(suite.patience, say, list_breakers(every)),
+    )
+    async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
+        ends.callback(asyncio.create_task(interrupt_silent_store(work.stop, store)).cancel)
+        for lm in (*lms.values(), *limited.values()):
+            ends.push_async_callback(close_lm, lm)
+        for bench in suite.benches.values():
+            ends.push_async_callback(bench.close)
+        ends.push_async_callback(writer.close)
+        ends.push_async_callback(release_claims, writer)
+        await writer.do(lambda store: store.begin(suite.about()))
+        finished_states = await writer.do(states_by_key)
+        work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
+        if any(task.key not in finished_states for task in planned_tasks):
+            work.tally.left_out = await find_unfit_techniques(suite, cases)
+            planned_tasks = [task for task in planned_tasks if (task.key[0], task.key[2]) not in work.tally.left_out]
+        await writer.do(lambda store: store.plan(planned_tasks))
+        await writer.look()
+        work.tally.total = len(planned_tasks)
+        work.tally.states = Counter(finished_states[task.key] for task in planned_tasks if task.key in finished_states)
+        hear(work.tally)
+        try:
+            with collect_cycles_rarely():
+                await work.all()
+        except Error as error:
+            error.spent = journal.bought
+            raise
+    if not work.tally.total:
+        for (benchmark, technique), why in work.tally.left_out.items():
+            raise SetupError(f"{technique} on {benchmark}: {why}")
+    return work.tally
+
+
+async def find_unfit_techniques(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> dict[tuple[str, str], str]:
+    """Return, by benchmark and technique, why the technique cannot work on the benchmark.
+
+    Raise SetupError if a benchmark lacks something.
+    """
+    reasons = {}
+    for label, some in cases.items():
+        for first in list(some.values())[:1]:
+            for technique, why in (await find_misfits(suite.benches[label], first, suite.techniques)).items():
+                reasons[label, technique] = why
+    return reasons
+
+
+def list_breakers(lms: Iterable[LimitedLM]) -> dict[str, Retries]:
+    """Return the retry layers of endpoints, by the names of their LLMs."""
+    endpoints = {one.name: getattr(one.lm, "endpoint", None) for one in lms}
+    return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
+
+
+async def interrupt_silent_store(stop: Stop, store: RunStore) -> None:
+    """Interrupt a store that gives no sign after the run has stopped."""
+    await stop.over()
+    await asyncio.sleep(STOP_SECONDS)
+    store.interrupt()
+
+
+async def release_claims(writer: Writer) -> None:
+    """Release the cases that this process claimed, so that others can take them."""
+    with suppress(StoreError):
+        await writer.do(lambda store: store.release())
+
+
+@dataclass
+class Work:
+    """The work of one process on a suite."""
+
+    suite: Suite
+    cases: Mapping[str, Mapping[str, Case]]
+    lms: Mapping[str, LM]
+    experts: Mapping[tuple[str, str], LM]
+    writer: Writer
+    journal: Journal
+    stop: Stop
+    hear: Callable[[Tally], None]
+    finished: Hear
+    outages: Outages
+    tally: Tally = field(default_factory=Tally)
+
+    async def all(self) -> None:
+        """Work until every case is finished, by this process or by others."""
+        while True:
+            await self.round()
+            if self.stop.stopping.is_set() or not await self.writer.do(lambda store: store.left()):
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self.stop.stopping.wait()
+
+    async def round(self) -> None:
+        """Run workers until there is nothing to claim or the run is over. Raise the first failure."""
+        workers = {asyncio.create_task(self.worker()) for _ in range(self.suite.cases_at_once)}
+        over, watch = asyncio.create_task(self.stop.over()), asyncio.create_task(self.outages.watch())
+        failures: list[BaseException] = []
+        try:
+            while workers and not over.done():
+                running = {*workers, over} if watch.done() else {*workers, over, watch}
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                workers -= done
+                for failure in [task.exception() for task in done - {over}]:
+                    if failure is not None:
+                        failures.append(failure)
+                        self.stop.stopping.set()
+                        if isinstance(failure, StoreError | OutageError):
+                            self.stop.at_once.set()
+        finally:
+            for task in (*workers, over, watch):
+                task.cancel()
+            await asyncio.gather(*workers, over, watch, return_exceptions=True)
+        if failures:
+            raise failures[0]
+
+    async def worker(self) -> None:
+        while not self.stop.stopping.is_set():
+            claim = await self.writer.claim()
+            if claim is None:
+                return
+            try:
+                outcome, events = await self.run(claim)
+            except DoesNotApply as why:
+                await self.leave_out(claim, str(why))
+                continue
+            if await self.writer.do(partial(finish_claimed_case, outcome=outcome, events=events, fence=claim.fence)):
+                self.tally.states[outcome.state] += 1
+                self.finished(outcome, events)
+            self.tally.usage = self.journal.bought
+            self.hear(self.tally)
+
+    async def leave_out(self, claim: Claim, why: str) -> None:
+        """Leave a technique out of a benchmark after the run has begun."""
+        benchmark, _, technique, _, _ = claim.key
+        many = await self.writer.do(lambda store: store.leave_out(benchmark, technique))
+        self.tally.total -= many  # in a line of its own: others come here while this one waits
+        self.tally.left_out[benchmark, technique] = why
+        self.hear(self.tally)
+
+    async def run(self, claim: Claim) -> tuple[Outcome, list[TraceEntry]]:
+        benchmark, case, technique, model, repeat = claim.key
+        bench = self.suite.benches[benchmark]
+        lm = self.journal.lm(self.lms[model], repeat) if model in self.lms else NoLM()
+        experts = {
+            part: self.journal.lm(one, repeat) for (label, part), one in self.experts.items() if label == technique
+        }
+        attempt = CaseAttempt(
+            benchmark=benchmark,
+            bench=bench_for_technique(bench, technique),
+            technique=technique,
+            loop=self.suite.techniques[technique],
+            model=model,
+            lm=lm,
+            limits=self.suite.limits,
+            repeat=repeat,
+            experts=experts,
+            calling=self.suite.callings.get(technique, "text"),
+            asking=self.suite.askings.get(technique, USUAL),
+            outages=self.outages,
+        )
+        return await run_case(self.cases[benchmark][case], attempt)
+
+
+def finish_claimed_case(store: RunStore, outcome: Outcome, events: Sequence[TraceEntry], fence: int) -> bool:
+    return store.finish(outcome, events, fence)
+
+
+def states_by_key(store: RunStore) -> dict[Key, State]:
+    """Return the state of every finished case by its key."""
+    return {outcome.key: outcome.state for outcome in store.each_outcome()}
+
+
+def plan_case_tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[CaseTask]:
+    """Yield the tasks in the order of work.
+
+    Tasks that share a case, and so an environment and replies, follow each other.
+    """
+    for repeat in range(suite.repeats):
+        for benchmark, some in cases.items():
+            for case in some.values():
+                content = hashlib.blake2b(json_text([case.question, case.gold]).encode(), digest_size=8).hexdigest()
+                for technique in suite.techniques:
+                    for model in ("none",) if technique in suite.alone else suite.models:
+                        yield CaseTask((benchmark, case.id, technique, model, repeat), content)
+
+
+def sample_cases(cases: Sequence[Case], limit: int | None) -> Sequence[Case]:
+    """Return at most ``limit`` cases: the first of each group, then the second of each and so on.
+
+    They keep their own order.
+
+    >>> from decisor.types import Question
+    >>> some = [Case(f"{group}{n}", Question(""), group=group) for group in "ab" for n in range(3)]
+    >>> [case.id for case in sample_cases(some, 4)]
+    ['a0', 'a1', 'b0', 'b1']
+    """
+    if limit is None or limit >= len(cases):
+        return cases
+    so_far: Counter[str] = Counter()
+    ranks = []
+    for at, case in enumerate(cases):
+        ranks.append((so_far[case.group], at))
+        so_far[case.group] += 1
+    return [cases[at] for at in sorted(at for _, at in sorted(ranks)[:limit])]

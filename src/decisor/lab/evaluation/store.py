@@ -1,0 +1,582 @@
+"""The run store: finished cases with their traces, who works on which case, and every reply that was paid for.
+
+A store is synchronous and belongs to one thread at a time; ``Writer`` puts one behind an event loop. One thread owns
+it then, and jobs that come in meanwhile are stored together, so that a thousand replies a second cost a few syncs and
+no wait of the loop. Everything from which a method has returned is on disk: it survives kill -9 and power loss.
+``SqlStore`` has the queries, for any database that keeps the promises of ``StoreDatabase``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, fields
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, Protocol, TypeVar, get_args
+
+from decisor.errors import SetupError
+from decisor.lab.benchmark import Outcome, State
+from decisor.system.serialization import json_text
+from decisor.trace.events import TraceEntry
+from decisor.trace.file import format_trace_file, read_trace_text
+from decisor.types import Completion, Token, Usage, Value
+
+Key = tuple[str, str, str, str, int]
+"""Benchmark, case, technique, model, repeat: see ``Outcome.key``."""
+
+
+class StoreError(SetupError):
+    """An error: the store cannot be read or written. Nothing that it acknowledged is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTask:
+    """A case that is to be run. content: a hash of question and gold, so that changed data are noticed."""
+
+    key: Key
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A case that this process works on. Its outcome is accepted only while ``fence`` is the current one."""
+
+    key: Key
+    fence: int
+
+
+class RunStore(Protocol):
+    """A place that keeps the cases, traces and replies of a run.
+
+    Order is by sequence number or by key, never by time.
+    """
+
+    def about(self) -> Mapping[str, Value]:
+        """Return the settings of the suite, empty before the first run."""
+        ...
+
+    def begin(self, about: Mapping[str, Value]) -> None:
+        """Store the settings. Raise SetupError if the store was begun with other settings."""
+        ...
+
+    def plan(self, tasks: Sequence[CaseTask]) -> None:
+        """Add the tasks that are missing. ``claim`` and ``left`` are about the tasks that this process planned.
+
+        Raises:
+            SetupError: the content of a case changed.
+        """
+        ...
+
+    def claim(self) -> Claim | None:
+        """Claim the next case that is neither finished nor held by a living process. None if there is none."""
+        ...
+
+    def left(self) -> int:
+        """Count the planned cases that are not finished. Cases that others work on are included."""
+        ...
+
+    def leave_out(self, benchmark: str, technique: str) -> int:
+        """Remove a technique's unfinished cases on a benchmark from this process's plan; return the count."""
+        ...
+
+    def release(self) -> None:
+        """Release every case that this process holds."""
+        ...
+
+    def finish(self, outcome: Outcome, entries: Sequence[TraceEntry], fence: int | None = None) -> bool:
+        """Store an outcome with its trace, in one transaction.
+
+        Return False and store nothing if the case is finished already or ``fence`` is no longer current: another
+        process took the case over.
+        """
+        ...
+
+    def reopen(self, states: Sequence[str]) -> int:
+        """Delete the outcomes in these states so that the cases are run again; return the count."""
+        ...
+
+    def outcomes(self) -> list[Outcome]:
+        """Return the outcome of every finished case, sorted by key."""
+        ...
+
+    def each_outcome(self) -> Iterator[Outcome]:
+        """Iterate over the outcomes without holding all of them in memory."""
+        ...
+
+    def trace(self, key: Key) -> list[TraceEntry]:
+        """Return the entries of a finished case, empty if it is not finished."""
+        ...
+
+    def reply(self, key: str) -> Completion | None:
+        """Return the first usable reply that was stored for a request, None if there is none."""
+        ...
+
+    def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
+        """Return the number of the latest reply and the keys of usable replies after number ``seq`` (0: all).
+
+        None if a reply with a lower number may still appear.
+        """
+        ...
+
+    def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        """Store a reply that was paid for. Return the reply that counts: an earlier usable one if there is one."""
+        ...
+
+    def spent(self) -> Usage:
+        """Return the usage of all stored replies together."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Open a transaction: all its changes are stored together or none is."""
+        ...
+
+    def interrupt(self) -> None:
+        """Interrupt, from any thread, a wait for a server that gives no sign.
+
+        This call and all that follow raise StoreError.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+def decode_outcome(text: str) -> Outcome:
+    """Parse an outcome from JSON. Raise ValueError, TypeError or LookupError if the text is no outcome.
+
+    >>> from decisor.system.serialization import json_text
+    >>> decode_outcome(json_text(Outcome("dqa", "c1", "exact", "", 0, "right", snapshots={30: True}))).snapshots
+    {30: True}
+    """
+    row = json.loads(text)
+    names = {field.name for field in fields(Outcome)}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names
+    }
+    values["usage"] = decode_usage(row["usage"])
+    values["beside"] = {name: decode_usage(usage) for name, usage in row.get("beside", {}).items()}
+    values["snapshots"] = {int(calls): right for calls, right in row["snapshots"].items()}
+    outcome = Outcome(**values)
+    check_outcome(outcome)
+    return outcome
+
+
+def decode_usage(row: Mapping[str, float | None]) -> Usage:
+    """Build a usage from a mapping. Raise ValueError if a value is no number."""
+    if not all(is_stored_number(value) or (name == "dollars" and value is None) for name, value in row.items()):
+        raise ValueError("a usage holds no numbers")
+    return Usage(**row)  # type: ignore[arg-type]
+
+
+def check_outcome(outcome: Outcome) -> None:
+    """Raise ValueError if a value of an outcome has an impossible type."""
+    if outcome.state not in get_args(State):
+        raise ValueError(f"{outcome.state!r} is no state of an outcome")
+    texts = [getattr(outcome, name) for name in TEXTS]
+    lists = [value for name in LISTS for value in getattr(outcome, name)]
+    numbers = [*outcome.metrics.values(), *outcome.counts.values(), outcome.seconds, outcome.critical, outcome.repeat]
+    if not all(isinstance(value, str) for value in (*texts, *lists)) or not all(map(is_stored_number, numbers)):
+        raise ValueError("an outcome holds what it cannot")
+    if not all(isinstance(right, bool) for right in outcome.snapshots.values()):
+        raise ValueError("a snapshot is neither right nor wrong")
+
+
+TEXTS = ("benchmark", "case", "technique", "model", "group", "answer", "text", "stopped", "failure")
+LISTS = ("gold", "reasons", "tags")
+
+
+def is_stored_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def decode_completion(text: str) -> Completion:
+    row = json.loads(text)
+    logprobs = tuple(tuple(Token(**token) for token in tokens) for tokens in row.get("logprobs", ()))
+    return Completion(tuple(row["texts"]), Usage(**row["usage"]), row["finish"], row["model"], logprobs=logprobs)
+
+
+KEY = "benchmark, case_id, technique, model, repeat"
+WHOSE = "benchmark = ? AND case_id = ? AND technique = ? AND model = ? AND repeat = ?"
+Cell = str | int | float | bytes | None
+"""What a query of a store is given, and what a row holds."""
+StoredRow = tuple[Any, ...]
+MOST_TRACE_BYTES = 128 * 2**20
+"""What a trace may inflate to."""
+TABLES = ("about", "owners", "cases", "traces", "replies")
+
+
+class StoreDatabase(Protocol):
+    """A connection to the tables of a run store, with a temporary table ``wanted (seq)``.
+
+    Values stand at ``?`` in a query.
+
+    ``skip``: what lets two processes that claim at once pass each other. ``in_order``: whoever sees a row sees all with
+    lower numbers, now and later. Every method raises StoreError.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def skip(self) -> str: ...
+
+    @property
+    def in_order(self) -> bool: ...
+
+    def field(self, column: str, *names: str) -> str:
+        """Return the SQL for the value under ``names`` in a column of JSON, as text or number."""
+        ...
+
+    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]: ...
+
+    def stream(self, query: str) -> Iterator[StoredRow]:
+        """Iterate over the rows of a query, never with all in memory."""
+        ...
+
+    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None: ...
+
+    def transaction(self) -> AbstractContextManager[None]: ...
+
+    def take(self, number: int) -> bool:
+        """Take the lock with a number for as long as this process lives, however it ends.
+
+        False if the lock is held already.
+        """
+        ...
+
+    def living(self, number: int) -> bool:
+        """Return whether another process holds a lock."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection and release the lock."""
+        ...
+
+    def interrupt(self) -> None:
+        """Interrupt a wait for a server, from any thread. The wait and all later calls raise StoreError."""
+        ...
+
+
+class SqlStore:
+    """A run store in SQL (``RunStore``). owner: the number of this process, assigned when it first claims a case."""
+
+    def __init__(self, db: StoreDatabase) -> None:
+        self.db = db
+        self.owner: int | None = None
+        self.depth = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Open a transaction; nested ones join the outermost.
+
+        Raise StoreError if it cannot be stored; then nothing of it is.
+        """
+        self.depth += 1
+        try:
+            if self.depth > 1:
+                yield
+            else:
+                with self.db.transaction():
+                    yield
+        finally:
+            self.depth -= 1
+
+    def about(self) -> Mapping[str, Value]:
+        with report_damaged_store(self.db.name):
+            rows = self.db.rows("SELECT name, value FROM about ORDER BY name")
+            return {name: json.loads(value) for name, value in rows}
+
+    def begin(self, about: Mapping[str, Value]) -> None:
+        with self.transaction():
+            settings = self.about()
+            if settings:
+                check_same_settings(settings, json.loads(json_text(about)), self.db.name)
+                return
+            keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
+            self.db.many(keep, [(name, json_text(value)) for name, value in about.items()])
+
+    def plan(self, tasks: Sequence[CaseTask]) -> None:
+        with self.transaction():
+            add = f"INSERT INTO cases ({KEY}, content) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+            self.db.many(add, ((*task.key, task.content) for task in tasks))
+            choose = f"INSERT INTO wanted SELECT seq FROM cases WHERE {WHOSE} ON CONFLICT DO NOTHING"
+            self.db.many(choose, (task.key for task in tasks))
+            chosen_rows = self.db.rows(f"SELECT {KEY}, content FROM wanted JOIN cases USING (seq)")
+            contents = {tuple(row[:5]): row[5] for row in chosen_rows}
+            for task in tasks:
+                if task.content and contents[task.key] not in (task.content, ""):
+                    raise SetupError(
+                        f"The case {task.key[1]} of {task.key[0]} is not what it was when {self.db.name} "
+                        "was begun: the data changed. Begin another store."
+                    )
+
+    def claim(self) -> Claim | None:
+        """Claim the next case: free ones in the order of the plan, then those of dead owners."""
+        while self.owner is None:
+            with self.transaction():
+                number: int = self.db.rows("INSERT INTO owners DEFAULT VALUES RETURNING id")[0][0]
+            self.owner = number if self.db.take(number) else None
+        claim = CLAIM.format(skip=self.db.skip)
+        with self.transaction():
+            rows = self.db.rows(claim, (self.owner,))
+            if not rows and self._free_the_dead():
+                rows = self.db.rows(claim, (self.owner,))
+        return Claim(tuple(rows[0][:5]), rows[0][5]) if rows else None
+
+    def _free_the_dead(self) -> bool:
+        owners = self.db.rows("SELECT DISTINCT owner FROM cases WHERE outcome IS NULL AND owner IS NOT NULL")
+        dead = [number for (number,) in owners if number != self.owner and not self.db.living(number)]
+        self.db.many(FREE, [(number,) for number in dead])
+        return bool(dead)
+
+    def left(self) -> int:
+        return int(self.db.rows("SELECT count(*) FROM wanted JOIN cases USING (seq) WHERE outcome IS NULL")[0][0])
+
+    def leave_out(self, benchmark: str, technique: str) -> int:
+        with self.transaction():
+            return len(self.db.rows(LEAVE_OUT, (benchmark, technique)))
+
+    def release(self) -> None:
+        if self.owner is not None:
+            with self.transaction():
+                self.db.many(FREE, [(self.owner,)])
+
+    def finish(self, outcome: Outcome, entries: Sequence[TraceEntry], fence: int | None = None) -> bool:
+        lines = zlib.compress(format_trace_file(entries).encode(), 1)
+        with self.transaction():
+            if fence is None:
+                self.plan([CaseTask(outcome.key)])
+                fence = self.db.rows(f"SELECT fence FROM cases WHERE {WHOSE}", outcome.key)[0][0]
+            keep = f"UPDATE cases SET outcome = ? WHERE {WHOSE} AND fence = ? AND outcome IS NULL RETURNING seq"
+            rows = self.db.rows(keep, (json_text(outcome), *outcome.key, fence))
+            if rows:
+                trace = "INSERT INTO traces VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET lines = excluded.lines"
+                self.db.many(trace, [(rows[0][0], lines)])
+        return bool(rows)
+
+    def reopen(self, states: Sequence[str]) -> int:
+        state = self.db.field("outcome", "state")
+        again = f"UPDATE cases SET outcome = NULL, owner = NULL WHERE {state} = ? RETURNING seq"
+        with self.transaction():
+            return sum(len(self.db.rows(again, (one,))) for one in states)
+
+    def outcomes(self) -> list[Outcome]:
+        return list(self.each_outcome())
+
+    def each_outcome(self) -> Iterator[Outcome]:
+        for *key, text in self.db.stream(f"SELECT {KEY}, outcome FROM cases WHERE outcome IS NOT NULL ORDER BY {KEY}"):
+            with report_damaged_store(self.db.name):
+                outcome = decode_outcome(text)
+                if outcome.key != tuple(key):
+                    raise ValueError(f"the outcome of {key[1]} is of another case")
+            yield outcome
+
+    def trace(self, key: Key) -> list[TraceEntry]:
+        find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
+        with report_damaged_store(self.db.name):
+            rows = self.db.rows(find, key)
+            return read_trace_text(inflate_trace(rows[0][0]).decode()) if rows else []
+
+    def reply(self, key: str) -> Completion | None:
+        rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))
+        with report_damaged_store(self.db.name):
+            return decode_completion(rows[0][0]) if rows else None
+
+    def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
+        if not self.db.in_order:
+            return None
+        rows = self.db.rows("SELECT seq, key FROM replies WHERE seq > ? AND usable = 1 ORDER BY seq", (seq,))
+        return (rows[-1][0] if rows else seq), [key for _, key in rows]
+
+    def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        with self.transaction():
+            earlier = self.reply(key) if usable else None
+            keep = "INSERT INTO replies (key, usable, body) VALUES (?, ?, ?)"
+            self.db.many(keep, [(key, int(usable), json_text(reply))])
+        return earlier or reply
+
+    def spent(self) -> Usage:
+        names = ("calls", "prompt_tokens", "completion_tokens", "seconds", "cache_reads", "cache_writes", "dollars")
+        parts = [f"CAST({self.db.field('body', 'usage', name)} AS DOUBLE PRECISION)" for name in names]
+        sums = ", ".join(f"coalesce(sum({part}), 0)" for part in parts)
+        query = f"SELECT {sums}, count(*) - count({parts[-1]}) FROM replies"
+        calls, prompt, completion, seconds, reads, writes, dollars, unpriced = self.db.rows(query)[0]
+        return Usage(
+            int(calls),
+            int(prompt),
+            int(completion),
+            None if unpriced else dollars,
+            seconds,
+            cache_reads=int(reads),
+            cache_writes=int(writes),
+        )
+
+    def interrupt(self) -> None:
+        self.db.interrupt()
+
+    def close(self) -> None:
+        """Close the store. Cases that this process holds stay held until then; afterwards anybody may take them."""
+        self.owner = None
+        self.db.close()
+
+
+@contextmanager
+def report_damaged_store(name: str) -> Iterator[None]:
+    """Convert errors of reading to a StoreError that calls the store damaged."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise StoreError(
+            f"The run store {name} is damaged ({why}). Take a copy of it from before, or begin another: --store FILE."
+        ) from error
+
+
+def inflate_trace(lines: bytes) -> bytes:
+    """Decompress a trace. Raise ValueError if it is cut off or larger than a trace may be."""
+    inflate = zlib.decompressobj()
+    text = inflate.decompress(lines, MOST_TRACE_BYTES)
+    if not inflate.eof:
+        raise ValueError(f"a trace is cut off, or more than {MOST_TRACE_BYTES >> 20} MB")
+    return text
+
+
+FREE = "UPDATE cases SET owner = NULL WHERE outcome IS NULL AND owner = ?"
+LEAVE_OUT = """
+DELETE FROM wanted WHERE seq IN (SELECT seq FROM cases WHERE benchmark = ? AND technique = ? AND outcome IS NULL)
+RETURNING seq
+"""
+CLAIM = f"""
+UPDATE cases SET owner = ?, fence = fence + 1
+WHERE seq = (
+    SELECT seq FROM cases WHERE outcome IS NULL AND owner IS NULL AND seq IN (SELECT seq FROM wanted)
+    ORDER BY seq LIMIT 1 {{skip}}
+)
+RETURNING {KEY}, fence
+"""
+
+
+def check_same_settings(settings: Mapping[str, Value], request: Mapping[str, Value], where: str) -> None:
+    """Raise SetupError with the settings that differ, if any do."""
+    changed = [
+        f"{name} {json.dumps(settings.get(name))}, not {json.dumps(request.get(name))}"
+        for name in dict.fromkeys([*settings, *request])
+        if settings.get(name) != request.get(name)
+    ]
+    if changed:
+        raise SetupError(f"{where} was begun with {'; '.join(changed)}. Use the same settings, or another --store.")
+
+
+T = TypeVar("T")
+TOGETHER = 500
+Deliver = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[T]):
+    """A call to the store and the future that waits for its result.
+
+    Both methods return a function that delivers the result or the error.
+    """
+
+    act: Callable[[RunStore], T]
+    done: asyncio.Future[T]
+
+    def result(self, store: RunStore) -> Deliver:
+        result = self.act(store)
+        return lambda: None if self.done.done() else self.done.set_result(result)
+
+    def failure(self, error: Exception) -> Deliver:
+        return lambda: None if self.done.done() else self.done.set_exception(error)
+
+
+class Writer:
+    """A thread that owns a run store and does its jobs.
+
+    Everything from which ``do`` has returned is on disk. A submitted job is done even if nobody waits for it any more.
+    """
+
+    def __init__(self, store: RunStore) -> None:
+        self.store = store
+        self.hashes = set[int]()  # of the keys: 76 MiB for a million
+        self.latest: int | None = None
+        self.jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self.loop = asyncio.get_running_loop()
+        self.thread = threading.Thread(target=self._work, name="run store", daemon=True)
+        self.thread.start()
+
+    async def do(self, act: Callable[[RunStore], T]) -> T:
+        """Return the result of ``act``, run in a transaction.
+
+        Raises:
+            StoreError: it could not be kept.
+        """
+        done: asyncio.Future[T] = self.loop.create_future()
+        self.jobs.put(Job(act, done))
+        return await done
+
+    async def look(self) -> None:
+        """Read the keys of stored replies, also those of other processes. So not every reply must be looked up."""
+        self._learn(await self.do(lambda store: store.keys_since(self.latest or 0)))
+
+    async def claim(self) -> Claim | None:
+        """Claim the next case and read the keys of replies that others stored meanwhile."""
+        claim, news = await self.do(lambda store: (store.claim(), store.keys_since(self.latest or 0)))
+        self._learn(news)
+        return claim
+
+    def _learn(self, news: tuple[int, list[str]] | None) -> None:
+        if news is not None:
+            self.latest = max(news[0], self.latest or 0)
+            self.hashes.update(map(hash, news[1]))
+
+    async def reply(self, key: str) -> Completion | None:
+        """Return the stored reply for a key, None if there is none.
+
+        Known replies are those of the last look or claim and those stored here since.
+        """
+        if self.latest is not None and hash(key) not in self.hashes:
+            return None
+        return await self.do(lambda store: store.reply(key))
+
+    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        self.hashes.add(hash(key))
+        return await self.do(lambda store: store.keep_reply(key, reply, usable))
+
+    async def close(self) -> None:
+        """Wait until all submitted jobs are done. The store stays open."""
+        self.jobs.put(None)
+        await asyncio.to_thread(self.thread.join)
+
+    def _work(self) -> None:
+        last = False
+        while not last:
+            batch = [self.jobs.get()]
+            with suppress(Empty):
+                while len(batch) < TOGETHER and batch[-1] is not None:
+                    batch.append(self.jobs.get_nowait())
+            last = batch[-1] is None
+            jobs = [job for job in batch if job is not None]
+            results = self._keep(jobs)
+            with suppress(RuntimeError):  # the loop is gone
+                self.loop.call_soon_threadsafe(deliver_results, results)
+
+    def _keep(self, jobs: Sequence[Job[Any]]) -> list[Deliver]:
+        """Run the jobs in one transaction, or each in its own if one of them fails by itself."""
+        try:
+            with self.store.transaction():
+                return [job.result(self.store) for job in jobs]
+        except StoreError as error:
+            return [job.failure(error) for job in jobs]
+        except Exception as error:
+            if len(jobs) == 1:
+                return [jobs[0].failure(error)]
+            return [deliver for job in jobs for deliver in self._keep([job])]
+
+
+def deliver_results(results: Sequence[Deliver]) -> None:
+    for deliver in results:
+        deliver()

@@ -1,0 +1,278 @@
+"""Suites from a TOML file or from the command line, and the plain table of a run.
+
+    store = "run.db"
+    benches = ["dqa data=data/dqa form=graph"]
+    techniques = ["plan_rag", "iter_rag max_steps=20"]
+    models = ["qwen3:8b@http://localhost:11434/v1"]
+    repeats = 3
+    seed = 7
+    [limits]
+    calls = 60
+
+The table has no time of a clock, so a resumed run prints the same as an uninterrupted one. Its figures are those of a
+report: both are made by ``lab/statistics.py``.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from decisor.errors import SetupError
+from decisor.lab.benchmark import Outcome, open_bench
+from decisor.lab.evaluation.outages import PATIENCE_SECONDS
+from decisor.lab.evaluation.runner import Suite
+from decisor.lab.statistics import STATES, SummaryRow, summarise_outcomes
+from decisor.llms import choose
+from decisor.parsing.prompting import Asking, Calling, split_calling
+from decisor.runtime.budget import Limits
+from decisor.system.settings import label_with_settings
+from decisor.techniques import asks_lm, build_technique, find_technique_class
+from decisor.techniques.shared.judge import map_lm_settings
+from decisor.techniques.shared.prompts_file import OWN, split_asking_settings
+from decisor.types import LM
+
+NO_LM = (
+    "No LM for {names}: --lm MODEL or MODEL@BASE_URL, or models = [...] in the suite. "
+    "Without one there is -t exact and -t heuristic."
+)
+
+
+@dataclass(frozen=True)
+class SuiteRequest:
+    """A request for a suite as text: each name with its settings, as in ``"iter_rag max_steps=20"``.
+
+    The fields are the keys of a suite file.
+    """
+
+    store: str = "run.db"
+    benches: tuple[str, ...] = ()
+    techniques: tuple[str, ...] = ("plan_rag",)
+    models: tuple[str, ...] = ()
+    repeats: int = 1
+    seed: int | None = None
+    limit_cases: int | None = None
+    cases_at_once: int = 8
+    calls_at_once: int = 32
+    grace: float = 10.0
+    patience: float = PATIENCE_SECONDS
+    limits: Limits = field(default_factory=Limits)
+
+
+def read_suite(path: Path) -> SuiteRequest:
+    """Read a suite file. Raise SetupError if it cannot be read, or a key or value is unknown."""
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SetupError(f"Cannot read the suite {path}: {getattr(error, 'strerror', None) or error}.") from error
+    limits = values.pop("limits", {})
+    check_suite_values(path, "[limits]", limits, {one.name: (int, float) for one in fields(Limits)})
+    check_suite_values(path, "A suite", values, KINDS)
+    for name in ("benches", "techniques", "models"):
+        if name in values:
+            values[name] = tuple(map(str, values[name]))
+    if "store" in values and "://" not in values["store"]:
+        values["store"] = str(path.parent / values["store"])
+    return SuiteRequest(**values, limits=Limits(**limits))
+
+
+Kinds = Mapping[str, type | tuple[type, ...]]
+KINDS: Kinds = {
+    "store": str,
+    "benches": list,
+    "techniques": list,
+    "models": list,
+    "repeats": int,
+    "seed": int,
+    "limit_cases": int,
+    "cases_at_once": int,
+    "calls_at_once": int,
+    "grace": (int, float),
+    "patience": (int, float),
+}
+
+
+def check_suite_values(path: Path, what: str, table: object, kinds: Kinds) -> None:
+    if not isinstance(table, dict):
+        raise SetupError(f"{path}: {what} holds keys and values.")
+    if unknown := table.keys() - kinds.keys():
+        raise SetupError(f"{path}: {what} has no {', '.join(sorted(unknown))}; it has {', '.join(kinds)}.")
+    for name, value in table.items():
+        if not isinstance(value, kinds[name]) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
+            raise SetupError(f"{path}: {name} cannot be {value!r}.")
+
+
+def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
+    """Open everything that a request names, by label. Raise SetupError if something cannot be opened."""
+    if not request.benches:
+        raise SetupError('Name a benchmark: -b "dqa data=FOLDER". There is a list: decisor bench list')
+    benches, loops = {}, {}
+    for text in request.benches:
+        name, settings = parse_suite_entry(text)
+        benchmark = open_bench(name, **settings)
+        benches[label_with_settings(name, benchmark, settings)] = benchmark
+    parts: dict[str, Mapping[str, LM]] = {}
+    callings: dict[str, Calling] = {}
+    askings: dict[str, Asking] = {}
+    for text in request.techniques:
+        name, settings = parse_suite_entry(text)
+        calling, settings = split_calling(settings, "text")
+        experts, settings = open_experts(name, settings, environ)
+        sayings = [f"{key}={settings[key]}" for key in OWN if key in settings]
+        asking, settings = split_asking_settings(find_technique_class(name), name, settings)
+        sayings = [saying for saying in sayings if saying.partition("=")[0] not in settings]
+        loop = build_technique(name, **settings)
+        others = [f"{part}_lm={lm.name}" for part, lm in experts.items()]
+        others[:0] = [*([] if calling == "text" else [f"calling={calling}"]), *sayings]
+        entry = " ".join([label_with_settings(name, loop, settings), *others])
+        parts[entry] = experts
+        callings[entry], askings[entry] = calling, asking
+        # trials of robustness say nothing about accuracy
+        loops[entry] = build_technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
+    alone = frozenset(name for name, loop in loops.items() if not asks_lm(loop))
+    with_lm = [name for name in loops if name not in alone]
+    models = open_models(request.models, environ) if with_lm else {}
+    if with_lm and not models:
+        raise SetupError(NO_LM.format(names=", ".join(with_lm)))
+    return Suite(
+        benches=benches,
+        techniques=loops,
+        models=models,
+        alone=alone,
+        repeats=max(1, request.repeats),
+        seed=request.seed,
+        limits=request.limits,
+        limit_cases=request.limit_cases,
+        cases_at_once=max(1, request.cases_at_once),
+        calls_at_once=max(1, request.calls_at_once),
+        parts=parts,
+        callings=callings,
+        askings=askings,
+        patience=request.patience,
+    )
+
+
+def open_experts(
+    name: str, settings: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[dict[str, LM], dict[str, str]]:
+    """Return the LLMs of a technique's parts, by part, and its other settings.
+
+    ``DECISOR_PRICE`` does not apply to them; "critic_lm='MODEL@URL price=0.4,1.6'" sets a price.
+    """
+    experts: dict[str, LM] = {}
+    kinds = map_lm_settings(find_technique_class(name))
+    for key in [key for key in settings if key in kinds]:
+        lm = choose.choose_lm(settings[key], {**environ, "DECISOR_PRICE": ""}) if settings[key] else None
+        if lm is None:
+            raise SetupError(f"{key} takes MODEL or MODEL@URL, not {settings[key]!r}.")
+        experts[kinds[key]] = lm
+    return experts, {key: text for key, text in settings.items() if key not in kinds}
+
+
+def open_models(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]:
+    """Open the LLMs by name. "MODEL@URL price=0.4,1.6" gives an LLM a price of its own."""
+    models: dict[str, LM] = {}
+    for text in specs or [""]:
+        model = choose.choose_lm(text, environ)
+        if model is None:
+            continue
+        if model.name in models:
+            raise SetupError(f"There are two models named {model.name}. One store holds one of them.")
+        models[model.name] = model
+    return models
+
+
+def parse_suite_entry(text: str) -> tuple[str, dict[str, str]]:
+    """Parse a name with its settings.
+
+    >>> parse_suite_entry("dqa data='my data' form=graph")
+    ('dqa', {'data': 'my data', 'form': 'graph'})
+    """
+    try:
+        name, *rest = shlex.split(text)
+    except ValueError as error:
+        raise SetupError(f"{text!r} is no name with settings, such as: iter_rag max_steps=20") from error
+    return name, parse_setting_words(rest)
+
+
+def parse_setting_words(words: Sequence[str]) -> dict[str, str]:
+    """Parse settings of the form key=value.
+
+    >>> parse_setting_words(["replan=no", "max_steps=20"])
+    {'replan': 'no', 'max_steps': '20'}
+    """
+    pairs = [word.partition("=") for word in words]
+    if wrong := [key for key, equals, _ in pairs if not (key and equals)]:
+        raise SetupError(f"A setting is key=value, not {wrong[0]!r}.")
+    return {key: value for key, _, value in pairs}
+
+
+HEAD = (
+    "benchmark",
+    "technique",
+    "model",
+    "cases",
+    *(state.replace("_", " ") for state in STATES),
+    "accuracy %",
+    "95 %",
+    "calls",
+    "tokens",
+    "dollars",
+)
+
+
+def format_suite_table(outcomes: Iterable[Outcome]) -> str:
+    """Format the table of a run as columns of text.
+
+    States count outcomes: a case has one for each repeat. Accuracy: share of right ones among outcomes that were judged
+    or ran over their budget; the other two states stand beside it. Calls and tokens are means over outcomes, dollars
+    the sum.
+    """
+    rows = summarise_outcomes(map(keep_table_fields, outcomes))
+    lines = [
+        HEAD,
+        *(format_suite_cells(row) for row in sorted(rows, key=lambda row: (row.benchmark, row.technique, row.model))),
+    ]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
+    return "\n".join(pad_table_line(line, widths) for line in lines)
+
+
+def keep_table_fields(one: Outcome) -> Outcome:
+    """Return only the fields of an outcome that the table needs, so that any number fits in memory."""
+    return Outcome(
+        benchmark=one.benchmark,
+        case=one.case,
+        technique=one.technique,
+        model=one.model,
+        repeat=one.repeat,
+        state=one.state,
+        usage=one.usage,
+    )
+
+
+def format_suite_cells(row: SummaryRow) -> tuple[str, ...]:
+    dollars = row.usage.dollars
+    return (
+        row.benchmark,
+        row.technique,
+        row.model,
+        str(row.cases),
+        *(str(row.states[state]) for state in STATES),
+        "-" if row.accuracy is None else f"{100 * row.accuracy:.1f}",
+        "-" if row.interval is None else f"{100 * row.interval.low:.1f}-{100 * row.interval.high:.1f}",
+        f"{row.usage.calls / row.outcomes:.1f}",
+        f"{row.usage.tokens / row.outcomes:,.0f}",
+        "unknown" if dollars is None else f"{dollars:.4f}",
+    )
+
+
+def pad_table_line(row: Sequence[str], widths: Sequence[int]) -> str:
+    left = 3
+    padded = [
+        cell.ljust(width) if at < left else cell.rjust(width)
+        for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return "  ".join(padded).rstrip()

@@ -1,0 +1,187 @@
+"""Evaluations on the page: read, and watched while they fill.
+
+Their run stores are read, never written, also while an evaluation fills them. A user from whom any row, column or
+connection is kept sees none, as an evaluation holds rows of all its data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeVar
+
+from fastapi import APIRouter, Response
+from fastapi.responses import StreamingResponse
+
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.postgres_store import open_store
+from decisor.lab.evaluation.store import RunStore
+from decisor.lab.report.document import make_report, report_as_json
+from decisor.lab.report.page import write_page
+from decisor.server.responses import CaseReply, EvaluationList, EvaluationReply
+from decisor.server.routes import STREAM, AppState, HereNow, Who
+from decisor.server.runs import NotThere
+from decisor.server.security import User
+from decisor.server.stream import ALIVE, ALIVE_SECONDS, Streams, event_text
+from decisor.views.page_data import story_json
+
+T = TypeVar("T")
+POLL_SECONDS = 1.0
+LONGEST_POLL = 30.0
+MOST_STORY = 2_000_000
+
+
+async def read_in_store(place: str, read: Callable[[RunStore], T]) -> T:
+    """Open a store, read from it and close it, all in one thread.
+
+    A store belongs to one thread. Raise SetupError if it cannot be opened.
+    """
+
+    def work() -> T:
+        store = open_store(place, create=False)
+        try:
+            return read(store)
+        finally:
+            store.close()
+
+    return await asyncio.to_thread(work)
+
+
+def id_of_case(outcome: Outcome) -> str:
+    """Return the name of a case in an address."""
+    return hashlib.sha256(json.dumps(outcome.key).encode()).hexdigest()[:16]
+
+
+def case_reply(one: Outcome) -> CaseReply:
+    return CaseReply(
+        id=id_of_case(one),
+        benchmark=one.benchmark,
+        case=one.case,
+        technique=one.technique,
+        model=one.model,
+        repeat=one.repeat,
+        state=one.state,
+        answer=one.answer,
+        gold=one.gold,
+        seconds=one.seconds,
+        usage=one.usage,
+    )
+
+
+async def evaluation_reply(name: str, place: str) -> EvaluationReply:
+    def read(store: RunStore) -> EvaluationReply:
+        outcomes = store.outcomes()
+        report = report_as_json(make_report(outcomes, store.about())) if outcomes else None
+        if report is not None:
+            report.pop("outcomes", None)
+        return EvaluationReply(
+            name=name, finished=len(outcomes), cases=tuple(case_reply(one) for one in outcomes), report=report
+        )
+
+    return await read_in_store(place, read)
+
+
+async def render_evaluation_page(place: str) -> str:
+    """Return the report of an evaluation as one page."""
+
+    def read(store: RunStore) -> str:
+        out = io.StringIO()
+        write_page(make_report(store.outcomes(), store.about()), lambda one: store.trace(one.key), out)
+        return out.getvalue()
+
+    return await read_in_store(place, read)
+
+
+async def read_case_story(place: str, id: str) -> str | None:
+    """Return the pieces of one case's story as JSON; None if there is no such case."""
+
+    def read(store: RunStore) -> str | None:
+        one = next((one for one in store.each_outcome() if id_of_case(one) == id), None)
+        return None if one is None else story_json(store.trace(one.key), MOST_STORY)
+
+    return await read_in_store(place, read)
+
+
+async def case_events(place: str, streams: Streams, is_closing: Callable[[], bool]) -> AsyncIterator[str]:
+    """Yield each case as an event when it finishes, after the cases that are finished already."""
+    sent: set[str] = set()
+    counted = -1
+
+    def news(store: RunStore) -> Sequence[CaseReply]:
+        return [case_reply(one) for one in store.each_outcome() if id_of_case(one) not in sent]
+
+    with streams.one():
+        last = time.monotonic()
+        while not is_closing():
+            began = time.monotonic()
+            cases = await read_in_store(place, news)
+            took = time.monotonic() - began
+            sent |= {one.id for one in cases}
+            if len(sent) != counted:
+                last, counted = time.monotonic(), len(sent)
+                progress = event_text("progress", json.dumps({"finished": len(sent)}))
+                yield "".join(event_text("case", one.model_dump_json()) for one in cases) + progress
+            elif time.monotonic() - last > ALIVE_SECONDS:
+                last = time.monotonic()
+                yield ALIVE
+            await asyncio.sleep(min(max(POLL_SECONDS, 10 * took), LONGEST_POLL))
+
+
+router = APIRouter(prefix="/api/evaluations", tags=["evaluations"])
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; sandbox allow-scripts"
+)
+
+
+def find_evaluation(name: str, here: AppState, who: User) -> str:
+    """Return the place of an evaluation; raise NotThere if the server shows this user none.
+
+    An evaluation holds rows of all its data, so a user from whom something is kept sees none.
+    """
+    if not who.sees_all or name not in here.serving.evaluations:
+        raise NotThere(f"There is no evaluation {name[:80]!r}: start the server with --evaluation RUN.")
+    return here.serving.evaluations[name]
+
+
+@router.get("")
+async def list_evaluations(here: HereNow, who: Who) -> EvaluationList:
+    """List the evaluations of this server; the list is empty if anything is kept from you."""
+    return EvaluationList(evaluations=tuple(here.serving.evaluations) if who.sees_all else ())
+
+
+@router.get("/{name}")
+async def show_evaluation(name: str, here: HereNow, who: Who) -> EvaluationReply:
+    """Show every finished case, and the tables of the report."""
+    return await evaluation_reply(name, find_evaluation(name, here, who))
+
+
+@router.get("/{name}/events", response_class=StreamingResponse)
+async def stream_evaluation(name: str, here: HereNow, who: Who) -> Response:
+    """Send the cases of an evaluation as they finish, as server-sent events."""
+    place = find_evaluation(name, here, who)
+    here.streams.check()
+    stream = case_events(place, here.streams, lambda: here.runs.is_closing)
+    return StreamingResponse(stream, headers=STREAM)
+
+
+@router.get("/{name}/page")
+async def show_evaluation_page(name: str, here: HereNow, who: Who) -> Response:
+    """Show the report as one page.
+
+    Its own policy lets only the script run that it names; the sandbox keeps it apart.
+    """
+    text = await render_evaluation_page(find_evaluation(name, here, who))
+    return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
+
+
+@router.get("/{name}/cases/{id}/story")
+async def show_case_story(name: str, id: str, here: HereNow, who: Who) -> Response:
+    """Show the events of one case."""
+    text = await read_case_story(find_evaluation(name, here, who), id)
+    if text is None:
+        raise NotThere(f"There is no case {id[:80]!r} in this evaluation.")
+    return Response(text, media_type="application/json")

@@ -1,0 +1,113 @@
+"""The two example worlds of ``decisor ask --example``: made on the fly from the generator, with fixed seeds."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from decisor.errors import SetupError
+from decisor.system.storage import cache_folder
+from decisor.types import Question
+
+if TYPE_CHECKING:
+    from decisor.lab.dqa.generated_worlds import Supply, Trade
+
+Scenario = Literal["locating", "building"]
+FORMAT = 1  # raised when the worlds or their files change, so that old files are not used
+
+
+@dataclass(frozen=True)
+class WorldExample:
+    """A question with its world, as an SQLite file and as a file of the embedded graph (kglite).
+
+    ``graph``: its place; ``graph_url`` writes it, since nothing else needs kglite.
+    """
+
+    name: str
+    scenario: Scenario
+    subject: str
+    question: Question
+    database: Path
+    graph: Path
+    world: Trade | Supply = field(repr=False)
+
+    @property
+    def database_url(self) -> str:
+        return f"sqlite:///{self.database}"
+
+    @property
+    def graph_url(self) -> str:
+        """URL of the graph file, which is written if it is missing. Raises SetupError if the file cannot be written."""
+        from decisor.lab.dqa.generator import write_graph
+
+        write_file_once(self.graph, lambda path: write_graph(self.world, path))
+        return f"kglite:///{self.graph}"
+
+
+@dataclass(frozen=True)
+class _Seed:
+    scenario: Scenario
+    size: str
+    seed: int
+    question: int  # which of its questions, from 0
+
+
+SEEDS = {"supply": _Seed("building", "60x170", 11, 0), "trade": _Seed("locating", "60x320", 11, 0)}
+
+
+def make_example(name: str, folder: Path | None = None) -> WorldExample:
+    """Return the example ``supply`` or ``trade``; its files are written once. folder: the parent of the files, by
+    default the user's cache.
+
+    Raises:
+        SetupError: there is no such example, or its files cannot be written.
+    """
+    from decisor.lab.dqa import generator as generate
+    from decisor.lab.dqa.generator import write_sqlite
+
+    if name not in SEEDS:
+        raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
+    seed = SEEDS[name]
+    folder = folder or example_folder()
+    world = generate.make_world(seed.scenario, generate.parse_size(seed.size), seed.seed)
+    question = next(islice(generate.find_world_questions(world, seed.seed), seed.question, None))
+    database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
+    write_file_once(database, lambda path: write_sqlite(world, path))
+    subject = generate.name_of_subject(world, question)
+    return WorldExample(
+        name, seed.scenario, subject, generate.write_world_question(world, question), database, graph, world
+    )
+
+
+def example_folder() -> Path:
+    """Return the folder of examples: the user's cache, or a temporary one if home is not writable."""
+    folder = cache_folder()
+    above = folder.parent if folder.parent.exists() else folder.parent.parent
+    if os.access(above, os.W_OK):
+        return folder
+    return Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
+
+
+def write_file_once(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file unless it exists.
+
+    It is written beside its place and then moved, so it exists completely or not at all.
+
+    Raises:
+        SetupError: it cannot be written.
+    """
+    if path.exists():
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as beside:
+            fresh = Path(beside) / path.name
+            write(fresh)
+            fresh.replace(path)
+    except OSError as error:
+        raise SetupError(f"The example cannot be written to {path.parent}: {error}.") from error

@@ -1,0 +1,529 @@
+"""The score of an answer to a question over documents: every metric of the papers, and the tables of the Plan*RAG
+paper.
+
+Retrieval and citations are measured by recall, rank, supporting facts, evidence triples, attribution and plan depth.
+Metrics of retrieval are of the passages that were put before the LLM: a technique may search more than it shows, and
+passages that a scorer skipped, or that were cut, helped nobody to an answer. The tables are the depth of plans, the
+documents of a sub-query, the worth of the critic and the relevance expert, and attribution. Tables 3 and 4 of the
+paper are accuracies and stand in ``lab/paper_figures.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal, TypeVar
+
+from decisor.lab import text_match as answers
+from decisor.lab.benchmark import Case, Outcome, Score
+from decisor.lab.paper_figures import DEPTHS, normalize_benchmark_name
+from decisor.lab.paper_tables import PaperLine, PaperTable, Sides, format_share_of, make_own_line, make_published_line
+from decisor.lab.statistics import percent_of_cases
+from decisor.lab.text_match import NO_PUNCTUATION, em, harmonic_mean, hotpot_overlap
+from decisor.parsing.attribution import attribute_answer
+from decisor.trace.events import ActionResult, ActionStart, GraphResult, LMCall, TraceEntry, events_of
+from decisor.types import Decision, Record
+
+K = TypeVar("K", bound=Hashable)
+Triple = tuple[str, str, str]
+Attribution = Literal["attributed", "declared", "unattributed"]
+
+
+def recall_at(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> float:
+    """Return the share of gold items in the first k (all by default), 0 if there is no gold.
+
+    >>> recall_at(["b", "x", "a"], ["a", "b"], 2), recall_at(["b", "x", "a"], ["a", "b"])
+    (0.5, 1.0)
+    """
+    all_gold = set(gold)
+    return len(all_gold & set(ranked[:k])) / len(all_gold) if all_gold else 0.0
+
+
+def full_recall_at(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> float:
+    """Return 1 if every gold item is in the first k, else 0. This bounds an answer that needs all of them."""
+    return float(recall_at(ranked, gold, k) == 1.0)
+
+
+def reciprocal_gold_rank(ranked: Sequence[K], gold: Iterable[K]) -> float:
+    """Return one over the rank of the first gold item, 0 if there is none.
+
+    >>> reciprocal_gold_rank(["x", "a", "b"], ["a", "b"])
+    0.5
+    """
+    all_gold = set(gold)
+    return next((1 / rank for rank, item in enumerate(ranked, 1) if item in all_gold), 0.0)
+
+
+def best_recall(ranked: Sequence[K], annotators: Sequence[Sequence[K]], k: int = 10) -> float:
+    """Return the best recall over annotators, StrategyQA's Recall@10.
+
+    An annotator who marked no paragraph counts as 0, as released.
+
+    >>> best_recall(["a", "x"], [["a", "b"], ["a"]])
+    1.0
+    """
+    return max((recall_at(ranked, evidence, k) for evidence in annotators), default=0.0)
+
+
+def interleave_rankings(rankings: Sequence[Sequence[K]]) -> list[K]:
+    """Merge several rankings into one: all firsts, then all seconds, each item once.
+
+    So k counts passages, however many queries found them.
+
+    >>> interleave_rankings([["a", "b"], ["c", "a", "d"]])
+    ['a', 'c', 'b', 'd']
+    """
+    rows = zip_longest(*([(item,) for item in ranking] for ranking in rankings))
+    return list(dict.fromkeys(item[0] for row in rows for item in row if item is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class GoldMatch:
+    """A comparison with gold: exact match, F1, precision and recall, each 0 to 1."""
+
+    em: float
+    f1: float
+    precision: float
+    recall: float
+
+    def __mul__(self, other: GoldMatch) -> GoldMatch:
+        """Combine two comparisons that must both succeed.
+
+        As HotpotQA: precision and recall multiply, F1 is made of the products.
+        """
+        precision, recall = self.precision * other.precision, self.recall * other.recall
+        return GoldMatch(self.em * other.em, harmonic_mean(precision, recall), precision, recall)
+
+
+def match_answer(predicted: str, gold: Sequence[str]) -> GoldMatch:
+    """Compare an answer with the accepted ones, as a part of the joint score.
+
+    With several accepted answers each number is the maximum over them.
+    """
+    fits = [hotpot_overlap(predicted, answer) for answer in gold] or [(0.0, 0.0, 0.0)]
+    f1, precision, recall = (max(fit[i] for fit in fits) for i in range(3))
+    return GoldMatch(em(predicted, gold), f1, precision, recall)
+
+
+def match_sets(predicted: Iterable[K], gold: Iterable[K]) -> GoldMatch:
+    """Compare supporting facts (title, sentence number) or cited passages with gold.
+
+    As HotpotQA: precision of nothing is 0. (The scorer of 2WikiMultiHopQA lower-cases titles first.)
+
+    >>> match_sets([("A", 0), ("B", 1)], [("A", 0)])
+    GoldMatch(em=0.0, f1=0.6666666666666666, precision=0.5, recall=1.0)
+    """
+    ours, theirs = set(predicted), set(gold)
+    common = len(ours & theirs)
+    precision, share = common / len(ours) if ours else 0.0, common / len(theirs) if theirs else 0.0
+    return GoldMatch(float(ours == theirs), harmonic_mean(precision, share), precision, share)
+
+
+def match_evidence(predicted: Iterable[Triple], gold: Sequence[Iterable[Triple]]) -> GoldMatch:
+    """Compare evidence triples (subject, relation, object) with gold, as 2WikiMultiHopQA does.
+
+    Case and punctuation do not count.
+
+    ``gold``: for each fact every accepted spelling of it (``spellings``). As released a prediction counts once for the
+    first fact it fits, and two predictions may fit one fact.
+
+    >>> match_evidence([("Emma", "author", "J. Austen")],
+    ...     [list_fact_spellings("Emma", "author", "Austen", others=["J Austen"])])
+    GoldMatch(em=1.0, f1=1.0, precision=1.0, recall=1.0)
+    """
+    triples = {normalize_triple(triple) for triple in predicted}
+    facts = [{normalize_triple(triple) for triple in fact} for fact in gold]
+    fitting = sum(any(triple in fact for fact in facts) for triple in triples)
+    precision, share = fitting / len(triples) if triples else 0.0, fitting / len(facts) if facts else 0.0
+    return GoldMatch(float(fitting == len(triples) == len(facts)), harmonic_mean(precision, share), precision, share)
+
+
+def list_fact_spellings(
+    subject: str, relation: str, object_: str, subjects: Iterable[str] = (), others: Iterable[str] = ()
+) -> list[Triple]:
+    """Return a fact under every accepted name of its two ends."""
+    return [(one, relation, other) for one in (subject, *subjects) for other in (object_, *others)]
+
+
+def normalize_triple(triple: Triple) -> Triple:
+    one, relation, other = (" ".join(part.lower().translate(NO_PUNCTUATION).split()) for part in triple)
+    return one, relation, other
+
+
+def classify_attribution(answer: str, documents: Sequence[Record]) -> Attribution:
+    """Return the kind of attribution of an answer. attributed: a document that it cites contains it, as whole words.
+    declared: it cites none (the LLM's own knowledge). unattributed: no document that it cites contains it. Yes and
+    no occur anywhere, so no document shows them.
+
+    >>> paris, lyon = Record("r1", text="The capital is Paris."), Record("r2", text="No, Lyon is known.")
+    >>> (classify_attribution("Paris", [lyon, paris]), classify_attribution("Paris", []),
+    ...     classify_attribution("no", [lyon]))
+    ('attributed', 'declared', 'unattributed')
+    """
+    kind, _, _ = attribute_answer(answer, "", documents, looked=bool(documents))
+    return "attributed" if kind == "attributed" else "unattributed" if documents else "declared"
+
+
+def plan_depth(needs: Mapping[K, Iterable[K]]) -> int:
+    """Return the length of the longest path of a plan, with the main question at 0.
+
+    It is 0 without a plan and 1 for questions side by side.
+
+    >>> plan_depth({}), plan_depth({"a": [], "b": []}), plan_depth({"a": [], "b": ["a"], "c": ["a", "b"]})
+    (0, 1, 3)
+
+    Raises:
+        ValueError: the needs go round in a circle.
+    """
+    depths: dict[K, int] = {}
+    waiting = {part: [need for need in direct if need in needs] for part, direct in needs.items()}
+    while waiting:
+        ready = [part for part, direct in waiting.items() if all(need in depths for need in direct)]
+        if not ready:
+            raise ValueError("the plan goes round in a circle")
+        for part in ready:
+            depths[part] = 1 + max((depths[need] for need in waiting.pop(part)), default=0)
+    return max(depths.values(), default=0)
+
+
+def find_references(questions: Sequence[str]) -> dict[int, list[int]]:
+    """Return the needs of numbered questions that refer to answers as #1 or <1>.
+
+    >>> find_references(["Who wrote Emma?", "Where was #1 born?"])
+    {1: [], 2: [1]}
+    """
+    return {
+        number: sorted({int(a or b) for a, b in REFERENCE.findall(text) if 0 < int(a or b) < number})
+        for number, text in enumerate(questions, 1)
+    }
+
+
+REFERENCE = re.compile(r"#(\d{1,2})\b|<(\d{1,2})>")
+
+
+def percent_by_depth(depths: Iterable[int]) -> dict[str, float]:
+    """Return the percentage of plans of depth 0, 1, 2, 3 and 4 or more, as Plan-RAG's Table 2.
+
+    >>> percent_by_depth([2, 2, 2, 1])
+    {'0': 0.0, '1': 25.0, '2': 75.0, '3': 0.0, '>=4': 0.0}
+    """
+    plans = Counter(min(number, 4) for number in depths)
+    total = sum(plans.values()) or 1
+    return {">=4" if number == 4 else str(number): 100 * plans[number] / total for number in range(5)}
+
+
+PAPER = "Plan*RAG (arXiv 2410.20753)"
+ON_HOTPOTQA, ON_POPQA = "hotpotqa", "popqa"
+
+
+def make_qa_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperTable]:
+    name = normalize_benchmark_name(benchmark)
+    planned_by = {side: part for side, part in sides.items() if any("nodes" in one.counts for one in part)}
+    return (
+        make_plan_depth_table(name, planned_by),
+        make_document_count_table(name, planned_by),
+        make_experts_table(name, planned_by),
+        make_attribution_table(name, sides),
+    )
+
+
+def make_plan_depth_table(name: str, sides: Sides) -> PaperTable:
+    """Return the table of plan depths. The main question is at depth 0, so 0 means no plan."""
+    lines = []
+    for side, part in sides.items():
+        deep = [min(one.counts.get("depth", 0), 4) for one in part]
+        lines.append(make_own_line(side, *(format_share_of(deep.count(depth), len(deep)) for depth in range(5))))
+    if name in DEPTHS:
+        lines.append(make_published_line("reasoning_dag", *(f"{share:g} %" for share in DEPTHS[name])))
+    return PaperTable(
+        title="Depth of plans",
+        source=f"{PAPER}, table 2",
+        head=("Technique", "0", "1", "2", "3", "4 or more"),
+        lines=tuple(lines),
+    )
+
+
+def make_document_count_table(name: str, sides: Sides) -> PaperTable:
+    """Return the table of documents kept by sub-queries, for ``relevance=many``.
+
+    It tells for how many of the sub-queries with documents there was just one.
+    """
+    lines: list[PaperLine] = []
+    for side, part in sides.items():
+        nodes = sum(max(one.counts["nodes"], 1) for one in part if "nodes" in one.counts)
+        one_document = sum(one.counts.get("nodes_one_document", 0) for one in part)
+        several = sum(one.counts.get("nodes_documents", 0) for one in part)
+        with_any = one_document + several
+        lines.append(
+            make_own_line(
+                side,
+                f"{nodes} ({nodes / len(part):.2f} a question)",
+                format_mean_metric(part, "acc"),
+                format_share_of(one_document, with_any),
+                format_share_of(several, with_any),
+            )
+        )
+    if name == ON_HOTPOTQA:
+        lines.append(
+            make_published_line(
+                "reasoning_dag relevance=many (1,500 questions)",
+                "3978 (2.65 a question)",
+                "39.73 %",
+                "88.5 %",
+                "11.5 %",
+            )
+        )
+    return PaperTable(
+        title="Documents of a sub-query",
+        source=f"{PAPER}, table 5",
+        head=("Technique", "sub-queries", "Acc", "one document", "several"),
+        lines=tuple(lines),
+        note="Run it with relevance=many; with relevance=one each has one at most.",
+    )
+
+
+def make_experts_table(name: str, sides: Sides) -> PaperTable:
+    lines = []
+    for side, part in sides.items():
+        retrievals = sum(one.counts.get("retrievals", 0) for one in part)
+        lines.append(
+            make_own_line(side, format_mean_metric(part, "acc"), format_mean_metric(part, "f1"), str(retrievals))
+        )
+    if name == ON_HOTPOTQA:
+        for side, acc, f1, many in EXPERTS:
+            lines.append(make_published_line(side, f"{acc:g} %", f"{f1:g} %", many))
+    return PaperTable(
+        title="What the critic and the relevance expert are worth",
+        source=f"{PAPER}, table 6",
+        head=("Technique", "Acc", "F1", "retrievals"),
+        lines=tuple(lines),
+        note="Ours come of -t with critic=yes, critic=no and relevance=none.",
+    )
+
+
+def make_attribution_table(name: str, sides: Sides) -> PaperTable:
+    """Return the table of the attribution of right answers, found by one function for all techniques."""
+    kinds = ("attributed", "declared", "unattributed")
+    lines = [
+        make_own_line(side, *(format_mean_metric(part, kind) for kind in kinds))
+        for side, part in sides.items()
+        if any("attributed" in one.metrics for one in part)
+    ]
+    if name == ON_POPQA:
+        lines.append(make_published_line("reasoning_dag (Llama-3-8B)", "76 %", "12 %", "12 %"))
+    return PaperTable(
+        title="Attribution of right answers",
+        source=f"{PAPER}, section 4",
+        head=("Technique", *kinds),
+        lines=tuple(lines),
+        note="Attributed: a cited document holds the answer as whole words; declared: none is cited. Yes and no are "
+        "never attributed.",
+    )
+
+
+def format_mean_metric(part: Sequence[Outcome], name: str) -> str:
+    return percent_of_cases([one for one in part if name in one.metrics], lambda one: one.metrics[name])
+
+
+EXPERTS = (
+    ("reasoning_dag critic=yes", 36.6, 40.72, "2530 of 3926 sub-queries"),
+    ("reasoning_dag critic=no", 37.13, 41.52, "3163"),
+    ("reasoning_dag critic=yes relevance=one", 39.33, 42.01, ""),
+    ("reasoning_dag critic=yes relevance=none", 31.6, 36.18, ""),
+)
+"""Technique, Acc, F1 and retrievals on 1,500 questions of HotpotQA: table 6."""
+
+
+PROBE = 60
+BARE = re.compile(r"\W+")
+
+
+def find_prompted_ids(events: Sequence[TraceEntry]) -> frozenset[str]:
+    """Return the ids of the records that a prompt of the run contains.
+
+    A record is found by its id or the beginning of its text. All ids if no LLM was asked.
+    """
+    prompts = [strip_punctuation(message.content) for call in events_of(events, LMCall) for message in call.messages]
+    records = [record for result in events_of(events, ActionResult) for record in result.observation.records]
+    if not prompts:
+        return frozenset(record.id for record in records)
+    whole = "\n".join(dict.fromkeys(prompts))
+    return frozenset(record.id for record in records if is_in_prompts(record, whole))
+
+
+def is_in_prompts(record: Record, prompts: str) -> bool:
+    probe = strip_punctuation(record.text)[:PROBE].strip()
+    return f" {strip_punctuation(record.id)} " in prompts or bool(probe and probe in prompts)
+
+
+def strip_punctuation(text: str) -> str:
+    """Return only the words of a text, however a prompt quotes them.
+
+    >>> strip_punctuation('[o1.r2] | "The \\\\"Loire\\\\" ends"')
+    ' o1 r2 The Loire ends '
+    """
+    return f" {BARE.sub(' ', text).strip()} "
+
+
+Right = Callable[[str, Case], bool]
+OF_ANSWER: Mapping[str, Callable[[str, Sequence[str]], float]] = {
+    "em": answers.em,
+    "f1": answers.f1,
+    "f1_hotpot": answers.f1_hotpot,
+    "acc": answers.acc,
+    "acc_word": answers.acc_word,
+}
+AT = (2, 5, 10)
+PASSAGES = "passages"
+
+
+def exact(answer: str, case: Case) -> bool:
+    return answers.em(answer, case.gold) == 1
+
+
+def contains_gold(answer: str, case: Case) -> bool:
+    return answers.acc(answer, case.gold) == 1
+
+
+def is_close_to_gold(answer: str, case: Case) -> bool:
+    return answers.is_near_answer(answer, case.gold[0])
+
+
+def equals_main_gold(answer: str, case: Case) -> bool:
+    """Return whether an answer equals the main accepted answer.
+
+    For answers that were read into the spelling of gold: a letter, yes or no.
+    """
+    return answer == case.gold[0]
+
+
+def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry], right: Right, answer: str) -> Score:
+    """Score an answer with every metric of the papers. answer: the decision's answer as it was read (a letter, yes or
+    no), empty if it contains none.
+
+    Metrics of retrieval are of the passages that were put before the model; ``retrievals`` counts all searches.
+    Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates; one function
+    finds it for all techniques.
+    """
+    won = bool(answer) and right(answer, case)
+    golds = list_gold_sets(case)
+    searches = list_rankings(events)
+    rankings = list_rankings(events, find_prompted_ids(events))
+    by_id = {record.id: record for record in list_trace_records(events)}
+    citations = [by_id[id] for id in decision.evidence.ids if id in by_id]
+    metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
+    metrics |= compute_retrieval_metrics(
+        rankings, golds, [record.source for record in citations]
+    ) | compute_answer_recall(case, rankings, events)
+    counts = {
+        "retrievals": len(searches),
+        "llm_calls": len([*events_of(events, LMCall)]),
+        "passages": len({source for ranking in rankings for source in ranking}),
+        "cited": len(citations),
+        **plan_counts_of(events),
+    }
+    attribution = classify_attribution(decision.answer, citations)
+    if won:
+        metrics |= {name: float(attribution == name) for name in ("attributed", "declared", "unattributed")}
+    return Score(
+        won,
+        answer,
+        metrics,
+        failure=classify_qa_failure(won, answer, golds, rankings),
+        tags=(attribution,) if answer else (),
+        counts=counts,
+    )
+
+
+def list_gold_sets(case: Case) -> list[list[str]]:
+    """Return the sets of passages of which one is enough.
+
+    StrategyQA has one set per annotator, the other data sets have one in all.
+    """
+    annotators = case.facts.get("annotators")
+    sets = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
+    return [gold for gold in map(list_item_texts, sets) if gold]
+
+
+def compute_retrieval_metrics(
+    rankings: Sequence[Sequence[str]], golds: Sequence[Sequence[str]], citations: Sequence[str]
+) -> dict[str, float]:
+    """Return the recall of the gold passages, the rank and the quality of the citations.
+
+    Recall is at k over all retrievals taken in turns, and over everything that was retrieved.
+    """
+    if not golds or not rankings:
+        return {}
+    order = interleave_rankings(rankings)
+    metrics = {f"recall@{k}": best_recall(order, golds, k) for k in AT}
+    metrics["recall"] = best_recall(order, golds, len(order))
+    metrics |= {f"all_{name}": float(value == 1) for name, value in metrics.items() if name != "recall@2"}
+    matches = [match_sets(citations, gold) for gold in golds]
+    metrics["mrr"] = max(reciprocal_gold_rank(order, gold) for gold in golds)
+    return metrics | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
+
+
+def compute_answer_recall(
+    case: Case, rankings: Sequence[Sequence[str]], events: Sequence[TraceEntry]
+) -> dict[str, float]:
+    """Return whether one of the first passages contains an accepted answer.
+
+    This is FlashRAG's retrieval recall, for sets without gold passages. It means nothing for yes, no and letters, so
+    those have none.
+    """
+    if not rankings or "choices" in case.facts or answers.normalise_answer(case.gold[0]) in ("yes", "no"):
+        return {}
+    text = {record.source: f"{record.fields.get('title', '')} {record.text}" for record in list_trace_records(events)}
+    order = [text[source] for source in interleave_rankings(rankings)]
+    return {
+        f"holds_answer@{k}": max((answers.acc_word(one, case.gold) for one in order[:k]), default=0.0) for k in AT[1:]
+    }
+
+
+def list_rankings(events: Sequence[TraceEntry], read: frozenset[str] | None = None) -> list[list[str]]:
+    """Return the passages of each retrieval by their stable ids, best first.
+
+    A search that found nothing is one too. read: ids of records that count, None for all.
+    """
+    tools = {entry.id: entry.event.tool for entry in events if isinstance(entry.event, ActionStart)}
+    rankings = []
+    for result in events_of(events, ActionResult):
+        passages = [
+            record.source
+            for record in result.observation.records
+            if record.text and (read is None or record.id in read)
+        ]
+        if passages or tools.get(result.action) == PASSAGES:
+            rankings.append(passages)
+    return rankings
+
+
+def list_trace_records(events: Sequence[TraceEntry]) -> list[Record]:
+    return [record for result in events_of(events, ActionResult) for record in result.observation.records]
+
+
+def plan_counts_of(events: Sequence[TraceEntry]) -> dict[str, int]:
+    """Return the counts of a technique with a plan: nodes, depth, plan_fallback, degraded and so on."""
+    counts = [result.counts for result in events_of(events, GraphResult)]
+    return {name: number for name, number in (counts[-1] if counts else {}).items() if name != "retrievals"}
+
+
+def classify_qa_failure(
+    won: bool, answer: str, golds: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]
+) -> str:
+    """Return the failure class of an answer. no_answer; not_retrieved: the LLM did not read all gold passages; misread:
+    it read all; wrong: there is no gold or no retrieval. Empty if the answer is right.
+    """
+    if won or not answer:
+        return "" if won else "no_answer"
+    if not golds or not rankings:
+        return "wrong"
+    sources = {source for ranking in rankings for source in ranking}
+    return "misread" if any(sources >= set(gold) for gold in golds) else "not_retrieved"
+
+
+def list_item_texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []

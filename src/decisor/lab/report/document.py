@@ -1,0 +1,327 @@
+"""A report as plain values; the page, Markdown, CSV and JSON are made from these and nothing else.
+
+Here are also the table of results of a benchmark for the page, ours with intervals and outcomes and published figures
+below it, and the number, and so the colour and shape, that each technique has everywhere on the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
+from decisor.lab.paper_figures import PublishedFigure, figures_for
+from decisor.lab.paper_tables import PaperTable, tables_for
+from decisor.lab.report import charts as svg
+from decisor.lab.report.charts import (
+    ReportChart,
+    ReportSeries,
+    describe_auxiliary_costs,
+    describe_unmeasured,
+    format_money,
+    format_number_of,
+    format_percent,
+    format_short_number,
+    make_charts,
+    spell_out_name,
+)
+from decisor.lab.statistics import (
+    STATES,
+    ComparedSide,
+    OutcomeChange,
+    PairedComparison,
+    SummaryRow,
+    compare_all_pairs,
+    compare_with_earlier_run,
+    find_changed_outcomes,
+    sides_of,
+    summarise_outcomes,
+)
+from decisor.system.serialization import finite_json_value
+from decisor.types import Usage, Value
+from decisor.views.markup import Html, join, legend_swatch, scroll_table_html, tag
+
+MOST_SIDES = 12
+"""Every pair of more sides than these is not compared: the correction would leave nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkReport:
+    """The report of one benchmark of a run. rows: of all groups and then of each, best first. metrics: names of the
+    metrics that rows have. tables: the tables of its papers, with the printed figures.
+    """
+
+    name: str
+    cases: int
+    rows: tuple[SummaryRow, ...]
+    metrics: tuple[str, ...]
+    published: tuple[PublishedFigure, ...]
+    comparisons: tuple[PairedComparison, ...]
+    charts: tuple[ReportChart, ...]
+    tables: tuple[PaperTable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDiff:
+    """The differences between this run and an earlier one. comparisons: each technique's difference (this minus
+    earlier). changed: the cases that changed.
+    """
+
+    comparisons: tuple[PairedComparison, ...]
+    changed: tuple[OutcomeChange, ...]
+    only_here: tuple[str, ...]
+    only_there: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The report of a run. one_model: name of the LLM if there is only one, so that techniques need not name it; else
+    None.
+    """
+
+    title: str
+    about: Mapping[str, Value]
+    benchmarks: tuple[BenchmarkReport, ...]
+    outcomes: tuple[Outcome, ...]
+    usage: Usage
+    one_model: str | None
+    diff: ReportDiff | None = None
+    opinion: Agreement | None = None
+    ranks: tuple[Ranks, ...] = ()
+    wins: tuple[WinRate, ...] = ()
+
+    def label(self, side: ComparedSide) -> str:
+        return side.technique if self.one_model is not None else str(side)
+
+
+def make_report(
+    outcomes: Sequence[Outcome],
+    about: Mapping[str, Value] | None = None,
+    before: Sequence[Outcome] | None = None,
+    opinion: Agreement | None = None,
+    ranks: Sequence[Ranks] = (),
+    wins: Sequence[WinRate] = (),
+) -> Report:
+    """Make the report of a run. before: outcomes of an earlier run to compare with. opinion: agreement of a judge on
+    its failures. ranks: a judge's ranks of its techniques. wins: win rates over one technique.
+    """
+    models = {one.model for one in outcomes}
+    one_model = models.pop() if len(models) == 1 else None
+    names = tuple(dict.fromkeys(one.benchmark for one in outcomes))
+    usage = Usage()
+    for one in outcomes:
+        usage = usage + one.usage
+    report = Report(
+        title=", ".join(names) or "empty run",
+        about=about or {},
+        benchmarks=(),
+        outcomes=tuple(outcomes),
+        usage=usage,
+        one_model=one_model,
+        diff=None if before is None else _diff(outcomes, before),
+        opinion=opinion,
+        ranks=tuple(ranks),
+        wins=tuple(wins),
+    )
+    benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
+    return replace(report, benchmarks=benchmarks)
+
+
+def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> BenchmarkReport:
+    part = [one for one in outcomes if one.benchmark == name]
+    rows = sort_rows_best_first(summarise_outcomes(part, by_group=True))
+    sides = len({(row.technique, row.model) for row in rows})
+    published = figures_for(name)
+    return BenchmarkReport(
+        name=name,
+        cases=len({one.case for one in part}),
+        rows=rows,
+        metrics=tuple(sorted({name for row in rows for name in row.metrics})),
+        published=published,
+        comparisons=sort_like_rows(compare_all_pairs(part), rows) if sides <= MOST_SIDES else (),
+        charts=make_charts(name, part, rows, published, report.label),
+        tables=tables_for(name, {report.label(side): one for side, one in sides_of(part, name).items()}),
+    )
+
+
+def sort_rows_best_first(rows: Sequence[SummaryRow]) -> tuple[SummaryRow, ...]:
+    """Sort rows by the accuracy of all groups together. The rows of a technique's groups stay with it."""
+    overall = {(row.technique, row.model): row.accuracy for row in rows if not row.group}
+    ranked = {key: -1.0 if accuracy is None else accuracy for key, accuracy in overall.items()}
+    return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
+
+
+def sort_like_rows(comparisons: Sequence[PairedComparison], rows: Sequence[SummaryRow]) -> tuple[PairedComparison, ...]:
+    """Sort comparisons in the order of the rows."""
+    places = {ComparedSide(row.technique, row.model): at for at, row in reversed(list(enumerate(rows)))}
+    return tuple(sorted(comparisons, key=lambda one: (places[one.one], places[one.other])))
+
+
+def _diff(outcomes: Sequence[Outcome], before: Sequence[Outcome]) -> ReportDiff:
+    here = {_name(one) for one in outcomes}
+    there = {_name(one) for one in before}
+    return ReportDiff(
+        compare_with_earlier_run(outcomes, before),
+        find_changed_outcomes(outcomes, before),
+        tuple(sorted(here - there)),
+        tuple(sorted(there - here)),
+    )
+
+
+def _name(one: Outcome) -> str:
+    return f"{one.benchmark}: {ComparedSide(one.technique, one.model)}"
+
+
+def report_as_json(report: Report) -> dict[str, Any]:
+    """Return a report as plain values for ``--json``; numbers that JSON cannot express are null."""
+    values: dict[str, Any] = finite_json_value(report)
+    if report.opinion:  # the name that readers of this JSON know
+        values["opinion"]["asked"] = values["opinion"].pop("failures")
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    names: tuple[str, ...]
+
+    def __call__(self, series: ReportSeries) -> int | None:
+        """Return the number of a series, None for published figures."""
+        return None if series.published else self.of(series.name)
+
+    def of(self, name: str) -> int:
+        return self.names.index(name) if name in self.names else len(self.names)
+
+
+def make_palette(report: Report) -> Palette:
+    sides = (ComparedSide(row.technique, row.model) for one in report.benchmarks for row in one.rows)
+    return Palette(tuple(dict.fromkeys(report.label(side) for side in sides)))
+
+
+MAIN_METRICS = 3
+ACCURACIES = ("accuracy", "acc")
+NO_SHARE = ("seconds", "preference_rank")
+FEW = 8
+"""So many published rows are shown at first."""
+PUBLISHED = "Published by others, with other models and settings"
+
+
+def render_results(one: BenchmarkReport, report: Report, colours: Palette) -> Html:
+    overall = [row for row in one.rows if not row.group]
+    metrics = [name for name in one.metrics if name not in ("elo", "accuracy")][:MAIN_METRICS]
+    ticks = tag("div", *(tag("span", at) for at in (0, 25, 50, 75, 100)), cls="ticks")
+    head = join(
+        tag("th", "Technique"),
+        tag("th", ticks, cls="plotcell"),
+        tag("th", "Accuracy", cls="n"),
+        tag("th", "Outcomes"),
+        *(tag("th", spell_out_name(name), cls="n") for name in metrics),
+        tag("th", "Spent on a case", cls="n"),
+    )
+    ours = [render_result_row(row, metrics, report, colours) for row in overall]
+    ranked = sorted(one.published, key=lambda figure: figure.technique not in {row.technique for row in overall})
+    theirs, sources = render_published_rows(ranked, 5 + len(metrics))
+    left = sum(row.outcomes - row.counted for row in overall)
+    note = (
+        f"{format_number_of(left, 'outcome')} crashed or could not be scored: left out of accuracy, "
+        "never counted as wrong."
+    )
+    results_table = scroll_table_html(head, join(*ours, *theirs), "results")
+    return join(results_table, state_legend(), tag("p", note, cls="note") if left else "", sources)
+
+
+def render_result_row(row: SummaryRow, metrics: Sequence[str], report: Report, colours: Palette) -> Html:
+    name = report.label(ComparedSide(row.technique, row.model))
+    number = colours.of(name)
+    plot, figure = Html(), join("not scored")
+    if row.accuracy is not None and row.interval is not None:
+        within = f"{format_percent(row.interval.low, 1)} to {format_percent(row.interval.high, 1)}"
+        title = f"{format_percent(row.accuracy, 1)}, 95 % interval {within}"
+        plot = svg.draw_whisker_row(row.accuracy, row.interval, number, title)
+        figure = join(tag("span", format_percent(row.accuracy, 1), cls="big"), tag("br"), tag("small", within))
+    words = ", ".join(f"{row.states[state]} {spell_out_name(state)}" for state in STATES if row.states[state])
+    stack = svg.draw_stack([(state, row.states[state]) for state in STATES], words)
+    dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
+    calls, tokens = (
+        format_short_number(row.usage.calls / row.outcomes),
+        format_short_number(row.usage.tokens / row.outcomes),
+    )
+    cost = f"{format_money(dollars)}, {row.seconds:.3g} s" if dollars is not None else f"{row.seconds:.3g} s"
+    cost_cell = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
+    if row.unread:
+        cost_cell = join(cost_cell, " ", tag("span", f"{format_percent(row.unread, 1)} of replies unread"))
+    if unmeasured := describe_unmeasured(row):
+        cost_cell = join(cost_cell, " ", tag("span", unmeasured))
+    if row.beside:
+        cost_cell = join(
+            cost_cell, *(join(" ", tag("span", f"beside it: {one}")) for one in describe_auxiliary_costs(row))
+        )
+    return tag(
+        "tr",
+        tag("th", legend_swatch(number), " ", name, scope="row"),
+        tag("td", plot, cls="plotcell"),
+        tag("td", figure, cls="n"),
+        tag("td", stack, tag("span", words, cls="stackwords"), cls="states"),
+        *(metric_cell(row, metric) for metric in metrics),
+        tag("td", cost_cell, cls="n extra spent"),
+    )
+
+
+def metric_cell(row: SummaryRow, metric: str) -> Html:
+    estimate = row.metrics.get(metric)
+    if estimate is None:
+        return tag("td", cls="n extra", data_label=spell_out_name(metric))
+    mean, within = estimate
+    figure = tag("span", f"{mean:.3g}", tag("br"), tag("small", f"{within.low:.3g} to {within.high:.3g}"))
+    return tag("td", figure, cls="n extra", data_label=spell_out_name(metric))
+
+
+def render_published_rows(figures: Sequence[PublishedFigure], columns: int) -> tuple[list[Html], Html]:
+    """Return a row for each technique and source, and the list of sources that their numbers refer to."""
+    if not figures:
+        return [], Html()
+    sources = list(dict.fromkeys(one.source for one in figures))
+    rows: dict[tuple[str, str], list[PublishedFigure]] = {}
+    for one in figures:
+        rows.setdefault((one.technique, one.source), []).append(one)
+    more = len(rows) - FEW
+    button = tag("button", f"Show {more} more", type="button", cls="cite pubs") if more > 0 else ""
+    lines = [tag("tr", tag("td", PUBLISHED, " ", button, colspan=columns), cls="pubhead")]
+    lines += [
+        render_published_row(technique, some, sources.index(source) + 1, columns, at >= FEW)
+        for at, ((technique, source), some) in enumerate(rows.items())
+    ]
+    return lines, tag("ul", *(tag("li", f"{at} {source}") for at, source in enumerate(sources, 1)), cls="sources")
+
+
+def render_published_row(
+    technique: str, figures: Sequence[PublishedFigure], number: int, columns: int, hidden: bool
+) -> Html:
+    """Return a row with accuracies as marks on our axis and everything else in words."""
+    main = [one for one in figures if one.metric in ACCURACIES]
+    words = [f"{one.group} {one.value:g} %".strip() for one in main if len(main) > 1 or one.group]
+    words += [
+        f"{spell_out_name(one.metric)} {one.value:g}{'' if one.metric in NO_SHARE else ' %'}"
+        for one in figures
+        if one.metric not in ACCURACIES
+    ]
+    plot = (
+        svg.draw_published_row([one.value / 100 for one in main], f"published: {', '.join(words)}") if main else Html()
+    )
+    name = tag("th", legend_swatch(None), " ", technique, tag("sup", number), scope="row")
+    return tag(
+        "tr",
+        name,
+        tag("td", plot, cls="plotcell"),
+        tag("td", format_percent(main[0].value / 100, 1) if len(main) == 1 else "", cls="n"),
+        tag("td", ", ".join(words), colspan=columns - 3, cls="rest"),
+        cls="pub",
+        hidden=hidden,
+    )
+
+
+def state_legend() -> Html:
+    return tag(
+        "ul", *(tag("li", svg.state_swatch(state), spell_out_name(state)) for state in STATES), cls="legend note"
+    )

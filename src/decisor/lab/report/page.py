@@ -1,0 +1,605 @@
+"""A report as one HTML file that needs nothing else: no network, no server, no build.
+
+Its content policy runs only the one script that is named by its hash, and loads nothing. Words of LLMs and data are in
+JSON blocks, which no browser runs, and are shown as text. A case's story is read when it is opened. Between the
+results and the list of cases are charts, groups, comparisons and failures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import TextIO
+
+from decisor.lab.benchmark import Outcome
+from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
+from decisor.lab.evaluation.store import Key
+from decisor.lab.report import charts as svg
+from decisor.lab.report.charts import (
+    ReportChart,
+    describe_agreement,
+    describe_win_rate,
+    format_money,
+    format_number_of,
+    format_percent,
+    format_points,
+    format_probability,
+    format_short_number,
+    spell_out_name,
+)
+from decisor.lab.report.document import (
+    BenchmarkReport,
+    Palette,
+    Report,
+    ReportDiff,
+    make_palette,
+    metric_cell,
+    render_results,
+)
+from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
+from decisor.system.serialization import finite_json_value, json_value
+from decisor.system.wording import format_count
+from decisor.trace.events import TraceEntry
+from decisor.types import Usage
+from decisor.views.markup import Html, csp_hash, join, legend_swatch, read_colours, scroll_table_html, tag
+from decisor.views.page_data import cut_text, story_json
+
+PAIRED = """On the same cases: the difference in accuracy, in points, with its bootstrap interval, and p by McNemar’s
+exact test (with repeats, by flipping signs), corrected by Holm for all rows."""
+WRONG = "The class of each answer that is not right, as a share of all outcomes."
+MARKS = "Runs with each mark: their share of all outcomes, and how many of them came out right."
+
+
+def render_benchmark(one: BenchmarkReport, report: Report, colours: Palette) -> Html:
+    """Return the section of one benchmark."""
+    plots = [chart for chart in one.charts if chart.kind != "forest"]
+    figures = tag("div", *(render_chart(chart, colours) for chart in plots), cls="charts")
+    return tag(
+        "section",
+        tag("h2", one.name if len(report.benchmarks) > 1 else "Results"),
+        render_results(one, report, colours),
+        render_all_metrics(one, report),
+        render_groups(one, report),
+        join(tag("h3", "Charts"), figures) if plots else "",
+        render_comparisons("Techniques against each other", PAIRED, one.comparisons, report),
+        render_failures(one, report),
+        render_paper_tables(one),
+        id=section_anchor(one.name),
+    )
+
+
+def render_groups(one: BenchmarkReport, report: Report) -> Html:
+    """Return the accuracy by technique and group, shaded."""
+    names = sorted({row.group for row in one.rows if row.group})
+    if not names:
+        return Html()
+    by_side_and_group = {(report.label(ComparedSide(row.technique, row.model)), row.group): row for row in one.rows}
+    body = [
+        tag("tr", tag("th", side, scope="row"), *(accuracy_cell(by_side_and_group.get((side, name))) for name in names))
+        for side in dict.fromkeys(side for side, _ in by_side_and_group)
+    ]
+    head = join(tag("th", "Technique"), *(tag("th", name) for name in names))
+    return join(tag("h3", "By group"), scroll_table_html(head, join(*body), "heat"))
+
+
+def accuracy_cell(row: SummaryRow | None) -> Html:
+    if row is None or row.accuracy is None or row.interval is None:
+        return tag("td")
+    within = f"{format_percent(row.interval.low)} to {format_percent(row.interval.high)}, of {row.counted}"
+    return render_shaded_cell(row.accuracy, format_percent(row.accuracy, 1), within)
+
+
+def render_shaded_cell(share: float, text: str, small: str) -> Html:
+    """Return a table cell shaded by a share."""
+    return tag("td", tag("i"), tag("span", text), tag("small", small), cls=f"h{round(10 * share)}")
+
+
+def render_all_metrics(one: BenchmarkReport, report: Report) -> Html:
+    """Return every metric and the mean of every count, folded away."""
+    overall = [row for row in one.rows if not row.group]
+    counts = sorted({name for row in overall for name in row.counts})
+    if not one.metrics and not counts:
+        return Html()
+    body = [
+        tag(
+            "tr",
+            tag("th", report.label(ComparedSide(row.technique, row.model)), scope="row"),
+            *(metric_cell(row, name) for name in one.metrics),
+            *(tag("td", f"{row.counts[name]:.3g}" if name in row.counts else "", cls="n") for name in counts),
+        )
+        for row in overall
+    ]
+    head = join(tag("th", "Technique"), *(tag("th", spell_out_name(name), cls="n") for name in (*one.metrics, *counts)))
+    summary = tag("summary", "All metrics and counts: means, metrics with 95 % bootstrap intervals")
+    return tag("details", summary, scroll_table_html(head, join(*body)), cls="more")
+
+
+def render_chart(chart: ReportChart, colours: Palette) -> Html:
+    """Return a chart with its legend and the same figures as a table."""
+    badge = tag("span", "published", cls="badge")
+    legend = [tag("li", legend_swatch(colours(one)), one.name, badge if one.published else "") for one in chart.series]
+    return tag(
+        "figure",
+        tag("figcaption", chart.title),
+        tag("ul", *legend, cls="legend"),
+        svg.draw_chart_svg(chart, colours),
+        tag("p", chart.note, cls="note") if chart.note else "",
+        render_chart_figures(chart),
+        cls="panel",
+    )
+
+
+def render_chart_figures(chart: ReportChart) -> Html:
+    lines = []
+    for one in chart.series:
+        for mark in one.marks:
+            place = mark.label if mark.label not in ("", one.name) else format_short_number(mark.x)
+            within = (
+                f"{format_percent(mark.interval.low, 1)} to {format_percent(mark.interval.high, 1)}"
+                if mark.interval
+                else ""
+            )
+            values = (place, format_percent(mark.y, 1), within, mark.of or "")
+            lines.append(tag("tr", tag("td", one.name), *(tag("td", value, cls="n") for value in values)))
+    heads = ("", chart.x_label or "at", chart.y_label, "95 %", "of")
+    top = tag("tr", *(tag("th", head, cls="n") for head in heads))
+    figure_table = tag("table", tag("thead", top), tag("tbody", *lines))
+    return tag("details", tag("summary", "Figures"), tag("div", figure_table, cls="scroll"))
+
+
+def render_comparisons(
+    title: str, lead: str, pairs: Sequence[PairedComparison], report: Report, sides: tuple[str, str] = ("This", "That")
+) -> Html:
+    if not pairs:
+        return Html()
+    only = (f"Only {side.lower()} right" for side in sides)
+    heads = (*sides, "Difference", "p (Holm)", "Clear?", "", *only, "Pairs", "p")
+    head = join(*(tag("th", name, cls=None if at in (0, 1, 5) else "n") for at, name in enumerate(heads)))
+    most = max(max(abs(one.interval.low), abs(one.interval.high)) for one in pairs)
+    reach = next(size for size in (0.1, 0.25, 0.5, 1.0, 10.0) if most <= size)
+    body = join(*(render_comparison_row(one, report, reach) for one in pairs))
+    return join(tag("h3", title), tag("p", lead, cls="lead"), scroll_table_html(head, body))
+
+
+def render_comparison_row(one: PairedComparison, report: Report, reach: float) -> Html:
+    """Return the row of one comparison. reach: the difference at either end of the drawing."""
+    within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
+    clear = one.p_holm < 0.05
+    left = tag("small", f" ({one.left_out} left out)") if one.left_out else ""
+    values = (one.only_one, one.only_other, join(one.pairs, left), format_probability(one.p))
+    return tag(
+        "tr",
+        tag("th", report.label(one.one), scope="row"),
+        tag("td", report.label(one.other)),
+        tag("td", format_points(one.difference), tag("br"), tag("small", within), cls="n"),
+        tag("td", format_probability(one.p_holm), cls="n"),
+        tag("td", tag("span", "yes" if clear else "no", cls="yes" if clear else "no"), cls="n"),
+        tag(
+            "td",
+            svg.draw_effect(
+                one.difference, one.interval, reach, f"{format_points(one.difference)}, 95 % interval {within}"
+            ),
+        ),
+        *(tag("td", value, cls="n") for value in values),
+    )
+
+
+def render_failures(one: BenchmarkReport, report: Report) -> Html:
+    """Return failure classes and marks as shares of a technique's outcomes, and how runs ended."""
+    rows = {report.label(ComparedSide(row.technique, row.model)): row for row in one.rows if not row.group}
+    ended = {side: row.stopped for side, row in rows.items()}
+    odd = any(set(classes) - {"answered"} for classes in ended.values())
+    return join(
+        render_tag_counts("What went wrong", WRONG, {side: row.failures for side, row in rows.items()}, rows),
+        render_tag_counts(
+            "What happened on the way",
+            MARKS,
+            {side: select_counted_tags(row) for side, row in rows.items()},
+            rows,
+            right=True,
+        ),
+        render_tag_counts("How runs ended", "", ended, rows) if odd else "",
+    )
+
+
+def render_ranks(ranks: Sequence[Ranks]) -> Html:
+    """Return the mean ranks, best first."""
+    lines = [
+        tag(
+            "tr",
+            tag("th", name, scope="row"),
+            tag("td", one.benchmark),
+            tag("td", f"{rank:.2f}", cls="n"),
+            tag("td", one.cases, cls="n"),
+            tag("td", one.unread, cls="n"),
+        )
+        for one in ranks
+        for name, rank in sorted(one.ranks.items(), key=lambda item: (item[1], item[0]))
+    ]
+    heads = ("Technique", "Benchmark", "Mean rank", "Cases", "Not read")
+    head = join(*(tag("th", name, cls="n" if at > 1 else None) for at, name in enumerate(heads)))
+    judge = ", ".join(dict.fromkeys(one.judge for one in ranks))
+    lead = f"Every two techniques’ answers to a case, compared by {judge} in both orders; 1 is best."
+    return tag(
+        "section",
+        tag("h2", "Preference ranks"),
+        tag("p", lead, cls="lead"),
+        scroll_table_html(head, join(*lines)),
+        id="ranks",
+    )
+
+
+def render_win_rates(wins: Sequence[WinRate]) -> Html:
+    """Return a sentence for each win rate."""
+    lines = (tag("li", describe_win_rate(one)) for one in wins)
+    return tag("section", tag("h2", "Win rates"), tag("ul", *lines), id="wins")
+
+
+def render_paper_tables(one: BenchmarkReport) -> Html:
+    """Return the tables of the benchmark's papers, folded away, with published lines marked."""
+    badge = tag("span", "published", cls="badge")
+    parts = []
+    for paper in one.tables:
+        body = [
+            tag(
+                "tr",
+                tag("th", line.cells[0], " ", badge if line.published else "", scope="row"),
+                *(tag("td", cell, cls="n") for cell in line.cells[1:]),
+            )
+            for line in paper.lines
+        ]
+        head = join(*(tag("th", name, cls="n" if at else None) for at, name in enumerate(paper.head)))
+        note = tag("p", f"{paper.source}. {paper.note}".strip(), cls="note")
+        parts.append(
+            tag("details", tag("summary", paper.title), scroll_table_html(head, join(*body)), note, cls="more")
+        )
+    return join(tag("h3", "The tables of the papers"), *parts) if parts else Html()
+
+
+def render_opinion(agreement: Agreement) -> Html:
+    """Return the classes of a judge beside those of the rules."""
+    rules = sorted({rule for rule, _, _ in agreement.table})
+    judge_classes = sorted({name for _, name, _ in agreement.table})
+    counts = Counter({(rule, name): many for rule, name, many in agreement.table})
+    lines = [
+        tag(
+            "tr",
+            tag("th", spell_out_name(rule), scope="row"),
+            *(
+                render_shaded_cell(counts[rule, name] / agreement.read, str(counts[rule, name]), "")
+                for name in judge_classes
+            ),
+        )
+        for rule in rules
+    ]
+    head = join(tag("th", "By rule, and by the judge:"), *(tag("th", spell_out_name(name)) for name in judge_classes))
+    return tag(
+        "section",
+        tag("h2", "A second opinion on failures"),
+        tag("p", describe_agreement(agreement), cls="lead"),
+        scroll_table_html(head, join(*lines), "heat") if lines else "",
+        id="opinion",
+    )
+
+
+def select_counted_tags(row: SummaryRow) -> dict[str, int]:
+    """Return the tags of a row, without tags that have a chart or only repeat the right ones."""
+    return {
+        name: many
+        for name, many in row.tags.items()
+        if name not in ("SR", "MR", "none") and not name.startswith("fixed:")
+    }
+
+
+def render_tag_counts(
+    title: str, lead: str, by_side: Mapping[str, Mapping[str, int]], rows: Mapping[str, SummaryRow], right: bool = False
+) -> Html:
+    """Return counts by technique. right: also show the share of the tagged outcomes that were right."""
+    names = sorted({name for counts in by_side.values() for name in counts})
+    if not names:
+        return Html()
+    body = []
+    for side, counts in by_side.items():
+        many = rows[side].outcomes
+        cells = []
+        for name in names:
+            share = counts.get(name, 0) / many
+            small = format_percent(share)
+            if right and name in counts:
+                small += f", {format_percent(rows[side].tags_right.get(name, 0) / counts[name])} right"
+            cells.append(render_shaded_cell(share, str(counts.get(name, 0)), small))
+        body.append(tag("tr", tag("th", side, scope="row"), *cells))
+    head = join(tag("th", "Technique"), *(tag("th", spell_out_name(name)) for name in names))
+    return join(
+        tag("h3", title), tag("p", lead, cls="lead") if lead else "", scroll_table_html(head, join(*body), "heat")
+    )
+
+
+def render_diff(diff: ReportDiff, report: Report) -> Html:
+    """Return this run against an earlier one. The filter of the list below shows the cases that changed."""
+    gained = sum(one.after == "right" for one in diff.changed)
+    lost = sum(one.before == "right" for one in diff.changed)
+    others = len(diff.changed) - gained - lost
+    lead = f"{format_count(gained, 'case')} gained, {lost} lost, {others} changed between other outcomes."
+    missing = [
+        tag("p", f"Only in {where}: {', '.join(names)}", cls="note")
+        for where, names in (("this run", diff.only_here), ("the earlier run", diff.only_there))
+        if names
+    ]
+    return tag(
+        "section",
+        tag("h2", "Against the earlier run"),
+        tag("p", lead, cls="lead"),
+        render_comparisons("By technique", PAIRED, diff.comparisons, report, ("Now", "Before")),
+        *missing,
+        id="diff",
+    )
+
+
+def section_anchor(name: str) -> str:
+    """Return the anchor of a benchmark's section.
+
+    >>> section_anchor("DQA: locating <x>")
+    'b-dqa--locating--x-'
+    """
+    return "b-" + "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower())
+
+
+TOTAL_CHARS = 40_000_000
+"""About what all stories together may take."""
+LEAST_CHARS, MOST_CHARS = 4_000, 60_000
+SORTS = (("", "as in the run"), ("9", "most calls"), ("10", "most tokens"), ("12", "slowest"))
+STORY = (
+    "Each opens its story: the plan, what was asked of the data, what came back, and the decision with its evidence."
+)
+CHANGES = (("", "all"), ("gained", "gained"), ("lost", "lost"), ("other", "changed otherwise"), ("new", "not in it"))
+
+
+def write_page(
+    report: Report,
+    trace: Callable[[Outcome], Sequence[TraceEntry]],
+    out: TextIO,
+    before: Mapping[Key, str] | None = None,
+) -> None:
+    """Write the page of a report. trace: returns the events of an outcome, called for one at a time so that memory
+    stays flat. before: states of an earlier run by key.
+    """
+    style, script = (files("decisor.lab.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    style = read_colours() + style
+    out.write("<!doctype html>\n")
+    out.write('<html lang="en">')
+    out.write(render_page_head(report, style, script))
+    out.write("<body>")
+    out.write(render_page_body(report, before is not None))
+    out.write(render_data_block("rows", encode_case_rows(report.outcomes, before)))
+    most = min(MOST_CHARS, max(LEAST_CHARS, TOTAL_CHARS // max(1, len(report.outcomes))))
+    for at, outcome in enumerate(report.outcomes):
+        out.write(render_data_block(f"s{at}", encode_case_story(outcome, trace(outcome), most)))
+    out.write(tag("script", Html(script)))
+    out.write("</body></html>\n")
+
+
+def render_page_head(report: Report, style: str, script: str) -> Html:
+    policy = (
+        f"default-src 'none'; script-src '{csp_hash(script)}'; style-src '{csp_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", f"{report.title}: Decisor report"),
+        tag("style", Html(style)),
+    )
+
+
+def render_page_body(report: Report, compared: bool) -> Html:
+    colours = make_palette(report)
+    several = len(report.benchmarks) > 1
+    links = [
+        tag("a", one.name if several else "Results", href=f"#{section_anchor(one.name)}") for one in report.benchmarks
+    ]
+    if report.diff:
+        links.append(tag("a", "Against the earlier run", href="#diff"))
+    links.append(tag("a", "Cases", href="#cases"))
+    diff = render_diff(report.diff, report) if report.diff else Html()
+    opinion = render_opinion(report.opinion) if report.opinion else Html()
+    ranks = render_ranks(report.ranks) if report.ranks else Html()
+    wins = render_win_rates(report.wins) if report.wins else Html()
+    sections = (render_benchmark(one, report, colours) for one in report.benchmarks)
+    return join(
+        tag(
+            "header",
+            tag("p", tag("b", "Decisor"), " report", cls="brand"),
+            tag("h1", report.title),
+            render_tiles(report),
+            cls="wrap",
+        ),
+        tag("nav", tag("div", *links, cls="wrap"), aria_label="Parts of this report"),
+        tag("main", diff, *sections, ranks, wins, opinion, render_case_filters(report, compared), cls="wrap"),
+        tag("footer", render_run_settings(report), cls="wrap"),
+    )
+
+
+def render_tiles(report: Report) -> Html:
+    """Return the main figures of the run."""
+    many = len(report.outcomes)
+    sides = {(row.technique, row.model) for one in report.benchmarks for row in one.rows}
+    best = [row for one in report.benchmarks for row in one.rows if not row.group and row.accuracy is not None]
+    top = max(best, key=lambda row: row.accuracy or 0.0, default=None)
+    models = sorted({row.model for one in report.benchmarks for row in one.rows})
+    usage = report.usage
+    figures = [
+        ("Cases", f"{sum(one.cases for one in report.benchmarks):,}", format_number_of(many, "outcome")),
+        ("Techniques", str(len({technique for technique, _ in sides})), ", ".join(models) or "no model"),
+        (
+            "Best accuracy",
+            format_percent(top.accuracy, 1) if top and top.accuracy is not None else "none",
+            top.technique if top else "",
+        ),
+        (
+            "LM calls",
+            format_short_number(usage.calls),
+            f"{format_short_number(usage.calls / many)} an outcome" if many else "",
+        ),
+        ("Tokens", format_short_number(usage.tokens), format_token_use(usage)),
+        ("Cost", format_money(usage.dollars), "a price is not known" if usage.dollars is None else "all outcomes"),
+    ]
+    return tag(
+        "dl",
+        *(
+            tag("div", tag("dt", name), tag("dd", value, tag("small", small, title=small)))
+            for name, value, small in figures
+        ),
+        cls="tiles",
+    )
+
+
+def format_token_use(usage: Usage) -> str:
+    """Format the tokens in and out, with those from a cache.
+
+    >>> format_token_use(Usage(2, 1_000, 50)), format_token_use(Usage(2, 1_000, 50, cache_reads=600))
+    ('1,000 in, 50 out', '1,000 in (600 from a cache), 50 out')
+    """
+    cached = f" ({format_short_number(usage.cache_reads)} from a cache)" if usage.cache_reads else ""
+    return f"{format_short_number(usage.prompt_tokens)} in{cached}, {format_short_number(usage.completion_tokens)} out"
+
+
+def render_run_settings(report: Report) -> Html:
+    """Return the settings of the run, folded away."""
+    if not report.about:
+        return join("Made by decisor report.")
+    text = json.dumps(json_value(report.about), ensure_ascii=False, indent=2, default=str)
+    return join(tag("details", tag("summary", "Settings of the run"), tag("pre", text)), "Made by decisor report.")
+
+
+def render_case_filters(report: Report, compared: bool) -> Html:
+    """Return the filters of the list of cases. The script fills the list itself."""
+    states = [
+        tag("button", spell_out_name(state), " ", tag("small", ""), type="button", data_state=at, cls=state)
+        for at, state in enumerate(STATES)
+    ]
+    every = tag("button", "all ", tag("small", ""), type="button", data_state="")
+    names = list_row_names(report.outcomes)
+    failures = sorted({one.failure for one in report.outcomes if one.failure})
+    inputs = [
+        tag(
+            "input",
+            id="text",
+            type="search",
+            placeholder="Find in id, answer, gold, failure, group …",
+            aria_label="Find cases by text",
+        ),
+        render_filter("bench", "Benchmark", number_options(names["bench"])),
+        render_filter("who", "Technique", number_options(names["who"])),
+        render_filter("group", "Group", number_options(names["group"])),
+        render_filter("failure", "Failure", [(name, spell_out_name(name)) for name in failures]),
+    ]
+    if compared:
+        inputs.append(render_select("change", "Against the earlier run", CHANGES, ""))
+    inputs.append(render_select("sort", "Order", SORTS, ""))
+    return tag(
+        "section",
+        tag("h2", "Cases"),
+        tag("p", STORY, cls="lead"),
+        tag("div", every, *states, cls="chips", role="group", aria_label="Outcome"),
+        tag("div", *inputs, cls="filters"),
+        tag("p", id="count", cls="count", role="status"),
+        tag("ul", id="list", cls="cases panel"),
+        tag("div", tag("button", "Show more", type="button"), id="more", cls="pager", hidden=True),
+        id="cases",
+    )
+
+
+def render_filter(id: str, label: str, options: Sequence[tuple[str, str]]) -> Html:
+    """Return a filter, empty if there is only one thing to choose."""
+    if len(options) < 2:
+        return Html()
+    return render_select(id, label, (("", f"{label}: all"), *options), "")
+
+
+def render_select(id: str, label: str, options: Sequence[tuple[str, str]], selection: str) -> Html:
+    items = [tag("option", name, value=value, selected=value == selection) for value, name in options]
+    return tag("select", *items, id=id, aria_label=label)
+
+
+def number_options(names: Sequence[str]) -> list[tuple[str, str]]:
+    return [(str(at), name or "none") for at, name in enumerate(names)]
+
+
+def list_row_names(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
+    """Return the names to which rows refer by number."""
+    one_model = len({one.model for one in outcomes}) < 2
+    return {
+        "bench": list(dict.fromkeys(one.benchmark for one in outcomes)),
+        "who": list(dict.fromkeys(technique_with_model(one, one_model) for one in outcomes)),
+        "state": list(STATES),
+        "group": sorted({one.group for one in outcomes}),
+    }
+
+
+def technique_with_model(one: Outcome, one_model: bool) -> str:
+    return one.technique if one_model else f"{one.technique}, {one.model}"
+
+
+def encode_case_rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | None) -> str:
+    """Return the list of cases as JSON. It is short, as the page reads it at once."""
+    names = list_row_names(outcomes)
+    one_model = len({one.model for one in outcomes}) < 2
+    place = {kind: {name: at for at, name in enumerate(column)} for kind, column in names.items()}
+    table_rows = []
+    for one in outcomes:
+        was = (before or {}).get(one.key)
+        table_rows.append(
+            [
+                place["bench"][one.benchmark],
+                cut_text(one.case, 200),
+                place["who"][technique_with_model(one, one_model)],
+                one.repeat,
+                place["state"][one.state],
+                place["group"][one.group],
+                cut_text(one.answer, 160),
+                cut_text(" | ".join(one.gold), 160),
+                one.failure,
+                one.usage.calls,
+                one.usage.tokens,
+                one.usage.dollars,
+                round(one.seconds, 3),
+                None if was is None else place["state"][was],
+            ]
+        )
+    return json.dumps({"names": names, "rows": table_rows}, ensure_ascii=False, separators=(",", ":"))
+
+
+def encode_case_story(outcome: Outcome, events: Sequence[TraceEntry], most: int) -> str:
+    """Return the story of a case as JSON: everything that it adds to its row."""
+    extra = json.dumps(
+        finite_json_value(
+            {
+                "text": cut_text(outcome.text, 2000),
+                "stopped": outcome.stopped,
+                "critical": outcome.critical,
+                "reasons": [cut_text(reason, 1000) for reason in outcome.reasons],
+                "tags": list(outcome.tags),
+                "metrics": dict(outcome.metrics),
+                "counts": {**outcome.counts, **{f"{name}_calls": used.calls for name, used in outcome.beside.items()}},
+            }
+        ),
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+        default=str,
+    )
+    return extra if not events else extra[:-1] + "," + story_json(events, most)[1:]
+
+
+def render_data_block(id: str, text: str) -> Html:
+    """Return a block of data. Nothing in it can end the block or begin another: < is written as an escape."""
+    safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    safe = safe.encode("utf-8", "replace").decode()
+    return tag("script", Html(safe), type="application/json", id=id)

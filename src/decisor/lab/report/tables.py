@@ -1,0 +1,294 @@
+"""A report as Markdown and as CSV. Cells are model output: nothing in them is markup, and none is a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from decisor.lab.benchmark import Outcome
+from decisor.lab.paper_tables import PaperTable
+from decisor.lab.report import charts as formatting
+from decisor.lab.report.charts import (
+    SPACE,
+    describe_agreement,
+    describe_win_rate,
+    format_money,
+    format_percent,
+    format_points,
+    format_probability,
+    format_short_number,
+    spell_out_name,
+)
+from decisor.lab.report.document import Report
+from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
+from decisor.system.wording import format_count
+from decisor.types import Usage
+
+SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
+FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+COLUMNS = (
+    "benchmark",
+    "case",
+    "group",
+    "technique",
+    "model",
+    "repeat",
+    "state",
+    "answer",
+    "gold",
+    "text",
+    "stopped",
+    "failure",
+    "tags",
+    "reasons",
+    "calls",
+    "actions",
+    "prompt_tokens",
+    "cache_reads",
+    "completion_tokens",
+    "dollars",
+    "seconds",
+    "critical",
+)
+
+
+def report_as_markdown(report: Report) -> str:
+    """Return a report as Markdown tables of results, published figures and comparisons."""
+    parts = [f"# {escape_markdown_cell(report.title)}"]
+    for one in report.benchmarks:
+        overall = [row for row in one.rows if not row.group]
+        parts += [f"## {escape_markdown_cell(one.name)}", format_markdown_results(overall, report)]
+        parts += [escape_markdown_cell(line) for line in list_result_notes(overall, report)]
+        if grouped := [row for row in one.rows if row.group]:
+            parts += ["### By group", format_markdown_results(grouped, report, groups=True)]
+        if one.comparisons:
+            parts += ["### Techniques against each other", format_markdown_comparisons(one.comparisons, report)]
+        if one.published:
+            lines = [
+                (figure.technique, figure.group, spell_out_name(figure.metric), f"{figure.value:g}", figure.source)
+                for figure in one.published
+            ]
+            parts += [
+                "### Published by others",
+                format_markdown_grid(("technique", "part", "metric", "value", "source"), lines),
+            ]
+        for paper in one.tables:
+            parts += [
+                f"### {escape_markdown_cell(paper.title)}",
+                format_markdown_paper_table(paper),
+                escape_markdown_cell(f"{paper.source}. {paper.note}".strip()),
+            ]
+    for ranks in report.ranks:
+        best = sorted(ranks.ranks.items(), key=lambda item: item[1])
+        cases = format_count(ranks.cases, "case")
+        parts += [
+            f"## Preference ranks on {escape_markdown_cell(ranks.benchmark)}, {cases}, "
+            f"by {escape_markdown_cell(ranks.judge)}",
+            format_markdown_grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best]),
+        ]
+    if report.wins:
+        parts += ["## Win rates", *(escape_markdown_cell(describe_win_rate(one)) for one in report.wins)]
+    if report.opinion:
+        parts += ["## A second opinion on failures", escape_markdown_cell(describe_agreement(report.opinion))]
+    if report.diff:
+        gained = sum(one.after == "right" for one in report.diff.changed)
+        lost = sum(one.before == "right" for one in report.diff.changed)
+        parts += [
+            "## Against the earlier run",
+            f"{gained} gained, {lost} lost.",
+            format_markdown_comparisons(report.diff.comparisons, report),
+        ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def format_markdown_paper_table(paper: PaperTable) -> str:
+    names = (f"{line.cells[0]} (published)" if line.published else line.cells[0] for line in paper.lines)
+    return format_markdown_grid(
+        paper.head, [(name, *line.cells[1:]) for name, line in zip(names, paper.lines, strict=True)]
+    )
+
+
+def format_markdown_results(rows: Sequence[SummaryRow], report: Report, groups: bool = False) -> str:
+    metrics = sorted({name for row in rows for name in row.metrics} - {"accuracy"})
+    head = [
+        "technique",
+        *(["group"] if groups else []),
+        "accuracy",
+        "95 %",
+        *(spell_out_name(state) for state in STATES),
+        *(spell_out_name(name) for name in metrics),
+        "calls",
+        "tokens",
+        "cost",
+        "seconds",
+        *(["unread"] if (unread := any(row.unread for row in rows)) else []),
+    ]
+    lines = []
+    for row in rows:
+        within = (
+            f"{format_percent(row.interval.low, 1)} to {format_percent(row.interval.high, 1)}" if row.interval else ""
+        )
+        dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
+        lines.append(
+            [
+                report.label(ComparedSide(row.technique, row.model)),
+                *([row.group] if groups else []),
+                "" if row.accuracy is None else format_percent(row.accuracy, 1),
+                within,
+                *(str(row.states[state]) for state in STATES),
+                *(f"{row.metrics[name][0]:.3g}" if name in row.metrics else "" for name in metrics),
+                format_short_number(row.usage.calls / row.outcomes),
+                format_short_number(row.usage.tokens / row.outcomes),
+                format_money(dollars),
+                f"{row.seconds:.3g}",
+                *([format_percent(row.unread, 1)] if unread else []),
+            ]
+        )
+    return format_markdown_grid(head, lines)
+
+
+def list_result_notes(rows: Sequence[SummaryRow], report: Report) -> list[str]:
+    """Return the costs of the benchmark's own LLMs and the metrics left out, a line per technique."""
+    costs = [
+        (report.label(ComparedSide(row.technique, row.model)), "; ".join(formatting.describe_auxiliary_costs(row)))
+        for row in rows
+    ]
+    notes = [
+        (report.label(ComparedSide(row.technique, row.model)), formatting.describe_unmeasured(row)) for row in rows
+    ]
+    lines = [f"Beside {name}, an outcome: {cost}." for name, cost in costs if cost]
+    return lines + [f"{name}: {note}" for name, note in notes if note]
+
+
+def format_markdown_comparisons(pairs: Sequence[PairedComparison], report: Report) -> str:
+    lines = [
+        (
+            report.label(one.one),
+            report.label(one.other),
+            format_points(one.difference),
+            f"{format_points(one.interval.low)} to {format_points(one.interval.high)}",
+            str(one.only_one),
+            str(one.only_other),
+            str(one.pairs),
+            str(one.left_out),
+            format_probability(one.p),
+            format_probability(one.p_holm),
+        )
+        for one in pairs
+    ]
+    head = ("this", "against", "points", "95 %", "only this", "only that", "pairs", "left out", "p", "p (Holm)")
+    return format_markdown_grid(head, lines) if lines else ""
+
+
+def format_markdown_grid(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table with escaped cells.
+
+    >>> print(format_markdown_grid(["a", "b"], [["x|y", "<b>"]]))
+    | a | b |
+    |---|---|
+    | x\\|y | \\<b\\> |
+    """
+    table_lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    table_lines += [f"| {' | '.join(escape_markdown_cell(cell) for cell in line)} |" for line in lines]
+    return "\n".join(table_lines)
+
+
+def escape_markdown_cell(text: str) -> str:
+    """Return a text that Markdown shows unchanged, on one line.
+
+    >>> escape_markdown_cell("[x](javascript:alert(1))")
+    '\\\\[x\\\\](javascript\\\\:alert(1))'
+    """
+    line = " ".join(drop_hidden_characters(text).replace(SPACE, " ").split())
+    return line if _is_figure(line) else SPECIAL.sub(r"\\\1", line)
+
+
+def drop_hidden_characters(text: str) -> str:
+    """Remove control characters and marks that reorder or hide text."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+
+
+def _is_figure(text: str) -> bool:
+    return re.fullmatch(r"[\u2212+<-]?\$?[\d.,]+[kMG]?(?: %)?(?: to [\u2212+-]?[\d.,]+(?: %)?)?", text) is not None
+
+
+def report_as_csv(report: Report) -> str:
+    """Return a report as CSV with one line per outcome.
+
+    Metrics, counts and costs of LLMs beside the technique have columns of their own.
+    """
+    metrics = sorted({name for one in report.outcomes for name in one.metrics})
+    counts = sorted({name for one in report.outcomes for name in one.counts})
+    beside = sorted({name for one in report.outcomes for name in one.beside})
+    cost_columns = [f"{name}_{what}" for name in beside for what in ("calls", "tokens", "dollars")]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(
+        [
+            *COLUMNS,
+            *(escape_csv_cell(f"metric {name}") for name in metrics),
+            *(escape_csv_cell(f"count {n}") for n in counts),
+            *map(escape_csv_cell, cost_columns),
+        ]
+    )
+    for one in report.outcomes:
+        writer.writerow(
+            escape_csv_cell(value)
+            for value in (
+                *outcome_cells(one),
+                *(one.metrics.get(name, "") for name in metrics),
+                *(one.counts.get(name, "") for name in counts),
+                *list_auxiliary_costs(one, beside),
+            )
+        )
+    return out.getvalue()
+
+
+def list_auxiliary_costs(one: Outcome, names: Sequence[str]) -> list[float | None]:
+    usages = [one.beside.get(name, Usage()) for name in names]
+    return [value for usage in usages for value in (usage.calls, usage.tokens, usage.dollars)]
+
+
+def outcome_cells(one: Outcome) -> tuple[str | float | None, ...]:
+    usage = one.usage
+    return (
+        one.benchmark,
+        one.case,
+        one.group,
+        one.technique,
+        one.model,
+        one.repeat,
+        one.state,
+        one.answer,
+        " | ".join(one.gold),
+        one.text,
+        one.stopped,
+        one.failure,
+        " ".join(one.tags),
+        " | ".join(one.reasons),
+        usage.calls,
+        usage.actions,
+        usage.prompt_tokens,
+        usage.cache_reads,
+        usage.completion_tokens,
+        usage.dollars,
+        one.seconds,
+        one.critical,
+    )
+
+
+def escape_csv_cell(value: str | float | None) -> str | float | None:
+    """Return a cell that no spreadsheet takes for a formula.
+
+    Such a text gets an apostrophe in front; numbers stay numbers.
+
+    >>> escape_csv_cell("=HYPERLINK(1)"), escape_csv_cell(" @x"), escape_csv_cell(-3.5), escape_csv_cell("plain")
+    ("'=HYPERLINK(1)", "' @x", -3.5, 'plain')
+    """
+    if not isinstance(value, str):
+        return value
+    text = drop_hidden_characters(value)
+    return "'" + text if FORMULA.match(value) or FORMULA.match(text) else text

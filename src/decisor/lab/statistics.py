@@ -1,0 +1,575 @@
+"""The statistics of an evaluation: headline figures, comparisons and curves of accuracy.
+
+Four outcomes are never merged with a wrong answer or with each other. Accuracy is the mean over cases of the share of
+a case's tries that are right, among those that were judged or ran over their budget; an unscored or crashed outcome is
+left out of it and counted beside it, and ``least`` and ``most`` say what accuracy would be were all of those wrong, or
+right.
+
+A pair of a comparison is a case that both sides were counted on; pairs with a crash or an unscored answer on either
+side are left out and counted. With one try at each case p is McNemar's exact test; with repeats it is a sign-flip test
+on the difference of each case's means. Over several pairs p is corrected by Holm.
+
+A curve shows accuracy by calls allowed, a count such as replans, a tag, or the Elo of the answer; each point has its
+number of outcomes and interval. Shares are 0 to 1. Whatever draws at random takes a seed and gives the same figures
+for the same seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from decisor.lab.benchmark import Outcome, State
+from decisor.types import Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+Z95 = 1.959963984540054
+"""The standard normal's 97.5 % point."""
+CELLS = 4_000_000
+"""Draws held in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+def wilson(right: float, total: int) -> Interval:
+    """Return Wilson's score interval of a share (Wilson 1927). It also holds near 0 and 1 and for few cases.
+
+    >>> interval = wilson(81, 263)  # Newcombe 1998, table I: 0.2553 to 0.3662
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.2553, 0.3662)
+    """
+    if not total:
+        return Interval(0.0, 1.0)
+    share = right / total
+    scale = 1 + Z95 * Z95 / total
+    middle = (share + Z95 * Z95 / (2 * total)) / scale
+    half = Z95 * math.sqrt(share * (1 - share) / total + Z95 * Z95 / (4 * total * total)) / scale
+    return Interval(max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+
+
+def share_over_cases(tries_by_case: Mapping[str, Sequence[bool]]) -> tuple[float, Interval]:
+    """Average over cases the share of a case's tries that are right, with the interval of that mean.
+
+    The interval is Wilson's where each case has one try. Several answers to one case resemble each other, so it is then
+    a bootstrap over cases; where all cases have the same share, which leaves a bootstrap no width, Wilson's again.
+    """
+    shares = [sum(tries) / len(tries) for tries in tries_by_case.values()]
+    right = math.fsum(shares)
+    if len(set(shares)) == 1 or all(len(tries) == 1 for tries in tries_by_case.values()):
+        return right / len(shares), wilson(right, len(shares))
+    return right / len(shares), bootstrap(shares)
+
+
+def mcnemar(only_one: int, only_other: int) -> float:
+    """Return the exact two-sided p that two techniques are right equally often.
+
+    It takes the cases in which just one of them is right.
+
+    Twice the smaller tail of a fair binomial (McNemar 1947, exact form), at most 1.
+
+    >>> mcnemar(1, 9)
+    0.021484375
+    """
+    total = only_one + only_other
+    tail = term = 1
+    for k in range(min(only_one, only_other)):
+        term = term * (total - k) // (k + 1)
+        tail += term
+    return min(1.0, 2 * tail / (1 << total))
+
+
+def sign_flip(differences: Sequence[float], rounds: int = 20_000, seed: int = 0) -> float:
+    """Return the two-sided p that paired differences lie around zero.
+
+    Each case's difference could as well have had the other sign (Fisher's randomisation test). For differences of 1, 0
+    and -1 it estimates ``mcnemar``.
+
+    The draw that was observed counts as one, so p is never zero.
+    """
+    import numpy as np
+
+    nonzero = np.asarray([value for value in differences if value], dtype=np.float64)
+    if not len(nonzero):
+        return 1.0
+    reached = abs(nonzero.sum()) * (1 - 1e-12)
+
+    def flipped(rng: np.random.Generator, many: int) -> NDArray[np.float64]:
+        signs = rng.integers(0, 2, (many, len(nonzero)), dtype=np.int8)
+        return (2.0 * signs - 1.0) @ nonzero
+
+    sums = _draw_rounds(flipped, rounds, len(nonzero), seed)
+    return (1 + int(np.count_nonzero(np.abs(sums) >= reached))) / (1 + rounds)
+
+
+def bootstrap(values: Sequence[float], rounds: int = 10_000, seed: int = 0) -> Interval:
+    """Return the percentile bootstrap interval of a mean (Efron 1979).
+
+    It is paired if ``values`` are differences by case.
+
+    Few distinct values are drawn as counts (one multinomial a round), which is the same distribution and far faster.
+    """
+    import numpy as np
+
+    sample = np.asarray(values, dtype=np.float64)
+    if not len(sample):
+        return Interval(math.nan, math.nan)
+    distinct, counts = np.unique(sample, return_counts=True)
+
+    def means(rng: np.random.Generator, many: int) -> NDArray[np.float64]:
+        if len(distinct) * 8 <= len(sample):
+            draws = rng.multinomial(len(sample), counts / len(sample), many)
+            return np.asarray(draws @ distinct / len(sample), dtype=np.float64)
+        return np.asarray(sample[rng.integers(0, len(sample), (many, len(sample)))].mean(axis=1), dtype=np.float64)
+
+    low, high = np.quantile(_draw_rounds(means, rounds, len(sample), seed), (0.025, 0.975))
+    return Interval(float(low), float(high))
+
+
+def _draw_rounds(
+    draw: Callable[[np.random.Generator, int], NDArray[np.float64]], rounds: int, width: int, seed: int
+) -> NDArray[np.float64]:
+    """Draw ``rounds`` times, in pieces that fit in memory; return shape (rounds,)."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    step = max(1, CELLS // max(1, width))
+    return np.concatenate([draw(rng, min(step, rounds - at)) for at in range(0, rounds, step)])
+
+
+def holm(ps: Sequence[float]) -> tuple[float, ...]:
+    """Correct p values for testing several at once (Holm 1979), in the order given.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03, 0.005])]
+    [0.03, 0.06, 0.06, 0.02]
+    """
+    corrected = [0.0] * len(ps)
+    largest = 0.0
+    for place, at in enumerate(sorted(range(len(ps)), key=lambda at: ps[at])):
+        largest = max(largest, min(1.0, (len(ps) - place) * ps[at]))
+        corrected[at] = largest
+    return tuple(corrected)
+
+
+def pass_at_k(right: int, tries: int, k: int) -> float:
+    """Return the chance that one of ``k`` tries is right, without bias, from ``right`` of ``tries``.
+
+    Chen et al., "Evaluating Large Language Models Trained on Code", 2021, equation 1.
+
+    >>> round(pass_at_k(1, 3, 2), 4)  # of the pairs of three tries, two of three hold the right one
+    0.6667
+    """
+    if not 0 < k <= tries or not 0 <= right <= tries:
+        raise ValueError(f"pass@{k} cannot be estimated from {right} of {tries} tries.")
+    return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
+
+
+def sample_deviation(values: Sequence[float]) -> float:
+    """Return the sample's standard deviation (n - 1); 0 for one value."""
+    if len(values) < 2:
+        return 0.0
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def kappa(one: Sequence[str], other: Sequence[str]) -> float | None:
+    """Return Cohen's kappa: how far two raters agree beyond chance. None if chance alone agrees on everything.
+
+    >>> round(kappa(["a"] * 25 + ["b"] * 25, ["a"] * 20 + ["b"] * 5 + ["a"] * 10 + ["b"] * 15), 6)
+    0.4
+    """
+    if len(one) != len(other):
+        raise ValueError("Two raters need to have rated the same cases.")
+    total = len(one)
+    if not total:
+        return None
+    agreed = sum(a == b for a, b in zip(one, other, strict=True)) / total
+    chance = sum(one.count(name) * other.count(name) for name in set(one)) / (total * total)
+    return None if chance == 1.0 else (agreed - chance) / (1 - chance)
+
+
+STATES: tuple[State, ...] = ("right", "wrong", "over_budget", "unscored", "crashed")
+FLAGS = ("plan_fallback", "degraded")
+"""Counts that say that something went another way than planned: they are marks of a run too."""
+METRIC_ROUNDS = 4_000
+"""Bootstrap rounds for a metric's mean: there may be many metrics."""
+COUNTED = frozenset({"right", "wrong", "over_budget"})
+"""The states that accuracy is about."""
+
+UNREAD = "unread_replies"
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatStatistics:
+    """The spread over several tries at each case. accuracies: by repeat. deviation: sample deviation of these. pass_at:
+    pass@k by k, the mean over the cases with that many counted tries.
+    """
+
+    accuracies: tuple[float, ...]
+    deviation: float
+    pass_at: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """The figures of one technique with one LLM on one benchmark, or on one group of its cases. group: '' for all
+    groups together. states: numbers of outcomes; a case has one for each repeat. Means of counts and times are over
+    outcomes. dollars: None if a price is unknown.
+
+    ``accuracy``, its ``interval`` and ``metrics`` are means over cases (``share_over_cases``). ``unmeasured``: how many
+    outcomes have a metric that is no finite number, which is left out of its mean. ``tags_right``: how many of the
+    outcomes with a tag were right (for a failure on the way: how many were mended). ``usage`` is the techniques' own;
+    ``beside``: what judges and simulators cost, by name.
+    """
+
+    benchmark: str
+    group: str
+    technique: str
+    model: str
+    cases: int
+    states: Mapping[State, int]
+    accuracy: float | None
+    interval: Interval | None
+    least: float
+    most: float
+    metrics: Mapping[str, tuple[float, Interval]]
+    counts: Mapping[str, float]
+    usage: Usage
+    seconds: float
+    critical: float
+    failures: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+    tags_right: Mapping[str, int] = field(default_factory=dict)
+    stopped: Mapping[str, int] = field(default_factory=dict)
+    repeats: RepeatStatistics | None = None
+    beside: Mapping[str, Usage] = field(default_factory=dict)
+    unmeasured: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unread(self) -> float:
+        """Share of the LLM's replies that could not be read."""
+        return self.counts.get(UNREAD, 0.0) * self.outcomes / self.usage.calls if self.usage.calls else 0.0
+
+    @property
+    def outcomes(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def counted(self) -> int:
+        return sum(many for state, many in self.states.items() if state in COUNTED)
+
+
+def summarise_outcomes(outcomes: Iterable[Outcome], by_group: bool = False) -> tuple[SummaryRow, ...]:
+    """Summarise outcomes in rows, in order of first appearance.
+
+    With ``by_group`` the row of each group follows that of all.
+    """
+    parts: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        parts[outcome.benchmark, outcome.technique, outcome.model].append(outcome)
+    rows = []
+    for part in parts.values():
+        rows.append(build_summary_row(part))
+        groups = sorted({outcome.group for outcome in part} - {""}) if by_group else []
+        if len(groups) > 1:
+            rows += [build_summary_row([one for one in part if one.group == group], group) for group in groups]
+    return tuple(rows)
+
+
+def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
+    """Summarise all outcomes of one technique with one LLM on one benchmark, or one group of them."""
+    first = part[0]
+    states: dict[State, int] = {state: sum(one.state == state for one in part) for state in STATES}
+    counted = [one for one in part if one.state in COUNTED]
+    accuracy, interval = share_over_cases(tries_by_case(counted)) if counted else (None, None)
+    usage = Usage()
+    for one in part:
+        usage = usage + one.usage
+    return SummaryRow(
+        benchmark=first.benchmark,
+        group=group,
+        technique=first.technique,
+        model=first.model,
+        cases=len({one.case for one in part}),
+        states=states,
+        accuracy=accuracy,
+        interval=interval,
+        least=mean(mean_by_case(part, lambda one: one.state == "right").values()),
+        most=mean(mean_by_case(part, lambda one: one.state == "right" or one.state not in COUNTED).values()),
+        metrics=summarise_metrics(part),
+        counts=summarise_counts(part),
+        usage=usage,
+        seconds=mean(one.seconds for one in part),
+        critical=mean(one.critical for one in part),
+        failures=count_names(one.failure for one in part),
+        tags=count_tags(part),
+        tags_right=count_tags(one for one in part if one.state == "right"),
+        stopped=count_names(one.stopped for one in part),
+        repeats=repeats_of(counted),
+        beside=sum_own_lm_usage(part),
+        unmeasured=count_names(name for one in part for name, value in one.metrics.items() if not math.isfinite(value)),
+    )
+
+
+def sum_own_lm_usage(part: Sequence[Outcome]) -> dict[str, Usage]:
+    """Sum the usage of the benchmark's own LLMs, by their role."""
+    names = sorted({name for one in part for name in one.beside})
+    return {name: sum((one.beside[name] for one in part if name in one.beside), Usage()) for name in names}
+
+
+def mean_by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[str, float]:
+    """Compute the mean of ``value`` over the repeats of each case."""
+    by_name: dict[str, list[float]] = defaultdict(list)
+    for one in part:
+        by_name[one.case].append(value(one))
+    return {case: math.fsum(values) / len(values) for case, values in by_name.items()}
+
+
+def percent_of_cases(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> str:
+    """Format the mean of ``value`` over cases in percent, and the number of cases; '' for none."""
+    values = list(mean_by_case(part, value).values())
+    return f"{100 * mean(values):.1f} % of {len(values)}" if values else ""
+
+
+def tries_by_case(
+    part: Iterable[Outcome], is_right: Callable[[Outcome], bool] = lambda one: one.state == "right"
+) -> dict[str, list[bool]]:
+    """Gather whether each try at a case was right."""
+    tries: dict[str, list[bool]] = defaultdict(list)
+    for one in part:
+        tries[one.case].append(is_right(one))
+    return tries
+
+
+def summarise_metrics(part: Sequence[Outcome]) -> dict[str, tuple[float, Interval]]:
+    """Compute mean and bootstrap interval of each metric over cases.
+
+    Outcomes without the metric as a finite number are left out.
+    """
+    means = {}
+    for name in sorted({name for one in part for name in one.metrics}):
+        measured = [one for one in part if math.isfinite(one.metrics.get(name, math.nan))]
+        values = list(mean_by_case(measured, lambda one: one.metrics[name]).values())  # noqa: B023
+        if values:
+            means[name] = (mean(values), bootstrap(values, METRIC_ROUNDS))
+    return means
+
+
+def summarise_counts(part: Sequence[Outcome]) -> dict[str, float]:
+    """Compute the mean of each count, over the outcomes that have it.
+
+    Replies that could not be read are 0 for an outcome without the count.
+    """
+    names = sorted({name for one in part for name in one.counts} - {UNREAD})
+    counts = {name: mean(one.counts[name] for one in part if name in one.counts) for name in names}
+    unread = [one.counts.get(UNREAD, 0) for one in part]
+    return counts | ({UNREAD: mean(unread)} if any(unread) else {})
+
+
+def repeats_of(counted: Sequence[Outcome]) -> RepeatStatistics | None:
+    numbers = sorted({one.repeat for one in counted})
+    if len(numbers) < 2:
+        return None
+    accuracies = tuple(mean(one.state == "right" for one in counted if one.repeat == number) for number in numbers)
+    tries = tries_by_case(counted)
+    pass_at = {
+        k: mean(pass_at_k(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
+        for k in range(1, max(len(rights) for rights in tries.values()) + 1)
+    }
+    return RepeatStatistics(accuracies, sample_deviation(accuracies), pass_at)
+
+
+def count_tags(part: Iterable[Outcome]) -> dict[str, int]:
+    """Count the outcomes that have each tag, or a count of ``FLAGS`` above 0."""
+    return count_names(
+        name for one in part for name in dict.fromkeys((*one.tags, *(name for name in FLAGS if one.counts.get(name))))
+    )
+
+
+def count_names(names: Iterable[str]) -> dict[str, int]:
+    """Count each name, most frequent first; empty names are left out."""
+    frequencies = Counter(name for name in names if name)
+    return dict(sorted(frequencies.items(), key=lambda item: (-item[1], item[0])))
+
+
+def mean(values: Iterable[float]) -> float:
+    numbers = [float(value) for value in values]
+    return math.fsum(numbers) / len(numbers) if numbers else 0.0
+
+
+RIGHT = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """A technique with an LLM that a comparison is about."""
+
+    technique: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.technique}, {self.model}" if self.model else self.technique
+
+
+@dataclass(frozen=True, slots=True)
+class PairedComparison:
+    """A comparison of two sides:
+
+    ``one`` minus ``other`` in ``metric`` (``right`` is accuracy). only_one: number of cases that ``one`` alone did
+    better on. p_holm: corrected for all comparisons of the same benchmark and metric.
+    """
+
+    benchmark: str
+    one: ComparedSide
+    other: ComparedSide
+    metric: str
+    pairs: int
+    left_out: int
+    only_one: int
+    only_other: int
+    difference: float
+    interval: Interval
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeChange:
+    """A case that ended differently in a second run."""
+
+    benchmark: str
+    case: str
+    side: ComparedSide
+    repeat: int
+    before: State
+    after: State
+
+
+def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: str = RIGHT) -> PairedComparison | None:
+    """Compare the outcomes of two sides on one benchmark; None if they share no counted case."""
+    if not one or not other:
+        return None
+    values, others = value_by_case(one, metric), value_by_case(other, metric)
+    shared = [case for case in values if case in others]
+    if not shared:
+        return None
+    cases = {outcome.case for outcome in one} & {outcome.case for outcome in other}
+    differences = [values[case] - others[case] for case in shared]
+    better, worse = sum(value > 0 for value in differences), sum(value < 0 for value in differences)
+    single = all(value in (-1.0, 0.0, 1.0) for value in differences) and metric == RIGHT
+    p = mcnemar(better, worse) if single else sign_flip(differences)
+    return PairedComparison(
+        benchmark=one[0].benchmark,
+        one=side(one[0]),
+        other=side(other[0]),
+        metric=metric,
+        pairs=len(shared),
+        left_out=len(cases) - len(shared),
+        only_one=better,
+        only_other=worse,
+        difference=mean(differences),
+        interval=bootstrap(differences),
+        p=p,
+        p_holm=p,
+    )
+
+
+def value_by_case(part: Iterable[Outcome], metric: str) -> dict[str, float]:
+    """Return the value of each counted case, the mean over its repeats."""
+    counted = [one for one in part if one.state in COUNTED]
+    if metric == RIGHT:
+        return mean_by_case(counted, lambda one: one.state == "right")
+    measured = [one for one in counted if math.isfinite(one.metrics.get(metric, math.nan))]
+    return mean_by_case(measured, lambda one: one.metrics[metric])
+
+
+def side(outcome: Outcome) -> ComparedSide:
+    return ComparedSide(outcome.technique, outcome.model)
+
+
+def compare_all_pairs(outcomes: Iterable[Outcome], metric: str = RIGHT) -> tuple[PairedComparison, ...]:
+    """Compare every two sides of each benchmark, the better one first. Corrected by Holm within the benchmark."""
+    parts: dict[str, dict[ComparedSide, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+    for outcome in outcomes:
+        parts[outcome.benchmark][side(outcome)].append(outcome)
+    comparisons: list[PairedComparison] = []
+    for sides in parts.values():
+        pairs = [compare_outcomes(one, other, metric) for one, other in combinations(sides.values(), 2)]
+        comparisons += corrected([put_better_first(one) for one in pairs if one])
+    return tuple(comparisons)
+
+
+def corrected(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
+    return [replace(one, p_holm=p) for one, p in zip(comparisons, holm([one.p for one in comparisons]), strict=True)]
+
+
+def put_better_first(comparison: PairedComparison) -> PairedComparison:
+    """Swap the sides of a comparison if that puts the better one first."""
+    if comparison.difference >= 0:
+        return comparison
+    return replace(
+        comparison,
+        one=comparison.other,
+        other=comparison.one,
+        only_one=comparison.only_other,
+        only_other=comparison.only_one,
+        difference=-comparison.difference,
+        interval=Interval(-comparison.interval.high, -comparison.interval.low),
+    )
+
+
+def compare_with_earlier_run(
+    after: Sequence[Outcome], before: Sequence[Outcome], metric: str = RIGHT
+) -> tuple[PairedComparison, ...]:
+    """Compare each side of a run with the same side of an earlier one.
+
+    If both runs have just one side on a benchmark, these two are compared, so that a change of model or setting is seen
+    too.
+    """
+    comparisons = []
+    for benchmark in dict.fromkeys(outcome.benchmark for outcome in after):
+        new, old = sides_of(after, benchmark), sides_of(before, benchmark)
+        pairs = [(new[name], old[name]) for name in new if name in old]
+        if not pairs and len(new) == len(old) == 1:
+            pairs = list(zip(new.values(), old.values(), strict=True))
+        results = [compare_outcomes(one, other, metric) for one, other in pairs]
+        comparisons += corrected([one for one in results if one])
+    return tuple(comparisons)
+
+
+def sides_of(outcomes: Iterable[Outcome], benchmark: str) -> dict[ComparedSide, list[Outcome]]:
+    parts: dict[ComparedSide, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.benchmark == benchmark:
+            parts[side(outcome)].append(outcome)
+    return parts
+
+
+def find_changed_outcomes(after: Iterable[Outcome], before: Iterable[Outcome]) -> tuple[OutcomeChange, ...]:
+    """Find the outcomes whose state differs from the earlier one of the same key. In the order of ``after``."""
+    old = {outcome.key: outcome.state for outcome in before}
+    return tuple(
+        OutcomeChange(
+            benchmark=one.benchmark,
+            case=one.case,
+            side=side(one),
+            repeat=one.repeat,
+            before=old[one.key],
+            after=one.state,
+        )
+        for one in after
+        if one.key in old and old[one.key] != one.state
+    )

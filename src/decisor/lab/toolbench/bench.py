@@ -1,0 +1,379 @@
+"""ToolBench as a benchmark: pass rate as ToolEval counts it, by a judging LLM, win rate, and failures of calls.
+
+``right`` is the verdict of the LLM that ``judge`` names. Without a judge a run is unscored, unless no answer was
+given, which fails in any case; ``valid`` (an answer was given) is RaD-Agent's own proxy. The same answer to the same
+task is judged once in a run. Calls are answered as recorded, then by ``live``, then by ``simulate`` if they are named.
+
+Failure classes count the whole trace of a run, abandoned branches too:
+
+    hallucinated_tool  a function that does not exist was called         status 1
+    tool_call_error    input that is no object, or that the API refused  2, 11
+    unavailable        timeout, keys, subscriptions, limits, transport   5 to 10, 12
+    decision_failure   not passed, and none of these
+
+RaD-Agent ("Rational Decision-Making Agent with Internalized Utility Judgment", arXiv 2308.12519) names the classes;
+its release has no script, so this rule is ours. ``not_recorded`` is ours too: a gap of the recorded data, no API's
+failure. The incidence of a class is the share of runs that met it; its fix ratio is the share of these that passed in
+spite of it. Table 3 of that paper is made from our outcomes.
+
+Win rate, as ToolBench counts it: of two runs of a task the one that passed wins; if both or neither did, a judge
+prefers one. Agreement with people is reported as 80 % (Qin et al., "ToolLLM", ICLR 2024).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decisor.lab.benchmark import Case, Outcome, Score, compute_search_metrics, find_chosen_path, list_sequence_answers
+from decisor.lab.judges import (
+    TOOL_CRITERIA,
+    JudgedAttempt,
+    OwnLM,
+    PassJudge,
+    PassResult,
+    Preference,
+    open_judge_run,
+    prefer_by_passing,
+    solvable_pass_rate,
+)
+from decisor.lab.paper_figures import RADAGENT, TOOL_FAILURES
+from decisor.lab.paper_tables import PaperTable, Sides, make_own_line, make_published_line
+from decisor.lab.toolbench.environment import (
+    FINISH,
+    UNAVAILABLE,
+    Answers,
+    AnswersInOrder,
+    By,
+    LiveAnswers,
+    RecordedAnswers,
+    SimulatedAnswers,
+    ToolServer,
+    ToolTask,
+    build_function_schema,
+    describe_function,
+    load_calls,
+    load_tasks,
+    status_of_error,
+)
+from decisor.runtime.run import Run
+from decisor.system.secrets import Secret
+from decisor.system.tasks import map_concurrently
+from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
+from decisor.types import LM, Decision, Environment, Observation, Question, Usage
+
+CLASSES: Mapping[str, frozenset[int]] = {
+    "hallucinated_tool": frozenset({1}),
+    "tool_call_error": frozenset({2, 11}),
+    "unavailable": UNAVAILABLE,
+}
+DECISION, GAP, FIXED = "decision_failure", "not_recorded", "fixed:"
+WHO: tuple[By, ...] = ("recorded", "live", "simulated")
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """The outcome of one call: function, input, status, who answered, and the text that the LLM saw."""
+
+    tool: str
+    input: str
+    status: int
+    by: str
+    response: str
+
+
+def list_call_outcomes(events: Sequence[TraceEntry]) -> list[CallOutcome]:
+    """Return the outcomes of the calls in time order. Actions without an observation are left out."""
+    actions = {entry.id: entry.event for entry in events if isinstance(entry.event, ActionStart)}
+    results = [result for result in events_of(events, ActionResult) if result.action in actions]
+    return [call_outcome(actions[one.action].tool, actions[one.action].input, one.observation) for one in results]
+
+
+def call_outcome(tool: str, arguments: str, observation: Observation) -> CallOutcome:
+    fields = observation.records[0].fields if observation.records else {}
+    error, response = str(fields.get("error", "")), str(fields.get("response", ""))
+    status = status_of_error(error)
+    if tool == FINISH and not status:
+        status = 3 if observation.answer else 4
+    return CallOutcome(
+        tool,
+        arguments,
+        status,
+        by=observation.records[0].source if observation.records else "",
+        response=f"{error} {response}".strip(),
+    )
+
+
+def find_met_classes(outcomes: Sequence[CallOutcome]) -> list[str]:
+    """Return the failure classes that calls met, and the class of calls that were not recorded."""
+    statuses = {one.status for one in outcomes}
+    classes = [name for name, codes in CLASSES.items() if codes & statuses]
+    return [*classes, GAP] if 13 in statuses else classes
+
+
+def build_run_tags(outcomes: Sequence[CallOutcome], passed: bool | None) -> tuple[str, ...]:
+    """Return the failure classes of a run and who answered.
+
+    A class also has a ``fixed:`` tag if the run passed in spite of it.
+    """
+    classes = find_met_classes(outcomes)
+    incidents = [name for name in classes if name in CLASSES]
+    fixed = [f"{FIXED}{name}" for name in incidents] if passed else []
+    decided = [DECISION] if passed is False and not incidents else []
+    return (*classes, *decided, *fixed, *(f"by:{who}" for who in WHO if any(one.by == who for one in outcomes)))
+
+
+def find_failure_class(outcomes: Sequence[CallOutcome], passed: bool | None) -> str:
+    """Return the first failure class of a run that did not pass, empty if it passed or was not judged."""
+    if passed is not False:
+        return ""
+    return next((name for name in find_met_classes(outcomes) if name in CLASSES), DECISION)
+
+
+@dataclass(frozen=True, slots=True)
+class Incidence:
+    """The incidence of a failure class.
+
+    Of ``runs`` judged runs ``met`` had the class, and ``fixed`` of them passed in spite of it.
+    """
+
+    runs: int
+    met: int
+    fixed: int
+
+    @property
+    def share(self) -> float:
+        return self.met / self.runs if self.runs else 0.0
+
+    @property
+    def fix_ratio(self) -> float | None:
+        """Share of the runs with the class that passed; None if no run had it."""
+        return self.fixed / self.met if self.met else None
+
+
+def compute_incidences(outcomes: Sequence[Outcome]) -> dict[str, Incidence]:
+    """Return the incidence of each class over the outcomes that were judged right or wrong."""
+    judged = [one for one in outcomes if one.state in ("right", "wrong")]
+    count = Counter(tag for one in judged for tag in one.tags)
+    return {name: Incidence(len(judged), count[name], count[f"{FIXED}{name}"]) for name in (*CLASSES, DECISION)}
+
+
+RULES = (
+    "Use the functions to do what the user asks for. What they return is all you know: make nothing up. When you know "
+    "enough, or see that no function can help, call Finish with an answer that holds all that the user needs."
+)
+
+
+@dataclass(frozen=True)
+class ToolBenchBench:
+    """The benchmark ToolBench. data: the folder of the test instructions, and of ``recorded_calls.jsonl.gz`` if there
+    is one. split: all, or one such as G1_instruction. judge, simulate: LLMs, as MODEL@URL. live: the address of a
+    server with ToolBench's interface. key_env: the environment variable of its key. evaluations: number of
+    judgements of one answer. every_answer: the judge reads every answer that a search reached; whether any of them
+    passes is the metric ``found``, as the paper counts CoT@3.
+    """
+
+    data: Path
+    split: str = "all"
+    judge: str = ""
+    simulate: str = ""
+    live: str = ""
+    key_env: str = "TOOLBENCH_KEY"
+    evaluations: int = 4
+    every_answer: bool = False
+    name: str = "toolbench"
+
+    @cached_property
+    def tasks(self) -> dict[str, ToolTask]:
+        return {task.id: task for task in load_tasks(self.data, self.split)}
+
+    @cached_property
+    def judging_lm(self) -> OwnLM | None:
+        return OwnLM(self.judge) if self.judge else None
+
+    @cached_property
+    def simulating_lm(self) -> OwnLM | None:
+        return OwnLM(self.simulate) if self.simulate else None
+
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return tuple(one for one in (self.judging_lm, self.simulating_lm) if one is not None)
+
+    @cached_property
+    def recorded(self) -> RecordedAnswers:
+        return RecordedAnswers(load_calls(self.data))
+
+    @cached_property
+    def answering(self) -> LiveAnswers | None:
+        return LiveAnswers(self.live, Secret(os.environ.get(self.key_env, ""))) if self.live else None
+
+    def answers(self) -> AnswersInOrder:
+        """Return the sources of answers for one run of a case, in which simulated answers are counted."""
+        sources: list[Answers] = [self.recorded]
+        if self.answering is not None:
+            sources.append(self.answering)
+        if self.simulating_lm is not None:
+            sources.append(SimulatedAnswers(self.simulating_lm.for_case(), self.recorded))
+        return AnswersInOrder(sources)
+
+    def cases(self) -> Sequence[Case]:
+        return [
+            Case(task.id, Question(task.query, RULES), group=task.split, facts={"relevant": task.relevant})
+            for task in self.tasks.values()
+        ]
+
+    @asynccontextmanager
+    async def environment(self, case: Case) -> AsyncIterator[Environment]:
+        yield ToolServer(self.tasks[case.id], self.answers())
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
+        outcomes = list_call_outcomes(events)
+        steps = list_call_outcomes(find_chosen_path(events))
+        attempt = self.attempt(case, decision.answer, steps)
+        judge = self.judging_lm.for_case() if self.judging_lm is not None else None
+        passed = await self.passed(attempt, judge)
+        metrics = {"valid": float(attempt.has_answer), **compute_search_metrics(events)}
+        if passed.right is not None:
+            metrics["passed"] = float(passed.right)
+            if self.every_answer:
+                metrics["found"] = float(passed.right or await self.any_passed(case, decision, events, judge))
+        if passed.statuses:
+            metrics["solved"] = solvable_pass_rate([passed.statuses])[0]
+        counts = {
+            "api_calls": sum(one.status not in (3, 4) for one in outcomes),
+            "steps": len(steps),
+            "judged": len(passed.votes),
+        }
+        return Score(
+            passed.right,
+            decision.answer,
+            metrics,
+            failure=find_failure_class(outcomes, passed.right),
+            tags=build_run_tags(outcomes, passed.right),
+            counts=counts,
+            judging=Usage() if judge is None else judge.usage,
+        )
+
+    async def any_passed(self, case: Case, decision: Decision, events: Sequence[TraceEntry], judge: LM | None) -> bool:
+        """Return whether another answer than the decision's passes, judged by the answer alone."""
+        for answer in list_sequence_answers(events):
+            if answer != decision.answer and (await self.passed(self.attempt(case, answer, ()), judge)).right:
+                return True
+        return False
+
+    def attempt(self, case: Case, answer: str, outcomes: Sequence[CallOutcome]) -> JudgedAttempt:
+        functions = "\n\n".join(describe_function(build_function_schema(api)) for api in self.tasks[case.id].apis)
+        steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in outcomes)
+        return JudgedAttempt(case.question.text, functions, answer, steps, finished=bool(answer.strip()))
+
+    async def passed(self, attempt: JudgedAttempt, judge: LM | None) -> PassResult:
+        if not attempt.has_answer:
+            return PassResult(False)
+        if judge is None:
+            return PassResult(None)
+        return await PassJudge(self.evaluations)(attempt, open_judge_run(judge))
+
+    async def close(self) -> None:
+        if self.answering is not None:
+            await self.answering.close()
+        for one in self.own_lms:
+            await one.close()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """A run of a task. answer: the final answer, with the steps if the judge should weigh them. passed: the verdict of
+    the pass judge.
+    """
+
+    task: str
+    answer: str
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wins:
+    """The number of tasks by winner. unread: tasks for which the judge's reply could not be read."""
+
+    wins: int
+    losses: int
+    ties: int
+    unread: int
+
+    @property
+    def rate(self) -> float | None:
+        """Share of wins in the tasks with a winner; None if there is no such task."""
+        decided = self.wins + self.losses
+        return self.wins / decided if decided else None
+
+
+async def count_wins(
+    ones: Mapping[str, TaskRun],
+    others: Mapping[str, TaskRun],
+    run: Run,
+    judge: Preference | None = None,
+    at_once: int = 8,
+) -> Wins:
+    """Count the wins of ``ones`` over ``others``, on the tasks (by id) that both ran.
+
+    The default judge asks three times, in both orders. ToolBench's own asks in one order: ``Preference(TOOL_CRITERIA,
+    one_order=True, votes=...)``.
+    """
+    prefer = judge or Preference(TOOL_CRITERIA, votes=3, temperature=0.2)
+
+    async def compare(name: str) -> float | None:
+        one, other = ones[name], others[name]
+        settled = prefer_by_passing(one.passed, other.passed)
+        if settled is not None:
+            return settled
+        if one.answer == other.answer:
+            return 0.5
+        return await prefer(one.task, one.answer, other.answer, run)
+
+    results = await map_concurrently(compare, sorted(ones.keys() & others.keys()), at_once)
+    return Wins(results.count(1.0), results.count(0.0), results.count(0.5), results.count(None))
+
+
+def make_toolbench_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperTable]:
+    names = (*CLASSES, DECISION)
+    lines = []
+    for name, part in sides.items():
+        by_class = compute_incidences(part)
+        if by_class[DECISION].runs:
+            lines.append(make_own_line(name, *(format_incidence(by_class[one]) for one in names)))
+    for technique, classes in TOOL_FAILURES.items():
+        lines.append(
+            make_published_line(technique, *(format_failure_shares(*classes[one]) for one in CLASSES), NOT_OURS)
+        )
+    return [
+        PaperTable(
+            title="Tool failures: incidence, and share of these runs that passed all the same",
+            source=f"{RADAGENT}, table 3",
+            head=("Technique", *(one.replace("_", " ") for one in names)),
+            lines=tuple(lines),
+            note="Of runs that a judge read. The paper’s decision failure is not shown: it has no printed rule, and "
+            "ours, not passed and none of the other classes, leaves out runs that met one of them.",
+        )
+    ]
+
+
+NOT_OURS = "counted otherwise"
+
+
+def format_incidence(one: Incidence) -> str:
+    fix = one.fix_ratio
+    return format_failure_shares(100 * one.share, None if fix is None else 100 * fix)
+
+
+def format_failure_shares(share: float, fix: float | None) -> str:
+    """Format the share of runs with a failure class and the share of these that passed.
+
+    >>> format_failure_shares(14.2, 25.4), format_failure_shares(2, None)
+    ('14.2 %, 25.4 % passed', '2.0 %')
+    """
+    return f"{share:.1f} %" + (f", {fix:.1f} % passed" if fix is not None else "")

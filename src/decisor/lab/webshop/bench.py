@@ -1,0 +1,331 @@
+"""WebShop as a benchmark: the reward of the purchase, with found and chosen orders separate.
+
+    reward = type * (attributes met + options met + [price <= limit]) / (|attributes| + |options| + 1)
+
+Yao et al., "WebShop", NeurIPS 2022, section 3.2, with the details of the release (engine/goal.py): names are compared
+by thefuzz's token_set_ratio (here rapidfuzz's, with the same preparation and rounding), above 85 is equal; a colour is
+the first of 102 words that is part of it. Only scoring sees rewards.
+
+A search may order several times, each in a fork of its own. ``reward`` is that of the order which the decision names;
+``first_reward`` that of the first order (which RaD-Agent's script reports), ``best_reward`` of the best one: only
+something that sees rewards could choose that.
+
+The nouns of a product's name are found by spaCy if its English model is installed, as in the release, else by a rule;
+a result says which. The rule: names of products are written with capitals, and almost every word with one is part of a
+proper name; so these words count, except those of closed classes. If a name has none, all its words count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from decisor.errors import SetupError
+from decisor.lab.benchmark import Case, Score, compute_search_metrics, short_digest
+from decisor.lab.webshop.products import SPLITS, Goal, Kind, Product, Split
+from decisor.lab.webshop.shop import ORDER, Shop, WebShop, format_order, open_shop
+from decisor.system.extras import missing_extra_error
+from decisor.system.storage import cache_folder
+from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
+from decisor.types import Decision, Environment, Question, Record, Value
+
+Nouns = Callable[[str], Sequence[str]]
+MODELS = ("en_core_web_sm", "en_core_web_lg")
+KINDS = ("PNOUN", "NOUN", "PROPN")
+WORD = re.compile(r"\b[^\W\d_]{2,}")
+CLOSED_CLASSES = (
+    "a about after all also an and any are as at be before both but by can each every few for from has have how if in "
+    "into is it its more most no non not of off on one only or other our out over per so some such than that the "
+    "their them these they this those through to under up use used very via was we when which while who will with "
+    "without you your"
+)
+CLOSED = frozenset(CLOSED_CLASSES.split())
+
+
+@cache
+def load_noun_finder() -> tuple[str, Nouns]:
+    """Return the name of the noun finder (spacy:MODEL or heuristic) and its function."""
+    model = _model()
+    if model is None:
+        return "heuristic", find_nouns_by_rule
+
+    @lru_cache(maxsize=20_000)
+    def by_model(text: str) -> tuple[str, ...]:
+        return tuple(token.text.lower() for token in model(text) if token.pos_ in KINDS)
+
+    return f"spacy:{model.meta['name']}", by_model
+
+
+def _model() -> Any:
+    try:
+        import spacy
+    except ImportError:
+        return None
+    for name in MODELS:
+        if spacy.util.is_package(name):
+            return spacy.load(name)
+    return None
+
+
+@lru_cache(maxsize=20_000)
+def find_nouns_by_rule(text: str) -> tuple[str, ...]:
+    """Return the nouns of a product's name by a rule of thumb.
+
+    >>> find_nouns_by_rule("Rubber Boots for Men, 2 Pack, with wide Calf"), find_nouns_by_rule("rubber boots for men")
+    (('rubber', 'boots', 'men', 'pack', 'calf'), ('rubber', 'boots', 'men'))
+    """
+    words = [word for word in WORD.findall(text) if word.lower() not in CLOSED]
+    return tuple(word.lower() for word in [word for word in words if word[0].isupper()] or words)
+
+
+ALIKE = 85
+COLOUR_WORDS = (
+    "alabaster apricot aqua ash asphalt azure banana beige black blue blush bordeaux bronze brown burgundy camel "
+    "camo caramel champagne charcoal cheetah chestnut chocolate christmas coffee cognac copper coral cranberry "
+    "cream crystal dark denim eggplant elephant espresso fuchsia gold granite grape graphite grass gray green "
+    "grey heather indigo ivory ivy khaki lavender lemon leopard light lilac lime magenta maroon mauve merlot "
+    "midnight mint mocha multicolor mushroom mustard natural navy nude olive orange peach pewter pink plum purple "
+    "rainbow red rose royal rust sand sapphire seashell silver skull slate steel stone stonewash sunflower tan "
+    "taupe teal tiger turquoise violet walnut wheat white wine yellow"
+)
+COLOURS = COLOUR_WORDS.split()
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseFit:
+    """The fit of a purchase to a goal, each part from 0 to 1. A ``reward`` of 1 is a success."""
+
+    reward: float
+    type: float
+    attributes: float
+    options: float
+    price: float
+
+
+def rate_purchase(
+    product: Product, options: Mapping[str, str], price: float, goal: Goal, wish: Product, nouns: Nouns
+) -> PurchaseFit:
+    """Rate how well a purchase fits a goal. wish: the product from which the goal was made. price: in dollars."""
+    attributes_met = sum(has_attribute(product, need) for need in goal.attributes)
+    values = [colour_of(value) for value in options.values()]
+    options_met = sum(has_option(need, values) for need in goal.options)
+    cheap = price <= goal.price_limit
+    kind = rate_product_kind(product, wish, nouns)
+    parts = len(goal.attributes) + len(goal.options) + 1
+    return PurchaseFit(
+        kind * (attributes_met + options_met + cheap) / parts,
+        kind,
+        attributes_met / len(goal.attributes) if goal.attributes else 1.0,
+        options_met / len(goal.options) if goal.options else 1.0,
+        float(cheap),
+    )
+
+
+def has_attribute(product: Product, attribute: str) -> bool:
+    if any(rate_name_likeness(had, attribute) > ALIKE for had in product.attributes):
+        return True
+    texts = (product.title, " ".join(product.bullets), product.description)
+    return any(attribute in text.lower() for text in texts)
+
+
+def has_option(option: tuple[str, str] | str, values: Sequence[str]) -> bool:
+    """Return whether an option of the goal was chosen.
+
+    A synthetic goal wants a name and a value; a colour word counts there only if it is the whole name or the whole
+    value.
+    """
+    if isinstance(option, str):
+        text = colour_of(option)
+    else:
+        text = next((colour for colour in COLOURS if colour in option), str(option))
+    return any(rate_name_likeness(value, text) > ALIKE for value in values)
+
+
+def colour_of(text: str) -> str:
+    """Return the first colour word in a text, the text itself if it has none.
+
+    >>> colour_of("navy blue"), colour_of("gunmetal"), colour_of("tangerine")
+    ('blue', 'gunmetal', 'tan')
+    """
+    return next((colour for colour in COLOURS if colour in text), text)
+
+
+def rate_product_kind(product: Product, wish: Product, nouns: Nouns) -> float:
+    """Return 1, 0.5, 0.1 or 0 for how close a product is to the kind that was asked for."""
+    nouns_here, nouns_wished = set(nouns(product.title)), nouns(wish.title)
+    share = len(nouns_here & set(nouns_wished)) / len(nouns_wished) if nouns_wished else 0.2
+    if share == 0:
+        return 0.0
+    if share < 0.1:
+        return 0.1
+    common = split_categories(product) & split_categories(wish)
+    return 1.0 if product.query == wish.query or len(common) >= 2 or share > 0.2 else 0.5
+
+
+def split_categories(item: Product) -> set[str]:
+    return {name.strip() for name in item.categories.split("›")}
+
+
+@lru_cache(maxsize=100_000)
+def rate_name_likeness(one: str, other: str) -> int:
+    """Return the likeness of two names, 0 to 100.
+
+    >>> (rate_name_likeness("(color, grey)", "Grey"), rate_name_likeness("easy clean", "easy to clean"),
+    ...     rate_name_likeness("red", "blue"))
+    (100, 100, 29)
+    """
+    fuzz, prepared = _fuzzy()
+    score: float = fuzz.token_set_ratio(one, other, processor=prepared)
+    return round(score)
+
+
+@cache
+def _fuzzy() -> tuple[Any, Any]:
+    try:
+        from rapidfuzz import fuzz, utils
+    except ImportError as error:
+        raise missing_extra_error("WebShop's reward, which compares names, needs rapidfuzz", "benchmarks") from error
+    return fuzz, utils.default_process
+
+
+KEPT_FROM_BYTES = 100 * 2**20
+RULES = (
+    "You shop for somebody. Find the product that fits what they ask for best, choose the options they ask for, and "
+    "order it with Buy Now. The answer is the order as it is confirmed: the product's id and the options chosen."
+)
+
+
+@dataclass(frozen=True)
+class WebShopBench:
+    """The benchmark WebShop. data: the folder with the release's files, or the small set. goals: synthetic or human.
+    split: test (0 to 499), eval (500 to 1,499), train (the rest) or all. seed: for prices and their limits.
+    """
+
+    data: Path
+    goals: Kind = "synthetic"
+    split: Split = "test"
+    seed: int = 0
+    name: str = "webshop"
+
+    @cached_property
+    def shop(self) -> Shop:
+        return open_shop(self.data, self.goals, self.seed, shop_cache_folder(self.data))
+
+    def cases(self) -> Sequence[Case]:
+        numbered = list(enumerate(self.shop.goals))[SPLITS[self.split]]
+        if not numbered:
+            raise SetupError(
+                f"{self.data} has {len(self.shop.goals)} {self.goals} goals, none of the {self.split} split."
+            )
+        return [self.case(number, goal) for number, goal in numbered]
+
+    def case(self, number: int, goal: Goal) -> Case:
+        options = {option[0]: option[1] for option in goal.options if isinstance(option, tuple)}
+        item = self.shop.item(goal.asin)
+        facts: dict[str, Value] = {
+            "number": number,
+            "asin": goal.asin,
+            "attributes": goal.attributes,
+            "options": goal.options,
+            "price_limit": goal.price_limit,
+        }
+        return Case(str(number), Question(goal.text, RULES), (format_order(goal.asin, options),), item.category, facts)
+
+    @asynccontextmanager
+    async def environment(self, case: Case) -> AsyncIterator[Environment]:
+        yield WebShop(self.shop, case.question.text)
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
+        goal = self.shop.goals[int(str(case.facts["number"]))]
+        orders = list_orders(events)
+        fits = [self.fit(order, goal) for order in orders]
+        at = find_named_order(decision.answer, orders)
+        got = fits[at] if at is not None else NOTHING
+        best = max((one.reward for one in fits), default=0.0)
+        metrics = {
+            "reward": got.reward,
+            "success": float(got.reward == 1),
+            "type": got.type,
+            "attributes": got.attributes,
+            "options": got.options,
+            "price": got.price,
+            "best_reward": best,
+            "first_reward": fits[0].reward if fits else 0.0,
+            **compute_search_metrics(events),
+        }
+        failure = (
+            ""
+            if got.reward == 1
+            else "no_order"
+            if at is None
+            else "not_selected"
+            if best == 1
+            else find_missing_part(got)
+        )
+        answer = str(orders[at].fields["order"]) if at is not None else ""
+        return Score(
+            got.reward == 1,
+            answer,
+            metrics,
+            failure=failure,
+            tags=(f"nouns:{load_noun_finder()[0]}",),
+            counts=count_shop_actions(events, orders),
+        )
+
+    def fit(self, order: Record, goal: Goal) -> PurchaseFit:
+        asin, options = str(order.fields["asin"]), order.fields["options"]
+        values = {name: str(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
+        shop = self.shop
+        item = shop.item(asin)
+        return rate_purchase(item, values, shop.price(item), goal, shop.item(goal.asin), load_noun_finder()[1])
+
+    async def close(self) -> None:
+        """Do nothing, as nothing is open."""
+
+
+NOTHING = PurchaseFit(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def shop_cache_folder(folder: Path) -> Path | None:
+    """Return the folder that keeps a large shop between runs, None for a small shop.
+
+    Its name depends on the files from which the shop is made.
+    """
+    files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    if sum(path.stat().st_size for path in files) < KEPT_FROM_BYTES:
+        return None
+    state = [f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files]
+    return cache_folder() / "webshop" / short_digest("\n".join(state))
+
+
+def list_orders(events: Sequence[TraceEntry]) -> list[Record]:
+    """Return the orders of a run in time order."""
+    results = events_of(events, ActionResult)
+    return [record for result in results for record in result.observation.records if record.source == ORDER]
+
+
+def find_named_order(answer: str, orders: Sequence[Record]) -> int | None:
+    """Return the index of the order that an answer names, None if it names none.
+
+    The text of the order counts first, then the last order of a product that is named.
+    """
+    whole = [at for at, order in enumerate(orders) if order.fields["order"] == answer.strip()]
+    of_product = [at for at, order in enumerate(orders) if str(order.fields["asin"]).lower() in answer.lower()]
+    return (whole or of_product)[-1] if whole or of_product else None
+
+
+def find_missing_part(got: PurchaseFit) -> str:
+    """Return the first part of the reward that is missing: kind, attributes, options or price."""
+    if got.type < 1:
+        return "wrong_kind"
+    return "attributes" if got.attributes < 1 else "options" if got.options < 1 else "price"
+
+
+def count_shop_actions(events: Sequence[TraceEntry], orders: Sequence[Record]) -> dict[str, int]:
+    used = [action.tool for action in events_of(events, ActionStart)]
+    return {"orders": len(orders), "searches": used.count("search"), "clicks": used.count("click")}

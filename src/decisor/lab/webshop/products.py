@@ -1,0 +1,476 @@
+"""The products of WebShop and the goals of its shoppers, in memory or in a folder on disk.
+
+A folder of data has one file of products (``items_shuffle.json``, ``items_shuffle_1000.json``, or
+``products_1k.jsonl.gz``, one product a line), one of attributes and synthetic instructions (``items_ins_v2*.json``),
+and for the human goals ``items_human_ins.json``. Fields and rules: Yao et al., "WebShop", NeurIPS 2022, and its
+release (engine.load_products, engine/goal.py).
+
+The file of 1.18 million products is kept on disk: ``products.db`` (SQLite, a product a row) and the search index as
+numpy files. The folder is written beside its place and moved there when it is complete, so a crash leaves nothing half
+made.
+
+There is one goal for every combination of options (synthetic), or as people wrote it (human). The release draws prices
+and their limits before it seeds its generator, so they differ from run to run; here ``seed`` fixes them. The order is
+the release's: seed 233.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import sqlite3
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, Literal, Protocol
+
+from decisor.errors import SetupError
+from decisor.lab.webshop.search import Bm25Index, build_bm25_index, extract_terms, load_bm25_index, save_bm25_index
+
+Row = Mapping[str, Any]
+PRODUCTS = ("items_shuffle.json", "products_1k.jsonl.gz", "items_shuffle_1000.json")
+INSTRUCTIONS = ("items_ins_v2.json", "items_ins_v2_1000.json")
+HUMAN = "items_human_ins.json"
+NO_PRICE, NO_ATTRIBUTES = (100.0,), ("DUMMY_ATTR",)
+CHUNK_CHARS = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction for a product, with the attributes and option values that it asks for."""
+
+    text: str
+    attributes: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product. prices: one price, or the two ends of a range, in dollars. options: values by name, all lower case.
+    synthetic, human: the instructions that ask for the product; no page shows them.
+    """
+
+    asin: str
+    title: str
+    description: str
+    bullets: tuple[str, ...]
+    prices: tuple[float, ...]
+    price_tag: str
+    options: Mapping[str, tuple[str, ...]]
+    attributes: tuple[str, ...]
+    category: str
+    categories: str
+    query: str
+    rating: str = "N.A."
+    synthetic: Instruction | None = None
+    human: tuple[Instruction, ...] = ()
+
+
+def load_products(folder: Path) -> Iterator[Product]:
+    """Yield the products in file order, the first of each ASIN.
+
+    They come one at a time: the released file of 1.18 million needs 5 GB.
+
+    Raises:
+        SetupError: a file is missing or not of the released form.
+    """
+    path = _find_first_file(folder, PRODUCTS)
+    instructions = read_objects_by_asin(_find_first_file(folder, INSTRUCTIONS))
+    human = read_objects_by_asin(folder / HUMAN) if (folder / HUMAN).is_file() else {}
+    asins: set[str] = set()
+    for row in iterate_json_objects(path):
+        try:
+            asin = row["asin"]
+            if asin not in asins and asin != "nan" and len(asin) <= 10:
+                asins.add(asin)
+                item = parse_product(row, instructions.get(asin, {}), human.get(asin, row.get("instructions", ())))
+            else:
+                continue
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SetupError(f"A product of {path} is not of the released form: {error!r}.") from error
+        yield item
+
+
+def parse_product(row: Row, instruction: Row, human: Sequence[Row]) -> Product:
+    """Parse a product from a released row, or from one that was already loaded (it has a ``Title``)."""
+    loaded = "Title" in row
+    prices, tag = (tuple(row["pricing"]), row["Price"]) if loaded else _parse_prices(row.get("pricing"))
+    bullets = row["small_description"]
+    options = row["options"] if loaded else _parse_options(row["customization_options"])
+    attributes = instruction["attributes"] if "attributes" in instruction else row.get("Attributes", NO_ATTRIBUTES)
+    synthetic = (
+        Instruction(instruction["instruction"], tuple(instruction["instruction_attributes"]))
+        if instruction.get("instruction")
+        else None
+    )
+    return Product(
+        asin=row["asin"],
+        title=row["name"],
+        description=row["full_description"],
+        bullets=tuple(bullets) if isinstance(bullets, list) else (bullets,),
+        prices=prices,
+        price_tag=tag,
+        options={name: tuple(values) for name, values in options.items()},
+        attributes=tuple(attributes),
+        category=row["category"],
+        categories=row["product_category"],
+        query=row["query"].lower().strip(),
+        rating=row.get("Rating", "N.A."),
+        synthetic=synthetic,
+        human=tuple(
+            Instruction(one["instruction"], tuple(one["instruction_attributes"]), tuple(one["instruction_options"]))
+            for one in human
+        ),
+    )
+
+
+def _parse_prices(text: str | None) -> tuple[tuple[float, ...], str]:
+    """Parse the prices of a product and the text that shows them.
+
+    >>> _parse_prices("$8.99$12.50"), _parse_prices("$1,234.00"), _parse_prices("")
+    (((8.99, 12.5), '$8.99 to $12.5'), ((1234.0,), '$1234.0'), ((100.0,), '$100.0'))
+    """
+    prices = tuple(float(re.sub(r"[^\d.]", "", part)) for part in (text or "").split("$")[1:])[:2] or NO_PRICE
+    return prices, " to ".join(f"${price}" for price in prices)
+
+
+def _parse_options(released: Row | str | None) -> dict[str, list[str]]:
+    """Parse the option values of a product by name, all lower case.
+
+    >>> _parse_options({"Size": [{"value": " S/M "}], "Fit": None})
+    {'size': ['s | m']}
+    """
+    by_name = released if isinstance(released, Mapping) else {}
+    return {
+        name.lower(): [value["value"].strip().replace("/", " | ").lower() for value in values]
+        for name, values in by_name.items()
+        if values is not None
+    }
+
+
+def iterate_json_objects(path: Path) -> Iterator[Row]:
+    """Yield the objects of a JSON array or of JSON lines, one at a time."""
+    decoder = json.JSONDecoder()
+    with open_products_file(path) as file:
+        text, at = file.read(CHUNK_CHARS), 0
+        while text:
+            while at < len(text) and text[at] in " \t\r\n,[]":
+                at += 1
+            try:
+                row, at = decoder.raw_decode(text, at)
+            except ValueError as error:
+                more = file.read(CHUNK_CHARS)
+                if not more:
+                    if text[at:].strip():
+                        raise SetupError(f"{path} is not JSON near {text[at : at + 40]!r}.") from error
+                    return
+                text, at = text[at:] + more, 0
+                continue
+            yield row
+
+
+def read_objects_by_asin(path: Path) -> Row:
+    """Read a JSON object. Raise SetupError if the file contains anything else."""
+    try:
+        with open_products_file(path) as file:
+            value = json.load(file)
+    except ValueError as error:
+        raise SetupError(f"{path} is not JSON: {error}.") from error
+    if not isinstance(value, dict):
+        raise SetupError(f"{path} holds no object by ASIN.")
+    return value
+
+
+def open_products_file(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
+    return path.open(encoding="utf-8")
+
+
+def _find_first_file(folder: Path, names: Sequence[str]) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise SetupError(f"{folder} holds none of {', '.join(names)}: download the data of WebShop's release into it.")
+
+
+VERSION = "1"
+NAMES = tuple(one.name for one in fields(Product))
+BATCH = 1000
+
+
+class Stock(Protocol):
+    """All products of a shop by number, from 0, in file order."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int) -> Product: ...
+
+    def number(self, asin: str) -> int:
+        """Return the number of an ASIN. Raise KeyError if there is no such product."""
+        ...
+
+    def with_mark(self, mark: str, value: str) -> list[int]:
+        """Return the products with a query (<q>), category (<c>) or attribute (<a>)."""
+        ...
+
+    def with_instruction(self) -> Iterator[Product]:
+        """Iterate over the products for which an instruction asks."""
+        ...
+
+
+@dataclass(frozen=True)
+class MemoryStock:
+    products: Sequence[Product]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        return {item.asin: number for number, item in enumerate(self.products)}
+
+    def __len__(self) -> int:
+        return len(self.products)
+
+    def __getitem__(self, number: int) -> Product:
+        return self.products[number]
+
+    def number(self, asin: str) -> int:
+        return self.numbers[asin]
+
+    def with_mark(self, mark: str, value: str) -> list[int]:
+        return [number for number, item in enumerate(self.products) if value in marked_field_of(item, mark)]
+
+    def with_instruction(self) -> Iterator[Product]:
+        return (item for item in self.products if item.synthetic or item.human)
+
+
+def marked_field_of(item: Product, mark: str) -> tuple[str, ...]:
+    return {"<q>": (item.query,), "<c>": (item.category,)}.get(mark, item.attributes)
+
+
+@dataclass(frozen=True)
+class DiskStock:
+    """The products in the database at ``path`` (``Stock``)."""
+
+    path: Path
+
+    @cached_property
+    def db(self) -> sqlite3.Connection:
+        db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        weakref.finalize(self, db.close)
+        return db
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.db.execute("SELECT count(*) FROM product").fetchone()[0])
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, number: int) -> Product:
+        row = self.db.execute("SELECT body FROM product WHERE number = ?", (number,)).fetchone()
+        if row is None:
+            raise IndexError(number)
+        return decode_product(row[0])
+
+    def number(self, asin: str) -> int:
+        row = self.db.execute("SELECT number FROM product WHERE asin = ?", (asin,)).fetchone()
+        if row is None:
+            raise KeyError(asin)
+        return int(row[0])
+
+    def with_mark(self, mark: str, value: str) -> list[int]:
+        of_list = "EXISTS (SELECT 1 FROM json_each(product.attributes) WHERE json_each.value = ?)"
+        where = {"<q>": "query = ?", "<c>": "category = ?"}.get(mark, of_list)
+        numbers = self.db.execute(f"SELECT number FROM product WHERE {where} ORDER BY number", (value,))
+        return [number for (number,) in numbers]
+
+    def with_instruction(self) -> Iterator[Product]:
+        for (body,) in self.db.execute("SELECT body FROM product WHERE asked ORDER BY number"):
+            yield decode_product(body)
+
+
+def product_search_text(item: Product) -> str:
+    """Return the text of a product that the search reads."""
+    options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in item.options.items())
+    return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
+
+
+def make_memory_stock(products: Iterable[Product]) -> tuple[MemoryStock, Bm25Index]:
+    stock = MemoryStock(list(products))
+    return stock, build_bm25_index((product_search_text(item) for item in stock.products), extract_terms)
+
+
+def write_stock(products: Iterable[Product], folder: Path) -> None:
+    """Write a folder that ``open_disk_stock`` opens."""
+    making = folder.with_name(f"{folder.name}.making-{os.getpid()}")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True)
+    db = sqlite3.connect(making / "products.db")
+    db.execute("PRAGMA synchronous=OFF")
+    db.execute("PRAGMA journal_mode=OFF")
+    db.execute(
+        "CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, query TEXT, category TEXT,"
+        " attributes TEXT, body TEXT)"
+    )
+    save_bm25_index(build_bm25_index(_write_products(products, db), extract_terms), making)
+    for column in ("asin", "query", "category"):
+        db.execute(f"CREATE INDEX by_{column} ON product ({column})")
+    db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
+    db.commit()
+    db.close()
+    (making / "version").write_text(VERSION)
+    shutil.rmtree(folder, ignore_errors=True)
+    making.rename(folder)
+
+
+def is_stock(folder: Path) -> bool:
+    mark = folder / "version"
+    return mark.is_file() and mark.read_text() == VERSION
+
+
+def open_disk_stock(folder: Path) -> tuple[DiskStock, Bm25Index]:
+    """Open a folder that ``write_stock`` wrote. The index stays on disk until it is used."""
+    return DiskStock(folder / "products.db"), load_bm25_index(folder, extract_terms)
+
+
+def _write_products(products: Iterable[Product], db: sqlite3.Connection) -> Iterator[str]:
+    """Write each product to the database and yield its text for the search."""
+    for number, item in enumerate(products):
+        has_instruction = bool(item.synthetic or item.human)
+        row = (
+            number,
+            item.asin,
+            has_instruction,
+            item.query,
+            item.category,
+            json.dumps(item.attributes),
+            encode_product(item),
+        )
+        db.execute("INSERT INTO product VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        yield product_search_text(item)
+
+
+def encode_product(item: Product) -> str:
+    return json.dumps({name: getattr(item, name) for name in NAMES}, ensure_ascii=False, default=asdict)
+
+
+def decode_product(body: str) -> Product:
+    """Decode a product that ``encode_product`` encoded.
+
+    >>> lamp_wish = Instruction("a lamp", ("brass",))
+    >>> lamp = Product("B1", "Lamp", "", ("a",), (1.0, 2.0), "$1", {"size": ("s",)}, (), "", "", "", human=(lamp_wish,))
+    >>> decode_product(encode_product(lamp)) == lamp
+    True
+    """
+    row = json.loads(body)
+    for name in ("bullets", "prices", "attributes"):
+        row[name] = tuple(row[name])
+    row["options"] = {name: tuple(values) for name, values in row["options"].items()}
+    row["synthetic"] = _decode_instruction(row["synthetic"]) if row["synthetic"] else None
+    row["human"] = tuple(_decode_instruction(one) for one in row["human"])
+    return Product(**row)
+
+
+def _decode_instruction(row: dict[str, list[str]]) -> Instruction:
+    return Instruction(str(row["text"]), tuple(row["attributes"]), tuple(row["options"]))
+
+
+Kind = Literal["synthetic", "human"]
+Split = Literal["test", "eval", "train", "all"]
+SPLITS: Mapping[Split, slice] = {
+    "test": slice(0, 500),
+    "eval": slice(500, 1500),
+    "train": slice(1500, None),
+    "all": slice(None),
+}
+LIMITS = tuple(10.0 * number for number in range(1, 100))
+NO_LIMIT = 1_000_000.0
+ORDER_SEED = 233
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A goal of a shopper. text: the instruction that the shopper gets; the rest is for scoring. options:
+
+    (name, value) pairs, or values alone in human goals. weight: relative frequency if goals are sampled.
+    """
+
+    text: str
+    asin: str
+    attributes: tuple[str, ...]
+    options: tuple[tuple[str, str] | str, ...]
+    price_limit: float
+    weight: float = 1.0
+
+
+def draw_product_price(item: Product, seed: int) -> float:
+    """Return the price of a product in dollars.
+
+    A price in a range is drawn uniformly, depending on the product and the seed alone.
+    """
+    low, high = item.prices[0], item.prices[-1]
+    return low if low == high else random.Random(f"{seed} {item.asin} price").uniform(low, high)
+
+
+def make_goals(products: Iterable[Product], kind: Kind, seed: int) -> list[Goal]:
+    """Make the goals of products, in the release's order."""
+    goal_list = [goal for item in products for goal in make_product_goals(item, kind, seed)]
+    if kind == "synthetic":
+        count = Counter(attribute for goal in goal_list for attribute in goal.attributes)
+        goal_list = [
+            replace(goal, weight=sum(1 / count[name] for name in goal.attributes) / len(goal.attributes))
+            for goal in goal_list
+        ]
+    random.Random(ORDER_SEED).shuffle(goal_list)
+    return goal_list
+
+
+def make_product_goals(item: Product, kind: Kind, seed: int) -> list[Goal]:
+    price, rng = draw_product_price(item, seed), random.Random(f"{seed} {item.asin} limit")
+    if kind == "human":
+        instructions = [instruction for instruction in item.human if instruction.attributes]
+        return [make_human_goal(item, instruction, *draw_price_limit(price, rng)) for instruction in instructions]
+    if item.synthetic is None:
+        return []
+    limit, words = draw_price_limit(price, rng)
+    names = sorted(item.options)
+    return [
+        make_synthetic_goal(item, item.synthetic, tuple(zip(names, values, strict=True)), limit, words)
+        for values in itertools.product(*(item.options[name] for name in names))
+    ]
+
+
+def make_human_goal(item: Product, instruction: Instruction, limit: float, words: str) -> Goal:
+    return Goal(instruction.text.strip(".") + words, item.asin, instruction.attributes, instruction.options, limit)
+
+
+def make_synthetic_goal(
+    item: Product, instruction: Instruction, options: tuple[tuple[str, str], ...], limit: float, words: str
+) -> Goal:
+    with_options = ", and ".join(f"{name}: {value}" for name, value in options)
+    text = f"{instruction.text}{' with ' if options else ''}{with_options}{words}"
+    return Goal(text, item.asin, instruction.attributes, options, limit)
+
+
+def draw_price_limit(price: float, rng: random.Random) -> tuple[float, str]:
+    """Return a limit in dollars and the words for it.
+
+    It is the larger of two of the next four multiples of ten; there is none for a price from 980 dollars.
+
+    >>> draw_price_limit(985.0, random.Random(0))
+    (1000000.0, '')
+    """
+    above = [limit for limit in LIMITS if limit > price][:4]
+    if len(above) < 2:
+        return NO_LIMIT, ""
+    limit = max(rng.sample(above, 2))
+    return limit, f", and price lower than {limit:.2f} dollars"

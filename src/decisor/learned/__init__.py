@@ -1,1 +1,0 @@
-"""What is learned from data: features, fitting, saving and loading without pickle."""

@@ -1,0 +1,462 @@
+"""The Messages API of Anthropic: requests, replies, streams, and the marks for its cache.
+
+A prompt is marked for the cache after the system text, and where it departs from an earlier one. A prefix is found
+again only where a block ended, so prompts that begin alike are cut at the same places.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from decisor.errors import LMError
+from decisor.llms.concurrency import context_length_at
+from decisor.llms.endpoint import Endpoint, run_within
+from decisor.llms.openai_compatible import find_refused_part
+from decisor.llms.prices import Price
+from decisor.llms.retry import Retries, RetryableError, fault_in_reply
+from decisor.llms.streaming import Send, clean_shown_text, run_while_writing, stream_reply
+from decisor.llms.structured_output import (
+    anthropic_usage,
+    form_instruction,
+    format_calls,
+    postprocess_reply,
+    replace_lone_surrogates,
+    to_mapping,
+)
+from decisor.parsing.prompting import Ways
+from decisor.runtime.call import LMSettings
+from decisor.system.secrets import Secret
+from decisor.trace.events import OnText
+from decisor.types import Completion, Message, Sampling, Usage
+
+
+class MessageParts:
+    """A message that is joined from the events of its stream. text: written so far, of texts, else of a tool's input,
+    else of the thinking before them.
+    """
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.message: dict[str, Any] = {"content": [], "stop_reason": None, "usage": {}}
+        self.blocks: dict[int, dict[str, Any]] = {}
+        self.inputs: dict[int, str] = {}
+        self.is_done = False
+
+    @property
+    def is_whole(self) -> bool:
+        return self.is_done or bool(self.message["stop_reason"])
+
+    @property
+    def text(self) -> str:
+        blocks = self.blocks.values()
+        texts = ("".join(str(block.get(name) or "") for block in blocks) for name in ("text", "thinking"))
+        written, thinking = texts
+        return written or "".join(self.inputs.values()) or thinking
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Add an event; raise LMError if it is an error."""
+        if error := event.get("error"):
+            raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, self.where)
+        index = event.get("index")
+        at = index if isinstance(index, int) else 0
+        match event.get("type"):
+            case "message_start":
+                start = to_mapping(event.get("message"))
+                self.message |= {name: start[name] for name in ("type", "model") if name in start}
+                self._count(start.get("usage"))
+            case "content_block_start":
+                self.blocks[at] = dict(to_mapping(event.get("content_block")))
+            case "content_block_delta":
+                self._add_delta(at, to_mapping(event.get("delta")))
+            case "message_delta":
+                self.message["stop_reason"] = to_mapping(event.get("delta")).get("stop_reason")
+                self._count(event.get("usage"))
+            case "message_stop":
+                self.is_done = True
+            case _:
+                pass
+
+    def _count(self, usage: object) -> None:
+        self.message["usage"] |= {name: count for name, count in to_mapping(usage).items() if count is not None}
+
+    def _add_delta(self, at: int, delta: Mapping[str, Any]) -> None:
+        block = self.blocks.setdefault(at, {"type": "text"})
+        for name in ("text", "thinking"):
+            if isinstance(delta.get(name), str):
+                block[name] = str(block.get(name) or "") + delta[name]
+        if isinstance(delta.get("partial_json"), str):
+            self.inputs[at] = self.inputs.get(at, "") + delta["partial_json"]
+
+    def reply(self, finish: str = "") -> dict[str, object]:
+        """Return the message as an endpoint without a stream sends it. finish: why it was ended here."""
+        content = [self._block(at, block) for at, block in sorted(self.blocks.items())]
+        return {**self.message, "content": content, **({"stop_reason": finish} if finish else {})}
+
+    def _block(self, at: int, block: dict[str, object]) -> dict[str, object]:
+        text = self.inputs.get(at, "")
+        if not text.strip():
+            return block
+        try:
+            return {**block, "input": json.loads(text)}
+        except (ValueError, RecursionError):
+            return {"type": "text", "text": text}  # it was cut off
+
+
+WORTH = 3_000
+"""Characters; shorter prefixes are not kept by the endpoint."""
+RECENT = 64
+ALIKE = 256
+"""Characters that prompts have in common at least, to be compared."""
+MARK = {"cache_control": {"type": "ephemeral"}}
+Place = tuple[int, int]
+"""A turn, and a position in its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentPrompt:
+    """A prompt that was sent, with the ends of its blocks. turns: pairs of role and text. cuts: ends of the blocks, in
+    order.
+    """
+
+    turns: tuple[tuple[str, str], ...]
+    cuts: tuple[Place, ...]
+
+
+@dataclass
+class CacheMarks:
+    """The recent prompts of one LLM, by which new prompts are marked for the endpoint's cache."""
+
+    recent: deque[SentPrompt] = field(default_factory=lambda: deque(maxlen=RECENT))
+
+    def system(self, text: str) -> str | list[dict[str, object]]:
+        return [{"type": "text", "text": text, **MARK}] if len(text) >= WORTH else text
+
+    def messages(self, turns: Sequence[dict[str, str]]) -> list[dict[str, object]]:
+        """Build turns with blocks that end where an earlier prompt begins to differ.
+
+        The last common block has the mark.
+        """
+        texts = tuple((turn["role"], turn["content"]) for turn in turns)
+        place, cuts = self._place(texts)
+        self.recent.appendleft(SentPrompt(texts, cuts))
+        whole: list[dict[str, object]] = [dict(turn) for turn in turns]
+        for number, turn in enumerate(whole):
+            if ends := [at for of, at in cuts if of == number]:
+                turn["content"] = split_into_blocks(turns[number]["content"], ends, place == (number, ends[-1]))
+        return whole
+
+    def _place(self, turns: tuple[tuple[str, str], ...]) -> tuple[Place | None, tuple[Place, ...]]:
+        """Find the end of the longest common beginning with a recent prompt, and the cuts up to it.
+
+        None and () if it is shorter than ``WORTH``.
+        """
+        best: Place = (0, 0)
+        cuts: tuple[Place, ...] = ()
+        for prompt in self.recent:
+            if (
+                prompt.turns[0][1][:ALIKE] == turns[0][1][:ALIKE]
+                and (place := find_common_end(prompt.turns, turns)) > best
+            ):
+                best, cuts = place, tuple(cut for cut in prompt.cuts if cut <= place)
+        if sum(len(text) for _, text in turns[: best[0]]) + best[1] < WORTH:
+            return None, ()
+        return best, cuts if best in cuts else (*cuts, best)
+
+
+def split_into_blocks(text: str, ends: Sequence[int], is_marked: bool) -> list[dict[str, object]]:
+    """Split a text into blocks at ``ends``; the block that ends last may have the mark.
+
+    >>> split_into_blocks("abc", [1, 2], True)[1:]
+    [{'type': 'text', 'text': 'b', 'cache_control': {'type': 'ephemeral'}}, {'type': 'text', 'text': 'c'}]
+    """
+    starts = [0, *ends]
+    pieces = [text[start:end] for start, end in zip(starts, [*ends, len(text)], strict=True)]
+    row: list[dict[str, object]] = [{"type": "text", "text": piece} for piece in pieces if piece]
+    if is_marked:
+        row[len(ends) - 1] |= MARK
+    return row
+
+
+def find_common_end(before: Sequence[tuple[str, str]], turns: Sequence[tuple[str, str]]) -> Place:
+    """Find the place up to which two prompts are equal, in whole lines.
+
+    It is the end of a turn rather than the beginning of the next.
+
+    >>> find_common_end([("user", "a"), ("user", "b\\nc")], [("user", "a"), ("user", "b\\nd")])
+    (1, 2)
+    >>> find_common_end([("user", "a"), ("user", "b")], [("user", "a"), ("user", "c")])
+    (0, 1)
+    """
+    same = 0
+    while same < min(len(before), len(turns)) and before[same] == turns[same]:
+        same += 1
+    if same < min(len(before), len(turns)) and before[same][0] == turns[same][0]:
+        text, other = before[same][1], turns[same][1]
+        length = common_prefix_length(text, other)
+        if length < len(other):
+            length = other.rfind("\n", 0, length) + 1
+        if length:
+            return same, length
+    while same and not turns[same - 1][1]:  # a turn without text has no block to mark
+        same -= 1
+    return (same - 1, len(turns[same - 1][1])) if same else (0, 0)
+
+
+def common_prefix_length(one: str, other: str) -> int:
+    """Return the number of characters that both texts begin with.
+
+    >>> common_prefix_length("abcd", "abxd"), common_prefix_length("ab", "abc"), common_prefix_length("", "a")
+    (2, 2, 0)
+    """
+    most = min(len(one), len(other))
+    return bisect_left(range(most), True, key=lambda at: one[: at + 1] != other[: at + 1])
+
+
+ANTHROPIC = "https://api.anthropic.com"
+VERSION = "2023-06-01"
+MAX_TOKENS = 8192
+REPLY = "reply"
+"""The tool whose input is the reply, where that is to fit a schema."""
+USE_REPLY = f"Reply by using the tool {REPLY}, once, and write nothing else."
+USE_ONE = "Reply by using one of the tools, once, and write nothing else."
+FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "stop",
+    "max_tokens": "length",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "length",
+    "loop": "loop",
+}
+
+DROPPABLE = ("temperature", "top_p", "stop_sequences", "tool_choice", "tools")
+
+EMPTY: Mapping[str, object] = {}
+STREAMED: Mapping[str, object] = {"stream": True}
+
+
+class Anthropic:
+    """An LLM behind ``POST {base_url}/v1/messages``. Fields as in OpenAICompatible.
+
+    A schema is asked for as the input of a tool that must be used; of a model that refuses to be forced (one that
+    thinks), by an instruction, from its first refusal on. ``n`` texts are ``n`` calls; a seed is not offered.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        key: str,
+        base_url: str = ANTHROPIC,
+        seconds: float = 300.0,
+        max_bytes: int = 8 * 2**20,
+        price: Price | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        self.name = model
+        self.seconds = seconds
+        self.price = price
+        self.dropped: set[str] = set()
+        self.marks = CacheMarks()
+        self.settings = LMSettings()
+        self.ways = Ways()
+        headers: dict[str, Secret | str] = {
+            "User-Agent": "decisor",
+            "anthropic-version": VERSION,
+            "x-api-key": Secret(key.strip()),
+        }
+        url = base_url.strip().rstrip("/").removesuffix("/v1") + "/v1/messages"
+        self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
+        self.context = context_length_at(self.endpoint, model)
+
+    def __repr__(self) -> str:
+        return f"Anthropic({self.name!r} at {self.endpoint.where})"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        """Ask for one text, whatever ``sampling.n`` is, cut at the stop words.
+
+        Raises:
+            LMError: no usable reply within ``seconds``.
+        """
+        ask = partial(self._ask, messages, sampling, self.endpoint.post, EMPTY)
+        return await run_within(self.seconds, ask, self.endpoint.where, self.price)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """Ask as ``complete`` does, and show the text as it is written.
+
+        ``seconds`` is the longest time without an event.
+
+        Raises:
+            LMError: no usable reply.
+        """
+        on_text, parts = (
+            clean_shown_text(on_text, sampling.stop, self.endpoint),
+            partial(MessageParts, self.endpoint.where),
+        )
+
+        def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Awaitable[Completion]:
+            send = partial(stream_reply, self.endpoint, parts, on_text, alive)
+            return self._ask(messages, sampling, send, STREAMED, ends, bill)
+
+        return await run_while_writing(self.seconds, ask, self.endpoint, self.price)
+
+    async def close(self) -> None:
+        await self.endpoint.close()
+
+    async def _ask(
+        self,
+        messages: Sequence[Message],
+        sampling: Sampling,
+        send: Send,
+        more: Mapping[str, object],
+        ends: float,
+        bill: list[Usage],
+    ) -> Completion:
+        """Send requests until one is not refused, each without the parts that were.
+
+        more: further fields of the body.
+        """
+        while True:
+            marks = None if "cache_control" in self.dropped else self.marks
+            body = build_messages_request(self.name, messages, sampling, self.dropped, marks)
+            try:
+                return await send({**body, **more}, partial(self._read, messages, sampling), ends, bill)
+            except LMError as error:
+                refused = find_refused_part(error, body)
+                if marks is not None and error.kind == "request" and "cache_control" in str(error):
+                    self.dropped.add("cache_control")
+                    continue
+                if refused in self.dropped or refused not in DROPPABLE:
+                    raise
+                self.dropped.add(refused)
+                if refused == "tools":
+                    self.ways.against |= {"json": "it refused tools", "tools": "it refused tools"}
+
+    def _read(self, messages: Sequence[Message], sampling: Sampling, reply: object) -> Completion:
+        completion = parse_message(reply, messages, self.endpoint.where)
+        return postprocess_reply(completion, sampling, self.endpoint.secrets, self.price, self.name)
+
+
+def build_messages_request(
+    model: str, messages: Sequence[Message], sampling: Sampling, without: set[str], marks: CacheMarks | None = None
+) -> dict[str, object]:
+    """Build the body of a Messages request.
+
+    System text stands apart, turns alternate, blank stop words are left out. marks: for the endpoint's cache.
+    """
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    words = (
+        form_instruction(sampling, {"tools", "response_format"})
+        if "tools" in without
+        else tool_instruction(sampling, without)
+    )
+    turns = alternate_turns([*drop_system_messages(messages), *([Message("user", words)] if words else [])])
+    if system and not turns:
+        turns, system = [{"role": "user", "content": system}], ""
+    body: dict[str, object] = {
+        "model": model,
+        "max_tokens": sampling.max_tokens or MAX_TOKENS,
+        "messages": marks.messages(turns) if marks and turns else turns,
+        "temperature": min(1.0, sampling.temperature),
+    }
+    if sampling.top_p is not None:
+        body["top_p"] = sampling.top_p
+    if system:
+        body["system"] = marks.system(system) if marks else system
+    if stops := [stop for stop in sampling.stop if stop.strip()]:
+        body["stop_sequences"] = stops
+    if "tools" not in without:
+        body |= build_tools(sampling)
+    if "tool_choice" in without and "tool_choice" in body:
+        body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+    return {name: value for name, value in body.items() if name not in without - {"tool_choice"}}
+
+
+def tool_instruction(sampling: Sampling, without: AbstractSet[str]) -> str:
+    """Return the sentence that asks for a tool if the endpoint forces none; else ''."""
+    if "tool_choice" not in without or not (sampling.functions or sampling.schema):
+        return ""
+    return USE_ONE if sampling.functions else USE_REPLY
+
+
+def build_tools(sampling: Sampling) -> dict[str, object]:
+    """Build the tools of which one must be used.
+
+    These are the functions, or one tool whose input is the object that fits the schema.
+    """
+    if sampling.functions:
+        tools = [
+            {"name": one.name, "description": one.description, "input_schema": one.parameters}
+            for one in sampling.functions
+        ]
+        return {"tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+    if sampling.schema is None:
+        return {}
+    tool = {"name": REPLY, "description": "Give the reply.", "input_schema": sampling.schema}
+    return {"tools": [tool], "tool_choice": {"type": "tool", "name": REPLY}}
+
+
+def drop_system_messages(messages: Sequence[Message]) -> list[Message]:
+    """Drop the system messages, which stand apart in a Messages request."""
+    return [message for message in messages if message.role != "system"]
+
+
+def alternate_turns(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Build turns of user and assistant in alternation, the user first. Neighbours of one role are joined."""
+    turns: list[dict[str, str]] = []
+    for message in messages:
+        if turns and turns[-1]["role"] == message.role:
+            turns[-1]["content"] += f"\n\n{message.content}"
+        else:
+            turns.append({"role": message.role, "content": message.content})
+    if turns and turns[0]["role"] == "assistant":
+        turns.insert(0, {"role": "user", "content": "Go on."})
+    return turns
+
+
+def parse_message(reply: object, messages: Sequence[Message], where: str) -> Completion:
+    """Parse a Messages reply as a Completion; a used tool's input is the text, as JSON.
+
+    Raises:
+        RetryableError: it is none, it is empty, or it holds a passing error.
+        LMError: it holds an error that will not pass.
+    """
+    if not isinstance(reply, Mapping):
+        raise RetryableError(f"{where} sent JSON that is no message.")
+    if isinstance(reply.get("error"), Mapping):
+        raise fault_in_reply(reply["error"], where)
+    usage = reply.get("usage")
+    blocks, finish = reply.get("content"), FINISH.get(str(reply.get("stop_reason")), "stop")
+    if not isinstance(blocks, list) or (
+        not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
+    ):
+        raise RetryableError(
+            f"{where} sent a message without content.", used=anthropic_usage(usage, messages, (), calls=0)
+        )
+    text = read_blocks_text(blocks)
+    model = reply.get("model")
+    return Completion(
+        (text,),
+        anthropic_usage(usage, messages, [text]),
+        finish,
+        replace_lone_surrogates(model) if isinstance(model, str) else "",
+    )
+
+
+def read_blocks_text(blocks: Sequence[object]) -> str:
+    """Return the text of content blocks. Of the tool ``reply`` it is the input, of other tools the calls, as JSON."""
+    rows = [block for block in blocks if isinstance(block, Mapping)]
+    written = "".join(replace_lone_surrogates(str(row.get("text") or "")) for row in rows if row.get("type") == "text")
+    uses = [row for row in rows if row.get("type") == "tool_use"]
+    if not uses:
+        return written
+    if uses[0].get("name") == REPLY:
+        return replace_lone_surrogates(json.dumps(uses[0].get("input"), ensure_ascii=False))
+    calls = [{"function": {"name": one.get("name"), "arguments": one.get("input")}} for one in uses]
+    return format_calls(written, calls)

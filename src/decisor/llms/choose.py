@@ -1,0 +1,431 @@
+"""The choice of the LLM to use, and tests of an LLM by small calls.
+
+    --lm "MODEL[@BASE_URL] timeout=900 ...", else DECISOR_LM
+    else the first provider of ``providers`` that is set: OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY
+    else a running Ollama (port 11434) or llama.cpp server (port 8080) on this machine
+    else None
+
+A key only ever goes to the host it belongs to: NAME_API_KEY to NAME_BASE_URL (the provider's own address where that is
+not set), and DECISOR_LM_KEY to the BASE_URL that is named.
+
+``probe_lm`` tests whether an LLM answers; ``measure_lm`` measures its speed, its calls at once, and the settings that
+it heeds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Literal, cast
+from urllib.parse import urlsplit
+
+from decisor.errors import Error, LMError, SetupError
+from decisor.llms.concurrency import EndpointFacts, endpoint_of, read_endpoint_facts
+from decisor.llms.endpoint import parse_address
+from decisor.llms.prices import FREE, Price, parse_price, published_price
+from decisor.llms.providers import (
+    OPENAI,
+    PROVIDERS,
+    EndpointLM,
+    LMSpec,
+    LocalServer,
+    Provider,
+    check_spec,
+    host_of_url,
+    list_models_at,
+    look_for_servers,
+    read_spec,
+)
+from decisor.runtime.call import lm_settings_of
+from decisor.runtime.prompt import estimate_tokens
+from decisor.system.secrets import hide_password
+from decisor.types import LM, Completion, Function, Message, Sampling
+
+SPEC = re.compile(
+    r"(?P<model>[^@\s].*?)(?:@(?P<url>https?://\S+|(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/\S*)?))?"
+)
+HOST = re.compile(r"@[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}(:\d+)?(/\S*)?$|@[\w.-]+:\d+(/\S*)?$")
+"""An address without http://."""
+OTHER = re.compile(r"@(?!https?://)[A-Za-z][A-Za-z+.-]*://")
+
+
+MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LMPlace:
+    """A place where an LLM was looked for. model: '' if there is none; note: why. chosen: its LLM is used."""
+
+    place: str
+    where: str = ""
+    model: str = ""
+    note: str = ""
+    chosen: bool = False
+
+
+def choose_lm(
+    spec: str | LMSpec | None, environ: Mapping[str, str], providers: Sequence[Provider] = PROVIDERS
+) -> EndpointLM | None:
+    """Return the LLM to use, with its settings, or None if there is none.
+
+    ``spec`` "none" asks for none. Settings that it leaves open are as in DECISOR_LM.
+
+    Raises:
+        SetupError: what was named cannot be used.
+    """
+    name, settings = read_name_and_spec(spec, environ)
+    chosen = None if name.lower() == "none" else open_named_lm(name, environ, providers)
+    if chosen is not None:
+        chosen.settings = settings.settings
+        chosen.price = settings.pricing or chosen.price
+        if settings.timeout is not None:
+            chosen.seconds = settings.timeout
+    return chosen
+
+
+def read_name_and_spec(spec: str | LMSpec | None, environ: Mapping[str, str]) -> tuple[str, LMSpec]:
+    """Return MODEL[@URL], or '' for any, and the settings; raise SetupError for an unknown setting."""
+    usual_name, usual = read_spec(environ.get("DECISOR_LM") or "")
+    if isinstance(spec, LMSpec):
+        check_spec(spec)
+        name, own = spec.name, spec
+    else:
+        name, own = read_spec(spec or "")
+    return (name or usual_name, own.over(usual)) if name in ("", usual_name) else (name, own)
+
+
+def open_named_lm(name: str, environ: Mapping[str, str], providers: Sequence[Provider]) -> EndpointLM | None:
+    """Return the LLM of MODEL[@URL], or of '' the first available; raise SetupError if unusable.
+
+    None if none was named and none is available.
+    """
+    if name:
+        return open_lm_by_name(name, environ, providers)
+    if provider := next((one for one in providers if one.is_usual(environ)), None):
+        return lm_of(provider, provider.default_model(environ), environ)
+    running = next((server for server in look_for_servers(environ) if server.models), None)
+    return None if running is None else lm_at(running, running.models[0], environ)
+
+
+def open_lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provider] = PROVIDERS) -> EndpointLM:
+    """Return the LLM of MODEL or MODEL@BASE_URL; of @BASE_URL the only one there.
+
+    >>> open_lm_by_name("qwen3:8b@localhost:11434", {})
+    OpenAICompatible('qwen3:8b' at localhost:11434)
+    """
+    model, url = parse_spec(spec)
+    if not model:
+        model = find_only_model(url, environ)
+    if url:
+        at_home = (
+            one for one in providers if not one.is_open and host_of_url(url) == host_of_url(one.address(environ))
+        )
+        if provider := next(at_home, None):
+            return provider.lm(model, url, provider.key(environ), price_of_model(environ, model, url))
+        own_api = (one for one in providers if one.is_open and one.prefix and model.startswith(one.prefix))
+        provider = next(own_api, OPENAI)
+        return provider.lm(model, url, key_for_url(url, environ), price_of_model(environ, model, url))
+    theirs = [one for one in providers if one.prefix and model.startswith(one.prefix)]
+    anyones = [one for one in providers if not one.prefix]
+    if provider := next(
+        (one for one in [*theirs, *anyones] if one.is_set(environ) or is_loopback_url(one.base_url)), None
+    ):
+        return lm_of(provider, model, environ)
+    for server in look_for_servers(environ):
+        if model in server.models or f"{model}:latest" in server.models:
+            return lm_at(server, model, environ)
+    if HOST.search(spec):
+        raise SetupError("The address of an LM begins with http:// or https://, as --lm MODEL@https://HOST/v1")
+    keys = " or ".join(f"{one.variables}_API_KEY" for one in theirs or providers if theirs or one.model)
+    name = hide_password(model.rstrip("@"))
+    raise SetupError(
+        f"There is no endpoint for the LM {name!r}. Set {keys}, start Ollama if it has it, "
+        f"or name its address: --lm {name}@http://localhost:8000/v1"
+    )
+
+
+def find_only_model(url: str, environ: Mapping[str, str]) -> str:
+    """Return the only model of an endpoint; raise SetupError if it lists none, or several."""
+    models = list_models_at(url, key_for_url(url, environ))
+    if len(models) == 1:
+        return models[0]
+    more = f" and {len(models) - MOST_NAMED} more" if len(models) > MOST_NAMED else ""
+    some = ", ".join(models[:MOST_NAMED]) + more
+    there = f"has {some}: name one of them" if models else "lists no models: name one"
+    raise SetupError(f"{host_of_url(url)} {there}, as --lm MODEL@{url}")
+
+
+def parse_spec(spec: str) -> tuple[str, str]:
+    """Parse model and base URL; '' for a part that is not named.
+
+    >>> parse_spec("org/m@v2@https://lm.example.com/v1"), parse_spec("gpt-4.1")
+    (('org/m@v2', 'https://lm.example.com/v1'), ('gpt-4.1', ''))
+
+    Raises:
+        SetupError: no model is named, or the address is none.
+    """
+    parts = SPEC.fullmatch(spec) or SPEC.fullmatch(f"-{spec}" if spec.startswith("@") else "")
+    if parts is None or spec.startswith(("http://", "https://")) or OTHER.search(spec):
+        raise SetupError(
+            "--lm takes MODEL or MODEL@BASE_URL, such as qwen3:8b@http://localhost:11434/v1, "
+            f"not {hide_password(spec)!r}."
+        )
+    url = parts["url"] or ""
+    if url:
+        url = parse_address(url if "://" in url else f"http://{url}").geturl()
+    return "" if spec.startswith("@") else parts["model"], url
+
+
+def list_lm_places(
+    environ: Mapping[str, str], spec: str | None = None, providers: Sequence[Provider] = PROVIDERS
+) -> tuple[LMPlace, ...]:
+    """List every place that ``choose_lm`` looks at, in its order, for doctor. At most one is ``chosen``."""
+    named = bool(read_name_and_spec(spec, environ)[0])
+    candidates = [("--lm or DECISOR_LM", named)]
+    candidates += [(" or ".join(provider.names()), provider.is_usual(environ)) for provider in providers]
+    rows: list[LMPlace] = []
+    is_settled = False
+    for name, is_set in candidates:
+        if is_set and not is_settled:
+            rows.append(_place(name, spec, environ, providers))
+        else:
+            rows.append(LMPlace(name, note="set, not needed" if is_set else "not set"))
+        is_settled = is_settled or is_set
+    for server in look_for_servers(environ):
+        model = server.models[0] if server.models else ""
+        note = "" if model else "runs, but has no model" if server.running else "not running"
+        rows.append(LMPlace(server.name, host_of_url(server.url), model, note, bool(model) and not is_settled))
+        is_settled = is_settled or bool(model)
+    return tuple(rows)
+
+
+def _place(name: str, spec: str | None, environ: Mapping[str, str], providers: Sequence[Provider]) -> LMPlace:
+    try:
+        chosen = choose_lm(spec, environ, providers)
+    except SetupError as error:
+        return LMPlace(name, note=str(error))
+    if chosen is None:
+        return LMPlace(name, note="no LM asked for", chosen=True)
+    return LMPlace(name, chosen.endpoint.where, chosen.name, chosen=True)
+
+
+def lm_of(provider: Provider, model: str, environ: Mapping[str, str]) -> EndpointLM:
+    url = provider.address(environ)
+    return provider.lm(model, url, provider.key(environ), price_of_model(environ, model, url))
+
+
+def lm_at(server: LocalServer, model: str, environ: Mapping[str, str]) -> EndpointLM:
+    return OPENAI.lm(model, server.url, None, price_of_model(environ, model, server.url))
+
+
+def key_for_url(url: str, environ: Mapping[str, str]) -> str | None:
+    """Return the key that belongs to this host; None if none does."""
+    return (
+        OPENAI.key(environ)
+        if host_of_url(url) == host_of_url(OPENAI.address(environ))
+        else environ.get("DECISOR_LM_KEY")
+    )
+
+
+def price_of_model(environ: Mapping[str, str], model: str = "", url: str = "") -> Price | None:
+    """Return the price of a model:
+
+    ``DECISOR_PRICE``, else its published price at this host. None if unknown. A model that runs on this machine costs
+    no dollars; Ollama's cloud models do not run on it.
+    """
+    if text := environ.get("DECISOR_PRICE"):
+        return parse_price(text)
+    at_home = is_loopback_url(url) and "cloud" not in model
+    return published_price(model, host_of_url(url), environ) or (FREE if at_home else None)
+
+
+def is_loopback_url(url: str) -> bool:
+    """Return whether a URL leads to this machine.
+
+    >>> is_loopback_url("http://localhost:8000/v1"), is_loopback_url("http://127.1.2.3"), is_loopback_url("https://lm.example.com")
+    (True, True, False)
+    """
+    name = urlsplit(url).hostname or ""
+    return name in ("localhost", "::1") or (name.startswith("127.") and name.replace(".", "").isdigit())
+
+
+PROBE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The result of one small call: the reply, or ``error`` and its ``kind``."""
+
+    ok: bool
+    seconds: float
+    text: str = ""
+    error: str = ""
+    kind: str = ""
+
+
+async def probe_lm(lm: LM, seconds: float = PROBE_SECONDS) -> Probe:
+    """Make one small call, to see that key, name and address work. Never raises for any behaviour of the endpoint."""
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(seconds):
+            reply = await lm.complete([Message("user", "Answer with the one word: ready")], Sampling(max_tokens=200))
+    except TimeoutError:
+        return Probe(False, time.monotonic() - began, error=f"No reply within {seconds:g} s.", kind="timeout")
+    except Error as error:
+        return Probe(False, time.monotonic() - began, error=str(error), kind=getattr(error, "kind", ""))
+    return Probe(True, time.monotonic() - began, reply.text.strip())
+
+
+Heeds = Literal["yes", "ignored", "refused"]
+TELL = [Message("user", "Tell a long story of a ship and the harbours that it comes to.")]
+ASK = [Message("user", "Name a city. Reply with its name.")]
+SCHEMA: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+SHORT, LONG = 8, 48
+"""Tokens of the replies that are asked for."""
+EACH_SECONDS = 60.0
+DROPPED = {
+    "seed": "seed",
+    "max_tokens": "max_tokens",
+    "stop": "stop",
+    "n": "n",
+    "logprobs": "logprobs",
+    "streaming": "stream",
+    "response_format": "response_format",
+    "tools": "tools",
+}
+"""What is tried, and what it is called among what an LM's endpoint refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The measured speed, limits and heeded settings of one LLM; 0 for unknown numbers. seconds: of the first call.
+    speed: tokens a second while it writes. context: tokens of prompt and reply. slots: calls at once. busy: it has
+    too much to do, so it is asked later. heeds: whether it heeds a setting, by its name.
+    """
+
+    probe: Probe
+    speed: float = 0.0
+    context: int = 0
+    slots: int = 0
+    busy: bool = False
+    heeds: Mapping[str, Heeds] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return self.probe.seconds
+
+
+async def measure_lm(lm: LM) -> Measurement:
+    """Measure an LLM by a few tiny calls. Never raises for any behaviour of the endpoint."""
+    first = await probe_lm(lm)
+    endpoint = endpoint_of(lm)
+    facts = EndpointFacts() if endpoint is None else await asyncio.to_thread(read_endpoint_facts, endpoint, lm.name)
+    context = lm_settings_of(lm).context or facts.context
+    is_busy = bool(facts.slots) and facts.at_work >= facts.slots
+    if not first.ok:
+        return Measurement(first, context=context, slots=facts.slots, busy=is_busy or first.kind == "rate")
+    began = time.monotonic()
+    story = await ask_or_none(lm, Sampling(max_tokens=LONG), TELL)
+    seconds = time.monotonic() - began
+    speed = story.usage.completion_tokens / seconds if story else 0.0
+    heeds = {
+        name: verdict for name, look in LOOKS.items() if (verdict := await measure_setting(lm, name, look)) is not None
+    }
+    return Measurement(first, speed, context, facts.slots, is_busy, heeds)
+
+
+async def measure_setting(lm: LM, name: str, look: Callable[[LM], Awaitable[bool]]) -> Heeds | None:
+    """Test whether an LLM heeds, ignores or refuses a setting; None if the call itself failed."""
+    try:
+        async with asyncio.timeout(EACH_SECONDS):
+            seen = await look(lm)
+    except LMError as error:
+        return "refused" if error.kind == "request" else None
+    except (Error, TimeoutError):
+        return None
+    dropped: set[str] = getattr(lm, "dropped", set())
+    if DROPPED[name] in dropped and not (name == "max_tokens" and seen):
+        return "refused"
+    return "yes" if seen else "ignored"
+
+
+async def ask_or_none(lm: LM, sampling: Sampling, messages: list[Message]) -> Completion | None:
+    with suppress(Error, TimeoutError):
+        async with asyncio.timeout(EACH_SECONDS):
+            return await lm.complete(messages, sampling)
+    return None
+
+
+async def caps(lm: LM) -> bool:
+    reply = await lm.complete(TELL, Sampling(max_tokens=SHORT))
+    return reply.usage.completion_tokens <= SHORT
+
+
+async def stops_at_words(lm: LM) -> bool:
+    """Return whether the endpoint stops at stop words.
+
+    Our side cuts at them too, so the count of tokens shows who stopped.
+    """
+    reply = await lm.complete(TELL, Sampling(stop=("e",), max_tokens=LONG))
+    return reply.usage.completion_tokens <= estimate_tokens(reply.text) + SHORT
+
+
+async def repeats(lm: LM) -> bool:
+    ask = Sampling(temperature=1.0, seed=7, max_tokens=LONG // 2)
+    return (await lm.complete(TELL, ask)).text == (await lm.complete(TELL, ask)).text
+
+
+async def gives_several(lm: LM) -> bool:
+    return len((await lm.complete(TELL, Sampling(temperature=1.0, n=2, max_tokens=SHORT))).texts) == 2
+
+
+async def gives_logprobs(lm: LM) -> bool:
+    return bool((await lm.complete(TELL, Sampling(logprobs=2, max_tokens=SHORT))).logprobs)
+
+
+async def streams(lm: LM) -> bool:
+    stream = getattr(lm, "stream", None)
+    texts: list[str] = []
+    if stream is not None:
+        await stream(TELL, Sampling(max_tokens=LONG), texts.append)
+    return len(set(texts)) > 2
+
+
+async def fits_schema(lm: LM) -> bool:
+    reply = await lm.complete(ASK, Sampling(schema=SCHEMA, max_tokens=2 * LONG))
+    return isinstance(parse_json_mapping(reply.text).get("city"), str)
+
+
+async def calls_tools(lm: LM) -> bool:
+    function = Function("answer", "Give the city.", SCHEMA)
+    reply = await lm.complete(ASK, Sampling(functions=(function,), max_tokens=2 * LONG))
+    return parse_json_mapping(reply.text).get("name") == "answer"
+
+
+def parse_json_mapping(text: str) -> Mapping[str, object]:
+    with suppress(ValueError, RecursionError):
+        if isinstance(value := json.loads(text), dict):
+            return cast(Mapping[str, object], value)
+    return {}
+
+
+LOOKS: Mapping[str, Callable[[LM], Awaitable[bool]]] = {
+    "max_tokens": caps,
+    "stop": stops_at_words,
+    "seed": repeats,
+    "n": gives_several,
+    "logprobs": gives_logprobs,
+    "streaming": streams,
+    "response_format": fits_schema,
+    "tools": calls_tools,
+}

@@ -1,0 +1,161 @@
+"""The price of a call, and the published prices of well-known models.
+
+Published prices come from a dated file that is shipped; a person's own file (DECISOR_PRICES) goes before it. No
+network is used.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from decisor.errors import SetupError
+from decisor.types import LM, Pricing, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A price in dollars per million tokens. cached: of tokens that the endpoint had in its cache. cache_write: of
+    tokens that it put there. None means as the rest of the prompt.
+
+    >>> Price(2.0, 8.0).dollars(500_000, 250_000), Price(2.0, 8.0, cached=0.5).dollars(500_000, 0, cache_reads=400_000)
+    (3.0, 0.4)
+    """
+
+    prompt: float
+    completion: float
+    cached: float | None = None
+    cache_write: float | None = None
+
+    def dollars(self, prompt_tokens: int, completion_tokens: int, cache_reads: int = 0, cache_writes: int = 0) -> float:
+        cost = prompt_tokens * self.prompt + completion_tokens * self.completion
+        if cache_reads and self.cached is not None:
+            cost += cache_reads * (self.cached - self.prompt)
+        if cache_writes and self.cache_write is not None:
+            cost += cache_writes * (self.cache_write - self.prompt)
+        return cost / 1e6
+
+
+FREE = Price(0.0, 0.0)
+
+
+def add_dollars(usage: Usage, price: Price | None) -> Usage:
+    """Add the dollars to a usage; None if the price is unknown."""
+    dollars = None
+    if price:
+        dollars = price.dollars(usage.prompt_tokens, usage.completion_tokens, usage.cache_reads, usage.cache_writes)
+    return usage if usage.dollars == dollars else replace(usage, dollars=dollars)
+
+
+def price_of_lm(lm: LM) -> Pricing | None:
+    """Return the price of an LLM; None if unknown."""
+    price: Pricing | None = getattr(lm, "price", None)
+    return price
+
+
+def estimate_prompt_usage(payload: bytes) -> Usage:
+    """Estimate the usage of a request whose reply was lost: its prompt, at a token per four bytes."""
+    return Usage(prompt_tokens=(len(payload) + 3) // 4)
+
+
+def parse_price(text: str) -> Price:
+    """Parse the text of ``DECISOR_PRICE``, two or three amounts separated by commas.
+
+    They are dollars per million tokens of prompt, of completion and, if a third is given, of prompt that was read from
+    a cache.
+
+    >>> parse_price("0.4, 1.6"), parse_price("0.4,1.6,0.1").cached
+    (Price(prompt=0.4, completion=1.6, cached=None, cache_write=None), 0.1)
+
+    Raises:
+        SetupError: it is not two or three amounts.
+    """
+    try:
+        prompt, completion, *cached = (float(part) for part in text.split(","))
+        if not all(0 <= amount < 1e6 for amount in (prompt, completion, *cached)) or len(cached) > 1:
+            raise ValueError
+    except ValueError:
+        raise SetupError(
+            f"DECISOR_PRICE is {text!r}; write dollars per million tokens, prompt and completion, and cached prompt "
+            "where that differs: 0.4,1.6 or 0.4,1.6,0.1"
+        ) from None
+    return Price(prompt, completion, *cached)
+
+
+SHIPPED = Path(__file__).parent / "prices.toml"
+SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8})")
+AMOUNTS = ("prompt", "completion", "cached", "cache_write")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRow:
+    """A row of a price table: the price of a model at a host, since when, and by which source. host: with its port."""
+
+    host: str
+    model: str
+    price: Price
+    date: date
+    source: str
+
+
+def published_price(model: str, host: str, environ: Mapping[str, str]) -> Price | None:
+    """Return the price of ``model`` at ``host`` by the table of ``DECISOR_PRICES``, else the shipped one.
+
+    None if neither has it.
+
+    Raises:
+        SetupError: the person's table cannot be read.
+    """
+    own = environ.get("DECISOR_PRICES")
+    rows = (*(read_prices(Path(own)) if own else ()), *read_prices(SHIPPED))
+    return next((row.price for row in rows if is_row_of_model(row, model, host)), None)
+
+
+def is_row_of_model(row: PriceRow, model: str, host: str) -> bool:
+    """Return whether a model is the model of a row, or its dated snapshot."""
+    if host != row.host or not model.startswith(row.model):
+        return False
+    rest = model[len(row.model) :]
+    return not rest or SNAPSHOT.fullmatch(rest) is not None
+
+
+@cache
+def read_prices(path: Path) -> tuple[PriceRow, ...]:
+    """Read the rows of a price table.
+
+    Raises:
+        SetupError: the file cannot be read, or a line lacks something.
+    """
+    try:
+        rows = tomllib.loads(path.read_text("utf-8"))["models"]
+        return tuple(parse_price_row(row) for row in rows)
+    except OSError as error:
+        raise SetupError(f"Cannot read the prices in {path}: {error.strerror}.") from error
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise SetupError(
+            f"{path} is no table of prices ({error}). Each line of its list models has host, model, prompt and "
+            "completion in dollars per million tokens, date and source; cached and cache_write where they differ."
+        ) from error
+
+
+def parse_price_row(row: Mapping[str, object]) -> PriceRow:
+    """Parse a row of a price table; raise ValueError, TypeError or LookupError if it is none."""
+    if wrong := row.keys() - {"host", "model", "date", "source", *AMOUNTS}:
+        raise ValueError(f"there is no {', '.join(sorted(wrong))}")
+    amounts = {name: amount_of(row[name]) for name in AMOUNTS if name in row}
+    day = row["date"]
+    if not isinstance(day, date):
+        raise ValueError(f"{row['model']}: the date {day!r} is none")
+    price = Price(**{"prompt": amounts["prompt"], "completion": amounts["completion"], **amounts})
+    return PriceRow(str(row["host"]), str(row["model"]), price, day, str(row["source"]))
+
+
+def amount_of(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e6:
+        raise ValueError(f"{value!r} is no amount of dollars")
+    return float(value)

@@ -1,0 +1,306 @@
+"""The providers of LLMs, the settings of one LLM, and the LLM servers of this machine.
+
+A provider is a line of ``PROVIDERS``, with its class by name. The class is called with ``model``, ``base_url``,
+``key`` and ``price`` by name; its LLMs have an ``endpoint``. ``LMSpec`` holds everything that is set for one LLM, as a
+text or an object. Local servers are Ollama on port 11434 and llama.cpp's on 8080, if they run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from types import MappingProxyType
+from typing import Protocol, cast
+from urllib.parse import urlsplit
+
+from decisor.errors import SetupError
+from decisor.llms.endpoint import Endpoint, parse_address
+from decisor.llms.prices import Price, parse_price
+from decisor.runtime.call import LMSettings
+from decisor.system.secrets import hide_password, redact
+from decisor.system.settings import build_from_settings
+from decisor.types import LM
+
+SETTING = re.compile(r"[a-z_]+=\S*")
+WITH_ADDRESS = re.compile(
+    r"(?:(?!://)[^@\s])+@(?:https?://|(?:localhost|127\.0\.0\.1|\[::1\])(?![^\s:/]))[^@\s]*(?: [a-z_]+=[^@\s]*)*"
+)
+"""MODEL@URL with settings, and without a user in its address: no endpoint takes one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LMSpec:
+    """An LLM with its settings; the same as ``"MODEL@URL timeout=900 context=8192 max_tokens=800"``.
+
+    ``model`` and ``url``: '' for what the environment says, or for the only model there. ``timeout``: seconds for one
+    completion with all its retries. ``context``: tokens that a prompt and its reply may have together; else as the
+    endpoint says it. ``max_tokens``: of a reply. ``temperature``: of calls for which a technique names none.
+    ``price``: dollars per million tokens of prompt and reply, and of what was read from a cache.
+    """
+
+    model: str = ""
+    url: str = ""
+    timeout: float | None = None
+    context: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    price: str | None = None
+
+    @property
+    def name(self) -> str:
+        """MODEL or MODEL@URL."""
+        return f"{self.model}@{self.url}" if self.url else self.model
+
+    @property
+    def settings(self) -> LMSettings:
+        return LMSettings(self.timeout, self.context, self.max_tokens, self.temperature)
+
+    @property
+    def pricing(self) -> Price | None:
+        """The price, or None. Raises SetupError if it is not two or three amounts."""
+        return parse_price(self.price) if self.price else None
+
+    def over(self, other: LMSpec) -> LMSpec:
+        """Return this spec with its gaps filled from another. The LLM is this one's if it names one."""
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        left = {name: getattr(other, name) for name, value in own.items() if value in (None, "")}
+        if self.model or self.url:
+            left |= {"model": self.model, "url": self.url}
+        return LMSpec(**{**own, **left})
+
+
+def hide_lm_password(text: str) -> str:
+    """Hide the password of an LLM's name, so that it can be shown and kept. The tag of a model is no password.
+
+    >>> hide_lm_password("qwen3:8b@localhost:11434"), hide_lm_password("mysql://me:secret@localhost:3306/shop")
+    ('qwen3:8b@localhost:11434', 'mysql://me:[hidden]@localhost:3306/shop')
+    """
+    return redact(text) if WITH_ADDRESS.fullmatch(text) else hide_password(text)
+
+
+def read_spec(text: str) -> tuple[str, LMSpec]:
+    """Read MODEL[@URL], and the settings after it.
+
+    >>> read_spec("m@http://localhost:8000/v1 timeout=900 price=0.4,1.6")[1].timeout
+    900.0
+
+    Raises:
+        SetupError: there is no such setting, or a value does not fit it.
+    """
+    words = text.split()
+    at = len(words)
+    while at and SETTING.fullmatch(words[at - 1]) and "@" not in words[at - 1].partition("=")[0]:
+        at -= 1
+    name, pairs = " ".join(words[:at]), [word.partition("=") for word in words[at:]]
+    if not pairs:
+        return name, LMSpec()
+    settings = {key: value for key, _, value in pairs}
+    if wrong := [key for key in ("model", "url") if key in settings]:
+        raise SetupError(f"An LM is written MODEL@URL, so without {wrong[0]}=: {hide_password(text)!r}.")
+    spec: LMSpec = build_from_settings(LMSpec, "An LM", settings)
+    check_spec(spec)
+    return name, spec
+
+
+def check_spec(spec: LMSpec) -> None:
+    """Check the settings of an LLM; raise SetupError for an impossible value."""
+    for name in ("timeout", "context", "max_tokens"):
+        if (value := getattr(spec, name)) is not None and value <= 0:
+            raise SetupError(f"{name} of an LM is above 0, not {value:g}.")
+    if spec.temperature is not None and not 0 <= spec.temperature <= 2:
+        raise SetupError(f"temperature of an LM is from 0 to 2, not {spec.temperature:g}.")
+    _ = spec.pricing
+
+
+LOOK_SECONDS = 0.5
+MAX_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A local LLM server: base URL, whether it answered as one, and its models. Those of Ollama are newest first."""
+
+    name: str
+    url: str
+    running: bool = False
+    models: tuple[str, ...] = ()
+
+
+def look_for_servers(environ: Mapping[str, str]) -> Iterator[LocalServer]:
+    """Look for Ollama, then for llama.cpp, on this machine.
+
+    ``DECISOR_OLLAMA_PORT`` and ``DECISOR_LLAMACPP_PORT`` name other ports; 0 means none.
+    """
+    yield look_for_server("Ollama", "/api/tags", "name", environ.get("DECISOR_OLLAMA_PORT", "11434"))
+    yield look_for_server("llama.cpp", "/v1/models", "id", environ.get("DECISOR_LLAMACPP_PORT", "8080"))
+
+
+def look_for_server(name: str, path: str, field: str, port: str) -> LocalServer:
+    """Ask a port of the loopback interface whether it is an LLM server, for at most half a second."""
+    url = f"http://127.0.0.1:{port}/v1"
+    is_port = port.isascii() and port.isdigit() and 0 < int(port[:9]) < 2**16
+    reply = get_json(f"http://127.0.0.1:{port}{path}") if is_port else None
+    listed = reply.get("models" if field == "name" else "data") if isinstance(reply, Mapping) else None
+    if not isinstance(listed, list):
+        return LocalServer(name, url)
+    rows = [row for row in listed if isinstance(row, Mapping)]
+    if field == "id" and not any(row.get("owned_by") == "llamacpp" for row in rows):
+        return LocalServer(name, url)  # port 8080 is popular: something else answers there
+    names = (row.get(field) for row in rows)
+    return LocalServer(name, url, True, tuple(n for n in names if isinstance(n, str) and "embed" not in n.lower()))
+
+
+def first_model_at(base_url: str) -> str:
+    """Return the first model that an endpoint lists to a caller without a key; '' without one.
+
+    It is asked as any OpenAI-compatible endpoint.
+
+    Raises:
+        SetupError: this is no address.
+    """
+    return next(iter(list_models_at(base_url)), "")
+
+
+def list_models_at(base_url: str, key: str | None = None) -> tuple[str, ...]:
+    """Return the models that an OpenAI-compatible endpoint lists; () if it lists none.
+
+    Raises:
+        SetupError: this is no address.
+    """
+    path = base_url.rstrip("/") if parse_address(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
+    reply = get_json(f"{path}/models", {"Authorization": f"Bearer {key}"} if key else {})
+    rows = reply.get("data") if isinstance(reply, Mapping) else None
+    names = [row.get("id") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    return tuple(name for name in names if name and isinstance(name, str))
+
+
+def get_json(url: str, headers: Mapping[str, str] = MappingProxyType({}), seconds: float = LOOK_SECONDS) -> object:
+    """Get a URL and parse its JSON; None if nothing sensible comes. The URL must be well formed."""
+    import http.client
+
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
+    try:
+        connection.request("GET", parts.path, headers=dict(headers))
+        response = connection.getresponse()
+        return json.loads(response.read(MAX_BYTES)) if response.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
+        return None
+    finally:
+        connection.close()
+
+
+class EndpointLM(LM, Protocol):
+    """An LLM behind one endpoint."""
+
+    price: Price | None
+    seconds: float
+    settings: LMSettings
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+
+class LMClass(Protocol):
+    def __call__(self, model: str, *, base_url: str, key: str | None, price: Price | None) -> EndpointLM: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider of LLMs and the environment variables that set it up. variables: the beginning of NAME_API_KEY,
+    NAME_BASE_URL and NAME_MODEL. prefix: of models that are this provider's; '' takes any, and one that ends with a
+    slash is no part of their names. is_open: others speak its API too, some without a key, so a base URL alone will
+    do, and elsewhere than at ``base_url`` the model is the first that is listed there.
+    """
+
+    variables: str
+    lm_class: str
+    base_url: str
+    model: str
+    prefix: str = ""
+    is_open: bool = False
+
+    def names(self) -> tuple[str, ...]:
+        """Return the variables of which one must be set for the provider to be used."""
+        key = f"{self.variables}_API_KEY"
+        return (key, f"{self.variables}_BASE_URL") if self.is_open else (key,)
+
+    def is_set(self, environ: Mapping[str, str]) -> bool:
+        return any(environ.get(name) for name in self.names())
+
+    def is_usual(self, environ: Mapping[str, str]) -> bool:
+        """Return whether the provider is used if no model is named: it is set and a model is known."""
+        return bool(self.model or environ.get(f"{self.variables}_MODEL")) and self.is_set(environ)
+
+    def name_of(self, model: str) -> str:
+        """Return the name of a model without a prefix that ends with a slash.
+
+        >>> Provider("A", "m:a", "", "", "a/").name_of("a/b/c")
+        'b/c'
+        """
+        return model.removeprefix(self.prefix) if self.prefix.endswith("/") else model
+
+    def address(self, environ: Mapping[str, str]) -> str:
+        return environ.get(f"{self.variables}_BASE_URL") or self.base_url
+
+    def key(self, environ: Mapping[str, str]) -> str | None:
+        """Return the key that goes to ``address``; None without one."""
+        key = environ.get(f"{self.variables}_API_KEY")
+        return key or (environ.get("DECISOR_LM_KEY") if self.is_open else None)
+
+    def default_model(self, environ: Mapping[str, str]) -> str:
+        """Return the model to use if none is named; raise SetupError if there is none."""
+        url = self.address(environ)
+        elsewhere = self.is_open and host_of_url(url) != host_of_url(self.base_url)
+        model = environ.get(f"{self.variables}_MODEL") or (first_model_at(url) if elsewhere else self.model)
+        if not model:
+            raise SetupError(f"Which LM at {host_of_url(url)}? Name it: --lm MODEL or DECISOR_LM.")
+        return model
+
+    def lm(self, model: str, url: str, key: str | None, price: Price | None) -> EndpointLM:
+        """Open an LLM; raise SetupError if it needs a key or an address."""
+        if not key and not self.is_open:
+            raise SetupError(f"The LM {model} needs a key: set {self.variables}_API_KEY.")
+        if not url:
+            raise SetupError(f"The LM {model} needs an address: set {self.variables}_BASE_URL.")
+        module, _, name = self.lm_class.partition(":")
+        lm_class = cast(LMClass, getattr(import_module(module), name))
+        return lm_class(self.name_of(model), base_url=url, key=key, price=price)
+
+
+OPENAI = Provider(
+    "OPENAI",
+    "decisor.llms.openai_compatible:OpenAICompatible",
+    "https://api.openai.com/v1",
+    "gpt-4.1-mini",
+    is_open=True,
+)
+PROVIDERS = (
+    OPENAI,
+    Provider(
+        "ANTHROPIC", "decisor.llms.anthropic:Anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "claude"
+    ),
+    Provider(
+        "OPENROUTER",
+        "decisor.llms.openai_compatible:OpenAICompatible",
+        "https://openrouter.ai/api/v1",
+        "",
+        "openrouter/",
+    ),
+    Provider("VLLM", "decisor.llms.openai_compatible:vllm", "http://localhost:8000/v1", "", "vllm/", is_open=True),
+    Provider(
+        "OLLAMA", "decisor.llms.openai_compatible:ollama", "http://localhost:11434/v1", "", "ollama/", is_open=True
+    ),
+)
+
+
+def host_of_url(url: str) -> str:
+    """Return the host of a URL with its port; '' if it is no address."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2].lower()
+    except ValueError:
+        return ""

@@ -1,0 +1,38 @@
+"""An LLM that plays replies from a list or a function, so that tests read like transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from decisor.errors import LMError
+from decisor.llms.prices import FREE, Price
+from decisor.types import Completion, Message, Sampling, Usage
+
+
+@dataclass
+class ScriptedLM:
+    """An LLM that plays ``replies`` in order, or calls it with the messages. seen: the last message of each prompt."""
+
+    replies: Sequence[str] | Callable[[Sequence[Message]], str]
+    name: str = "scripted"
+    seen: list[str] = field(default_factory=list)
+    price: Price | None = FREE
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        """Return the next reply, cut at the stop words as an endpoint would.
+
+        Raises:
+            LMError: the script is at its end.
+        """
+        self.seen.append(messages[-1].content)
+        if callable(self.replies):
+            text = self.replies(messages)
+        elif len(self.seen) <= len(self.replies):
+            text = self.replies[len(self.seen) - 1]
+        else:
+            raise LMError(f"The script has {len(self.replies)} replies; one more was asked for.", "script", True)
+        for word in sampling.stop:
+            text = text.partition(word)[0]
+        tokens = sum(len(message.content) for message in messages) // 4
+        return Completion((text,) * sampling.n, Usage(1, tokens, len(text) // 4), model=self.name)

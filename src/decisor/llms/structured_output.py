@@ -1,0 +1,293 @@
+"""Requests that hold an LLM to a form of reply, and the steps that all replies go through.
+
+A form is a JSON schema, or functions that the LLM may call. OpenAI, vLLM, llama.cpp, Ollama and LM Studio take
+``response_format`` with a schema; some others only the kind without one. Where an endpoint takes none of it, the
+prompt says what would have held the reply.
+
+The usage of a reply is read as each provider tells it: tokens of the prompt, those of a cache among them, and of the
+completion. Texts are cut at stop words, cleared of keys, and priced for all providers alike.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from typing import Any, TypeGuard
+
+from decisor.errors import LMError
+from decisor.llms.prices import Price, add_dollars
+from decisor.parsing.prompting import Way, Ways
+from decisor.system.secrets import Secret, redact_known
+from decisor.types import Completion, Message, Sampling, Usage
+
+
+def count_or_estimate_tokens(count: object, texts: Iterable[str]) -> int:
+    """Return the endpoint's count, or an estimate of a token per four characters. So a limit holds in any case.
+
+    >>> (count_or_estimate_tokens(7, []), count_or_estimate_tokens(None, ["eight ch"]),
+    ...     count_or_estimate_tokens(-1, ["eight ch"]))
+    (7, 2, 2)
+    """
+    return count if is_count(count) else sum((len(text) + 3) // 4 for text in texts)
+
+
+def is_count(count: object) -> TypeGuard[int]:
+    return type(count) is int and 0 <= count < 2**53
+
+
+def chat_usage(reply: Mapping[str, object], messages: Sequence[Message], texts: Sequence[str], calls: int = 1) -> Usage:
+    """Read the usage of a reply of OpenAI's form, chat or not. dollars: only if the endpoint names the cost
+    (OpenRouter).
+
+    Cached tokens stand in ``prompt_tokens_details`` (OpenAI, Azure, vLLM, OpenRouter, Gemini), in
+    ``prompt_cache_hit_tokens`` (DeepSeek), in ``cached_tokens`` (Moonshot), in the Anthropic names (proxies), or in the
+    ``timings`` of llama.cpp, which holds counts of its own beside.
+
+    >>> timings = {"cache_n": 30, "prompt_n": 10, "predicted_n": 5}
+    >>> chat_usage({"usage": {"prompt_tokens": 40, "completion_tokens": 5}, "timings": timings}, (), ()).cache_reads
+    30
+    """
+    counts = to_mapping(reply.get("usage"))
+    timings, details = to_mapping(reply.get("timings")), to_mapping(counts.get("prompt_tokens_details"))
+    reads = first_count(
+        details.get("cached_tokens"),
+        counts.get("prompt_cache_hit_tokens"),
+        counts.get("cached_tokens"),
+        counts.get("cache_read_input_tokens"),
+        timings.get("cache_n"),
+    )
+    writes = first_count(details.get("cache_write_tokens"), counts.get("cache_creation_input_tokens"))
+    prompt = counts.get("prompt_tokens")
+    if not is_count(prompt) and is_count(timings.get("prompt_n")):
+        prompt = first_count(timings["prompt_n"]) + first_count(timings.get("cache_n"))
+    completion = counts.get("completion_tokens", timings.get("predicted_n"))
+    return build_usage(prompt, completion, reads, writes, messages, texts, calls, read_cost(counts.get("cost")))
+
+
+def anthropic_usage(counts: object, messages: Sequence[Message], texts: Sequence[str], calls: int = 1) -> Usage:
+    """Read the usage of a Messages reply, whose ``input_tokens`` are those in no cache."""
+    counts = to_mapping(counts)
+    reads = first_count(counts.get("cache_read_input_tokens"))
+    writes = first_count(counts.get("cache_creation_input_tokens"))
+    fresh = counts.get("input_tokens")
+    prompt = first_count(fresh) + reads + writes if is_count(fresh) else None
+    return build_usage(prompt, counts.get("output_tokens"), reads, writes, messages, texts, calls)
+
+
+def build_usage(
+    prompt: object,
+    completion: object,
+    reads: int,
+    writes: int,
+    messages: Sequence[Message],
+    texts: Sequence[str],
+    calls: int = 1,
+    dollars: float | None = None,
+) -> Usage:
+    """Build a usage from counts; a missing count is estimated, and marked as an estimate."""
+    prompt_tokens = count_or_estimate_tokens(prompt, (message.content for message in messages))
+    reads = min(reads, prompt_tokens)
+    return Usage(
+        calls,
+        prompt_tokens,
+        count_or_estimate_tokens(completion, texts),
+        dollars,
+        estimates=0 if is_count(prompt) and is_count(completion) else calls,
+        cache_reads=reads,
+        cache_writes=min(writes, prompt_tokens - reads),
+    )
+
+
+def to_mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def first_count(*values: object) -> int:
+    """Return the first value that is a count and not 0; 0 without one."""
+    for value in values:
+        if value and is_count(value):
+            return value
+    return 0
+
+
+def read_cost(value: object) -> float | None:
+    is_cost = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return float(value) if is_cost else None  # type: ignore[arg-type]
+
+
+def replace_lone_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no UTF-8 file takes, by question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def cut_at_stop_words(text: str, stops: Iterable[str]) -> str:
+    """Cut a text before the first of these words: some endpoints ignore them, all take only a few.
+
+    >>> cut_at_stop_words("Action: query\\nObservation: made up", ["\\nObservation"])
+    'Action: query'
+    """
+    for stop in stops:
+        if stop:
+            text = text.partition(stop)[0]
+    return text
+
+
+def postprocess_reply(
+    reply: Completion, sampling: Sampling, secrets: Iterable[Secret], price: Price | None, name: str
+) -> Completion:
+    """Cut a reply at its stop words, remove keys, and add its price and model.
+
+    A reply that ran on after a stop word until its length ended is whole before that word.
+    """
+    whole = [cut_at_stop_words(text, sampling.stop) for text in reply.texts]
+    ran_on = reply.finish == "length" and all(one != text for one, text in zip(whole, reply.texts, strict=True))
+    texts = tuple(redact_known(text, secrets) for text in whole)
+    usage, model = add_dollars(reply.usage, price) if price else reply.usage, reply.model or name
+    return Completion(texts, usage, "stop" if ran_on else reply.finish, model, logprobs=reply.logprobs)
+
+
+FITTING = "Answer with one JSON object that fits this JSON schema, and nothing else:"
+CALLING = 'Answer with one JSON object {"name": ..., "arguments": {...}} that calls one of these, and nothing else:'
+
+NO_SIZES, NO_SCHEMA = "response_format.sizes", "response_format.schema"
+"""What is dropped first where ``response_format`` is refused: how long things may be, then the schema."""
+SIZES = {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"}
+STRICT = ("api.openai.com", ".openai.azure.com")
+"""Hosts whose strict mode takes no sizes."""
+REFUSABLE = {
+    "structured_outputs": r"structured_outputs",
+    "guided_json": r"guided_json",
+    "response_format": r"response_format|json_schema|json_object|structured output|grammar",
+    "tool_choice": r"tool[_ ]choice",
+    "parallel_tool_calls": r"parallel_tool_calls",
+    "tools": r"\btools?\b|function",
+}
+"""What an endpoint may refuse and we can do without, and how its complaint names it."""
+WAYS: Mapping[str, tuple[Way, str]] = {
+    "response_format": ("json", "it refused response_format"),
+    "tools": ("tools", "it refused tools"),
+}
+"""What is lost with which field."""
+
+
+def build_form_fields(sampling: Sampling, without: AbstractSet[str]) -> dict[str, object]:
+    """Build the fields of a request that hold a reply to its form, without the refused ones."""
+    if sampling.functions:
+        if "tools" in without:
+            return {}
+        functions = [
+            {
+                "type": "function",
+                "function": {"name": one.name, "description": one.description, "parameters": one.parameters},
+            }
+            for one in sampling.functions
+        ]
+        fields = {"tools": functions, "tool_choice": "required", "parallel_tool_calls": False}
+        return {name: value for name, value in fields.items() if name not in without}
+    if sampling.schema is None or "response_format" in without:
+        return {}
+    if NO_SCHEMA in without:
+        return {"response_format": {"type": "json_object"}}
+    schema = drop_sizes(sampling.schema) if NO_SIZES in without else sampling.schema
+    return {"response_format": schema_format(schema)}
+
+
+def drop_sizes(schema: object) -> Any:
+    """Drop the limits of size from a JSON schema.
+
+    >>> drop_sizes({"type": "string", "maxLength": 9})
+    {'type': 'string'}
+    """
+    if isinstance(schema, Mapping):
+        return {key: drop_sizes(part) for key, part in schema.items() if key not in SIZES}
+    return [drop_sizes(part) for part in schema] if isinstance(schema, list) else schema
+
+
+def takes_no_sizes(host: str) -> bool:
+    return host.partition(":")[0].endswith(STRICT)
+
+
+def form_instruction(sampling: Sampling, without: AbstractSet[str]) -> str:
+    """Return the sentence that holds the reply to its form if the endpoint does not; else ''."""
+    if sampling.functions and "tools" in without:
+        functions = [{"name": one.name, "parameters": one.parameters} for one in sampling.functions]
+        return f"{CALLING}\n{json.dumps(functions)}"
+    if sampling.schema is not None and not sampling.functions and without & {"response_format", NO_SCHEMA}:
+        return f"{FITTING}\n{json.dumps(sampling.schema)}"
+    return ""
+
+
+def schema_format(schema: Mapping[str, object]) -> dict[str, object]:
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": is_strict(schema)}}
+
+
+def is_strict(schema: object) -> bool:
+    """Return whether OpenAI's strict mode takes a schema: every object closed, every property required.
+
+    >>> is_strict({"type": "object", "properties": {"a": {"type": "string"}}})
+    False
+    """
+    if isinstance(schema, list | tuple):
+        return all(is_strict(part) for part in schema)
+    if not isinstance(schema, Mapping):
+        return True
+    properties = schema.get("properties")
+    if SIZES & schema.keys():
+        return False
+    if schema.get("type") == "object" and (
+        schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties or ())
+    ):
+        return False
+    return all(is_strict(part) for part in schema.values())
+
+
+def next_dropped_field(name: str, body: Mapping[str, object]) -> str:
+    """Return the part to leave out next after a refusal of a field.
+
+    Of a response format it is first the sizes in its schema, then the schema.
+    """
+    form = body.get(name)
+    if name != "response_format" or not isinstance(form, Mapping) or form.get("type") != "json_schema":
+        return name
+    return NO_SIZES if form != {**form, "json_schema": drop_sizes(form["json_schema"])} else NO_SCHEMA
+
+
+def guess_refused_part(error: LMError, body: Mapping[str, object]) -> str:
+    """Guess the refused part if the refusal names nothing: the part that holds the reply to its form."""
+    passes = error.kind == "request" and not error.permanent
+    return next((name for name in WAYS if name in body), "") if passes else ""
+
+
+def remember_refusals(ways: Ways, dropped: AbstractSet[str]) -> None:
+    """Note the refused ways of asking, so that ``auto`` does not ask so again."""
+    for name, (way, why) in WAYS.items():
+        if name in dropped:
+            ways.against.setdefault(way, why)
+
+
+def format_calls(thought: object, calls: Sequence[object]) -> str:
+    """Format calls of functions as JSON text, with the text before them; '' without a call.
+
+    >>> format_calls(None, [{"id": "1", "function": {"name": "sql", "arguments": '{"input": "SELECT 1"}'}}])
+    '{"name": "sql", "arguments": {"input": "SELECT 1"}}'
+    """
+    rows = [row for call in calls if isinstance(call, Mapping) and (row := call_of(call))]
+    if not rows:
+        return ""
+    before = {"thought": thought} if isinstance(thought, str) and thought.strip() else {}
+    whole = {**before, **rows[0]} if len(rows) == 1 else {**before, "tool_calls": rows}
+    return replace_lone_surrogates(json.dumps(whole, ensure_ascii=False))
+
+
+def call_of(call: Mapping[str, object]) -> dict[str, object]:
+    function = call.get("function")
+    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        return {}
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):  # then it is read forgivingly later, or complained of
+            arguments = json.loads(arguments or "{}")
+    return {"name": function["name"], "arguments": arguments}

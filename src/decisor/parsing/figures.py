@@ -1,0 +1,310 @@
+"""Numbers and citations in an answer, and the support of each number.
+
+Numbers are read in the forms that people write: 1,234.5 and 1.234,5 and 1 234,5, full-width digits, 3.2万. A number is
+supported by a record, by the question, or by a calculation from supported figures. Calculations may be written out in
+the answer (``31,000 + 2,100 + 14 * 150 = 35,200``), or are found from two figures.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from decisor.types import Figure, Record, Value
+
+WIDE = {ord(wide): plain for wide, plain in zip("０１２３４５６７８９．，％－＋", "0123456789.,%-+", strict=True)}
+SPACES = "\u00a0\u202f\u2009"
+LETTER = "0-9A-Za-z_\u00c0-\u024f"
+NUMBER = re.compile(
+    rf"(?<![{LETTER}.])[-+\u2212]?"
+    rf"(?:\d{{1,3}}(?:(?P<gap>[,.'\u2019 {SPACES}])\d{{3}})(?:(?P=gap)\d{{3}})*(?![\d])(?:[.,]\d+)?|\d+(?:[.,]\d+)?)"
+    rf"(?:[eE][-+]?\d{{1,3}})?(?:[ {SPACES}]?%|[万亿萬億])?(?![{LETTER}])"
+)
+TIMES = {"万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
+MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NumberMeaning:
+    """A possible meaning of a written number. ``value``: its value. ``room``: half a unit of its last digit."""
+
+    value: float
+    room: float
+
+
+def written_numbers(text: str) -> tuple[str, ...]:
+    """Return the numbers in a text as written, at most 200, without duplicates.
+
+    >>> written_numbers("At level 12 the price falls by 3.5 % to 1,204.5 or 1.204,5 (building b7).")
+    ('12', '3.5 %', '1,204.5', '1.204,5')
+    >>> written_numbers("价格下降３.５元，约1.2万"), written_numbers("on 2024-01-03")
+    (('3.5', '1.2万'), ('2024', '01', '03'))
+    >>> written_numbers("key 4E801, 1e400, 12e3")
+    ('12e3',)
+    """
+    matches = (match.group().strip() for match in NUMBER.finditer(text.translate(WIDE)))
+    return tuple(match for match in dict.fromkeys(matches) if "e" not in match.lower() or interpret_number(match))[
+        :MOST
+    ]
+
+
+def interpret_number(text: str) -> tuple[NumberMeaning, ...]:
+    """Return the possible meanings of one written number.
+
+    Two if its only mark may be a decimal or a thousands mark; none if it is not finite.
+
+    >>> (interpret_number("1,204.5"),
+    ...     interpret_number("1.204,5") == interpret_number("1 204,5") == interpret_number("1,204.5"))
+    ((NumberMeaning(value=1204.5, room=0.05),), True)
+    >>> ([one.value for one in interpret_number("1.204")],
+    ...     interpret_number("3,5 %")[0].value, interpret_number("2万")[0].value)
+    ([1.204, 1204.0], 3.5, 20000.0)
+    """
+    times = TIMES.get(text[-1:], 1.0)
+    bare = (
+        text.rstrip("% 万亿萬億" + SPACES)
+        .replace("\u2212", "-")
+        .translate({ord(space): None for space in SPACES + " '\u2019"})
+    )
+    mantissa, _, power = bare.lower().partition("e")
+    scale = float(f"1e{power or 0}") * times
+    meanings = (
+        NumberMeaning(float(digits) * scale, 0.5 * 10.0 ** -len(digits.partition(".")[2]) * scale)
+        for digits in list_decimal_forms(mantissa)
+    )
+    return tuple(one for one in meanings if math.isfinite(one.value) and math.isfinite(one.room))
+
+
+def list_decimal_forms(digits: str) -> tuple[str, ...]:
+    """Convert digits to a decimal point and no thousands marks, the likelier form first.
+
+    Empty if the marks fit no number.
+
+    >>> (list_decimal_forms("1.234,5"), list_decimal_forms("1,234"), list_decimal_forms("1.234"),
+    ...     list_decimal_forms("12,50"), list_decimal_forms("1,234,567"), list_decimal_forms("1.2,3.4"))
+    (('1234.5',), ('1234', '1.234'), ('1.234', '1234'), ('12.50',), ('1234567',), ())
+    """
+    marks = [char for char in digits if char in ".,"]
+    if not marks:
+        return (digits,)
+    last = marks[-1]
+    head, _, tail = digits.rpartition(last)
+    if len(set(marks)) == 2:
+        if last in marks[:-1]:
+            return ()
+        return (head.replace(marks[0], "") + "." + tail,)
+    if len(marks) > 1:
+        return (digits.replace(last, ""),)
+    decimal, whole = f"{head}.{tail}", head + tail
+    if len(tail) != 3 or len(head.lstrip("+-")) > 3 or head.lstrip("+-") in ("", "0"):
+        return (decimal,)
+    return (decimal, whole) if last == "." else (whole, decimal)
+
+
+def iterate_numbers(value: Value) -> Iterator[float]:
+    """Iterate over the numbers of a value and of all values nested in it, those inside texts included."""
+    if isinstance(value, bool) or value is None:
+        return
+    if isinstance(value, int | float):
+        yield float(value) if abs(value) < 1e300 else math.inf
+    elif isinstance(value, str):
+        yield from (one.value for text in written_numbers(value) for one in interpret_number(text))
+    else:
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from iterate_numbers(item)
+
+
+WRITTEN_NUMBER = r"\d(?:[\d.,']*\d)?"
+ALIKE = str.maketrans("\u2212\u2013\u00d7\u00b7x:", "--***/")
+MARK = r"[-+*/\u2212\u2013\u00d7\u00b7x:]"
+WRITTEN = re.compile(rf"(?<![\d.,])({WRITTEN_NUMBER}(?:\s*{MARK}\s*{WRITTEN_NUMBER})+)\s*=\s*({WRITTEN_NUMBER})")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCalculation:
+    """A calculation that a text writes out.
+
+    ``parts``: numbers as written and the marks between them. ``result``: number after the equals sign.
+    """
+
+    parts: tuple[str, ...]
+    result: str
+    value: float
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        return self.parts[::2]
+
+
+def find_written_calculations(text: str) -> Iterator[WrittenCalculation]:
+    """Find the calculations of a text that have a value; others are skipped.
+
+    >>> [(one.parts, one.result, one.value)
+    ...     for one in find_written_calculations("So 31,000 + 14 * 150 = 33,100 in all.")]
+    [(('31,000', '+', '14', '*', '150'), '33,100', 33100.0)]
+    """
+    for left, result in WRITTEN.findall(text):
+        parts = tuple(part.translate(ALIKE) for part in re.findall(rf"{WRITTEN_NUMBER}|{MARK}", left))
+        try:
+            yield WrittenCalculation(parts, result, evaluate_parts(parts))
+        except (ZeroDivisionError, IndexError):  # The second: of a part that is no number, as 1.2,3.4.
+            continue
+
+
+def evaluate_parts(parts: tuple[str, ...]) -> float:
+    """Compute products before sums, from left to right."""
+    total, term = 0.0, interpret_number(parts[0])[0].value
+    for mark, text in zip(parts[1::2], parts[2::2], strict=True):
+        number = interpret_number(text)[0].value
+        if mark == "*":
+            term *= number
+        elif mark == "/":
+            term /= number
+        else:
+            total, term = total + term, number if mark == "+" else -number
+    return total + term
+
+
+CITATION = re.compile(r"[\[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]")
+"""Of records, such as [o2.r1], and of all records of an observation, such as [o2]."""
+COMPUTED = "computed: "
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedNumber:
+    """A number that a calculation may start from, with the source that holds it."""
+
+    value: float
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.value:.7g} [{self.source}]"
+
+
+def find_citations(text: str, records: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the cited ids in order, without duplicates.
+
+    A cited observation stands for its records among ``records``; it stays as it is if it has none there.
+
+    >>> find_citations("So it is b [o2.r1, o3.r4], not a [o2.r1].")
+    ('o2.r1', 'o3.r4')
+    >>> find_citations("By month [o1], not [o4].", ["o1.r1", "o1.r2", "o2.r1"])
+    ('o1.r1', 'o1.r2', 'o4')
+    """
+    names = [name.strip() for group in CITATION.findall(text) for name in re.split("[,;，；、]", group)]
+    whole: dict[str, list[str]] = {name: [] for name in names if "." not in name}
+    for id in records if whole else ():
+        if (owner := id.partition(".")[0]) in whole:
+            whole[owner].append(id)
+    return tuple(dict.fromkeys(id for name in names for id in whole.get(name) or [name]))
+
+
+def without_citations(text: str) -> str:
+    """Remove all citations from a text.
+
+    >>> without_citations("krakow [o2.r3].")
+    'krakow.'
+    """
+    return re.sub(r"(?<!\s)\s*" + CITATION.pattern, "", text).strip()
+
+
+def check_figures(text: str, sources: Iterable[tuple[str, Sequence[float]]]) -> tuple[Figure, ...]:
+    """Find the support of each number in a text: the first source that holds it, or a calculation.
+
+    A source is a name and its numbers. Numbers match as rounded in the text; a calculation starts from figures of the
+    text that a source holds.
+
+    >>> check_figures("It rises from 10.5 to 12.3, by 17.5 %, not 99.", [("o1.r1", [12.34, 10.5])])[2:]
+    (Figure(text='17.5 %', support='computed: 12.34 [o1.r1] / 10.5 [o1.r1] - 1'), Figure(text='99', support=''))
+    """
+    texts = written_numbers(CITATION.sub(" ", text))
+    numbers_by_source = list(sources) if texts else []
+    supports = {figure: find_figure_source(figure, numbers_by_source) for figure in texts}
+    quoted = [operand for operand in supports.values() if operand is not None]
+    written = find_supported_calculations(CITATION.sub(" ", text), supports)
+    return tuple(
+        Figure(figure, operand.source if operand else written.get(figure) or find_calculation(figure, quoted))
+        for figure, operand in supports.items()
+    )
+
+
+def find_supported_calculations(text: str, supports: Mapping[str, SourcedNumber | None]) -> dict[str, str]:
+    """Map each result that the text itself calculates from supported figures to its formula."""
+    formulas: dict[str, str] = {}
+    for one in find_written_calculations(text):
+        sources = [supports.get(part) for part in one.operands]
+        if all(sources) and rounds_to_any_reading(one.value, interpret_number(one.result)):
+            names = {
+                part: f"{part} [{operand.source}]"
+                for part, operand in zip(one.operands, sources, strict=True)
+                if operand
+            }
+            formulas[one.result] = COMPUTED + " ".join(names.get(part, part) for part in one.parts)
+    return formulas
+
+
+def find_figure_source(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> SourcedNumber | None:
+    """Find the first source number that a figure rounds. None if no source has one."""
+    percent = figure.endswith("%")
+    meanings = interpret_number(figure)
+    for name, numbers in sources:
+        for number in numbers:
+            if any(
+                rounds_to_reading(number, one) or (percent and rounds_to_reading(100 * number, one)) for one in meanings
+            ):
+                return SourcedNumber(number, name)
+    return None
+
+
+def rounds_to_reading(number: float, reading: NumberMeaning) -> bool:
+    """Return whether a number rounds to a reading, whatever the sign: "falls by 3" may mean -3."""
+    return math.isfinite(number) and abs(abs(number) - abs(reading.value)) <= reading.room * (1 + 1e-9)
+
+
+def find_calculation(figure: str, quoted: Sequence[SourcedNumber]) -> str:
+    """Find a calculation from quoted numbers that gives a figure. Empty if none does."""
+    meanings = interpret_number(figure)
+    for a, b in itertools.permutations(quoted, 2):
+        for value, formula in iterate_calculations(a, b, figure.endswith("%")):
+            if any(rounds_to_reading(value, one) for one in meanings):
+                return COMPUTED + formula
+    total = math.fsum(one.value for one in quoted)
+    if len(quoted) > 2 and rounds_to_any_reading(total, meanings):
+        return f"{COMPUTED}sum of {', '.join([*map(str, quoted[:5]), *(['...'] if len(quoted) > 5 else [])])}"
+    return ""
+
+
+def rounds_to_any_reading(number: float, meanings: Iterable[NumberMeaning]) -> bool:
+    return any(rounds_to_reading(number, one) for one in meanings)
+
+
+def iterate_calculations(a: SourcedNumber, b: SourcedNumber, percent: bool) -> Iterator[tuple[float, str]]:
+    """Iterate over the values that two numbers can be combined to, each with its formula."""
+    if percent:
+        if b.value:
+            yield 100 * a.value / b.value, f"{a} / {b}"
+            yield 100 * (a.value / b.value - 1), f"{a} / {b} - 1"
+        return
+    if a.value >= b.value:
+        yield a.value - b.value, f"{a} - {b}"
+    if b.value:
+        yield a.value / b.value, f"{a} / {b}"
+        yield 100 * (a.value / b.value - 1), f"100 * ({a} / {b} - 1)"
+    yield a.value + b.value, f"{a} + {b}"
+    yield a.value * b.value, f"{a} * {b}"
+    yield a.value * b.value / 100, f"{a} * {b} / 100"
+
+
+def collect_record_numbers(record: Record) -> list[float]:
+    """Return all numbers of a record, those inside its texts included."""
+    return [*iterate_numbers(record.fields), *(iterate_numbers(record.text) if record.text else ())]
+
+
+def iterate_numeric_fields(record: Record) -> Iterator[tuple[str, float]]:
+    """Iterate over the numeric values of a row with their columns."""
+    for name, value in record.fields.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, float(value) if abs(value) < 1e300 else math.inf

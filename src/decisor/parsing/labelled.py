@@ -1,0 +1,520 @@
+"""Labelled replies:
+
+``Thought: ... Action: ... Action input: ...``, with or without a plan, and the moves of a search.
+
+Accepted are any case, markdown around labels, any order, a label repeated with the same value, and several names for
+one thing. A reply with two readings is asked for again. Text after an ``Observation:`` that the LLM wrote itself is
+cut off before anything is read. A move may name a tool that does not exist: it is a step too, and its observation says
+so. ``refuse_form_text`` refuses values that are the text of the form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from decisor.errors import ParseError
+from decisor.parsing.cleaning import (
+    BLANK,
+    INVISIBLE,
+    MAX_CHARS,
+    NO_HELP,
+    check_query_characters,
+    clean_reply,
+    refuse_copies,
+    replace_surrogates,
+    strip_fence,
+    strip_quotes,
+)
+from decisor.parsing.figures import find_citations, without_citations
+from decisor.parsing.plan import PlanGraph
+from decisor.parsing.reply_form import Form, read_dataclass
+from decisor.parsing.unlabelled import (
+    CALL,
+    ON_ONE_LINE,
+    START,
+    extract_call_input,
+    extract_input_text,
+    find_lone_query,
+    flatten_action,
+    match_tool,
+    read_unlabelled_fields,
+)
+from decisor.types import Action, Decision, Value
+
+NAMES = {
+    "plan": "plan",
+    "new plan": "plan",
+    "revised plan": "plan",
+    "current step": "current",
+    "thought": "thought",
+    "thoughts": "thought",
+    "action": "action",
+    "tool": "action",
+    "action input": "input",
+    "input": "input",
+    "re-plan": "replan",
+    "replan": "replan",
+    "final answer": "answer",
+    "answer": "answer",
+    "because": "because",
+    "runner-up": "runner_up",
+    "runner up": "runner_up",
+    "assumptions": "assumptions",
+    "assumption": "assumptions",
+    "observation": "observation",
+}
+WORDS = "|".join(sorted((re.escape(name).replace(r"\ ", "[ _]?") for name in NAMES), key=len, reverse=True))
+PLAIN_NAMES = {re.sub(r"[ _]", "", name): field for name, field in NAMES.items()}
+LABEL = re.compile(
+    r"^[ \t]*(?:\d{1,2}[.)][ \t]+)?(?:(?P<heading>\#{1,6})[ \t]*)?(?P<mark>[*_>-]{0,3})[ \t]*"
+    rf"(?P<name>{WORDS})[ \t]*(?:\d{{1,3}}[ \t]*)?[*_]{{0,3}}[ \t]*"
+    r"(?:[:\uff1a][*_]{0,3}|(?=\r?$))",
+    re.M | re.I,
+)
+OBSERVATION = re.compile(r"^[ \t*_#>-]*observation[ \t]*\d*[ \t*_]*[:\uff1a]", re.M | re.I)
+ONE_VALUED = ("action", "input", "answer", "replan")
+
+NO_ARGUMENTS = re.compile(r"\{\s*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A tool and its input as the LLM wrote them."""
+
+    tool: str = field(metadata={"key": "action"})
+    input: str = field(metadata={"key": "action_input"})
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledReply:
+    """One labelled reply with either a call or an answer. ``replan`` is None if the reply does not say."""
+
+    call: WrittenCall | None = None
+    answer: str | None = field(default=None, metadata={"key": "final_answer"})
+    because: str = ""
+    runner_up: str = ""
+    assumptions: str = ""
+    plan: tuple[str, ...] = ()
+    current: str = field(default="", metadata={"key": "current_step"})
+    thought: str = ""
+    replan: bool | None = None
+    why: str = ""
+    repairs: tuple[str, ...] = ()
+
+
+def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> LabelledReply:
+    """Parse a labelled reply into a call or an answer, with plan and thought.
+
+    >>> parse_labelled("Thought: look\\nAction: SQL\\nAction input: SELECT 1", ["sql"], 0).call
+    WrittenCall(tool='sql', input='SELECT 1')
+
+    Raises:
+        ParseError: no or two readings (missing_field, duplicate_key, multiple_actions, both, unknown_tool, control), or
+            an answer before any observation (no_evidence).
+    """
+    repairs: list[str] = []
+    fields = read_fields_of_any_form(clean_reply(reply, repairs), tools, repairs)
+    if not fields and NO_HELP.search(reply):
+        raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
+    if {"action", "answer"} <= fields.keys():
+        refuse_answer_first(fields)
+    answer, because = parse_answer(fields, repairs)
+    yes, why = parse_replan(fields.get("replan", ""))
+    written = LabelledReply(
+        call=read_labelled_call(fields, repairs),
+        answer=answer,
+        because=because,
+        runner_up=replace_surrogates(fields.get("runner_up", "")),
+        assumptions=replace_surrogates(fields.get("assumptions", "")),
+        plan=parse_plan_steps(fields.get("plan", "")),
+        current=replace_surrogates(fields.get("current", "")),
+        thought=replace_surrogates(fields.get("thought", "")),
+        replan=yes,
+        why=replace_surrogates(why),
+    )
+    return check_labelled(written, tools, observations, repairs)
+
+
+def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations: int) -> LabelledReply:
+    """Read a labelled reply from a JSON object. Its keys are action and action_input, or final_answer and because.
+
+    >>> read_labelled({"thought": "look", "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).call
+    WrittenCall(tool='sql', input='SELECT 1')
+    >>> read_labelled({"plan": ["Step 1: look"], "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).plan
+    ('look',)
+    """
+    written: LabelledReply = read_dataclass(LabelledReply, flatten_action(value))
+    written = replace(written, plan=tuple(text for step in written.plan for text in parse_plan_steps(step)))
+    if written.answer is not None:
+        answer, because = parse_answer({"answer": written.answer, "because": written.because})
+        written = replace(written, answer=answer, because=because)
+    return check_labelled(written, tools, observations, [])
+
+
+def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int, repairs: list[str]) -> LabelledReply:
+    """Check a labelled reply and return it with the tool's exact name and a cleaned input.
+
+    Raises:
+        ParseError: as ``parse_labelled``.
+    """
+    call = check_call(reply.call, tools, repairs) if reply.call else None
+    if reply.plan:
+        refuse_copies("Plan", reply.plan[0])
+    if call and reply.answer is not None:
+        repairs.append("action_first")
+        reply = replace(reply, answer=None, because="")
+    if reply.answer is not None and not reply.answer:
+        raise ParseError("Your final answer is empty.", "missing_field")
+    if reply.answer is not None and not observations:
+        raise ParseError("There is no observation yet: query the data before you answer.", "no_evidence")
+    if not call and reply.answer is None:
+        raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
+    if reply.replan and not reply.plan:
+        repairs.append("plan_kept")
+        reply = replace(reply, replan=False)
+    if not repairs and call == reply.call:
+        return reply
+    return replace(reply, call=call, repairs=tuple(dict.fromkeys(repairs)))
+
+
+def read_fields_of_any_form(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, str]:
+    """Map labels to their values. Without an action or answer label, read the other forms of a reply."""
+    fields = read_fields(text, repairs)
+    if "action" in fields and not fields.get("input") and (call := CALL.fullmatch(fields["action"])):
+        head = call["tool"].casefold()
+        if head in (tool.casefold() for tool in tools):
+            repairs.append("call_form")
+            return {**fields, "action": call["tool"], "input": extract_call_input(call)}
+    if is_answer_action(fields, tools):
+        repairs.append("answer_as_action")
+        return {**{name: value for name, value in fields.items() if name != "action"}, "answer": fields["input"]}
+    if query := find_lone_query(fields.get("action") or "-", tools):
+        return {**fields, "action": query[0], "input": fields.get("input") or query[1]}
+    if "action" in fields or "answer" in fields:
+        return fields
+    before = text[: start.start()] if (start := OBSERVATION.search(text)) else text
+    if (lines := ON_ONE_LINE.sub("\n", before)) != before and "input" not in fields:
+        spread = read_fields(lines, [])
+        if "action" in spread or "answer" in spread:
+            repairs.append("one_line")
+            return spread
+    return {**fields, **read_unlabelled_fields(before, tools, repairs)}
+
+
+def is_answer_action(fields: dict[str, str], tools: Sequence[str]) -> bool:
+    """Return whether the action means to answer and is not the name of a tool."""
+    name = re.sub(r"\W+", "_", fields.get("action", "")).strip("_").casefold()
+    is_tool = name in {tool.casefold() for tool in tools}
+    return name in ("final_answer", "answer", "finish") and not is_tool and bool(fields.get("input"))
+
+
+def refuse_answer_first(fields: dict[str, str]) -> None:
+    """Raise ParseError (both) if an answer comes before an action.
+
+    An action followed by an answer counts as the action, because its observation does not exist yet.
+    """
+    order = list(fields)
+    if order.index("answer") < order.index("action"):
+        raise ParseError("You wrote a final answer and an action. Write one of them.", "both")
+
+
+def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
+    """Read the values by label, up to the first ``Observation:``.
+
+    Action, input, answer and replan may be repeated with the same value only.
+    """
+    values_by_name: dict[str, list[str]] = {}
+    order: list[str] = []
+    labels = list(LABEL.finditer(text))
+    for number, label in enumerate(labels):
+        spelling = label["name"]
+        name = PLAIN_NAMES[re.sub(r"[ _]", "", spelling.casefold())]
+        if name == "observation":
+            repairs.append("cut_at_observation")
+            break
+        end = labels[number + 1].start() if number + 1 < len(labels) else len(text)
+        value = text[label.end() : end].strip()
+        if not spelling[0].isupper() or spelling.isupper() or label.group().endswith(" :"):
+            repairs.append("case")
+        if label["heading"] or label["mark"]:
+            repairs.append("markdown_labels")
+        if label["mark"].strip("->_ ") and value.endswith("**"):
+            value = value.strip("* ")
+        values_by_name.setdefault(name, []).append(value)
+        order.append(name)
+    return {name: merge_label_values(name, values, values_by_name, repairs) for name, values in values_by_name.items()}
+
+
+def merge_label_values(name: str, values: list[str], all_values: dict[str, list[str]], repairs: list[str]) -> str:
+    if len(values) == 1:
+        return values[0]
+    if name not in ONE_VALUED:
+        return "\n".join(values) if name != "plan" else values[-1]
+    if len(set(values)) == 1 and not (len(all_values.get("action", ())) > 1 and len(all_values.get("input", ())) > 1):
+        repairs.append("duplicate_key_same")
+        return values[0]
+    if len(all_values.get("input", ())) > 1 and len(all_values.get("action", ())) > 1:
+        raise ParseError("You wrote several actions. Write one, then wait for its observation.", "multiple_actions")
+    raise ParseError(f"You wrote {name} twice, with different values.", "duplicate_key")
+
+
+def read_labelled_call(fields: dict[str, str], repairs: list[str]) -> WrittenCall | None:
+    if "action" not in fields and ("input" not in fields or "answer" in fields):
+        return None
+    if {"action", "input"} <= fields.keys() and list(fields).index("input") < list(fields).index("action"):
+        repairs.append("order")
+    return WrittenCall(fields.get("action", ""), fields.get("input", ""))
+
+
+def check_call(call: WrittenCall, tools: Sequence[str], repairs: list[str]) -> WrittenCall:
+    for value, label in ((call.tool, "Action"), (call.input, "Action input")):
+        if not value:
+            raise ParseError(f"{label} is missing.", "missing_field")
+        refuse_copies(label, value)
+    return WrittenCall(
+        match_tool(call.tool, tools, repairs), check_query_characters(read_labelled_input(call.input, repairs))
+    )
+
+
+def read_labelled_input(text: str, repairs: list[str]) -> str:
+    """Return a query without its fence or quotes; ``{"query": "..."}`` is unwrapped.
+
+    >>> (read_labelled_input('{"sql": "SELECT 1"}', []), read_labelled_input('{"city": "Rome"}', []),
+    ...     read_labelled_input('"SELECT 1"', []))
+    ('SELECT 1', '{"city": "Rome"}', 'SELECT 1')
+    >>> read_labelled_input("{}", [])
+    '{}'
+
+    Raises:
+        ParseError: it is blank, or a place to fill in.
+    """
+    bare = strip_fence(text)
+    if BLANK.fullmatch(bare) and not NO_ARGUMENTS.fullmatch(bare):
+        raise ParseError("Action input is missing.", "missing_field")
+    if START.match(inside := strip_quotes(bare)):
+        return inside
+    if (
+        bare.startswith("{")
+        and bare.endswith("}")
+        and len(bare) < MAX_CHARS
+        and (inside := extract_input_text(bare)) != bare
+    ):
+        repairs.append("json_input")
+        return inside
+    return bare
+
+
+def parse_answer(fields: dict[str, str], repairs: list[str] | None = None) -> tuple[str | None, str]:
+    """Parse an answer into the name on its first line and the text that supports it.
+
+    A name of only marks and record citations becomes empty; a cited observation alone means its table.
+
+    >>> parse_answer({"answer": "krakow [o1.r2]\\nIt has the largest outflow."})
+    ('krakow [o1.r2]', 'It has the largest outflow.')
+    >>> parse_answer({"answer": "**[o1.r4]**"})[0], parse_answer({"answer": '"krakow"'})[0]
+    ('', 'krakow')
+    >>> parse_answer({"answer": "[o2]"})[0]
+    'Table o2 [o2]'
+
+    Raises:
+        ParseError: the name is the form's own text (copied).
+    """
+    if "answer" not in fields:
+        return None, replace_surrogates(fields.get("because", ""))
+    name, _, rest = fields["answer"].translate(INVISIBLE).partition("\n")
+    because = "\n".join(part for part in (rest.strip(), fields.get("because", "")) if part)
+    refuse_copies("final answer", name)
+    bare = strip_quotes(name.strip())
+    if bare != name.strip() and repairs is not None:
+        repairs.append("quotes")
+    if not re.search(r"[^\W_]", without_citations(bare)):
+        tables = [name for name in find_citations(bare) if "." not in name]
+        bare = f"Table {', '.join(tables)} [{', '.join(tables)}]" if tables else ""
+    return replace_surrogates(bare), replace_surrogates(because)
+
+
+def parse_plan_steps(text: str) -> tuple[str, ...]:
+    """Parse the steps of a written plan.
+
+    >>> parse_plan_steps("[Step 1: find the suppliers, Step 2: compare them]")
+    ('find the suppliers', 'compare them')
+    >>> parse_plan_steps("1. find\\n2. compare")
+    ('find', 'compare')
+    """
+    bare = replace_surrogates(text).strip().strip("[]").strip()
+    if not bare:
+        return ()
+    parts = re.split(r"(?:^|[\s,;\[])(?:\*\*)?Step\s+\d+\s*[:.)](?:\*\*)?", bare, flags=re.I)
+    if len(parts) == 1:
+        parts = re.split(r"(?:^|\n)\s*(?:\d{1,3}[.)]|[-*])\s+", bare)
+    steps = [re.sub(r"\s+", " ", part).strip().rstrip(",;]").strip() for part in parts]
+    return tuple(step for step in steps if step)
+
+
+def parse_replan(text: str) -> tuple[bool | None, str]:
+    """Parse whether to replan, and the reason. None if the text does not begin with yes or no.
+
+    >>> parse_replan("Y, the goods have no suppliers")
+    (True, 'the goods have no suppliers')
+    """
+    if not text:
+        return None, ""
+    yes_or_no = re.match(r"\W*(yes|no|y|n)\b[\s,.:;\u2013\u2014-]*", text, re.I)
+    if not yes_or_no:
+        return None, text.strip()
+    return yes_or_no[1].casefold().startswith("y"), text[yes_or_no.end() :].strip().strip("[]")
+
+
+GIVE_UP = "give_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The next step of a search: either an action or an answer. Giving up is an empty answer."""
+
+    action: Action | None = None
+    answer: str | None = None
+    thought: str = ""
+    because: str = ""
+
+
+def parse_move(reply: str, tools: Sequence[str]) -> Move:
+    """Parse a labelled reply into the next move of a search.
+
+    >>> parse_move("Thought: six is good\\nAction: combine\\nAction input: 10 - 4", ["combine"]).action
+    Action(tool='combine', input='10 - 4')
+    >>> parse_move("Action: click[Buy Now]", ["click"]).action
+    Action(tool='click', input='Buy Now')
+    >>> parse_move('{"action": "weather", "action_input": {"city": "Lyon"}}', ["weather"]).action
+    Action(tool='weather', input='{"city": "Lyon"}')
+    >>> parse_move("Action: give up\\nAction input: 24 is out of reach", ["combine"]).answer
+    ''
+
+    Raises:
+        ParseError: there is no move, or more than one.
+    """
+    fields = read_fields_of_any_form(clean_reply(reply), tools, [])
+    answer, because = parse_answer(fields)
+    thought = replace_surrogates(fields.get("thought", ""))
+    if "action" in fields and answer is not None:
+        refuse_answer_first(fields)
+        answer, because = None, ""
+    if answer is not None:
+        if not answer:
+            raise ParseError("Your final answer is empty.", "missing_field")
+        return Move(answer=answer, thought=thought, because=because)
+    if not fields.get("action"):
+        raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
+    name, raw_input = fields["action"], fields.get("input", "")
+    if not raw_input and (call := CALL.fullmatch(name)):
+        name, raw_input = call["tool"], extract_call_input(call)
+    return move_of(name, raw_input, thought, tools)
+
+
+def read_move(value: Mapping[str, Value], tools: Sequence[str]) -> Move:
+    """Read a move from a JSON object. Its keys are action and action_input, or final_answer and because.
+
+    >>> read_move({"thought": "done", "final_answer": "24", "because": "6 * 4"}, ["combine"]).answer
+    '24'
+    """
+    written: LabelledReply = read_dataclass(LabelledReply, flatten_action(value))
+    if written.call is None and written.answer is not None:
+        answer, because = parse_answer({"answer": written.answer, "because": written.because})
+        if not answer:
+            raise ParseError("Your final answer is empty.", "missing_field")
+        return Move(answer=answer, thought=written.thought, because=because)
+    if written.call is None or not written.call.tool:
+        raise ParseError("action is the name of one tool.", "missing_field")
+    return move_of(written.call.tool, written.call.input, written.thought, tools)
+
+
+def move_of(name: str, raw_input: str, thought: str, tools: Sequence[str]) -> Move:
+    plain = name.strip().strip("`*'\"[]").strip()
+    if plain.casefold().replace(" ", "_").replace("-", "_") == GIVE_UP and GIVE_UP not in tools:
+        return Move(None, "", replace_surrogates(thought), replace_surrogates(raw_input))
+    try:
+        plain = match_tool(name, tools, [])
+    except ParseError as error:
+        if error.reason != "unknown_tool":
+            raise
+    refuse_copies("Action", name)
+    refuse_copies("Action input", raw_input)
+    return Move(
+        Action(check_query_characters(plain), check_query_characters(read_labelled_input(raw_input, []))),
+        None,
+        replace_surrogates(thought),
+    )
+
+
+NO_LETTERS = re.compile(r"[\W\d_]+")
+LEAST = 10
+"""Letters that a text of the form must have to count as copied."""
+
+
+def refuse_form_text(value: object, form: Form[object]) -> None:
+    """Raise ParseError (copied) if an input or answer repeats the form.
+
+    A plan is refused if it has at least two parts and all of them do.
+
+    Raises:
+        ParseError: what the value asks for or answers stands in the form (copied); of a plan, all of its parts.
+    """
+    copies = [is_form_text(text, form) for text in list_reply_texts(value)]
+    if (all(copies) and len(copies) > 1) if isinstance(value, PlanGraph) else any(copies):
+        raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
+
+
+def is_form_text(text: str, form: Form[object]) -> bool:
+    plain = keep_letters(text)
+    if len(plain) < LEAST:
+        return False
+    own = text_of_form(form)
+    return plain in letters_of_form(own) and not find_digit_groups(text) - find_digit_groups(own)
+
+
+def list_reply_texts(value: object) -> tuple[str, ...]:
+    """Return the inputs and answers of a reply.
+
+    A plain string has none: choosing a word that a form offers is no copy.
+    """
+    match value:
+        case LabelledReply(call=call, answer=answer):
+            return (call.input if call else "", answer or "")
+        case Move(action=action, answer=answer):
+            return (action.input if action else "", answer or "")
+        case Decision(answer=answer):
+            return (answer,)
+        case PlanGraph(parts=parts):
+            return tuple(part.query for part in parts)
+    return ()
+
+
+def get_reply_answer(value: object) -> str:
+    """Return the final answer that a reply gives, or an empty string."""
+    match value:
+        case LabelledReply(answer=answer) | Move(answer=answer) | Decision(answer=answer):
+            return answer or ""
+    return ""
+
+
+def text_of_form(form: Form[object]) -> str:
+    return " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
+
+
+def keep_letters(text: str) -> str:
+    """Return the letters of a text in lower case, without blanks, digits and marks.
+
+    >>> keep_letters("The name, or id")
+    'thenameorid'
+    """
+    return NO_LETTERS.sub("", text.casefold())
+
+
+def find_digit_groups(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))
+
+
+letters_of_form = lru_cache(maxsize=64)(keep_letters)

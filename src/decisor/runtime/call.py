@@ -1,0 +1,393 @@
+"""One call of an LLM: prompt made to fit, reply capped, cost reserved, charged and traced.
+
+The context length of a model (prompt and reply together) is read from the endpoint or from a refusal, and remembered
+for the process. A prompt that is too long loses records; one without records is cut in half. The settings of a person
+for an LLM hold for each of its calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from decisor.errors import BudgetExceeded, LMError, SetupError
+from decisor.runtime.budget import NOTHING, Budget, CallUnderWay
+from decisor.runtime.prompt import estimate_fewest_tokens, estimate_prompt_tokens, estimate_tokens, shorten_prompt
+from decisor.system.secrets import redact
+from decisor.trace.events import FailedCall, LMCall, Note, ShortenedPrompt, Trace, stream_if_possible
+from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
+
+NUMBER = r"(\d[\d,]*)"
+CONTEXT = (
+    rf"(?:maximum )?context (?:length|window|size)(?: of the model)?(?: is| of|:)? (?:only )?{NUMBER}",
+    rf"context (?:length|window|size) \({NUMBER}",
+    rf"n_ctx\W+{NUMBER}",
+    rf"(?:>|exceeds?) (?:the )?(?:limit of )?{NUMBER}(?: tokens)?(?: maximum)?",
+    rf"maximum (?:of|is|allowed)?:? ?{NUMBER} tokens",
+    rf"limit(?: of|:)? {NUMBER}",
+)
+PROMPT = (
+    rf"\({NUMBER} in the messages",
+    rf"prompt is too long: {NUMBER}",
+    rf"resulted in {NUMBER}",
+    rf"requested (?:about )?{NUMBER}",
+    rf"n_prompt_tokens\W+{NUMBER}",
+    rf"(?:request|input|prompt)(?: length)? \(?{NUMBER}",
+    rf"(?:has|contains) (?:at least )?{NUMBER} (?:input )?tokens",
+)
+LOOKS = 2
+
+
+def read_refused_sizes(complaint: str) -> tuple[int, int]:
+    """Read the tokens of context and prompt that a refusal names; 0 for a size that it does not name.
+
+    >>> read_refused_sizes("This model's maximum context length is 8192 tokens. "
+    ...     "However, your messages resulted in 9,121 tokens.")
+    (8192, 9121)
+    >>> read_refused_sizes("request (1545 tokens) exceeds the available context size (1024 tokens), try increasing it")
+    (1024, 1545)
+    >>> read_refused_sizes("prompt is too long: 210000 tokens > 200000 maximum")
+    (200000, 210000)
+    """
+    context, prompt = first_number(CONTEXT, complaint), first_number(PROMPT, complaint)
+    return (context, prompt) if not prompt or context <= prompt else (0, prompt)
+
+
+def first_number(forms: tuple[str, ...], text: str) -> int:
+    for form in forms:
+        if match := re.search(form, text, re.I):
+            return int(match[1].replace(",", ""))
+    return 0
+
+
+@dataclass
+class ContextLength:
+    """The context length of one model at one endpoint, in tokens. look: asks the endpoint; 0 means that it does not
+    say.
+    """
+
+    look: Callable[[], int] = lambda: 0
+    tokens: int = 0
+    looks: int = 0
+
+    async def find(self) -> int:
+        """Return the context length in tokens, 0 if unknown. The endpoint is asked at most ``LOOKS`` times."""
+        if not self.tokens and self.looks < LOOKS:
+            self.looks += 1
+            self.tokens = await asyncio.to_thread(self.look) or self.tokens
+        return self.tokens
+
+    def learn(self, tokens: int) -> None:
+        """Set the context length that a refusal named."""
+        self.tokens = tokens
+
+
+def context_length_of(lm: LM) -> ContextLength | None:
+    """Return the context length of an LLM, or of an LLM that it wraps; None without one."""
+    at: object = lm
+    while at is not None:
+        context = getattr(at, "context", None)
+        if isinstance(context, ContextLength):
+            return context
+        at = getattr(at, "lm", None)
+    return None
+
+
+GAP = "\n[... left out, because the conversation is too long ...]\n"
+SHORTEST_CUT = 400
+
+
+def cut_in_half(messages: Sequence[Message]) -> list[Message] | None:
+    """Cut a prompt to half its characters; None if that is impossible.
+
+    The longest messages lose their middle first; system messages stay.
+
+    >>> [len(m.content) for m in cut_in_half([Message("system", "s" * 50), Message("user", "u" * 10_000)])]
+    [50, 4975]
+    """
+    texts = [message.content for message in messages]
+    goal = sum(map(len, texts)) // 2
+    able = [i for i, message in enumerate(messages) if message.role != "system" and len(message.content) > SHORTEST_CUT]
+    while able and (over := sum(map(len, texts)) - goal) > 0:
+        at = max(able, key=lambda i: len(texts[i]))
+        text = texts[at]
+        keep = max(len(text) - over - len(GAP), len(text) // 4)
+        texts[at] = text[: keep * 2 // 5] + GAP + text[len(text) - (keep - keep * 2 // 5) :]
+        able.remove(at)
+    if sum(map(len, texts)) > goal * 1.5:
+        return None
+    return [Message(message.role, text) for message, text in zip(messages, texts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class LMSettings:
+    """The settings of a person for every call of one LLM. timeout: seconds for one completion with all its retries.
+    context: tokens that prompt and reply may have together. max_tokens: of a reply. temperature: of calls for which
+    a technique names none.
+    """
+
+    timeout: float | None = None
+    context: int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+NONE = LMSettings()
+
+
+def lm_settings_of(lm: LM) -> LMSettings:
+    """Return the settings of an LLM, or of an LLM that it wraps."""
+    at: object = lm
+    while at is not None:
+        settings = getattr(at, "settings", None)
+        if isinstance(settings, LMSettings):
+            return settings
+        at = getattr(at, "lm", None)
+    return NONE
+
+
+LONGEST_REPLY = 2048
+"""Tokens, where nobody names another cap."""
+THOUGHTFUL_REPLY = 16_384
+"""For a model whose reply was cut off before it said anything: it thinks first, and its thoughts count."""
+SHORTEST_REPLY = 64
+"""Tokens; a call that could not have them is not made."""
+USUAL_REPLY = 512
+"""Tokens that a reply may have at least, where tokens or dollars are limited and enough of them are left."""
+LAST_REPLY = 256
+"""Tokens that a final prompt leaves to its reply, where it has to be made shorter."""
+LOOK_AT = 256
+"""Tokens; a shorter prompt fits into any context."""
+REPLY_SHARE = 4
+"""One in so many tokens of a context is the reply's at least."""
+UNSURE = 1.25
+"""Before an LM has counted a prompt, one that may be too long by so much is sent all the same."""
+TRIES_TO_FIT = 1
+CALL = Usage(calls=1)
+PRICE = "set DECISOR_PRICE (dollars per million tokens of prompt and reply, such as 0.4,1.6), or leave the limit out"
+CUT_OFF = "It was cut off before its reply was there; what it cost is an estimate."
+TOO_LONG = (
+    "The prompt is about {tokens:,} tokens long without what can be left out, and of the {context:,} tokens that this "
+    "LM takes {room:,} are for it. Let fewer tables be read (--tables), give shorter rules, or serve the LM with a "
+    "longer context."
+)
+UNSENT = "It was cut off before it was sent, so it cost nothing."
+
+
+@dataclass(frozen=True)
+class ChargedCall:
+    """A call of one LLM that is charged to one budget and recorded in one trace. final: it may use the part that the
+    budget keeps back.
+    """
+
+    lm: LM
+    budget: Budget
+    trace: Trace
+    span: int
+    final: bool = False
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        """Send the prompt, shortened if it must be, and return the reply.
+
+        Raises BudgetExceeded, before anything is sent if that can be known; LMError of the kind ``context`` if the
+        prompt cannot be made to fit; and other LMErrors.
+        """
+        sampling = self.with_settings(sampling)
+        for left in range(TRIES_TO_FIT, -1, -1):
+            messages = await self.fit(messages, sampling)
+            try:
+                return await self.charged(messages, sampling)
+            except LMError as error:
+                if error.kind != "context" or not left:
+                    raise
+                messages = self.learn(messages, error)
+        raise AssertionError("unreachable")
+
+    def with_settings(self, sampling: Sampling) -> Sampling:
+        """Apply the settings of a person for this LLM, and a cap on the reply."""
+        settings = lm_settings_of(self.lm)
+        usual = THOUGHTFUL_REPLY if self.lm.name in self.budget.estimates.thinkers else LONGEST_REPLY
+        cap = sampling.max_tokens or settings.max_tokens or usual
+        cap = min(cap, settings.max_tokens or cap)
+        temperature = sampling.temperature or settings.temperature or 0.0
+        return replace(sampling, max_tokens=cap, capped=cap != sampling.max_tokens, temperature=temperature)
+
+    def count(self, messages: Sequence[Message]) -> int:
+        return self.budget.estimates.tokens(self.lm.name, estimate_prompt_tokens(messages))
+
+    async def context(self, tokens: int) -> int:
+        """Return the context length of the LLM in tokens, 0 if unknown.
+
+        The endpoint is only asked for it if a prompt of ``tokens`` could be too long.
+        """
+        known = self.known_context()
+        context = context_length_of(self.lm) if not known and tokens >= LOOK_AT else None
+        return known if context is None else await context.find()
+
+    def known_context(self) -> int:
+        context = context_length_of(self.lm)
+        return lm_settings_of(self.lm).context or (context.tokens if context is not None else 0)
+
+    async def fit(self, messages: Sequence[Message], sampling: Sampling) -> Sequence[Message]:
+        """Leave records out of the prompt until it fits the context.
+
+        A final prompt is made to fit the tokens of the budget too.
+
+        Raises:
+            LMError: what may not be left out is too long already.
+        """
+        tokens = self.count(messages)
+        if context := await self.context(tokens):
+            room = context - min(sampling.max_tokens or LONGEST_REPLY, max(context // REPLY_SHARE, SHORTEST_REPLY))
+            shorter = self.shortened(messages, tokens, room, "context")
+            if shorter is None and self.is_too_long(messages, room):
+                raise LMError(TOO_LONG.format(tokens=tokens, context=context, room=room), "context")
+            messages = shorter or messages
+        left = self.budget.tokens_left(True, 0) if self.final else None
+        if left is not None:
+            messages = self.shortened(messages, self.count(messages), left - LAST_REPLY, "tokens") or messages
+        return messages
+
+    def is_too_long(self, messages: Sequence[Message], room: int) -> bool:
+        if self.budget.estimates.knows(self.lm.name):
+            return self.count(messages) > room
+        return sum(estimate_fewest_tokens(message.content) for message in messages) > room * UNSURE
+
+    def shortened(
+        self, messages: Sequence[Message], tokens: int, room: int, limit: Literal["context", "tokens"]
+    ) -> Sequence[Message] | None:
+        """Leave records out until the prompt has at most ``room`` tokens; None if that cannot be.
+
+        The trace notes it.
+        """
+        if tokens <= room:
+            return messages
+        factor = self.budget.estimates.factor(self.lm.name)
+        short = shorten_prompt(messages, room, self.count, lambda line: int(estimate_tokens(line) * factor))
+        if short is None:
+            return None
+        self.trace.add(ShortenedPrompt(limit, tokens, room, short.left_out), self.span)
+        return short.messages
+
+    def learn(self, messages: Sequence[Message], error: LMError) -> Sequence[Message]:
+        """Learn the sizes of prompt and context from a refusal, and shorten the prompt.
+
+        Without a size in the refusal, the prompt is halved.
+
+        Raises:
+            LMError: there is nothing to make shorter.
+        """
+        room, prompt = read_refused_sizes(str(error))
+        context = context_length_of(self.lm)
+        if prompt:
+            self.budget.estimates.learn(self.lm.name, estimate_prompt_tokens(messages), prompt)
+        if room and context is not None:
+            context.learn(room)
+            if self.count(messages) > room:
+                return messages  # which will be made to fit
+        tokens = self.count(messages)
+        shorter = self.shortened(messages, tokens, min(room or tokens, tokens) // 2, "context")
+        shorter = shorter or cut_in_half(messages)
+        if shorter is None:
+            raise error
+        return shorter
+
+    def plan(self, prompt: int, sampling: Sampling) -> tuple[Usage, Usage, int]:
+        """Return the highest cost of a call, the likely cost of a final call after it, and its reply cap.
+
+        The cap keeps the call within its limits. prompt: tokens.
+        """
+        most = cap = sampling.max_tokens or LONGEST_REPLY
+        if not self.budget.limits_cost:
+            return CALL, NOTHING, cap
+        likely = self.budget.likely_reply()
+        price: Pricing | None = getattr(self.lm, "price", None)
+        keep = Usage(1, prompt, likely, price.dollars(prompt, likely) if price else None)
+        if price is None and self.budget.limits_dollars:
+            raise SetupError(f"The price of {self.lm.name} is not known, so a limit of dollars says nothing: {PRICE}.")
+        cap = min(cap, max(USUAL_REPLY, 2 * likely))
+        if (tokens := self.budget.tokens_left(self.final, keep.tokens)) is not None:
+            cap = min(cap, (tokens - prompt) // sampling.n)
+        dollars = self.budget.dollars_left(self.final, keep.dollars or 0.0)
+        if dollars is not None and price is not None and (per_token := price.dollars(0, 10**6) / 10**6):
+            cap = min(cap, int((dollars - price.dollars(prompt, 0)) / per_token / sampling.n))
+        cap = max(cap, min(most, SHORTEST_REPLY))  # then it is refused
+        reply = sampling.n * cap
+        return Usage(1, prompt, reply, price.dollars(prompt, reply) if price else None), keep, cap
+
+    async def charged(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        """Make the call within its reservation and deadline; charge and trace it.
+
+        ``since`` in the trace is the last entry before the call began, so the call may have waited for any entry up to
+        it.
+        """
+        raw = estimate_prompt_tokens(messages)
+        prompt = self.budget.estimates.tokens(self.lm.name, raw)
+        request, keep, cap = self.plan(prompt, sampling)
+        if context := self.known_context():
+            cap = min(cap, max(context - prompt, SHORTEST_REPLY))
+        if cap != sampling.max_tokens:
+            sampling = replace(sampling, max_tokens=cap, capped=True)
+        self.budget.reserve(request, self.final, keep)
+        used, since, began = CALL, len(self.trace.entries), time.monotonic()
+        clocks = tuple(budget.clock for budget in self.budget.chain())
+        call = CallUnderWay(clocks, self.seconds_left, asyncio.timeout(self.seconds_left()), self.say)
+        try:
+            async with call:
+                reply = await self.reply(messages, sampling)
+            used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=call.seconds(began))
+        except LMError as error:
+            used = used + error.used
+            if error.kind == "timeout" and used.tokens:
+                used = self.likely_cost(messages, sampling, request)
+            used = replace(used, seconds=call.seconds(began))
+            self.trace.add(FailedCall(error.kind, redact(str(error)), used), self.span)
+            raise
+        except (TimeoutError, asyncio.CancelledError) as error:
+            reason = "seconds" if isinstance(error, TimeoutError) else "cancelled"
+            cost = Usage() if call.is_unsent else self.likely_cost(messages, sampling, request)
+            used = replace(cost, seconds=call.seconds(began))
+            self.trace.add(FailedCall(reason, UNSENT if call.is_unsent else CUT_OFF, used), self.span)
+            if reason == "cancelled":
+                raise
+            raise BudgetExceeded("seconds", self.budget.limit_of_seconds()) from error
+        finally:
+            self.budget.charge(request, used)
+        self.budget.estimates.learn_from(self.lm.name, raw, reply)
+        model = reply.model or self.lm.name
+        event = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
+        self.trace.add(event, self.span)
+        return reply
+
+    def say(self, words: str) -> None:
+        self.trace.add(Note(words, passing=True), self.span)
+
+    def reply(self, messages: Sequence[Message], sampling: Sampling) -> Awaitable[Completion]:
+        """Ask the LLM, streamed if somebody watches and the LLM can stream."""
+        if self.trace.writers is None or not hasattr(self.lm, "stream"):
+            return self.lm.complete(messages, sampling)
+        return self.reply_as_written(messages, sampling)
+
+    async def reply_as_written(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        assert self.trace.writers is not None
+        with self.trace.writers.call(self.span) as on_text:
+            return await stream_if_possible(self.lm, messages, sampling, on_text)
+
+    def seconds_left(self) -> float | None:
+        return self.budget.seconds_left(self.final)
+
+    def likely_cost(self, messages: Sequence[Message], sampling: Sampling, request: Usage) -> Usage:
+        """Estimate the cost of a call that was cut off.
+
+        It is the reservation of the call; without one, the prompt and a reply as long as others were.
+        """
+        if request.tokens:
+            return replace(request, estimates=1)
+        prompt = self.count(messages)
+        reply = sampling.n * min(sampling.max_tokens or LONGEST_REPLY, self.budget.likely_reply())
+        price: Pricing | None = getattr(self.lm, "price", None)
+        return Usage(1, prompt, reply, price.dollars(prompt, reply) if price else None, estimates=1)

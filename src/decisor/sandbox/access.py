@@ -1,0 +1,259 @@
+"""What of a database may be read and seen, told at opening from its catalog.
+
+Denied means neither read nor seen, by any way: a denied table takes with it the views, macros, partitions and indexes
+that may read it, by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from decisor.errors import SetupError, ToolError
+from decisor.sandbox.dialect import NAME, Dialect, FullName, Naming, build_naming
+from decisor.sandbox.engine import Caps, RestrictedTables, TableRule, bare_table_name, name_parts
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    from sqlglot import Expr
+
+CREATE_VIEW = re.compile(
+    rf"\s*CREATE\s+(TEMP(ORARY)?\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?({NAME}\s*\.\s*)?{NAME.replace('name', 'own')}"
+    r"\s*(\((?:[^()\"]|\"[^\"]*\")*\)\s*)?\bAS\b(?P<query>.*)",
+    re.I | re.S,
+)
+Rows = Callable[[str], Iterable[Sequence[object]]]
+"""The rows of a query of our own."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """The relations, functions and columns of a database that a query may use.
+
+    All names are in lower case. hidden: relations that may be neither read nor seen. only: if not empty, the names of
+    all relations that may be read. closed: views that do more than a query may. functions: further functions that may
+    run. foreign: functions made by users, which may not run. columnlike: foreign functions that a column's name calls.
+    operators, casts: operators, and types to cast to, that call a foreign function. restricted: the rows and columns
+    hidden from some readers.
+    """
+
+    hidden: frozenset[FullName] = frozenset()
+    only: frozenset[str] = frozenset()
+    closed: frozenset[FullName] = frozenset()
+    functions: frozenset[str] = frozenset()
+    foreign: frozenset[str] = frozenset()
+    columnlike: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
+    casts: frozenset[str] = frozenset()
+    restricted: RestrictedTables = field(default_factory=RestrictedTables)
+    naming: Naming = field(default_factory=Naming)
+
+    @cached_property
+    def hidden_names(self) -> frozenset[str]:
+        """Names of ``hidden``, without names that alone mean other relations."""
+        return frozenset(one.name for one in self.hidden if self.hides(one.name))
+
+    def hides(self, name: str, schema: str = "") -> bool:
+        return not self.hidden.isdisjoint(self.naming.of(name, schema))
+
+    def closes(self, name: str, schema: str = "") -> bool:
+        return not self.closed.isdisjoint(self.naming.of(name, schema))
+
+    def seen_in_catalog(self) -> Expr:
+        """Return the condition for catalog rows about relations that may be seen."""
+        from sqlglot import exp
+
+        name, schema = (exp.func("LOWER", exp.column(column)) for column in ("table_name", "table_schema"))
+        if self.only:
+            return name.isin(*sorted(self.only))
+        others = [one for one in sorted(self.hidden) if one.name not in self.hidden_names]
+        conditions = [exp.and_(name.eq(one.name), schema.eq(one.schema)).not_() for one in others]
+        return exp.and_(name.isin(*sorted(self.hidden_names)).not_(), *conditions)
+
+    @property
+    def narrow(self) -> bool:
+        return bool(self.hidden or self.only or self.restricted)
+
+    def mentions(self, text: str) -> bool:
+        """Return whether a text contains the name of a hidden relation."""
+        return not {one.name for one in self.hidden}.isdisjoint(re.findall(r"\w+", text.lower()))
+
+    def listing(self, table: Table) -> Table:
+        """Return a list of tables without hidden ones, and its texts without the lines that name them."""
+        rows = (row for row in table.rows if not any(self._unseen(cell) for cell in row))
+        return replace(table, rows=tuple(tuple(map(self._without_lines, row)) for row in rows))
+
+    def _without_lines(self, cell: Value) -> Value:
+        if not isinstance(cell, str) or self.without_hidden(cell) == cell:
+            return cell
+        return "\n".join(line for line in cell.split("\n") if self.without_hidden(line) == line)
+
+    def _unseen(self, cell: Value) -> bool:
+        return isinstance(cell, str) and cell.lower() in self.hidden_names
+
+    def without_hidden(self, text: str, statement: str = "") -> str:
+        """Return a complaint without hidden names, except names that the statement itself uses.
+
+        >>> Access(frozenset({FullName("", "secrets")})).without_hidden('Did you mean "Secrets"?')
+        'Did you mean "…"?'
+        """
+        text = self.restricted.without_key(text)
+        unsaid = [name for name in self.hidden_names if name not in statement.lower()]
+        if not unsaid:
+            return text
+        names = "|".join(map(re.escape, sorted(unsaid, key=len, reverse=True)))
+        return re.sub(rf"(?<!\w)({names})(?!\w)", "…", text, flags=re.I)
+
+
+class DefinitionPart(NamedTuple):
+    """A row of the query ``definitions``; one relation may have several."""
+
+    text: str | None
+    kind: str
+
+
+def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str], bool]) -> Access:
+    """Read from the catalog which relations, functions and columns a query may use. passes: whether a query may run, as
+    far as functions go; it is asked about the queries of views and macros.
+    """
+    definitions = list(rows(dialect.queries.definitions))
+    naming = build_naming(definitions, dialect.in_views)
+    parts = group_definitions(definitions)
+    unknown = {one for one, its in parts.items() if any(part.text is None for part in its)}
+    joined = {one: " ".join(part.text or "" for part in its).strip() for one, its in parts.items()}
+    texts = {one: text for one, text in joined.items() if text and one not in unknown}
+    macros = {one for one, its in parts.items() if {part.kind for part in its} == {"macro"}}
+    check_schemas([*map(name_parts, (*caps.deny, *caps.only)), *caps.policy.places()], naming)
+    denied, only = {bare_table_name(name) for name in caps.deny}, {bare_table_name(name) for name in caps.only}
+    if only:
+        only = add_partitions(only, parts, naming)
+        denied |= {one.name for one in parts.keys() - macros} - only
+    columns = columns_by_table(rows(dialect.queries.columns)) if caps.policy else {}
+    rules = read_table_rules(caps, naming, parts, columns)
+    reached = naming.reaching(naming.every(rules), texts)
+    reached = {one for one in reached if one.name not in rules or is_view(parts.get(one, ()))}
+    views = {one: texts[one] for one in reached & texts.keys() if len(parts[one]) == 1 and is_view(parts[one])}
+    hidden = naming.reaching(naming.every(denied), texts) | (reached - views.keys())
+    if denied or rules:
+        hidden |= unknown
+    failing = {
+        one
+        for one in texts
+        for part in parts[one]
+        if part.kind in ("view", "macro") and not passes(query_of_view(part.text or ""))
+    }
+    closed = naming.reaching(failing, texts)
+    shut = hidden | (closed if denied else set())
+    queries = dialect.queries
+    users = [(str(name).lower(), bool(row)) for name, row in rows(queries.functions)] if queries.functions else []
+    calling = list(rows(queries.operators)) if queries.operators else []
+    its_columns = {one: naming.entry(one, columns) or () for one in views}
+    return Access(
+        naming=naming,
+        hidden=frozenset(hidden),
+        only=frozenset(only),
+        closed=frozenset(closed - macros),
+        functions=frozenset({one.name for one in macros} - {one.name for one in shut}),
+        foreign=frozenset(name for name, _ in users),
+        columnlike=frozenset(name for name, row in users if row),
+        operators=frozenset(str(name) for name, _ in calling if name),
+        casts=frozenset(str(kind).lower() for _, kind in calling if kind),
+        restricted=RestrictedTables(
+            caps.policy.key, caps.policy.reveal, rules, views, its_columns, frozenset(hidden), naming
+        ),
+    )
+
+
+def add_partitions(
+    names: Iterable[str], parts: Mapping[FullName, Sequence[DefinitionPart]], naming: Naming
+) -> set[str]:
+    """Return the tables by name, with their partitions, which hold nothing but rows of these tables."""
+    texts = {one: part.text for one, its in parts.items() for part in its if part.kind == "partition" and part.text}
+    return {one.name for one in naming.reaching(naming.every(names), texts)}
+
+
+def group_definitions(definitions: Iterable[Sequence[object]]) -> dict[FullName, list[DefinitionPart]]:
+    parts: dict[FullName, list[DefinitionPart]] = {}
+    for name, text, kind, schema, _ in definitions:
+        one = FullName(str(schema or "").lower(), str(name).lower())
+        parts.setdefault(one, []).append(DefinitionPart(None if text is None else str(text), str(kind)))
+    return parts
+
+
+def is_view(parts: Iterable[DefinitionPart]) -> bool:
+    return any(part.kind == "view" for part in parts)
+
+
+def check_schemas(names: Iterable[Sequence[str]], naming: Naming) -> None:
+    """Raise SetupError if a name has a schema, or more, without a table of this name."""
+    for *schema, table in names:
+        known = naming.schemas.get(table)
+        if schema and known and (len(schema) > 1 or schema[0] not in known):
+            schemas = ", ".join(sorted(filter(None, known))) or "no schema"
+            raise SetupError(
+                f"There is no table {'.'.join((*schema, table))}: {table} is in {schemas}. Write TABLE, "
+                "SCHEMA.TABLE, or with several sources SOURCE.TABLE."
+            )
+
+
+def read_table_rules(
+    caps: Caps,
+    naming: Naming,
+    parts: Mapping[FullName, Sequence[DefinitionPart]],
+    columns: Mapping[FullName, Sequence[str]],
+) -> dict[str, TableRule]:
+    """Return the policy's rules by table, with the columns of the table.
+
+    Of several tables with one name, the columns of the one in the default schema count. Raises SetupError if a table or
+    column is missing.
+    """
+    rules = caps.policy.tables()
+    for name, rule in rules.items():
+        there = next((columns[one] for one in sorted(columns) if one.name == name), ())
+        if any(is_view(parts.get(one, ())) for one in naming.of(name)):
+            raise SetupError(f"{name} is a view: name the tables that it reads, for rows and masks.")
+        if name not in naming.schemas or (rule.masked and not there):
+            raise SetupError(
+                f"There is no table {name} whose rows or columns could be kept back. Where there are several "
+                "sources, write SOURCE.TABLE."
+            )
+        if missing := sorted(rule.masked - {column.lower() for column in there}):
+            raise SetupError(f"{name} has no column {missing[0]} to mask; it has {', '.join(there)}.")
+        rules[name] = replace(rule, columns=tuple(there))
+    return rules
+
+
+def columns_by_table(rows: Iterable[Sequence[object]]) -> dict[FullName, list[str]]:
+    """Return the columns by table and schema, '' for the default schema."""
+    columns: dict[FullName, list[str]] = {}
+    for table, _, column, _, _, *more in rows:
+        schema = str(more[0]) if more else ""
+        name = str(table)[len(schema) + bool(schema) :].lower()
+        columns.setdefault(FullName(schema.lower(), name), []).append(str(column))
+    return columns
+
+
+def query_of_view(definition: str) -> str:
+    """Return the query of a CREATE VIEW statement, or the text itself if it is no such statement.
+
+    >>> query_of_view("CREATE VIEW cities AS SELECT city FROM plant").strip()
+    'SELECT city FROM plant'
+    """
+    match = CREATE_VIEW.fullmatch(definition)
+    return match["query"] if match else definition
+
+
+def check_as_predicate(check: Callable[[str], str]) -> Callable[[str], bool]:
+    """Convert a check to a function that returns whether the check raises no ToolError."""
+
+    def passes(text: str) -> bool:
+        try:
+            check(text)
+        except ToolError:
+            return False
+        return True
+
+    return passes

@@ -1,0 +1,313 @@
+"""The description of a database engine, its caps, and the interface of a database that it has open.
+
+Each engine is one value ``ENGINE`` in its file in ``engines/``; the description is read without its driver. ``Policy``
+holds the rows and columns that are not for every reader, and makes the tokens that stand for masked values.
+``Warehouse`` holds the limits of a database that is read through SQLAlchemy. Row and column rules are not applied to
+graphs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from decisor.errors import ToolError
+from decisor.sandbox.dialect import FullName, Naming
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    from decisor.sandbox.dialect import Dialect
+
+
+TOKEN = re.compile(r"masked_[0-9a-f]{16}")
+"""What stands for a masked value."""
+EXCERPT = re.compile(r"\s*LINE \d+:.*?(?=\n(?:HINT|DETAIL)|\Z)|\snear '.*", re.S)
+"""The place in the statement, as PostgreSQL, DuckDB and MySQL tell it."""
+FEWEST = 6
+NOT_ON_GRAPHS = (
+    "Row and column rules are not applied to graphs. Use the roles of the graph's server, or --deny-tables LABEL."
+)
+PART = re.compile(r""""[^"]*"|`[^`]*`|\[[^\]]*\]|[^.]+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rows and columns that are hidden from a reader. rows: a table, and the condition in SQL that its visible rows
+    fulfil. mask: table.column, whose values are replaced by tokens. key: for the tokens, the same for one session.
+    reveal: whether the reader may see the values of tokens. seed: the text that this machine derives the key from,
+    '' if the key is random.
+    """
+
+    rows: tuple[tuple[str, str], ...] = ()
+    mask: tuple[str, ...] = ()
+    key: str = ""
+    reveal: bool = False
+    seed: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.mask)
+
+    def tables(self) -> dict[str, TableRule]:
+        """Return the rule for each table, by name in lower case without its schema."""
+        return {
+            name: TableRule(
+                tuple(text for table, text in self.rows if bare_table_name(table) == name),
+                frozenset(bare_table_name(one) for one in self.mask if name_parts(one)[-2:-1] == (name,)),
+            )
+            for *_, name in self.places()
+        }
+
+    def places(self) -> list[tuple[str, ...]]:
+        """Return the tables of the policy, with the schema if one is written."""
+        return [*(name_parts(name) for name, _ in self.rows), *(name_parts(name)[:-1] for name in self.mask)]
+
+
+NO_POLICY = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class TableRule:
+    """The conditions and masks of one table. conditions: all must hold. masked: columns in lower case. columns: all
+    columns, as they are spelt.
+    """
+
+    conditions: tuple[str, ...] = ()
+    masked: frozenset[str] = frozenset()
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RestrictedTables:
+    """The tables whose rows or columns a guard restricts. tables: by name, in whichever schema. views: the queries of
+    the views that read such a table. columns: the column names of these views. hidden: other relations that read
+    such a table, and relations that may not be read at all, not even by a view.
+    """
+
+    key: str = ""
+    reveal: bool = False
+    tables: Mapping[str, TableRule] = field(default_factory=dict)
+    views: Mapping[FullName, str] = field(default_factory=dict)
+    columns: Mapping[FullName, Sequence[str]] = field(default_factory=dict)
+    hidden: frozenset[FullName] = frozenset()
+    naming: Naming = field(default_factory=Naming)
+
+    def __bool__(self) -> bool:
+        return bool(self.tables)
+
+    def names(self) -> set[str]:
+        return {*self.tables, *(one.name for one in self.views)}
+
+    def mentions(self, statement: str) -> bool:
+        """Return whether a statement contains the name of a restricted table or view."""
+        words = set(re.findall(r"\w+", statement.lower()))
+        return any(words >= set(re.findall(r"\w+", name)) for name in self.names())
+
+    def without_key(self, text: str) -> str:
+        """Return a complaint without the key, and without a piece of the statement that may contain the key."""
+        if not self:
+            return text
+        text = EXCERPT.sub("", text)
+        for size in range(len(self.key), FEWEST - 1, -1):
+            text = text.replace(self.key[:size], "…").replace(self.key[-size:], "…")
+        return text
+
+
+def build_policy(rows: Mapping[str, str], mask: Iterable[str], reveal: bool = False) -> Policy:
+    """Build a policy with a key of its own."""
+    return Policy(tuple(rows.items()), tuple(mask), secrets.token_hex(16), reveal)
+
+
+def token_for(key: str, value: object) -> str | None:
+    """Return the token for a value outside a database: the same that databases make from its text."""
+    if value is None:
+        return None
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    return f"masked_{hashlib.sha256(key.encode() + text).hexdigest()[:16]}"
+
+
+def bare_table_name(name: str) -> str:
+    """Return the last part of a name in lower case, without quotes.
+
+    >>> bare_table_name('public."Orders"'), bare_table_name('"odd.name"')
+    ('orders', 'odd.name')
+    """
+    return (name_parts(name) or ("",))[-1]
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """Return schema, table and column of a name in lower case; a dot within quotes is part of a name.
+
+    >>> name_parts('Public."Odd.Orders".total')
+    ('public', 'odd.orders', 'total')
+    """
+    return tuple(part.strip().strip('"`[]').lower() for part in PART.findall(name))
+
+
+def policy_notes(policy: Policy) -> tuple[str, ...]:
+    """Return the sentences that tell an LLM about the policy."""
+    mask = (
+        f"The values of {', '.join(policy.mask)} are masked: a token (masked_...) stands for each, the same for the "
+        "same value. Group, join, count and compare by tokens as by values; nothing else can be told from them."
+    )
+    rows = f"Of {', '.join(name for name, _ in policy.rows)} only some rows are there: those that this reader may see."
+    return tuple(text for text, there in ((mask, policy.mask), (rows, policy.rows)) if there)
+
+
+SECONDS = 60.0
+"""That one query may run: a warehouse may have to wake up first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """The limits and statements of a database that is read through SQLAlchemy. package: the PyPI package with its
+    SQLAlchemy dialect and driver; '' if the person knows it. opens: statements run once for a connection. begins:
+    statements before each query, with ``{seconds}``, ``{ms}`` and ``{rows}``, one more than may be read. reads_only,
+    ends: which of these allows reading only, and which ends a query that is too long; '' if none does. number: a
+    query for the connection's own number. kill: a statement that ends the query on ``{number}``, from another
+    connection. cancels: its driver can do that by itself. role: statements that make a read-only account, for a
+    person. tried: the real system on which it was run; '' if its SQL was never run. opening: seconds that it may
+    take to open.
+    """
+
+    package: str = ""
+    opens: tuple[str, ...] = ()
+    begins: tuple[str, ...] = ()
+    reads_only: str = ""
+    ends: str = ""
+    number: str = ""
+    kill: str = ""
+    cancels: bool = False
+    role: tuple[str, ...] = ()
+    tried: str = ""
+    opening: float = 60.0
+
+    def layers(self, masks: bool, rows: bool, plan: str = "") -> tuple[str, ...]:
+        """Return the limits that hold here, for people, one line each. masks, rows: whether masked columns and rows of
+        a reader are kept. plan: of its dialect.
+        """
+        ends = f"by the server ({self.ends}), and by" if self.ends else "by"
+        way = self.kill or ("by its driver" if self.cancels else "")
+        given_up = f"ended on the server ({way})" if way else "the server is not asked to end it"
+        ahead = f"told ahead by {plan}" if plan else "not told, so no limit is kept to"
+        policy = {(True, True): "rows and masks are kept to", (True, False): "masks are kept to, rows are refused"}
+        return (
+            f"run on a real one: {self.tried}" if self.tried else "never run on a real one",
+            "guard: one reading statement, each part of it on a list, written anew",
+            f"reading only: {self.reads_only or 'by the rights of the account alone: use one that may only read'}",
+            "rows, bytes, memory: by the worker process",
+            f"seconds: {ends} the worker process, which is killed",
+            f"a query that is given up: {given_up}",
+            f"what a query reads (--max-scan): {ahead}",
+            f"rows and columns of readers: {policy.get((masks, rows), 'refused')}",
+        )
+
+
+DEFAULT_SECONDS = 20.0
+QueryForm = Literal["sql", "cypher", "jobs"]
+STOPPED = "Stopped: the query ran for more than {:.3g} s."
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Upper bounds for one query: rows, cell length, bytes, seconds and memory.
+
+    Cell length is in characters, bytes count all cells and names, seconds are wall-clock time, memory is in megabytes.
+
+    ``deny`` names tables (lower case, without schema), or labels and relationship types, that no checked statement may
+    read or see. Where ``only`` names some, no other may be. ``policy``: rows and columns that are not for everybody.
+    """
+
+    rows: int = 200
+    cell_chars: int = 2000
+    bytes: int = 1_000_000
+    seconds: float = DEFAULT_SECONDS
+    memory_mb: int = 2048
+    deny: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    policy: Policy = NO_POLICY
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether tables, rows or columns are hidden."""
+        return bool(self.policy or self.deny or self.only)
+
+
+class ConnectionLost(ToolError):
+    """A connection that broke off, or that brought data without sense.
+
+    The engine has let go of it, and connects again with the next statement.
+    """
+
+    def __init__(self, complaint: str) -> None:
+        super().__init__(complaint, outage=True)
+
+
+class EngineDatabase(Protocol):
+    """One open, read-only database. It is synchronous and lives in the worker process, which the parent may kill."""
+
+    def check(self, statement: str) -> str:
+        """Return the statement to run, written anew from its parse. Raises ToolError(refused=True) with the reason."""
+        ...
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        """Run a statement. Raises ToolError with the engine's message, or ConnectionLost if another try may help."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Cancellable(Protocol):
+    """A database on a server, where a query may run on when its client is killed."""
+
+    def cancel(self) -> None:
+        """Cancel the query on this connection, from another connection."""
+        ...
+
+
+@runtime_checkable
+class Planning(Protocol):
+    """A graph database that can describe its plan for a query."""
+
+    def plan(self, statement: str, caps: Caps) -> Table:
+        """Return the name of each operator of the plan and about how many rows it yields.
+
+        Raises as ``EngineDatabase.run``.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The description of a database engine for the rest of the package.
+
+    ``title``: its name for people and models. ``schemes`` of URLs; ``endings`` of files that need none. ``file``: its
+    URL names a file or folder. ``server``: it answers over a network, and may go away and come back. ``connect`` raises
+    SetupError, and imports the driver: the description itself is read without it. ``heap``: its memory is reserved
+    ahead, and so can only be watched. ``probe``: a statement that runs wherever the server is there.
+    ``dialect``: of SQL. ``extra``: the part of the package that holds its driver, where that is installed by choice.
+    ``warehouse``: what is particular to one that is read through SQLAlchemy, whose URL is SQLAlchemy's. ``member``:
+    where it stands for many, the one of a name; its URL has the name as SCHEME+NAME. ``seconds``: that one query may
+    run where nobody says how long. ``plans``: a graph that tells ahead what a query reads (``Planning``).
+    """
+
+    name: str
+    title: str
+    schemes: tuple[str, ...]
+    form: QueryForm
+    connect: Callable[[str, Caps], EngineDatabase]
+    endings: tuple[str, ...] = ()
+    file: bool = False
+    server: bool = False
+    heap: bool = False
+    probe: str = ""
+    dialect: Dialect | None = None
+    extra: str = ""
+    warehouse: Warehouse | None = None
+    member: Callable[[str], Engine] | None = None
+    seconds: float = DEFAULT_SECONDS
+    plans: bool = False

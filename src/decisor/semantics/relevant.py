@@ -1,0 +1,262 @@
+"""The definitions that a question is about, as lines of a prompt and as records.
+
+A question is about a definition if it shares words with its names. A definition is one line for an LLM and for a
+person. ``DefinitionsTool`` returns definitions as records of a run, so that a decision cites the one that it used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from decisor.semantics.definitions import (
+    ApprovedExample,
+    Calendar,
+    Definition,
+    Definitions,
+    Dimension,
+    Entity,
+    Join,
+    Metric,
+    Reading,
+    ValueWords,
+    section_title,
+)
+from decisor.system.text import clean_text, fit_on_one_line
+from decisor.types import Observation, Record
+
+WORD = re.compile(r"[^\W_]+")
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+PERIODS = frozenset({"year", "yearly", "annual", "quarter", "quarterly", "fiscal", "month", "ytd"})
+DULL_WORDS = """
+a an and are as at be by do does for from had has have how if in into is it its many most much no not of on or our
+should the their them they this to was we were what when where which who why will with would you
+"""
+DULL = frozenset(DULL_WORDS.split())
+MOST, MOST_JOINS = 10, 6
+WHOLE = 3.0
+SIMILAR = 0.45
+
+
+def significant_words(text: str) -> tuple[str, ...]:
+    """Return the significant words of a text, in lower case and in the singular.
+
+    >>> significant_words("Which OrderDates of net_sales?")
+    ('order', 'date', 'net', 'sale')
+    """
+    return tuple(strip_plural_ending(word) for word in WORD.findall(CAMEL.sub(" ", text).lower()) if word not in DULL)
+
+
+def strip_plural_ending(word: str) -> str:
+    """Remove the ending of a plural from a word."""
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def find_relevant_definitions(question: str, definitions: Definitions, most: int = MOST) -> list[Definition]:
+    """Return the definitions that a question is about, the best first.
+
+    Metrics of relevant readings follow; joins of the tables come last.
+    """
+    text = significant_words(question)
+    pairs = [(score_definition(one, text), one) for one in definitions if not isinstance(one, Join)]
+    best = [one for points, one in sorted(pairs, key=lambda pair: -pair[0])[:most] if points >= 1]
+    for reading in [one for one in best if isinstance(one, Reading) and one.metric]:
+        best += [one for one in definitions.metrics if one.name == reading.metric and one not in best]
+    tables = " ".join(sql_text_of_definition(one) for one in best).lower()
+    joins = [
+        one
+        for one in definitions.joins
+        if all(
+            re.search(rf"(?<!\w){re.escape(table_of_column_place(side[0]))}(?!\w)", tables)
+            for side in (one.left, one.right)
+        )
+    ]
+    return [*best, *joins[:MOST_JOINS]]
+
+
+def score_definition(one: Definition, text: Sequence[str]) -> float:
+    """Return the fit of a definition to a question.
+
+    It is 3 or more if the question has one of its names, less if it has a part of a name.
+    """
+    here = set(text)
+    match one:
+        case ApprovedExample():
+            own = set(significant_words(one.question))
+            share = len(own & here) / len(own | here) if own else 0.0
+            return WHOLE * share if share >= SIMILAR else 0.0
+        case ValueWords():
+            names: Iterable[str] = (name for stored, others in one.words.items() for name in (stored, *others))
+            return max((WHOLE * (share_of_name_words(name, text) == 1) for name in names), default=0.0)
+        case Reading():
+            return max((WHOLE + 1 if share_of_name_words(name, text) == 1 else 0.0 for name in one.words), default=0.0)
+        case Calendar():
+            if here & PERIODS and one.default:
+                return WHOLE
+    names = (one.name, *getattr(one, "synonyms", ()))
+    points = max(
+        WHOLE + len(significant_words(name)) / 10 if (share := share_of_name_words(name, text)) == 1 else share * 1.5
+        for name in names
+    )
+    if isinstance(one, Metric | Entity) and here & set(significant_words(one.about)):
+        points += 0.3 * len(here & set(significant_words(one.about)))
+    return points
+
+
+def share_of_name_words(name: str, text: Sequence[str]) -> float:
+    """Return the share of a name's words that the question has."""
+    own = significant_words(name)
+    return sum(word in text for word in own) / len(own) if own else 0.0
+
+
+def sql_text_of_definition(one: Definition) -> str:
+    match one:
+        case Metric():
+            return f"{one.sql} {one.source} {one.query}"
+        case Entity():
+            return one.table
+        case _:
+            return f"{getattr(one, 'sql', '')} {getattr(one, 'source', '')}"
+
+
+def table_of_column_place(place: str) -> str:
+    return place.rpartition(".")[0].strip('"`').lower()
+
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+MOST_CHARS = 900
+
+
+def format_definition(one: Definition) -> str:
+    """Format a definition as one line.
+
+    >>> format_definition(Calendar("fiscal", "07-01", default=True))
+    'calendar.fiscal: a year starts on 1 July and has the number of the year in which it ends; this is meant by "year"'
+    """
+    return fit_on_one_line(
+        f"{section_title(one)}{format_synonyms(one)}: {'; '.join(describe_definition(one))}", MOST_CHARS
+    )
+
+
+def format_synonyms(one: Definition) -> str:
+    """Format the synonyms of a definition in parentheses, '' if it has none."""
+    synonyms: Sequence[str] = getattr(one, "synonyms", ())
+    return f" ({', '.join(synonyms)})" if synonyms else ""
+
+
+def describe_definition(one: Definition) -> Iterator[str]:
+    """Yield the parts of a definition's description."""
+    if about := getattr(one, "about", ""):
+        yield clean_text(about).strip().rstrip(".")
+    match one:
+        case Metric():
+            yield (
+                f"the query {collapse_whitespace(one.query)}"
+                if one.query
+                else f"{collapse_whitespace(one.sql)} over {collapse_whitespace(one.source)}"
+            )
+            if one.where:
+                yield f"only rows where {' and '.join(map(collapse_whitespace, one.where))}"
+            if one.grain:
+                yield f"a row of these is one {', '.join(one.grain)}"
+            if one.date:
+                yield f"a period is about {one.date}"
+            if one.unit:
+                yield f"in {one.unit}"
+        case Dimension():
+            yield collapse_whitespace(one.sql) + (f" over {collapse_whitespace(one.source)}" if one.source else "")
+        case Calendar():
+            month, day = one.starts.split("-")
+            yield (
+                f"a year starts on {int(day)} {MONTHS[int(month) - 1]} and has the number of the year in which it "
+                f"{one.named_by}s"
+            )
+            if one.default:
+                yield 'this is meant by "year"'
+        case Entity():
+            yield f"a row of {one.table}, told apart by {', '.join(one.key)}"
+        case Join():
+            yield f"{' and '.join(f'{a} = {b}' for a, b in zip(one.left, one.right, strict=True))}, {one.cardinality}"
+        case ValueWords():
+            yield from (f"{stored!r} is also called {', '.join(words)}" for stored, words in one.words.items())
+        case Reading():
+            yield f"{' or '.join(repr(text) for text in one.words)} means {one.means}"
+            if one.metric:
+                yield f"measured by metric.{one.metric}"
+        case ApprovedExample():
+            yield (
+                f"{collapse_whitespace(one.question)!r} is answered by "
+                f"{collapse_whitespace(one.sql) if one.sql else repr(collapse_whitespace(one.answer))}"
+            )
+            if one.origin.why:
+                yield collapse_whitespace(one.origin.why)
+        case _:
+            assert_never(one)
+
+
+def collapse_whitespace(text: str) -> str:
+    return " ".join(text.split())
+
+
+NAME = "definitions"
+
+
+@dataclass(frozen=True)
+class DefinitionsTool:
+    """A tool that returns definitions as records of a run.
+
+    The run calls it by itself; the input names definitions, a line each. Satisfies ``types.Tool``. files: all
+    definitions, to tell the file of each.
+    """
+
+    definitions: Sequence[Definition]
+    files: Sequence[Definitions]
+    name: str = NAME
+
+    def names(self) -> str:
+        return "\n".join(section_title(one) for one in self.definitions)
+
+    def describe(self) -> str:
+        return "What words mean in these data. The input is the names of definitions, a line each."
+
+    async def call(self, text: str) -> Observation:
+        wanted = text.splitlines()
+        return Observation(
+            tuple(
+                Record(
+                    f"r{number}",
+                    {
+                        "definition": section_title(one),
+                        "says": format_definition(one).partition(": ")[2],
+                        "by": one.origin.by,
+                        "on": one.origin.on,
+                        "file": self.file(one),
+                    },
+                    source=self.name,
+                )
+                for number, one in enumerate((one for one in self.definitions if section_title(one) in wanted), 1)
+            )
+        )
+
+    def file(self, one: Definition) -> str:
+        return next((file.path for file in self.files if one in list(file)), "")
+
+    async def close(self) -> None:
+        """Do nothing: the tool holds nothing open."""

@@ -1,0 +1,432 @@
+"""The guard of the server: names, origins, bodies, tokens, and caps on connections.
+
+Every request meets it before anything reads the request:
+
+Host one of ours, else 421: a name that was made to lead here (DNS rebinding) gets nothing Origin our own page or none,
+else 403 body JSON, plain, of one length, small, and soon there, else 415, 400, 413 or 408 token where there are users:
+in a header or a cookie, else 401. Only hashes of tokens are kept.
+
+Connections have deadlines and caps before the guard can judge anything of a request:
+
+head a request's line and headers are there within ``HEAD_SECONDS``, else the connection is closed address one address
+has at most ``MOST_OF_ONE`` connections, and never all all together they leave files for databases and traces
+
+If there are too many, the one that has waited longest without a request makes room: half-sent heads never keep
+somebody else out. A connection whose request is being answered is never closed for another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import json
+import re
+import secrets
+import socket
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from decisor.errors import SetupError
+from decisor.session.access import ANYBODY as SEES_ALL
+from decisor.session.access import Reader
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The names that a server answers to. names: with their port. proxied: names that a proxy answers to, with any
+    port, also over https. numbers: the port with which any numeric address is ours, 0 for none: nobody can have a
+    name of that form.
+    """
+
+    names: frozenset[str]
+    proxied: frozenset[str] = frozenset()
+    numbers: int = 0
+
+    def is_ours(self, host: str) -> bool:
+        host = host.lower()
+        name, _, port = host.rpartition(":")
+        if host in self.names or host in self.proxied or (port.isdecimal() and name in self.proxied):
+            return True
+        return bool(self.numbers) and port == str(self.numbers) and is_ip_address(name)
+
+    def is_same(self, origin: str, host: str) -> bool:
+        """Return whether a page of ``origin`` is one of ours."""
+        parts = urlsplit(origin)
+        plain = f"{parts.scheme}://{parts.netloc}"
+        if origin != plain or parts.netloc.lower() != host.lower():
+            return False
+        name = host.lower().rpartition(":")[0] or host.lower()
+        is_proxied = host.lower() in self.proxied or name in self.proxied
+        return parts.scheme == "http" or (parts.scheme == "https" and is_proxied)
+
+
+def is_ip_address(name: str) -> bool:
+    """Return whether a name is an address in numbers.
+
+    >>> (is_ip_address("192.168.1.7"), is_ip_address("[fe80::1]"),
+    ...     is_ip_address("2130706433"), is_ip_address("evil.example"))
+    (True, True, False, False)
+    """
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+def is_local_host(host: str) -> bool:
+    """Return whether a host is this machine alone.
+
+    >>> is_local_host("127.0.0.1"), is_local_host("localhost"), is_local_host("0.0.0.0")
+    (True, True, False)
+    """
+    return host == "localhost" or (is_ip_address(host) and ipaddress.ip_address(host.strip("[]")).is_loopback)
+
+
+def hosts_of(host: str, port: int, others: Sequence[str] = ()) -> Hosts:
+    """Return the names of a server that listens on ``host``. others: names that a person allows besides its own."""
+    proxied = frozenset(name.lower() for name in others)
+    local = frozenset(f"{name}:{port}" for name in LOCAL)
+    if is_local_host(host):
+        return Hosts(local, proxied)
+    own = {f"{name.lower()}:{port}" for name in (host, socket.gethostname(), socket.getfqdn())}
+    return Hosts(local | own, proxied, numbers=port)
+
+
+NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}")
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+MOST_SESSIONS = 10_000
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of the server. name:
+
+    "" if there is only one. connections: names that the user may use, None for all. reader: limits on rows and columns.
+    """
+
+    name: str = ""
+    connections: tuple[str, ...] | None = None
+    reader: Reader = SEES_ALL
+
+    def may_use(self, connection: str) -> bool:
+        return self.connections is None or connection in self.connections
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether no connection, row or column is kept from the user."""
+        return self.connections is None and not (self.reader.rows or self.reader.mask)
+
+
+ANYBODY = User()
+
+
+@dataclass(eq=False)
+class Users:
+    """The users of a server and their sessions. by_digest: user of each hash of a token.
+
+    If it is empty, everybody is the same user and no token is needed. sessions: user of each hash of a cookie.
+    """
+
+    by_digest: Mapping[str, User] = field(default_factory=dict)
+    sessions: dict[str, User] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        return not self.by_digest
+
+    @property
+    def by_name(self) -> Mapping[str, User]:
+        """Users that have a name, by that name."""
+        return {user.name: user for user in self.by_digest.values() if user.name}
+
+    def of_token(self, token: str) -> User | None:
+        """Return the user of a token, or None. Every hash is compared, so that the time says nothing about it."""
+        digest, match = digest_of_token(token), None
+        for other, user in self.by_digest.items():
+            if hmac.compare_digest(digest, other):
+                match = user
+        return match
+
+    def of(self, authorization: str, cookie: str) -> User | None:
+        """Return the user of a request; None if it has no right to anything."""
+        if self.is_open:
+            return ANYBODY
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() == "bearer":
+            return self.of_token(token.strip())
+        return self.sessions.get(digest_of_token(cookie)) if cookie else None
+
+    def begin(self, user: User) -> str:
+        """Begin a session and return its cookie."""
+        while len(self.sessions) >= MOST_SESSIONS:
+            self.sessions.pop(next(iter(self.sessions)))
+        cookie = new_token()
+        self.sessions[digest_of_token(cookie)] = user
+        return cookie
+
+    def end(self, cookie: str) -> None:
+        self.sessions.pop(digest_of_token(cookie), None)
+
+
+def new_token() -> str:
+    """Return 256 random bits as text that fits a URL and a header."""
+    return secrets.token_urlsafe(32)
+
+
+def digest_of_token(token: str) -> str:
+    """Return the hash of a token.
+
+    >>> digest_of_token("a")[:16]
+    'sha256:ca978112c'
+    """
+    return f"sha256:{hashlib.sha256(token.encode('utf-8', 'replace')).hexdigest()}"
+
+
+def users_of_token(token: str) -> Users:
+    return Users({digest_of_token(token): ANYBODY})
+
+
+def read_users(path: Path, connections: Sequence[str]) -> Users:
+    """Read users from a TOML file.
+
+    It has a table for each user, with ``token`` (``sha256:...``) and ``connections`` (all without it).
+
+    Raises:
+        SetupError: it cannot be read, or a user in it cannot be used.
+    """
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SetupError(f"Cannot read the users in {path}: {error}") from error
+    users: dict[str, User] = {}
+    for name, table in tables.items():
+        digest, user = parse_user(path, name, table, connections)
+        if digest in users:
+            raise SetupError(f"{path}: {name} and {users[digest].name} have one token.")
+        users[digest] = user
+    if not users:
+        raise SetupError(f"{path} names no user. Make one with: decisor serve --new-user NAME")
+    return Users(users)
+
+
+def parse_user(path: Path, name: str, table: object, connections: Sequence[str]) -> tuple[str, User]:
+    """Return the hash of a user's token, and the user; raise SetupError if the table does not fit."""
+    if not NAME.fullmatch(name) or not isinstance(table, dict):
+        raise SetupError(f"{path}: {name!r:.80} is no user: write [NAME] with token and connections below it.")
+    digest, names = table.get("token"), table.get("connections")
+    if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
+        raise SetupError(f"{path}: the token of {name} is sha256:..., as decisor serve --new-user {name} prints it.")
+    if more := sorted(table.keys() - {"token", "connections", "rows", "mask", "reveal"}):
+        raise SetupError(f"{path}: {name} has token, connections, rows, mask and reveal, and no {more[0]}.")
+    reader = parse_user_reader(path, name, table)
+    if names is None:
+        return digest, User(name, None, reader)
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise SetupError(f"{path}: the connections of {name} are a list of names.")
+    if unknown := [one for one in names if one not in connections]:
+        raise SetupError(f"{path}: {name} has {unknown[0]!r}, and there is {', '.join(connections) or 'none'}.")
+    return digest, User(name, tuple(names), reader)
+
+
+def parse_user_reader(path: Path, name: str, table: Mapping[str, object]) -> Reader:
+    """Return the user's limits on rows and columns; raise SetupError if they cannot be read."""
+    rows, mask, reveal = table.get("rows", {}), table.get("mask", []), table.get("reveal", False)
+    if not isinstance(rows, dict) or not all(isinstance(one, str) for one in rows.values()):
+        raise SetupError(f"{path}: rows of {name} are conditions by table: rows = {{ orders = \"region = 'EU'\" }}")
+    if not isinstance(mask, list) or not all(isinstance(one, str) for one in mask):
+        raise SetupError(f'{path}: mask of {name} is a list of columns: mask = ["customers.email"]')
+    if not isinstance(reveal, bool):
+        raise SetupError(f"{path}: reveal of {name} is true or false.")
+    return Reader(name, tuple(rows.items()), tuple(mask), reveal)
+
+
+MOST_BYTES = 2**20
+BODY_SECONDS = 10.0
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS: Mapping[bytes, bytes] = {
+    b"content-security-policy": CSP.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"x-frame-options": b"DENY",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": b"camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    b"cache-control": b"no-store",
+}
+"""Of every response that has none of its own by the name."""
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
+Heads = Mapping[str, list[str]]
+
+
+class Refusal(Exception):
+    """A refusal of a request, with its status and one line for the client."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class RequestGuard:
+    """An ASGI application that checks each request before another one gets it.
+
+    The user of a request is in its scope, as ``decisor_user``. inside: beginning of the paths that programs use and
+    that need a token, except for ``free``. enter: how to come by a token. cookie: name of the session cookie, '' if
+    none is taken.
+    """
+
+    app: ASGIApp
+    hosts: Hosts
+    users: Users
+    enter: str
+    inside: str = "/"
+    free: str = ""
+    cookie: str = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        send = with_headers(send)
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        try:
+            heads = read_headers(scope)
+            check_request_origin(scope, heads, self.hosts, self.inside)
+            check_body_headers(scope, heads)
+            scope["decisor_user"] = self.user_of(scope["path"], heads)
+            body = await read_request_body(receive) if scope["method"] in CHANGING else b""
+        except Refusal as refusal:
+            await send_refusal(send, refusal)
+            return
+        await self.app(scope, replay_body(body, receive) if scope["method"] in CHANGING else receive, send)
+
+    def user_of(self, path: str, heads: Heads) -> User | None:
+        """Return the user of a request; None if it may be anybody's. Raise Refusal if the request needs a token."""
+        cookie = cookie_of(first_header(heads, "cookie"), self.cookie) if self.cookie else ""
+        user = self.users.of(first_header(heads, "authorization"), cookie)
+        if user is None and path.startswith(self.inside) and path != self.free:
+            raise Refusal(401, f"This needs a token: {self.enter}, as Authorization: Bearer TOKEN.")
+        return user
+
+
+def read_headers(scope: Scope) -> Heads:
+    heads: dict[str, list[str]] = {}
+    for name, value in scope["headers"]:
+        heads.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return heads
+
+
+def first_header(heads: Heads, name: str) -> str:
+    return heads.get(name, [""])[0]
+
+
+def check_request_origin(scope: Scope, heads: Heads, hosts: Hosts, inside: str) -> None:
+    """Raise Refusal unless a request was sent to this server, and by no other page than its own."""
+    if not scope["path"].startswith("/"):
+        raise Refusal(400, "The target of a request is a path.")
+    host = first_header(heads, "host")
+    if len(heads.get("host", [])) != 1 or not hosts.is_ours(host):
+        raise Refusal(421, "This server does not go by that name: start it with --allow-host NAME.")
+    origins = heads.get("origin", [])
+    if len(origins) > 1 or (origins and not hosts.is_same(origins[0], host)):
+        raise Refusal(403, "Only this server's own page may ask.")
+    if scope["path"].startswith(inside) and first_header(heads, "sec-fetch-site") not in ("", "same-origin", "none"):
+        raise Refusal(403, "Only this server's own page may ask.")
+
+
+def check_body_headers(scope: Scope, heads: Heads) -> None:
+    if "transfer-encoding" in heads and "content-length" in heads:
+        raise Refusal(400, "A body has one length.")
+    if first_header(heads, "content-encoding") not in ("", "identity"):
+        raise Refusal(415, "A body is sent as it is, without Content-Encoding.")
+    length = first_header(heads, "content-length")
+    if length and (not length.isdecimal() or int(length[:12]) > MOST_BYTES):
+        raise Refusal(413, f"A body has at most {MOST_BYTES:,} bytes.")
+    kind = first_header(heads, "content-type").partition(";")[0].strip().lower()
+    if scope["method"] in CHANGING and scope["method"] != "DELETE" and kind != "application/json":
+        raise Refusal(415, "A body is JSON: send Content-Type: application/json.")
+
+
+async def read_request_body(receive: Receive) -> bytes:
+    """Read the whole body; raise Refusal if it is too large or does not come."""
+    parts: list[bytes] = []
+    size, more = 0, True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "The body ended early.")
+                parts.append(message.get("body", b""))
+                size, more = size + len(parts[-1]), message.get("more_body", False)
+                if size > MOST_BYTES:
+                    raise Refusal(413, f"A body has at most {MOST_BYTES:,} bytes.")
+    except TimeoutError as error:
+        raise Refusal(408, "The body did not come.") from error
+    return b"".join(parts)
+
+
+def replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a receiver that gives the body once, then the later message that the client left."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+def cookie_of(header: str, name: str) -> str:
+    """Return the value of a cookie, '' if it is not there.
+
+    >>> cookie_of("a=1; decisor-8765=xyz", "decisor-8765")
+    'xyz'
+    """
+    try:
+        cookies = SimpleCookie(header)
+    except CookieError:
+        return ""
+    return cookies[name].value if name in cookies else ""
+
+
+def with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {name.lower() for name, _ in message["headers"]}
+            more = [(name, value) for name, value in HEADERS.items() if name not in own]
+            message = {**message, "headers": [*message["headers"], *more]}
+        await send(message)
+
+    return sending
+
+
+async def send_refusal(send: Send, refusal: Refusal) -> None:
+    body = json.dumps({"error": str(refusal)}).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

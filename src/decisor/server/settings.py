@@ -1,0 +1,189 @@
+"""The settings of a server, its limit on runs at once, and the watchers of a user's runs.
+
+More runs wait in line; a line that is too long is refused. A watcher holds the runs that changed and that its stream
+has not sent yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from decisor.errors import SetupError
+from decisor.history.store import History
+from decisor.llms.providers import read_spec
+from decisor.runtime.budget import Limits
+from decisor.server.live import LiveRun
+from decisor.server.security import User, Users
+from decisor.session.request import Sources
+from decisor.system.secrets import redact
+
+AT_ONCE = 256
+IN_LINE = 1_000
+
+
+class Full(Exception):
+    """An error: too many runs wait already."""
+
+
+@dataclass(eq=False)
+class Places:
+    """A limit on the runs at once, to be entered around each run. most: at once. line: number of runs that may wait."""
+
+    most: int = AT_ONCE
+    line: int = IN_LINE
+    waiting: int = 0
+    inside: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.inside = asyncio.Semaphore(self.most)
+
+    @property
+    def are_taken(self) -> bool:
+        """Whether a new run has to wait."""
+        return self.inside.locked()
+
+    def check(self) -> None:
+        """Raise Full if no more runs may wait."""
+        if self.are_taken and self.waiting >= self.line:
+            raise Full(f"{self.line:,} runs wait already: try again later.")
+
+    async def __aenter__(self) -> None:
+        self.waiting += 1
+        try:
+            await self.inside.acquire()
+        finally:
+            self.waiting -= 1
+
+    async def __aexit__(self, *error: object) -> None:
+        self.inside.release()
+
+
+NO_LM = "none"
+NOTHING, NO_LIMITS = Sources(), Limits()
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The settings that a server was started with. lms:
+
+    MODEL[@URL] of each LLM name; the first is taken if none is named, the LLM of the environment if there are none.
+    limits: the most that a run may take. evaluations: place of the run store of each name. at_once: number of runs;
+    more wait in line.
+    """
+
+    sources: Sources = NOTHING
+    lms: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = NO_LIMITS
+    users: Users = field(default_factory=Users)
+    evaluations: Mapping[str, str] = field(default_factory=dict)
+    host: str = "127.0.0.1"
+    port: int = 8765
+    allow_hosts: tuple[str, ...] = ()
+    at_once: int = AT_ONCE
+    history: History = field(default_factory=History)
+
+    def lm_of(self, name: str) -> str | None:
+        """Return the LLM spec for a client's name; None for the LLM of the environment.
+
+        Raises:
+            SetupError: there is no LM of the name.
+        """
+        if name == NO_LM:
+            return NO_LM
+        if not name:
+            return next(iter(self.lms.values()), None)
+        if name not in self.lms:
+            raise SetupError(f"There is no LM {name!r:.200}; there is {', '.join([*self.lms, NO_LM])}.")
+        return self.lms[name]
+
+    def name_of(self, spec: str) -> str:
+        """Return the name of the LLM with this spec; any other text as it is."""
+        return next((name for name, own in self.lms.items() if own == spec), spec)
+
+    def limits_of(self, wanted: Limits) -> Limits:
+        """Return the smaller of the wanted limits and the server's.
+
+        >>> ServerSettings(limits=Limits(calls=10, seconds=60.0)).limits_of(Limits(calls=20, tokens=900))
+        Limits(calls=10, tokens=900, dollars=None, seconds=60.0, actions=None)
+        """
+        most = self.limits
+        return Limits(
+            smaller_limit(most.calls, wanted.calls),
+            smaller_limit(most.tokens, wanted.tokens),
+            smaller_limit(most.dollars, wanted.dollars),
+            smaller_limit(most.seconds, wanted.seconds),
+            smaller_limit(most.actions, wanted.actions),
+        )
+
+
+def smaller_limit(one: Number | None, other: Number | None) -> Number | None:
+    return one if other is None else other if one is None else min(one, other)
+
+
+def names_of_lms(specs: list[str]) -> dict[str, str]:
+    """Name each LLM by its model, without its address. A number sets apart two of one name.
+
+    >>> names_of_lms(["qwen@http://localhost:8000/v1 timeout=60", "qwen@http://localhost:9000/v1"])
+    {'qwen': 'qwen@http://localhost:8000/v1 timeout=60', 'qwen (2)': 'qwen@http://localhost:9000/v1'}
+
+    Raises:
+        SetupError: something that is set for one cannot be.
+    """
+    names: dict[str, str] = {}
+    for spec in specs:
+        name = redact(read_spec(spec)[0].partition("@")[0]) or "LM"
+        number = 1 + sum(other == name or other.startswith(f"{name} (") for other in names)
+        names[name if number == 1 else f"{name} ({number})"] = spec
+    return names
+
+
+def connections_of(user: User, serving: ServerSettings, members: Mapping[str, Sources]) -> tuple[str, ...]:
+    """Return the connections that a user may ask of."""
+    return tuple(name for name in members if user.may_use(name))
+
+
+@dataclass(eq=False)
+class Watcher:
+    """A watcher of all runs of one user. news: by id, runs that changed since they were last sent."""
+
+    owner: str
+    news: dict[str, LiveRun] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take(self) -> list[LiveRun]:
+        """Return the changed runs, each change once."""
+        news, self.news = self.news, {}
+        self.changed.clear()
+        return list(news.values())
+
+
+@dataclass(eq=False)
+class Watchers:
+    everybody: set[Watcher] = field(default_factory=set)
+
+    @contextmanager
+    def one(self, owner: str) -> Iterator[Watcher]:
+        watcher = Watcher(owner)
+        self.everybody.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self.everybody.discard(watcher)
+
+    def wake(self, live: LiveRun) -> None:
+        self.tell(live.past.owner, live)
+
+    def tell(self, name: str, live: LiveRun) -> None:
+        for watcher in self.everybody:
+            if watcher.owner == name:
+                watcher.news[live.id] = live
+                watcher.changed.set()
+
+    def wake_all(self) -> None:
+        for watcher in self.everybody:
+            watcher.changed.set()

@@ -1,0 +1,109 @@
+"""Decision models for programs: opened on a person's data, or drafted by an LLM.
+
+``opened_model`` gives a model of a file or a text on a copy of the data. A draft is made from a question, its rules
+and a database, and gives model files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Unpack
+
+from decisor.decision_models.client import OpenModel
+from decisor.decision_models.file import Model
+from decisor.semantics.definitions import Definitions
+from decisor.session.data import ask
+from decisor.session.request import Options, Place
+from decisor.session.result import Result
+from decisor.trace.events import ActionStart, TraceEntry, events_of
+from decisor.types import Question
+
+
+@asynccontextmanager
+async def opened_model(
+    model: str | Path | Model,
+    db: Place = "",
+    graph: Place = "",
+    definitions: Definitions | None = None,
+    **parameters: str | float | bool,
+) -> AsyncIterator[OpenModel]:
+    """Open a decision model on a copy of the data at ``db`` or ``graph``. model: a Model, or the path of a model file.
+    definitions: of the metrics that its measures name.
+
+    Its methods block: call them with ``asyncio.to_thread`` where other things run on the loop.
+
+    Raises:
+        SetupError: the file, the data or a statement do not fit; the message has the line.
+    """
+    from decisor.decision_models.client import open_decision_model
+    from decisor.decision_models.file import read_model_file
+    from decisor.sandbox.process import start_machine
+    from decisor.session.definitions import fill_metric_queries
+    from decisor.session.open_sources import open_first_database
+
+    parsed = model if isinstance(model, Model) else read_model_file(Path(model), **parameters)
+    source = await open_first_database(db, graph)
+    try:
+        machine = await open_decision_model(fill_metric_queries(parsed, definitions, source), source, start_machine)
+        try:
+            yield machine
+        finally:
+            await asyncio.to_thread(machine.close)
+    finally:
+        await source.close()
+
+
+TECHNIQUE, TOOL, SECOND = "model_first", "decision_model", "#### second"
+
+
+@dataclass(frozen=True)
+class DraftedModel:
+    """A decision model that an LLM wrote, with the result of its run. model: text of the model file that ranks, '' if
+    none was agreed on. models: both texts if two differ.
+    """
+
+    result: Result
+    model: str = ""
+    models: Sequence[str] = ()
+
+
+def draft_model(question: Question, *, db: Place, **options: Unpack[Options]) -> DraftedModel:
+    """Draft a decision model by an LLM. A person at the terminal is asked for points that the rules leave open.
+
+    Raises:
+        SetupError: there is no LM, or the data cannot be opened.
+        LMError: the endpoint failed for good.
+    """
+    options["settings"] = {"asks_person": True, **options.get("settings", {})}
+    options["technique"] = TECHNIQUE
+    result = ask(question, db=db, **options)
+    return DraftedModel(
+        result, find_ranked_model(result.trace), find_compared_models(result.trace) if not result.answer else ()
+    )
+
+
+def find_ranked_model(entries: Sequence[TraceEntry]) -> str:
+    """Return the model by which a run of model_first ranked, '' if it came to none."""
+    inputs = [
+        start.input
+        for start in events_of(entries, ActionStart)
+        if start.tool == TOOL and start.input.startswith("rank\n")
+    ]
+    return inputs[-1].partition("\n")[2] if inputs else ""
+
+
+def find_compared_models(entries: Sequence[TraceEntry]) -> Sequence[str]:
+    """Return the last two models that a run compared, none if it compared none."""
+    inputs = [
+        start.input
+        for start in events_of(entries, ActionStart)
+        if start.tool == TOOL and start.input.startswith("compare\n")
+    ]
+    if not inputs:
+        return ()
+    first, _, second = inputs[-1].partition("\n")[2].partition(SECOND)
+    return (first.strip() + "\n", second.strip() + "\n")

@@ -1,0 +1,243 @@
+"""Open the sources that a person named as tools, with their limits.
+
+The rows, masks and tables of a config file hold for a connection whatever a person names. A denied table must be named
+exactly, for a slip of spelling would leave it open: so its name is looked up in the databases first. No limit on one
+query is set where the source could not keep to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TypeVar
+
+from decisor.databases.sql import SqlTool
+from decisor.errors import SetupError
+from decisor.graphs.cypher import CypherTool, normalize_graph_label
+from decisor.runtime.budget import MaxScan, parse_max_scan
+from decisor.sandbox.engine import bare_table_name, build_policy
+from decisor.session.access import check_source_policy, split_row_conditions
+from decisor.session.request import (
+    Places,
+    Source,
+    Sources,
+    build_sources,
+    check_reserved_names,
+    split_names,
+    tables_of_source,
+)
+from decisor.session.user_tools import ToolSpecs, open_tools_with_servers
+from decisor.system.extras import logger
+from decisor.system.tasks import map_concurrently
+from decisor.tools.abilities import Database, is_database_tool
+from decisor.types import Tool
+
+T = TypeVar("T", bound=Tool)
+
+
+def limit_source_scans(sources: Sources, text: str) -> Sources:
+    """Add a limit on one query to each database and graph; '' adds none.
+
+    Raises SetupError if it is neither rows nor bytes.
+    """
+    if not text:
+        return sources
+    most = parse_max_scan(text)
+    places = (
+        one if one.form == "passages" else replace(one, max_scans=(*one.max_scans, most)) for one in sources.places
+    )
+    return replace(sources, places=tuple(places))
+
+
+def scan_limits_of_source(source: Source) -> tuple[MaxScan, ...]:
+    """Return the limits on one query of a source, including its connection's."""
+    own = source.connection.max_scan if source.connection else ""
+    return (*source.max_scans, *([parse_max_scan(own)] if own else []))
+
+
+def limit_tool_scans(tool: T, limits: Sequence[MaxScan]) -> T | SqlTool | CypherTool:
+    """Return the tool, with queries that keep to the limits.
+
+    Raises SetupError if it cannot tell beforehand how much a query reads.
+    """
+    from decisor.databases.sql import SqlTool
+    from decisor.graphs.cypher import CypherTool
+
+    if not limits:
+        return tool
+    if not isinstance(tool, SqlTool | CypherTool):
+        raise SetupError(
+            f"--max-scan is for databases and graphs, and {tool.name} is none: leave it out, or limit the "
+            "others alone, by max_scan of their connections in decisor.toml."
+        )
+    return tool.limited(*limits)
+
+
+def limit_database_scans(tools: Sequence[Database], max_scan: str | int) -> Sequence[Database]:
+    """Add a limit on one query to each database; '' adds none. Raises SetupError if a database cannot keep to it."""
+    return [limit_tool_scans(tool, [parse_max_scan(max_scan)]) for tool in tools] if max_scan else tools
+
+
+async def open_named_source(source: Source, sources: Sources) -> Tool:
+    """Open a source, restricted to its tables that may be read. Raises SetupError as ``open_source``."""
+    tables, denied = (tables_of_source(names, source, sources) for names in (sources.tables, sources.deny_tables))
+    return await open_source(source, tables, denied)
+
+
+async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
+    """Open a source as a tool.
+
+    Raises SetupError if it cannot be opened, lacks a table of ``tables``, or cannot keep to its limits.
+    """
+    source = apply_configured_policy(source)
+    tool = await open_source_by_form(source, tables, deny_tables)
+    try:
+        return limit_tool_scans(tool, scan_limits_of_source(source))
+    except SetupError:
+        await tool.close()
+        raise
+
+
+async def open_source_by_form(source: Source, tables: Sequence[str], deny_tables: Sequence[str]) -> Tool:
+    """Open a source by its form: documents, graph, database or files."""
+    if source.form == "passages":
+        from decisor.session.documents import open_documents_for_reader
+
+        conditions = [text for _, text in source.policy.rows]
+        return await open_documents_for_reader(source.place, source.name, conditions, source.connection, source.audit)
+    from decisor.sandbox.engine import Caps
+
+    seconds = source.connection.seconds if source.connection else 0.0
+    caps = Caps(seconds=seconds) if seconds else None
+    if source.form == "cypher":
+        from decisor.graphs.cypher import CypherTool
+
+        caps = replace(caps or Caps(), policy=source.policy)
+        return await CypherTool.open(source.place, source.name, caps, deny_tables, tables, source.audit)
+    from decisor.databases.files.store import names_files
+    from decisor.databases.sql import SqlTool
+
+    if not names_files(source.place):
+        return await SqlTool.open(source.place, source.name, caps, deny_tables, tables, source.policy, source.audit)
+    from decisor.databases.files.store import import_place
+
+    store = await asyncio.to_thread(import_place, source.place)
+    tool = await SqlTool.open(store.url, source.name, caps, deny_tables, tables, source.policy, source.audit)
+    tool.notes = (*store.notes, *tool.notes)
+    return tool
+
+
+def apply_configured_policy(source: Source) -> Source:
+    """Apply the rows and masks that a config file sets for a source; nobody can leave them out.
+
+    Raises SetupError as ``check_source_policy``.
+    """
+    if source.connection is None or not (source.connection.mask or source.connection.rows) or source.policy:
+        return source
+    policy = build_policy({}, split_names(tuple(source.connection.mask)))
+    policy = replace(policy, rows=tuple(split_row_conditions(source.connection.rows)))
+    check_source_policy(source, policy)
+    return replace(source, policy=policy)
+
+
+async def open_places(sources: Sources, stack: AsyncExitStack) -> list[Tool]:
+    """Open databases and documents, in their order; ``stack`` closes them.
+
+    Raises SetupError if one cannot be opened.
+    """
+
+    async def tool_of(source: Source) -> Tool:
+        tool = await open_named_source(source, sources)
+        stack.push_async_callback(tool.close)
+        logger.info("opened %s as %s", source.label, source.name)
+        return tool
+
+    await check_named_tables(sources)
+    return await map_concurrently(tool_of, sources.places)
+
+
+async def open_user_tools(specs: ToolSpecs, stack: AsyncExitStack) -> list[Tool]:
+    """Open a person's own tools; ``stack`` closes the tools that are opened here.
+
+    Raises SetupError if one cannot be used.
+    """
+    tools = await open_tools_with_servers(specs)
+    for tool in tools:
+        if not any(tool is spec for spec in specs.specs):
+            stack.push_async_callback(tool.close)
+            check_reserved_names([tool.name])
+    return tools
+
+
+async def check_named_tables(sources: Sources) -> None:
+    """Raise SetupError if no database has a denied table, or tables are named without a database."""
+    if (named := (*sources.tables, *sources.deny_tables)) and not sources.databases:
+        raise SetupError(
+            f"There is no database with a table {named[0]}. Name one with --db or --graph, or leave out "
+            "--tables and --deny-tables."
+        )
+    if sources.deny_tables:
+        pass
+
+        await check_denied_tables(sources)
+
+
+async def open_first_database(db: Places = (), graph: Places = ()) -> Database:
+    """Open one database or graph, as far as its connection lets it be read. The caller closes it.
+
+    Raises:
+        SetupError: none is named, or it cannot be opened.
+    """
+    return await open_first_of_sources(build_sources(db=db or (), graph=graph or ()))
+
+
+async def open_first_of_sources(sources: Sources) -> Database:
+    """Open the first database of sources. Raises SetupError as ``open_first_database``."""
+    if not sources.databases:
+        raise SetupError("Which data? Give --db or --graph.")
+    await check_named_tables(sources)
+    tool = await open_named_source(sources.databases[0], sources)
+    assert is_database_tool(tool)
+    return tool
+
+
+NEAR = 3
+
+
+async def check_denied_tables(sources: Sources) -> None:
+    """Check that each denied table exists. It looks at the databases once, without denying anything.
+
+    Raises:
+        SetupError: a name of ``deny_tables`` is in none of the databases that it is meant for, with near names.
+    """
+    names = dict(zip(sources.databases, await map_concurrently(read_table_names, sources.databases), strict=True))
+    for denied in sources.deny_tables:
+        here = [(source, own[0]) for source in names if (own := tables_of_source([denied], source, sources))]
+        there = {name for source, _ in here for name in names[source]}
+        if any(name_without_schema(own, source) in names[source] for source, own in here):
+            continue
+        near = difflib.get_close_matches(bare_table_name(here[0][1] if here else denied), sorted(there), NEAR)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise SetupError(f"There is no table {denied} to deny, so that would deny nothing.{hint}")
+
+
+async def read_table_names(source: Source) -> frozenset[str]:
+    """Read the names of tables, views, labels and relationship types, in lower case. They are without their schema."""
+    tool = await open_source(source)
+    try:
+        names: list[str] = []
+        if isinstance(tool, SqlTool):
+            names = [table.bare for table in tool.tables]
+        elif isinstance(tool, CypherTool):
+            names = [*tool.schema.labels, *tool.schema.types]
+        return frozenset(map(str.lower, names))
+    finally:
+        await tool.close()
+
+
+def name_without_schema(name: str, source: Source) -> str:
+    """Return a name without its schema, which only tables have."""
+    return normalize_graph_label(name) if source.form == "cypher" else bare_table_name(name)

@@ -1,0 +1,427 @@
+"""Set up a run: one technique, one LLM, tools, one budget, one trace with its listeners.
+
+The technique and its LLM are chosen from the names that a person gave, or by default. Each LLM is opened once and
+closed with the data. ``decide_by_technique`` is the one place where a limit or unreadable replies end a run with a
+decision that says so. The techniques and their settings are also listed here for people, with the fitness of a
+measured LLM for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import MISSING, Field, dataclass, field, is_dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from decisor.errors import BudgetExceeded, Error, ModelMistake, OutageError, SetupError
+from decisor.llms.choose import Measurement
+from decisor.llms.prices import FREE, Price
+from decisor.llms.providers import LMSpec, read_spec
+from decisor.parsing.prompting import USUAL, Asking, Calling, explain_error, split_calling, use_wording
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run, Technique
+from decisor.session.request import Options
+from decisor.system.extras import note_faults
+from decisor.system.secrets import hide_password, redact
+from decisor.system.settings import build_from_settings, drop_none_type, is_settable_by_text, setting_fields
+from decisor.system.storage import open_private
+from decisor.system.wording import format_count
+from decisor.techniques import TECHNIQUES, asks_lm, find_technique_class
+from decisor.techniques.shared.prompts_file import split_asking_settings
+from decisor.tools.row_values import RowValues
+from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import Conclusion, Note, RunUsage, Trace, TraceEntry, Writers, add_pitfalls
+from decisor.trace.file import TraceFile
+from decisor.trace.telemetry import open_telemetry
+from decisor.types import LM, Completion, Decision, Message, Question, Sampling, Tool, Usage
+
+Fit = Literal["enough", "tight", "unknown", "not"]
+LONG_PROMPTS, SHORT_PROMPTS = 8_192, 2_048
+"""Tokens of context for a technique whose prompt holds the steps so far, and for one that reads little."""
+LEAST_SHARE = 4
+"""With less than one in so many of these tokens not even the tools and the question have room."""
+SHORT = ("vanilla", "rag", "single_rag", "self_ask")
+WANT_TOKENS = ("self_rag", "rq_rag")
+"""These read the log-probabilities of control tokens that only fine-tuned weights know."""
+CALLS, REPLY_TOKENS = 8, 250
+"""Of an ordinary question of plan_rag."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """The fitness of an LLM for a technique. why: the missing part, '' if nothing is missing."""
+
+    technique: str
+    fit: Fit
+    why: str = ""
+
+
+def rate_techniques(measurement: Measurement) -> list[Fitness]:
+    """Return the fitness of an LLM for every technique that asks one."""
+    return [
+        rate_technique(name, measurement)
+        for name in TECHNIQUES
+        if name != "auto" and asks_lm(find_technique_class(name))
+    ]
+
+
+def rate_technique(technique: str, measurement: Measurement) -> Fitness:
+    context = measurement.context
+    if technique in WANT_TOKENS:
+        if measurement.heeds.get("logprobs") != "yes":
+            return Fitness(technique, "not", "it gives no log-probabilities")
+        return Fitness(technique, "unknown", "it needs weights that were fine-tuned for it")
+    need = SHORT_PROMPTS if technique in SHORT else LONG_PROMPTS
+    if not context:
+        return Fitness(technique, "unknown", "it does not tell its context: say context=TOKENS with --lm")
+    if context >= need:
+        return Fitness(technique, "enough")
+    if context * LEAST_SHARE >= need:
+        return Fitness(technique, "tight", "records will be left out of long prompts")
+    return Fitness(technique, "not", f"its prompts want {need:,} tokens of context")
+
+
+def estimate_question_seconds(measurement: Measurement) -> float:
+    """Estimate the seconds of a question with plan_rag, 0 if the LLM's speed is unknown."""
+    return CALLS * (measurement.seconds + REPLY_TOKENS / measurement.speed) if measurement.speed else 0.0
+
+
+def group_by_fit(all_of_them: list[Fitness]) -> Mapping[tuple[Fit, str], list[str]]:
+    """Group the techniques by fitness and reason."""
+    groups: dict[tuple[Fit, str], list[str]] = {}
+    for one in all_of_them:
+        groups.setdefault((one.fit, one.why), []).append(one.technique)
+    return groups
+
+
+@dataclass(eq=False)
+class LMs:
+    """The LLMs of a session, each opened once. by_spec:
+
+    LLMs opened here. An LLM that is given as an object is used as it is, and left open.
+    """
+
+    by_spec: dict[str, LM] = field(default_factory=dict)
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def get(self, lm: LM | LMSpec | str | None) -> LM | None:
+        """Return the LLM that is named or given, else the environment's (``DECISOR_LM`` and so on).
+
+        None means that there is none.
+
+        Raises:
+            SetupError: what was named cannot be used.
+        """
+        if isinstance(lm, LMSpec):
+            return await self.open(repr(lm), lm, dict(os.environ))
+        if lm is not None and not isinstance(lm, str):
+            return lm
+        return await self.open(lm or "", lm or "", dict(os.environ))
+
+    async def part(self, setting: str, lm: LM | str) -> LM:
+        """Return the LLM of a part of a technique, by MODEL[@URL] with its settings. DECISOR_PRICE is not its price.
+
+        Raises:
+            SetupError: it names no LM.
+        """
+        if not isinstance(lm, str):
+            return lm
+        is_name = bool(read_spec(lm)[0])
+        opened = await self.open(f"part {lm}", lm, {**os.environ, "DECISOR_PRICE": ""}) if is_name else None
+        if opened is None:
+            raise SetupError(f"{setting} takes MODEL or MODEL@URL, not {hide_password(lm)!r}.")
+        return opened
+
+    async def open(self, key: str, spec: str | LMSpec, environ: dict[str, str]) -> LM | None:
+        from decisor.llms import choose
+
+        async with self.opening:
+            if key not in self.by_spec:
+                lm = await asyncio.to_thread(choose.choose_lm, spec, environ)  # it may look for servers on this machine
+                if lm is None:
+                    return None
+                self.by_spec[key] = lm
+        return self.by_spec[key]
+
+    async def close(self) -> None:
+        from decisor.llms.concurrency import close_lm
+
+        while self.by_spec:
+            await close_lm(self.by_spec.popitem()[1])
+
+
+@dataclass(frozen=True, slots=True)
+class TechniqueSetting:
+    """A setting of a technique. harmless: whether its value names nothing outside, as a number, a truth value or one of
+    ``choices``. part: whether it is the LLM of a part.
+    """
+
+    name: str
+    default: object
+    type: str
+    harmless: bool = False
+    choices: tuple[str, ...] = ()
+    part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TechniqueRow:
+    """A technique with its settings. about: first paragraph of its module's docstring."""
+
+    name: str
+    about: str
+    settings: tuple[TechniqueSetting, ...]
+
+
+def list_technique_rows() -> Sequence[TechniqueRow]:
+    return [build_technique_row(name, find_technique_class(name)) for name in TECHNIQUES]
+
+
+def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
+    """Build the row of a technique or benchmark. Settings that only Python can set are left out.
+
+    about: what it is; by default the first paragraph of its module's docstring.
+    """
+    from decisor.techniques.shared.judge import list_lm_parts
+
+    about = about or (inspect.getdoc(inspect.getmodule(kind)) or "").split("\n\n")[0].replace("\n", " ")
+    hints = get_type_hints(kind)
+    own = [
+        build_technique_setting(one, hints[one.name])
+        for one in setting_fields(kind).values()
+        if is_settable_by_text(hints[one.name])
+    ]
+    parts = [TechniqueSetting(f"{part}_lm", None, "MODEL[@URL]", part=True) for part in list_lm_parts(kind)]
+    return TechniqueRow(name, about, (*own, *parts))
+
+
+def build_technique_setting(field: Field[object], hint: object) -> TechniqueSetting:
+    from decisor.techniques.replay.recorded_run import is_harmless_type
+
+    default = "..." if field.default is MISSING else field.default
+    kind = drop_none_type(hint)
+    choices = tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()
+    return TechniqueSetting(field.name, default, type_name(field.type), is_harmless_type(hint), choices)
+
+
+def type_name(kind: object) -> str:
+    """Return the name of a type for people.
+
+    >>> type_name("int | None"), type_name(bool)
+    ('int | None', 'bool')
+    """
+    return kind.__name__ if isinstance(kind, type) else str(kind).removeprefix("typing.")
+
+
+NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
+
+
+@dataclass(frozen=True)
+class NoLM:
+    """A placeholder for the LLM of a run that asks none."""
+
+    name: str = ""
+    price: Price = FREE
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        raise SetupError(f"There is no LM: {NAME_ONE}.")
+
+
+def cost_line(usage: Usage) -> str:
+    """Format calls, tokens and cost as one line.
+
+    >>> cost_line(Usage(2, 1_000, 200, 0.0125, estimates=1)), cost_line(Usage(1, 10, 5, None))
+    ('2 LM calls, 1,200 tokens, $0.0125, in part estimated', '1 LM call, 15 tokens, price unknown')
+    """
+    cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
+    guess = ", in part estimated" if usage.estimates else ""
+    return f"{format_count(usage.calls, 'LM call')}, {usage.tokens:,} tokens, {cost}{guess}"
+
+
+async def decide_by_technique(technique: Technique, question: Question, run: Run) -> Decision:
+    """Run a technique; return its decision and record it as the last event of the run.
+
+    If a limit, unreadable replies or an unreachable database ended it, the decision has no answer and says so.
+
+    Raises:
+        SetupError: the technique lacks something (a tool, an LM).
+        LMError: the endpoint failed for good.
+    """
+    try:
+        with use_wording(run.asking.words), note_faults(lambda text: run.trace.add(Note(text), run.span_id)):
+            decision = await technique(question, run)
+    except BudgetExceeded as error:
+        decision = Decision("", reasons=(str(error),), stopped="budget")
+    except ModelMistake as error:
+        decision = Decision("", reasons=(explain_error(error),), stopped="failed")
+    except OutageError as error:
+        decision = Decision(
+            "", reasons=(f"{error} The run stopped there; ask again when it is back.",), stopped="failed"
+        )
+    if not any(isinstance(entry.event, Conclusion) and entry.span == run.span_id for entry in run.trace.entries):
+        run.trace.add(Conclusion(decision), run.span_id)
+    return add_pitfalls(decision, run.trace.entries)
+
+
+AUTO, EXACT = "auto", "exact"
+DEFAULT = "plan_rag"
+TEXTS = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The technique that decides, with its LLM and settings. name: of the technique. settings: as a trace holds them.
+    by_name: whether a person named the technique. calling: way in which replies are asked for. asking: temperature
+    and wording.
+    """
+
+    name: str
+    technique: Technique
+    lm: LM | None
+    settings: Mapping[str, str]
+    by_name: bool = True
+    calling: Calling = "auto"
+    asking: Asking = USUAL
+
+
+async def choose_technique(
+    technique: Technique | str, settings: Mapping[str, object], lm: LM | LMSpec | str | None, lms: LMs
+) -> Choice:
+    """Choose the technique and its LLM. '' means plan_rag, or exact if there is no LLM.
+
+    Raises:
+        SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
+    """
+    calling, own = split_calling(settings, "auto")
+    name = typed = technique if isinstance(technique, str) else name_of_technique(technique)
+    asks = not name or asks_lm(find_technique_class(technique) if isinstance(technique, str) else technique)
+    model = await lms.get(lm) if asks else None
+    if model is None and name in ("", AUTO):
+        name = technique = EXACT
+    elif model is None and asks:
+        raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
+    name = name or DEFAULT
+    kind = find_technique_class(name) if isinstance(technique, str) else type(technique)
+    asking, own = split_asking_settings(kind, name, own)
+    loop = await configure_technique(name if isinstance(technique, str) else technique, own, lms)
+    texts = {key: redact(str(getattr(value, "name", value))) for key, value in settings.items()}
+    return Choice(name, loop, model, texts, by_name=name == typed, calling=calling, asking=asking)
+
+
+async def configure_technique(technique: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:
+    """Return a technique, given by name or as an object, with its settings.
+
+    A setting that ends in ``_lm`` is the LLM of a part, as MODEL[@URL] or as an object: ``critic_lm``, ``judge_lm``.
+
+    Raises:
+        SetupError: there is no such technique, setting or LM, or a value does not fit.
+    """
+    from decisor.techniques.shared.judge import map_lm_settings, set_part_lms
+
+    kind = find_technique_class(technique) if isinstance(technique, str) else type(technique)
+    parts = map_lm_settings(kind) if is_dataclass(kind) else {}
+    own = {key: value for key, value in settings.items() if key not in parts}
+    if isinstance(technique, str):
+        texts = {key: str(value) for key, value in own.items() if isinstance(value, TEXTS)}
+        objects = {key: value for key, value in own.items() if key not in texts}
+        loop: Any = set_object_settings(technique, build_from_settings(kind, technique, texts), objects)
+    elif own:
+        raise SetupError(f"Settings are for a technique that is named: set {', '.join(own)} of yours itself.")
+    else:
+        loop = technique
+    experts = {parts[key]: await lms.part(key, value) for key, value in settings.items() if key in parts}
+    return set_part_lms(loop, experts) if experts else loop
+
+
+def set_object_settings(name: str, loop: Any, objects: Mapping[str, Any]) -> Any:
+    """Return the technique with settings that only Python can give."""
+    there = setting_fields(type(loop))
+    if unknown := objects.keys() - there:
+        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(there))}.")
+    return replace(loop, **objects) if objects else loop
+
+
+def name_of_technique(technique: Technique) -> str:
+    """Return the name of a technique in a trace. It is its name here, or its import path."""
+    kind = technique if hasattr(technique, "__qualname__") else type(technique)
+    module = kind.__module__
+    last = module.rpartition(".")[2]
+    ours = module.startswith("decisor.techniques.") and last in TECHNIQUES
+    return last if ours else f"{module}:{kind.__qualname__}"
+
+
+Listener = Callable[[TraceEntry], None]
+
+
+@contextmanager
+def open_run(
+    tools: Sequence[Tool],
+    choice: Choice,
+    options: Options,
+    after: int = 0,
+    listeners: Sequence[Listener] = (),
+    *,
+    row_values: RowValues | None = None,
+) -> Iterator[Run]:
+    """Open a run until the block ends; an error that ends it and the trace then tell the cost. after: number of an
+    observation, after which those of this run are numbered. listeners: hear the trace beside those of the options.
+    """
+    path = options.get("trace")
+    own = [options["on_event"]] if "on_event" in options else []
+    with open_trace(Path(path) if path else None, [*listeners, *own]) as trace:
+        trace.writers = Writers(options["on_text"]) if "on_text" in options else None
+        env = Toolbox(tools, count(after + 1), approve=options.get("approve"), row_values=row_values or RowValues())
+        run = Run(
+            choice.lm or NoLM(),
+            env,
+            Budget(options.get("limits", Limits())),
+            trace,
+            calling=choice.calling,
+            asking=choice.asking,
+        )
+        try:
+            yield run
+        except BaseException as error:
+            record_cost_at_error(error, run)
+            raise
+
+
+def record_cost_at_error(error: BaseException, run: Run) -> None:
+    """Record the cost in the trace and with the error."""
+    spent = run.budget.spent
+    run.trace.add(RunUsage(spent))
+    if isinstance(error, Error):
+        error.spent = spent
+    elif spent.calls:
+        error.add_note(f"Before that: {cost_line(spent)}.")
+
+
+@contextmanager
+def open_trace(path: Path | None, listeners: Sequence[Listener]) -> Iterator[Trace]:
+    """Open a trace with listeners, written to a file if ``path`` is given.
+
+    Raises:
+        SetupError: the file cannot be written.
+    """
+    spans = open_telemetry()
+    hears = [*listeners, *([spans.hear] if spans else [])]
+    if path is None:
+        yield Trace(listeners=hears)
+        return
+    try:
+        file = open_private(path)
+        trace_file = TraceFile(file)
+    except OSError as error:
+        raise SetupError(f"Cannot write the trace to {path}: {error.strerror}.") from error
+    trace = Trace(listeners=[trace_file.write, *hears])
+    try:
+        yield trace
+    finally:
+        with suppress(OSError):  # told by the last write
+            file.close()
+        trace.fault = trace_file.fault

@@ -1,0 +1,179 @@
+"""Rankings, amounts, counts and durations in plain words for people.
+
+A ranking tells how many candidates of how many were computed, the margin in its unit, what was ruled out, and what was
+varied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from decisor.types import Excluded, Ranking
+
+
+def plural(number: int, what: str) -> str:
+    return what if number == 1 else f"{what}s"
+
+
+def format_count(number: int, what: str) -> str:
+    """Format a number with its noun, in the plural unless it is 1.
+
+    >>> format_count(1, "sequence"), format_count(0, "sequence"), format_count(1200, "row")
+    ('1 sequence', '0 sequences', '1,200 rows')
+    """
+    return f"{number:,} {plural(number, what)}"
+
+
+Z95 = 1.959963984540054
+SHOWN_TIES = 10
+SHOWN_WINNERS = 3
+SHOWN_EXCLUDED = 3
+
+
+def format_amount(value: float, unit: str = "") -> str:
+    """Format an amount with its unit.
+
+    >>> format_amount(225876.94, "EUR"), format_amount(0.00003), format_amount(11.0, "people")
+    ('225,877 EUR', '3e-05', '11 people')
+    """
+    number = f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.6g}"
+    return f"{number} {unit}".strip()
+
+
+def format_share(value: float) -> str:
+    """Format a relative distance in percent; 0 only for 0.
+
+    >>> format_share(0.0213), format_share(0.00003), format_share(0.0)
+    ('2.13 %', '0.003 %', '0 %')
+    """
+    return f"{value * 100:.3g} %"
+
+
+def format_compared(ranking: Ranking) -> str:
+    """Format how many of the candidates were computed.
+
+    >>> format_compared(Ranking("cost", "min", (), compared=2, candidates=79))
+    'Compared: 2 of 79 candidates; the other 77 were not computed.'
+    """
+    if ranking.method:
+        return f"{ranking.method}."
+    if ranking.candidates is None:
+        return f"Compared: {format_count(ranking.count, 'candidate')}."
+    left = ranking.candidates - ranking.count
+    words = f"Compared: {ranking.count:,} of {format_count(ranking.candidates, 'candidate')}"
+    stopped = f" ({ranking.stopped})" if ranking.stopped else ""
+    return f"{words}; the other {left:,} were not computed{stopped}." if left else f"{words}, all there are."
+
+
+def format_margin(ranking: Ranking) -> str:
+    """Format the lead of the first over the next that is not equally good; '' without one."""
+    if ranking.margin is None:
+        return ""
+    if ranking.lead is None:
+        return f"Margin to the next: {format_share(ranking.margin)}."
+    return f"Margin to the next: {format_amount(ranking.lead, ranking.unit)} ({format_share(ranking.margin)})."
+
+
+def format_robustness(ranking: Ranking) -> str:
+    """Format the varied inputs, the share in which the best stayed, and the other winners."""
+    if ranking.robustness is None and ranking.stopped and ranking.count == ranking.candidates:
+        return f"Nothing is said of how robust this is: {ranking.stopped}. More seconds or fewer trials would say it."
+    if ranking.robustness is None and ranking.covered:
+        return f"{ranking.covered}, so nothing is said of how robust this is."
+    if ranking.robustness is None:
+        return "Nothing was varied, so nothing is said of how robust this is." * (ranking.candidates is not None)
+    how = "; ".join(ranking.varied) or f"every input by up to {ranking.varied_percent:g} %"
+    times = f" of {format_count(ranking.trials, 'trial')}" if ranking.trials else " of trials"
+    others = [one for one in ranking.winners if one.name not in ranking.ties][:SHOWN_WINNERS]
+    rest = f"; else {', '.join(f'{one.name} ({one.share:.0%})' for one in others)}" if others else ""
+    ends = [f"{end:.0%}" for end in wilson_interval_95(ranking.robustness, ranking.trials)] if ranking.trials else []
+    between = f" ({ends[0]} to {ends[1]} with 95 % confidence)" if ends else ""
+    covered = f" {ranking.covered}." if ranking.covered else ""
+    if ranking.stopped and ranking.count == ranking.candidates:
+        covered += f" It ended early: {ranking.stopped}; more seconds give more."
+    return f"Varied: {how}. It stays best in {ranking.robustness:.0%}{times}{between}{rest}.{covered}"
+
+
+def wilson_interval_95(share: float, count: int) -> tuple[float, float]:
+    """Return Wilson's 95 % score interval of a share of ``count`` trials.
+
+    >>> [round(end, 4) for end in wilson_interval_95(81 / 263, 263)]  # Newcombe 1998, table I
+    [0.2553, 0.3662]
+    """
+    scale = 1 + Z95 * Z95 / count
+    middle = (share + Z95 * Z95 / (2 * count)) / scale
+    half = Z95 * math.sqrt(share * (1 - share) / count + Z95 * Z95 / (4 * count * count)) / scale
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
+
+
+def excluded_lines(ranking: Ranking) -> Iterator[str]:
+    """Yield the number of excluded candidates by rule, and the nearest of them."""
+    if not ranking.excluded_count:
+        return
+    rules = ", ".join(f"{name} {count:,}" for name, count in ranking.excluded_by.items())
+    yield f"Ruled out: {format_count(ranking.excluded_count, 'candidate')}{f' (by rule: {rules})' if rules else ''}."
+    for one in ranking.excluded[:SHOWN_EXCLUDED]:
+        yield excluded_line(one, ranking)
+
+
+def excluded_line(one: Excluded, ranking: Ranking) -> str:
+    outcome = "no outcome" if one.outcome is None else format_amount(one.outcome, ranking.unit)
+    better = ""
+    if one.gain is not None:
+        better = (
+            f", {format_amount(abs(one.gain), ranking.unit)} {'better' if one.gain > 0 else 'worse'} than the "
+            "best allowed"
+        )
+    return f"{one.name} ({outcome}{better}) is ruled out by {' and '.join(one.rules) or 'its outcome'}: {one.why}"
+
+
+def format_ranking(ranking: Ranking) -> str:
+    """Format a ranking in a few lines."""
+    return "\n".join(format_ranking_lines(ranking))
+
+
+def format_ranking_lines(ranking: Ranking) -> Sequence[str]:
+    if not ranking.options:
+        nothing = "No candidate is allowed." if ranking.excluded_count else "There is no candidate."
+        cut = bool(ranking.stopped) and ranking.count < (ranking.candidates or 0)
+        if cut:
+            nothing = "No candidate that was computed is allowed." if ranking.count else "Nothing was computed."
+        return [nothing, *([format_compared(ranking)] if ranking.count or cut else []), *excluded_lines(ranking)]
+    best = ranking.options[0]
+    words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
+    if len(ranking.ties) > 1:
+        words.append(f"Equally good: {', '.join(ranking.ties[:SHOWN_TIES])} ({len(ranking.ties):,} in all).")
+    words += [line for line in (format_margin(ranking), format_compared(ranking)) if line]
+    return [
+        *words,
+        *ranking.left_out,
+        *excluded_lines(ranking),
+        *([line] if (line := format_robustness(ranking)) else []),
+    ]
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration in seconds, in two parts at most; '' for none.
+
+    >>> (format_duration(0), format_duration(0.0123), format_duration(1.5),
+    ...     format_duration(57.4), format_duration(912.3), format_duration(10800))
+    ('', '12 ms', '1.50 s', '57 s', '15 min 12 s', '3 h 0 min')
+    """
+    if seconds < 0.1:
+        return f"{1000 * seconds:.0f} ms" if seconds > 0 else ""
+    if seconds < 9.995:
+        return f"{seconds:.2f} s"
+    return format_whole_seconds(round(seconds))
+
+
+def format_whole_seconds(seconds: int) -> str:
+    """Format a duration of whole seconds.
+
+    >>> format_whole_seconds(0), format_whole_seconds(100), format_whole_seconds(5999), format_whole_seconds(6000)
+    ('0 s', '1 min 40 s', '99 min 59 s', '1 h 40 min')
+    """
+    if seconds < 100:
+        return f"{seconds} s"
+    minutes, rest = divmod(seconds, 60)
+    return f"{minutes} min {rest} s" if seconds < 6000 else f"{minutes // 60} h {minutes % 60} min"

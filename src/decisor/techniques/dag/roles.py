@@ -1,0 +1,182 @@
+"""The signatures of the experts of a reasoning DAG, and the input of a node: source, question and context.
+
+A function of the right signature is an expert. The question of a node has the answers of its parents in the place of
+its tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from decisor.parsing.plan import TAG, PlanGraph, PlanPart
+from decisor.runtime.run import Run
+from decisor.techniques.dag.experts import (
+    NONE,
+    aggregate,
+    choose_documents,
+    criticise,
+    generate_answer,
+    plan_parts,
+    resolve,
+    rewrite,
+    write_query,
+)
+from decisor.techniques.dag.nodes import Chunk, format_answer_line
+from decisor.techniques.shared.passages import PASSAGES
+from decisor.trace.events import NodeAnswer
+from decisor.types import LM, Question, Record
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Planner(Protocol):
+    async def __call__(self, run: Run, /, question: Question, max_nodes: int) -> PlanGraph:
+        """Write a plan of at most ``max_nodes`` parts. Raise ParseError if no plan is readable after one repair."""
+        ...
+
+
+class DynamicQuery(Protocol):
+    async def __call__(self, run: Run, /, question: str, parents: Sequence[NodeAnswer]) -> str:
+        """Return the question with its tags replaced by the parents' answers."""
+        ...
+
+
+class Generator(Protocol):
+    async def __call__(
+        self,
+        run: Run,
+        /,
+        question: str,
+        context: str,
+        documents: Sequence[Record],
+        text_so_far: str | None,
+        tokens: int = 0,
+    ) -> Chunk:
+        """Return the answer, or with ``text_so_far`` (also empty) its next part.
+
+        The part is a sentence, or ``tokens`` tokens if given; empty at the end.
+        """
+        ...
+
+
+class Critic(Protocol):
+    async def __call__(self, run: Run, /, question: str, context: str, chunk: str, documents: Sequence[Record]) -> bool:
+        """Return True if outside evidence is needed."""
+        ...
+
+
+class Relevance(Protocol):
+    async def __call__(
+        self, run: Run, /, question: str, chunk: str, documents: Sequence[Record], many: bool
+    ) -> tuple[Record, ...]:
+        """Return the document that helps, or several if ``many``; empty if none helps."""
+        ...
+
+
+class Rewriter(Protocol):
+    async def __call__(self, run: Run, /, question: str, searches: Sequence[str], rejected: Sequence[Record]) -> str:
+        """Return another search for the same question."""
+        ...
+
+
+class QueryWriter(Protocol):
+    async def __call__(
+        self, run: Run, /, question: str, context: str, source: str, attempts: Sequence[tuple[str, str]]
+    ) -> str:
+        """Return a query for the database ``source``.
+
+        ``attempts``: earlier queries, each with the reason of its failure.
+        """
+        ...
+
+
+class Aggregator(Protocol):
+    async def __call__(self, run: Run, /, question: Question, answers: Sequence[NodeAnswer]) -> tuple[str, str]:
+        """Return the answer to the main question and its explanation."""
+        ...
+
+
+def ask_expert_with(
+    lm: LM, expert: Callable[Concatenate[Run, P], Coroutine[object, object, T]]
+) -> Callable[Concatenate[Run, P], Coroutine[object, object, T]]:
+    """Return the same expert, asked of another LLM.
+
+    Example: ``Experts(criticise=ask_expert_with(small, criticise))``.
+    """
+
+    async def other(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await expert(run.using(lm=lm), *args, **kwargs)
+
+    return other
+
+
+@dataclass(frozen=True)
+class Experts:
+    """The experts of a reasoning DAG, one function for each role. A role may have another LLM."""
+
+    plan: Planner = plan_parts
+    resolve: DynamicQuery = resolve
+    generate: Generator = generate_answer
+    criticise: Critic = criticise
+    choose: Relevance = choose_documents
+    rewrite: Rewriter = rewrite
+    write_query: QueryWriter = write_query
+    aggregate: Aggregator = aggregate
+
+
+OURS = Experts()
+
+
+def choose_part_sources(part: PlanPart, forms: Mapping[str, str]) -> tuple[str, ...]:
+    """Choose the tools that serve a node.
+
+    The plan's source comes first, else all document tools, else the only tool; without any the source is ``none``.
+
+    >>> choose_part_sources(PlanPart("Q", "Who?"), {"sql": "sql", "reports": "passages", "letters": "passages"})
+    ('reports', 'letters')
+    """
+    if part.source:
+        return (part.source,)
+    documents = tuple(name for name, form in forms.items() if form == PASSAGES)
+    return documents or (tuple(forms) if len(forms) == 1 else (NONE,))
+
+
+def drop_repeated_records(records: Sequence[Record]) -> list[Record]:
+    """Drop records whose text came before; a corpus may contain a passage twice."""
+    first: dict[str, Record] = {}
+    for record in records:
+        first.setdefault(record.text or record.id, record)
+    return list(first.values())
+
+
+def name_tags(query: str) -> str:
+    """Replace the tags of a planned question by the names of their parts.
+
+    >>> name_tags("Where was <A1.1> born?")
+    'Where was (the answer of Q1.1) born?'
+    """
+    return TAG.sub(lambda tag: f"(the answer of Q{tag[1]})", query)
+
+
+def replace_tag(parent: NodeAnswer) -> str:
+    """Return the text that replaces a tag: the answer, or the question in brackets."""
+    return " ".join(parent.answer.split()) if parent.status == "answered" else f"[{parent.question}]"
+
+
+def build_node_context(parents: Sequence[NodeAnswer], question: Question | None, hint: str) -> str:
+    """Build the context of a node beside its question.
+
+    It has the parents' answers, the main question if a required parent was lost (the caller decides), and a hint if a
+    person gave one.
+    """
+    parts = []
+    if parents:
+        parts.append("\n# Known answers\n" + "\n".join(format_answer_line(parent) for parent in parents) + "\n")
+    if question is not None:
+        parts.append(f"\n# The question that this one is a part of\n{question}\n")
+    if hint:
+        parts.append(f"\n# Also known\n{hint}\n")
+    return "".join(parts)

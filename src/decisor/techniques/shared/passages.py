@@ -1,0 +1,294 @@
+"""The parts that techniques over documents share: retrieval, passages with ids, short cited answers and control
+tokens.
+
+``continue_text`` and the functions after it are for fine-tuned models, whose control tokens and probabilities they
+read through the completions API with log-probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
+from decisor.parsing.cleaning import NO_HELP, clean_reply
+from decisor.parsing.figures import find_citations, without_citations
+from decisor.parsing.labelled import LabelledReply, parse_answer, read_fields
+from decisor.parsing.prompting import explain_error
+from decisor.parsing.reply_form import Form, read_dataclass
+from decisor.runtime.prompt import join_texts
+from decisor.runtime.run import KEEP_OR_CORRECT, Run
+from decisor.techniques.shared.analyst import build_answer_shape, list_tool_languages
+from decisor.techniques.shared.answer import NO_ANSWER, Trajectory, record_decision
+from decisor.techniques.shared.observations import build_record_line, show_text, show_value
+from decisor.trace.events import UnreadableReply
+from decisor.types import Action, Decision, Environment, Message, Record, Sampling, Step, Stopped, Token, Value
+
+PASSAGES = "passages"
+NO_PASSAGES = ("sql", "cypher", "whatif", "calculator", "combine")
+MAX_QUERY = 2_000
+NO_IDS: Mapping[tuple[str, str], str] = MappingProxyType({})
+ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
+
+
+def find_passages_tool(env: Environment) -> str:
+    """Return the tool that finds passages, or the only tool there is.
+
+    Raises:
+        SetupError: there is none, or there are several.
+    """
+    tools, forms = env.tools(), list_tool_languages(env)
+    finders = [name for name in tools if forms[name] == PASSAGES] or [name for name in tools if len(tools) == 1]
+    if not finders or forms[finders[0]] in NO_PASSAGES:
+        there = ", ".join(tools) or "none"
+        raise SetupError(f"This technique reads passages, and the tools are: {there}. Give it documents, with --docs.")
+    if len(finders) > 1:
+        raise SetupError(
+            f"This technique reads from one place, and there are {', '.join(finders)}: index "
+            "them together with decisor index, or take another technique."
+        )
+    return finders[0]
+
+
+async def find_passages(query: str, limit: int, trajectory: Trajectory, run: Run) -> Trajectory:
+    """Retrieve passages for a query and return the trajectory with this step.
+
+    Only the first ``limit`` passages are kept.
+    """
+    action = Action(find_passages_tool(run.env), " ".join(query.split())[:MAX_QUERY])
+    observation = await run.act(action)
+    first = replace(observation, records=observation.records[:limit])
+    return replace(trajectory, steps=(*trajectory.steps, Step(action, first)))
+
+
+def unique_passages(trajectory: Trajectory, most: int) -> tuple[Record, ...]:
+    """Return the first ``most`` different passages in order, each under its first id."""
+    first: dict[tuple[str, str], Record] = {}
+    for step in trajectory.steps:
+        for record in step.observation.records:
+            first.setdefault((record.source, record.text), record)
+    return tuple(first.values())[:most]
+
+
+def list_trajectory_records(trajectory: Trajectory) -> tuple[Record, ...]:
+    """Return all records of all retrievals. A passage that was found twice may be cited by either id."""
+    return tuple(record for step in trajectory.steps for record in step.observation.records)
+
+
+def map_first_ids(trajectory: Trajectory) -> dict[tuple[str, str], str]:
+    """Map each passage (source and text) to its first id."""
+    first: dict[tuple[str, str], str] = {}
+    for record in list_trajectory_records(trajectory):
+        first.setdefault((record.source, record.text), record.id)
+    return first
+
+
+def format_passages(passages: Sequence[Record], first: Mapping[tuple[str, str], str] = NO_IDS) -> str:
+    """Format passages as id, title and text, as ``show_records`` does.
+
+    A passage with an earlier id in ``first`` only refers to it.
+    """
+    lines = []
+    for one in passages:
+        title = [show_value(one.fields["title"])] if "title" in one.fields else []
+        before = first.get((one.source, one.text), one.id)
+        text = show_text(one.text) if before == one.id else f"(the same as {before})"
+        lines.append(build_record_line(one, " | ".join([f"[{one.id}]", *title, text])))
+    return join_texts("\n", lines) or "(nothing was found)"
+
+
+def parse_cited_answer(reply: str, trajectory: Trajectory, passages: Sequence[Record] = ()) -> Decision:
+    """Parse a short answer with the ids of its passages.
+
+    An answer may cite nothing; it is then the LLM's own knowledge. A short reply of one line without labels is the
+    answer, or the text after "the answer is".
+
+    Raises:
+        ParseError: no answer, or a citation of something that is not among ``passages``.
+    """
+    text = clean_reply(reply)
+    answer, because = parse_answer(read_fields(text, []))
+    if answer is None:
+        if NO_HELP.search(text):
+            raise ParseError("That is a refusal. Write a final answer.", "model_refusal")
+        answer, because = parse_answer({"answer": ANSWER_IS.sub("", text)})
+        if "\n" in text or len(text) > 200 or text.startswith("{"):
+            raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
+    if not answer:
+        raise ParseError("Your final answer is empty.", "missing_field")
+    return decide_cited_answer(answer, because, trajectory, passages)
+
+
+def read_cited_answer(value: Mapping[str, Value], trajectory: Trajectory, passages: Sequence[Record] = ()) -> Decision:
+    """Read a short answer from a JSON object with the keys final_answer and because."""
+    written: LabelledReply = read_dataclass(LabelledReply, value)
+    if not written.answer:
+        raise ParseError("final_answer is missing: write it in as few words as possible.", "missing_field")
+    answer, because = parse_answer({"answer": written.answer, "because": written.because})
+    return decide_cited_answer(answer or "", because, trajectory, passages)
+
+
+def decide_cited_answer(answer: str, because: str, trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
+    """Build the decision of a short answer.
+
+    Raise ParseError if it cites anything that is not among ``passages`` or earlier records.
+    """
+    earlier = trajectory.question.earlier.records if trajectory.question.earlier else ()
+    records = {record.id: record for record in (*passages, *earlier)}
+    cited_ids = find_citations(f"{answer}\n{because}", records)
+    if unknown := [id for id in cited_ids if id not in records]:
+        raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
+    if NO_ANSWER.fullmatch(without_citations(answer)):
+        return replace(trajectory.decision("", because), stopped="no_answer")
+    return trajectory.decision(answer, because)
+
+
+def build_cited_answer_form(
+    trajectory: Trajectory, passages: Sequence[Record], text: str, says: Mapping[str, str]
+) -> Form[Decision]:
+    return Form(
+        "short answer",
+        text,
+        lambda reply: parse_cited_answer(reply, trajectory, passages),
+        LabelledReply,
+        (build_answer_shape(says),),
+        lambda value: read_cited_answer(value, trajectory, passages),
+    )
+
+
+def build_short_answer_form(trajectory: Trajectory, passages: Sequence[Record]) -> Form[Decision]:
+    """Build the form of an answer in few words, with the passages that it rests on."""
+    return build_cited_answer_form(trajectory, passages, CITED, SHORT_ANSWER)
+
+
+async def ask_for_answer(
+    prompt: str | Sequence[Message], form: Form[Decision], trajectory: Trajectory, run: Run, error: Error | None = None
+) -> Decision:
+    """Ask for the final answer with the reserve of the budget.
+
+    After an ``error`` the decision tells why the run ended early.
+    """
+    stopped: Stopped = "answered" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
+    try:
+        decision = await run.ask(prompt, form, final=True)
+    except (BudgetExceeded, ParseError, LMError) as failure:
+        if isinstance(failure, LMError):
+            raise
+        ended: Stopped = "budget" if isinstance(failure, BudgetExceeded) else "failed"
+        return record_decision(
+            replace(
+                trajectory.decision("", stopped=ended), reasons=(f"No answer was given. {explain_error(failure)}",)
+            ),
+            run,
+        )
+    if error is not None:
+        decision = replace(decision, reasons=(*decision.reasons, explain_error(error)), stopped=stopped)
+    return record_decision(decision, run)
+
+
+CITED = """\
+Final answer: as few words as possible, and nothing else
+Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
+"""
+
+SHORT_ANSWER = {
+    "because": "one sentence, with the ids of the passages it rests on, like [o1.r3]",
+    "final_answer": "as few words as possible, and nothing else",
+}
+
+
+LOGPROBS = 20  # as many as vLLM tells by default
+API = "behind the older completions API (POST /v1/completions, not chat) with log-probabilities"
+SERVE = "Serve those weights with vLLM and name them: --lm MODEL@http://HOST:PORT/v1"
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A text that was written after a prompt, with its tokens. ``finish``: stop or length."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    finish: str = "stop"
+
+    @property
+    def likelihood(self) -> float:
+        """Geometric mean of the tokens' probabilities, 0 to 1."""
+        return math.exp(sum(token.logprob for token in self.tokens) / len(self.tokens)) if self.tokens else 0.0
+
+
+async def continue_text(prompt: str, run: Run, sampling: Sampling, needs: str, final: bool = False) -> Continuation:
+    """Continue a prompt literally, through the completions API.
+
+    ``needs``: the weights required, for error messages. ``final``: may use the reserve of the budget.
+
+    Raises:
+        SetupError: the endpoint refuses such a request, or gives no log-probabilities; ``needs`` says what weights are
+            wanted.
+        LMError: the endpoint failed for good.
+    """
+    try:
+        reply = await run.complete([Message("user", prompt)], sampling, final)
+    except LMError as error:
+        if error.kind != "request":
+            raise
+        raise SetupError(f"{needs}, {API}. {error}") from error
+    if reply.text and not reply.logprobs:
+        raise SetupError(f"{needs}, {API}; {run.lm.name} gave no log-probabilities. {SERVE}")
+    return Continuation(reply.text, reply.logprobs[0] if reply.logprobs else (), reply.finish)
+
+
+async def send_back(decision: Decision, run: Run, write: Callable[[str], Awaitable[Decision]]) -> Decision:
+    """Have an answer written once more where something is objected to; the second stands, with what is left of it.
+
+    Args:
+        write: the answer to the question with this text behind it.
+    """
+    if not decision.evidence.objections:
+        return decision
+    complaint = " ".join([*(objection.text for objection in decision.evidence.objections), KEEP_OR_CORRECT])
+    run.trace.add(UnreadableReply("objection", complaint), run.span_id)
+    try:
+        second = await write(f"Your answer was: {decision.answer}. {complaint}")
+    except (BudgetExceeded, LMError):
+        return decision
+    return second if second.answer else decision
+
+
+def check_weights(continuations: Iterable[Continuation], names: Sequence[str], run: Run, needs: str) -> None:
+    """Raise SetupError if an LLM writes to the token limit without any likely control token. It then has other weights.
+
+    Raises:
+        SetupError: the model wrote on and on, and at no place was one of its control tokens likely: other weights.
+    """
+    written = [one for one in continuations if one.tokens]
+    likely = {text.strip() for one in written for token in one.tokens for text in (token.text, *token.top)}
+    if written and all(one.finish == "length" for one in written) and not likely & {name.strip() for name in names}:
+        raise SetupError(f"{needs}: {run.lm.name} knows none of its control tokens. {SERVE}")
+
+
+def normalize_token_chances(token: Token | None, names: Sequence[str]) -> dict[str, float]:
+    """Return the probabilities of tokens at one place, normalized to a sum of 1.
+
+    All are 0 if none was among the likely ones.
+    """
+    top = {name.strip(): math.exp(logprob) for name, logprob in token.top.items()} if token else {}
+    if token and token.text.strip() not in top:
+        top[token.text.strip()] = math.exp(token.logprob)
+    probabilities = {name: top.get(name, 0.0) for name in names}
+    whole = sum(probabilities.values())
+    return {name: chance / whole if whole else 0.0 for name, chance in probabilities.items()}
+
+
+def find_first_token(tokens: Iterable[Token], names: Sequence[str]) -> Token | None:
+    """Return the first token that has one of the names; None without one."""
+    return next((token for token in tokens if token.text.strip() in names), None)
+
+
+def strip_tokens(text: str, names: Iterable[str]) -> str:
+    """Remove control tokens from a text, so that a question or passage cannot steer the LLM."""
+    for name in names:
+        text = text.replace(name, "")
+    return text

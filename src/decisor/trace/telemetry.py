@@ -1,0 +1,154 @@
+"""OpenTelemetry spans of a run: one for the run, one for each call of an LLM, one for each action.
+
+They follow the semantic conventions for generative AI. A listener of the trace makes them; it is off unless
+``DECISOR_OTEL`` is set.
+
+    DECISOR_OTEL=yes        names, counts, times and kinds of failure
+    DECISOR_OTEL=content    prompts, replies, queries and answers too, as the trace holds them: without keys
+
+It needs the extra ``otel``; where spans go to is the business of the program or the environment (``OTEL_*``).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from decisor.errors import SetupError
+from decisor.system.extras import require_package
+from decisor.system.secrets import redact
+from decisor.system.serialization import json_text
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    FailedCall,
+    LMCall,
+    RunStart,
+    RunUsage,
+    TraceEntry,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+VARIABLE = "DECISOR_OTEL"
+WAYS = {"": "", "no": "", "0": "", "false": "", "yes": "yes", "1": "yes", "true": "yes", "content": "content"}
+NANO = 1_000_000_000
+
+
+@dataclass
+class Telemetry:
+    """The OpenTelemetry spans of one run; ``hear`` is a listener of its trace.
+
+    Times are those of the trace. content: prompts, replies, queries and answers are sent too.
+    """
+
+    tracer: Tracer
+    content: bool = False
+    began: int = field(default_factory=time.time_ns)
+    run: Span | None = None
+    actions: dict[int, Span] = field(default_factory=dict)
+
+    def hear(self, entry: TraceEntry) -> None:
+        at = self.began + int(entry.at * NANO)
+        match entry.event:
+            case RunStart() as start if self.run is None:
+                self.run = self.tracer.start_span("invoke_agent decisor", start_time=self.began)
+                self.run.set_attribute("gen_ai.operation.name", "invoke_agent")
+                self.run.set_attribute("gen_ai.agent.name", "decisor")
+                self.run.set_attribute("gen_ai.request.model", start.lm)
+                self.run.set_attribute("decisor.technique", start.technique)
+                self.tell(self.run, "gen_ai.input.messages", {"role": "user", "content": str(start.question)})
+            case LMCall() as call:
+                self.call(call, at)
+            case FailedCall() as failure:
+                span = self.span("chat", at - int(failure.usage.seconds * NANO))
+                span.set_attributes({"gen_ai.operation.name": "chat", "error.type": failure.reason})
+                self.fail(span, failure.text)
+                span.end(at)
+            case ActionStart() as start:
+                span = self.actions[entry.id] = self.span(f"execute_tool {start.tool}", at)
+                span.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": start.tool})
+                self.tell(span, "gen_ai.tool.call.arguments", start.input)
+            case ActionResult() as result if result.action in self.actions:
+                self.result(self.actions.pop(result.action), result, at)
+            case Conclusion(decision=decision) if not entry.span and self.run is not None:
+                self.run.set_attributes({"decisor.stopped": decision.stopped})
+                self.tell(self.run, "gen_ai.output.messages", {"role": "assistant", "content": decision.answer})
+            case RunUsage() as total:
+                self.end(total, at)
+
+    def call(self, call: LMCall, at: int) -> None:
+        usage = call.usage
+        span = self.span(f"chat {call.model}", at - int(usage.seconds * NANO))
+        span.set_attributes(
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.request.model": call.model,
+                "gen_ai.response.finish_reasons": [call.finish],
+                "gen_ai.usage.input_tokens": usage.prompt_tokens,
+                "gen_ai.usage.output_tokens": usage.completion_tokens,
+                "decisor.replayed": call.replayed,
+            }
+        )
+        self.tell(span, "gen_ai.input.messages", call.messages)
+        self.tell(span, "gen_ai.output.messages", call.texts)
+        span.end(at)
+
+    def result(self, span: Span, result: ActionResult, at: int) -> None:
+        span.set_attribute("decisor.records", len(result.observation.records))
+        if result.observation.error:
+            span.set_attribute("error.type", "tool_error")
+            self.fail(span, result.observation.note)
+        span.end(at)
+
+    def end(self, total: RunUsage, at: int) -> None:
+        """End the span of the run, and of actions that a stopped run left open."""
+        for span in self.actions.values():
+            span.end(at)
+        self.actions.clear()
+        if self.run is not None:
+            self.run.set_attributes(
+                {
+                    "gen_ai.usage.input_tokens": total.usage.prompt_tokens,
+                    "gen_ai.usage.output_tokens": total.usage.completion_tokens,
+                }
+            )
+            self.run.end(at)
+
+    def span(self, name: str, start: int) -> Span:
+        from opentelemetry.trace import set_span_in_context
+
+        context = set_span_in_context(self.run) if self.run is not None else None
+        return self.tracer.start_span(name, context=context, start_time=start)
+
+    def fail(self, span: Span, text: str) -> None:
+        from opentelemetry.trace import Status, StatusCode
+
+        span.set_status(Status(StatusCode.ERROR, redact(text) if self.content else None))
+
+    def tell(self, span: Span, name: str, value: object) -> None:
+        if self.content:
+            span.set_attribute(name, redact(value if isinstance(value, str) else json_text(value)))
+
+
+def open_telemetry() -> Telemetry | None:
+    """Open the telemetry that ``DECISOR_OTEL`` asks for; None if it asks for none.
+
+    Raises:
+        SetupError: it says neither yes, no nor content, or the extra is not there.
+    """
+    way = WAYS.get(os.environ.get(VARIABLE, "").lower())
+    if way is None:
+        raise SetupError(f"{VARIABLE} is yes, no or content, not {os.environ[VARIABLE]!r:.80}.")
+    if not way:
+        return None
+    with require_package("OpenTelemetry", "otel"):
+        from opentelemetry.trace import get_tracer
+
+    from decisor.version import __version__
+
+    return Telemetry(get_tracer("decisor", __version__), way == "content")

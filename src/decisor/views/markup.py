@@ -1,0 +1,184 @@
+"""HTML that is safe by construction: a text is escaped unless it is markup made here.
+
+Pieces of drawings are inline SVG. Their colours come from the page's style by class: ``s0`` to ``s7``, and ``pub`` for
+published figures. A query is shown with its keywords, strings, numbers and comments coloured.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+VOID = frozenset({"meta", "link", "input", "br"})
+
+
+class Html(str):
+    """A piece of markup. Only ``tag`` and ``join`` make it from texts, and they escape them."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *inside: Html | str | int | None, **attributes: str | int | bool | None) -> Html:
+    """Build an element. ``cls`` is class, an underscore is a hyphen; None and False leave an attribute out.
+
+    >>> tag("td", "<b>", cls="n", data_label="a&b", hidden=True)
+    '<td class="n" data-label="a&amp;b" hidden>&lt;b&gt;</td>'
+    """
+    pairs = ""
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        word = "class" if key == "cls" else key if key in ("viewBox", "preserveAspectRatio") else key.replace("_", "-")
+        pairs += f" {word}" if value is True else f' {word}="{escape(str(value))}"'
+    return Html(f"<{name}{pairs}>" if name in VOID else f"<{name}{pairs}>{join(*inside)}</{name}>")
+
+
+def join(*parts: Html | str | int | None) -> Html:
+    """Join parts one after the other; texts are escaped.
+
+    >>> join("a<", tag("br"), None, 3)
+    'a&lt;<br>3'
+    """
+    return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
+
+
+def scroll_table_html(head: Html, body: Html, cls: str | None = None) -> Html:
+    """Build a table in a panel of its own that scrolls sideways if it must."""
+    inner = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), cls=cls)
+    return tag("div", inner, cls="panel scroll", tabindex=0)
+
+
+def csp_hash(text: str) -> str:
+    """Return the hash that names a script or a style in a content security policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def read_colours() -> str:
+    """Return the colours of every page, light and dark, as CSS variables of ``:root``."""
+    return files("decisor.views").joinpath("colours.css").read_text("utf-8")
+
+
+@cache
+def read_chart_style() -> str:
+    """Return the style sheet of an answer's chart, which is the same on every page."""
+    return files("decisor.views").joinpath("chart.css").read_text("utf-8")
+
+
+SHAPES = ("circle", "square", "diamond", "triangle")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A linear scale from data to the drawing."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = self.high - self.low
+        return self.start + (self.end - self.start) * ((value - self.low) / span if span else 0.5)
+
+
+def series_mark(kind: int | None, x: float, y: float, size: float = 5.0) -> str:
+    """Draw a series' own mark, so that colour is never the only thing that tells two apart."""
+    name = "diamond" if kind is None else SHAPES[kind % len(SHAPES)]
+    if name == "circle":
+        return f'<circle class="{series_class(kind)} dot" cx="{x:.1f}" cy="{y:.1f}" r="{size:g}"/>'
+    corners = {
+        "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+        "diamond": ((0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)),
+        "triangle": ((0.0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
+    }[name]
+    points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in corners)
+    return f'<polygon class="{series_class(kind)} dot" points="{points}"/>'
+
+
+def legend_swatch(kind: int | None) -> Html:
+    """Draw a series' mark for the legend."""
+    return Html(f'<svg class="swatch" viewBox="0 0 14 14" aria-hidden="true">{series_mark(kind, 7, 7)}</svg>')
+
+
+def stretched_svg(cls: str, words: str, *inside: Html) -> Html:
+    """Build a drawing that is stretched to the width it has."""
+    return tag(
+        "svg",
+        tag("title", words),
+        *inside,
+        cls=cls,
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=words,
+    )
+
+
+def box_rect(cls: str, x: float, width: float, y: float, height: float) -> Html:
+    return tag("rect", cls=cls, x=f"{x:.2f}", y=f"{y:g}", width=f"{width:.2f}", height=f"{height:g}")
+
+
+def round_steps(low: float, high: float, most: int) -> list[float]:
+    """Return round numbers from ``low`` to at least ``high``.
+
+    >>> round_steps(0, 1, 4), round_steps(0, 7, 6)
+    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 2.0, 4.0, 6.0, 8.0])
+    """
+    if high <= low:
+        return [low]
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(base * power for base in (1, 2, 2.5, 5, 10) if base * power >= raw * 0.999999)
+    first = math.floor(low / step + 1e-9)
+    return [round(step * at, 12) for at in range(first, math.ceil(high / step - 1e-9) + 1)]
+
+
+def line_svg(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def caption_svg(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def series_class(kind: int | None) -> str:
+    return "pub" if kind is None else f"s{kind % 8}"
+
+
+KEYWORDS = (
+    "select from where group by order having limit offset join left right inner outer full cross on using as and or "
+    "not in is null like between exists case when then else end with recursive union all distinct asc desc over "
+    "partition match optional return unwind call yield skip create filter within interval cast true false"
+)
+PIECES = re.compile(
+    r"(?P<comment>--[^\n]*|/\*.*?\*/|//[^\n]*)|(?P<string>'(?:[^'\\]|''|\\.)*')|(?P<number>\b\d+(?:\.\d+)?\b)"
+    rf"|(?P<word>\b(?:{'|'.join(KEYWORDS.split())})\b)",
+    re.I | re.S,
+)
+MOST = 20_000
+QUERY = re.compile(r"^\s*(?:--[^\n]*\s*)*(?:select|with|match|optional|unwind|call|return|explain)\b", re.I)
+
+
+def query_html(text: str) -> Html:
+    """Return a query in a ``pre``, with its words coloured; other or very long texts stay plain.
+
+    >>> print(query_html("SELECT 'a<b' -- x").replace("</span> ", "</span>\\n"))
+    <pre class="sql" tabindex="0"><span class="word">SELECT</span>
+    <span class="string">&#x27;a&lt;b&#x27;</span>
+    <span class="comment">-- x</span></pre>
+    """
+    if len(text) > MOST or not QUERY.match(text):
+        return tag("pre", text, tabindex=0)
+    parts: list[Html | str] = []
+    end = 0
+    for match in PIECES.finditer(text):
+        parts += [text[end : match.start()], tag("span", match[0], cls=match.lastgroup)]
+        end = match.end()
+    return tag("pre", *parts, text[end:], cls="sql", tabindex=0)

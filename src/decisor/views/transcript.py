@@ -1,0 +1,384 @@
+"""A recorded run as a story on a terminal: its events, its decision, and its cost.
+
+The decision comes with its ranking as bars, its charts and its evidence. A search tree is drawn with each node's
+action, outcome, Elo and number of updates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from decisor.system.text import clean_for_terminal, clean_one_line, format_number
+from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness
+from decisor.trace.events import (
+    ActionResult,
+    Conclusion,
+    LMCall,
+    NodeRating,
+    NodeResult,
+    NodeSpan,
+    RunStart,
+    RunUsage,
+    SearchNode,
+    SearchTree,
+    Span,
+    TraceEntry,
+)
+from decisor.types import Decision, Question, Ranking, Record, Study, Usage
+from decisor.views.chart_drawing import chart_lines
+from decisor.views.charts import charts_of_decision
+from decisor.views.links import find_figure_cells
+from decisor.views.rankings import study_lines
+from decisor.views.terminal import Nodes, event_lines, group_records, passage_line, question_lines, row_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from decisor.views.charts import AnswerChart
+
+
+BARS, ROWS = 10, 20
+FEW_RECORDS = 6
+"""Of one observation; more are a table."""
+WIDTH = 32
+MOST_NAMED = 5
+MOST_CHARACTERS = 400
+"""Of an evidence line where no terminal is narrower."""
+BEST = "; this is the best supported answer until then"
+
+
+def show_decision(
+    decision: Decision, records: Sequence[Record], console: Console, charts: Sequence[AnswerChart] = ()
+) -> None:
+    console.print()
+    answer = clean_one_line(decision.answer, 300) or "none"
+    console.print(Text.assemble(("Decision: ", "bold"), (answer, "bold green" if decision.answer else "bold red")))
+    if why := describe_end(decision):
+        console.print(Text(f"  {why}", style="yellow"))
+    for reason in decision.reasons:
+        if reason.startswith("No LM planned this"):
+            continue  # said at the end, with how to name one
+        console.print(Padding(Text(clean_for_terminal(reason)), (0, 0, 0, 2), expand=False))
+    for line in runner_up_lines(decision):
+        console.print(Padding(Text(clean_for_terminal(line), style="dim"), (0, 0, 0, 2), expand=False))
+    if decision.ranking and decision.ranking.options:
+        show_ranking(decision.ranking, console, decision.reasons)
+    show_charts(charts, console)
+    show_evidence(decision, records, console)
+
+
+def runner_up_lines(decision: Decision) -> tuple[str, ...]:
+    """Return the next best candidate and the assumptions of a decision, a line each.
+
+    >>> runner_up_lines(Decision("oak", runner_up="elm, 412", assumptions=("rents are monthly",)))
+    ('Runner-up: elm, 412', 'Assumption: rents are monthly')
+    """
+    runner_up = (f"Runner-up: {decision.runner_up}",) if decision.runner_up else ()
+    return (*runner_up, *(f"Assumption: {text}" for text in decision.assumptions))
+
+
+def describe_end(decision: Decision) -> str:
+    """Return a sentence about the end of a run; '' if it just answered."""
+    best = BEST if decision.answer else ""
+    match decision.stopped:
+        case "answered":
+            return ""
+        case "budget":
+            return f"A limit ended the run{best}."
+        case "steps":
+            return f"The technique's step limit ended the run{best}."
+        case "no_answer":
+            return "The data do not decide it."
+        case "failed":
+            return "The run failed."
+        case _:
+            assert_never(decision.stopped)
+
+
+def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) -> None:
+    """Print a ranking with bars from the worst candidate (nothing) to the best (full width).
+
+    Differences are often small. known: lines that stand above already.
+    """
+    options = [option for option in ranking.options if math.isfinite(option.outcome)]
+    if not options:
+        return
+    best, worst = options[0].outcome, options[-1].outcome
+    word = "largest" if ranking.goal == "max" else "smallest"
+    console.print()
+    console.print(
+        Text(
+            f"Ranking: {clean_for_terminal(ranking.measure)}, {word} first, {format_count(ranking.count, 'candidate')}",
+            style="bold",
+        )
+    )
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="dim")
+    grid.add_column(overflow="ellipsis", no_wrap=True, max_width=32)
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    for place, option in enumerate(options[:BARS], 1):
+        share = 1.0 if best == worst else (option.outcome - worst) / (best - worst)
+        tied = option.name in ranking.ties
+        bar = Text(draw_bar(share), style="green" if tied or place == 1 else "cyan")
+        cells = (f"  {place}", Text(clean_one_line(option.name, 40)), bar, format_number(option.outcome))
+        between = (
+            ""
+            if option.low is None or option.high is None
+            else f"{format_number(option.low)} to {format_number(option.high)}"
+        )
+        grid.add_row(*cells, Text(between, style="dim"))
+    console.print(grid)
+    if len(options) > BARS:
+        console.print(Text(f"    … and {len(options) - BARS} more, the last with {format_number(worst)}", style="dim"))
+    for line in (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking)):
+        if line and ranking.candidates is not None and not any(line in text for text in known):
+            console.print(Text(f"    {clean_for_terminal(line)}", style="dim"))
+    console.print(Text("    A bar's length: how far from the last candidate (none) to the first (full).", style="dim"))
+    if any(option.low is not None for option in options[:BARS]):
+        console.print(Text("    Beside it: what 90 % of its outcomes lie between while the inputs vary.", style="dim"))
+
+
+def show_charts(charts: Sequence[AnswerChart], console: Console) -> None:
+    for chart in charts:
+        head, *lines = chart_lines(chart)
+        console.print()
+        console.print(Text(clean_for_terminal(head), style="bold"))
+        for line in lines:
+            console.print(Text(clean_for_terminal(line)), no_wrap=True, overflow="ellipsis")
+
+
+def show_studies(studies: Sequence[Study], console: Console) -> None:
+    """Print each study under its title; long lines are cut at the end of the terminal."""
+    for study in studies:
+        head, *lines = study_lines(study)
+        console.print()
+        console.print(Text(head, style="bold"))
+        for line in lines:
+            console.print(Text(line), no_wrap=True, overflow="ellipsis")
+
+
+def draw_bar(share: float) -> str:
+    """Draw a bar that fills a share of ``WIDTH``.
+
+    >>> draw_bar(1.0) == "█" * 32, draw_bar(0.0), draw_bar(0.5 / 32)
+    (True, '', '▌')
+    """
+    eighths = round(max(0.0, min(1.0, share)) * WIDTH * 8)
+    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
+
+
+def show_evidence(decision: Decision, records: Sequence[Record], console: Console) -> None:
+    if not records and not decision.evidence.figures and not decision.evidence.objections:
+        return
+    console.print()
+    console.print(Text("Evidence", style="bold"))
+    width = min(console.width - 16, MOST_CHARACTERS)
+    tables = {group[0].id: group for group in group_records(records) if len(group) > FEW_RECORDS}
+    in_tables = {record.id for group in tables.values() for record in group}
+    for record in records:
+        if record.id in tables:
+            show_table(tables[record.id], console)
+        elif record.id not in in_tables:
+            console.print(
+                Text.assemble(
+                    "  ", (f"[{clean_one_line(record.id)}]", "cyan"), " ", evidence_line(record, width, decision)
+                )
+            )
+    for one in decision.evidence.objections:
+        console.print(
+            Padding(Text(f"Objection: {clean_one_line(one.text, 500)}", style="bold red"), (0, 0, 0, 2), expand=False)
+        )
+    for line in pitfall_lines(decision):
+        console.print(Padding(Text(line, style="yellow"), (0, 0, 0, 2), expand=False))
+
+
+def show_table(records: Sequence[Record], console: Console) -> None:
+    for line in row_lines(records[:ROWS], with_ids=True):
+        console.print(Text(f"  {line}"), no_wrap=True, overflow="ellipsis")
+    if len(records) > ROWS:
+        console.print(
+            Text(f"  … and {format_count(len(records) - ROWS, 'row')} more; --html and --json have all", style="dim")
+        )
+
+
+def pitfall_lines(decision: Decision) -> tuple[str, ...]:
+    """Return the pitfalls of the queries behind a decision, a line each.
+
+    >>> from decisor.types import Evidence, Pitfall
+    >>> pitfall_lines(Decision("oak",
+    ...     Evidence(("o1.r1",), pitfalls=(Pitfall("limit_order", "Left to chance.", ("o1.r1",)),))))
+    ('Doubtful [o1.r1]: Left to chance.',)
+    """
+    return tuple(
+        f"Doubtful [{', '.join(map(clean_one_line, one.records[:MOST_NAMED]))}]: {clean_one_line(one.text, 500)}"
+        for one in decision.evidence.pitfalls
+    )
+
+
+def evidence_line(record: Record, width: int, decision: Decision) -> str:
+    """Format a record as one line.
+
+    A passage begins with its place; a row with its name, then the columns that hold a figure of the decision.
+    """
+    if record.text:
+        return passage_line(record, max(width, 40))
+    cells = [f"{name} {format_number(v) if isinstance(v, float) else v}" for name, v in record.fields.items()]
+    deciding = {
+        cell.column for one in decision.evidence.figures for cell in find_figure_cells(one, {record.id: record})
+    }
+    order = sorted(range(len(cells)), key=lambda at: (at > 0, at not in deciding, at))
+    return clean_one_line(", ".join(cells[at] for at in order), max(width, 40))
+
+
+def show_dim(text: str, console: Console) -> None:
+    console.print(Text(clean_for_terminal(text), style="dim"))
+
+
+def usage_line(usage: Usage, technique: str, lm: str) -> str:
+    cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
+    cached = f" ({usage.cache_reads:,} from a cache)" if usage.cache_reads else ""
+    guess = ", in part estimated" if usage.estimates else ""
+    calls = (
+        f"{format_count(usage.calls, 'LM call')} to {clean_for_terminal(lm)}, {usage.tokens:,} tokens{cached}, "
+        f"{cost}{guess}"
+    )
+    return f"{clean_one_line(technique)}: {format_count(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"
+
+
+ENDED = {"answered": "answered", "gave_up": "gave up", "steps": "no steps left"}
+
+
+def draw_search_tree(entries: Iterable[TraceEntry], tree: SearchTree, span: int) -> Tree:
+    """Draw a search tree whose nodes grew in ``span``; the path to the chosen sequence is marked.
+
+    A node whose parent does not come before it is left out.
+    """
+    inside = (entry.event for entry in entries if entry.span == span)
+    grown = {event.node: event for event in inside if isinstance(event, SearchNode)}
+    way = path_to_node(tree.chosen, {node.node: node.parent for node in tree.nodes})
+    ended = sum(bool(node.ended) for node in tree.nodes)
+    head = f"Search tree: {format_count(max(0, len(tree.nodes) - 1), 'node')}, {format_count(ended, 'sequence')}"
+    root = Tree(Text(head, style="bold"))
+    branches: dict[int, Tree] = {}
+    for node in tree.nodes:
+        if node.parent is None:
+            branches[node.node] = root
+        elif node.parent in branches:
+            label = node_line(node, grown.get(node.node), node.node in way)
+            branches[node.node] = branches[node.parent].add(label)
+    return root
+
+
+def node_line(node: NodeRating, grown: SearchNode | None, chosen: bool) -> Text:
+    """Format a node as one line. grown: its action and outcome, if the trace holds them."""
+    tool = grown.action.tool if grown else "?"
+    text = Text(f"{'▸ ' if chosen else ''}{clean_one_line(tool)} ", style="bold cyan" if chosen else "cyan")
+    if grown:
+        text.append(clean_one_line(grown.action.input, 120), style="bold" if chosen else "")
+        if (result := clean_one_line(grown.text, 100)) and tool not in ENDED.values():
+            text.append(f" → {result}", style="red" if grown.error else "dim")
+    if node.matches:
+        text.append(f"  Elo {node.elo:+.0f} (M {node.matches})", style="magenta")
+    elif node.value:
+        text.append(f"  value {node.value:.3g}", style="magenta")
+    if node.ended:
+        text.append(f"  [{ENDED[node.ended]}]", style="green" if node.ended == "answered" else "yellow")
+    return text
+
+
+def path_to_node(node: int | None, parents: Mapping[int, int | None]) -> set[int]:
+    """Return the nodes on the path from the root to a node.
+
+    >>> sorted(path_to_node(3, {0: None, 1: 0, 2: 0, 3: 1}))
+    [0, 1, 3]
+    """
+    way: set[int] = set()
+    while node is not None and node not in way:
+        way.add(node)
+        node = parents.get(node)
+    return way
+
+
+def tell_story(entries: Sequence[TraceEntry], console: Console, full: bool = False) -> None:
+    """Print a run as a story. full: also the prompts and replies of the LLM."""
+    story = Story(entries, console, full)
+    for entry in entries:
+        story.tell(entry)
+
+
+@dataclass
+class Story:
+    """The state of a story: the nodes that were begun, and the records shown so far."""
+
+    entries: Sequence[TraceEntry]
+    console: Console
+    full: bool = False
+    nodes: Nodes = field(default_factory=Nodes)
+    records: dict[str, Record] = field(default_factory=dict)
+    start: RunStart = field(default_factory=lambda: RunStart(Question("")))
+
+    def tell(self, entry: TraceEntry) -> None:
+        """Print an entry: the lines before those of its event, these, and the lines after them."""
+        match entry.event:
+            case RunStart() as start:
+                self.start = start
+                if earlier := start.question.earlier:
+                    self.records |= {record.id: record for record in earlier.records}
+                for line in question_lines(start.question):
+                    self.console.print(line)
+                names = f"{clean_one_line(start.technique)}, LM: {clean_one_line(start.lm) or 'none'}"
+                self.console.print(Text(names, style="dim"))
+            case LMCall() as call:
+                self.call(call)
+        node = self.nodes.hear(entry)
+        self.span(entry, node)
+        for line in event_lines(entry.event):
+            self.console.print(self.nodes.mark(node) + line)
+        match entry.event:
+            case ActionResult(observation=observation):
+                self.records |= {record.id: record for record in observation.records}
+            case NodeResult(answer=answer):
+                self.records |= {record.id: record for record in answer.documents}
+            case Conclusion(decision=decision) if entry.span == 0:
+                self.decision(decision)
+            case SearchTree():
+                self.console.print(draw_search_tree(self.entries, entry.event, entry.span))
+            case RunUsage(usage=usage):
+                cost = f"{usage_line(usage, self.start.technique, self.start.lm)}, {entry.at:.2f} s"
+                self.console.print()
+                self.console.print(Text(cost, style="dim"))
+
+    def span(self, entry: TraceEntry, node: str) -> None:
+        match entry.event:
+            case Span(name=name) if self.full or not node:
+                self.console.print(Text(f"  — {clean_one_line(name)}", style="dim"))
+            case NodeSpan() if self.full:
+                self.console.print(Text("  — node", style="dim"))
+
+    def decision(self, decision: Decision) -> None:
+        records = [self.records[name] for name in decision.evidence.ids if name in self.records]
+        show_decision(decision, records, self.console, charts_of_decision(self.entries, decision, records))
+
+    def call(self, call: LMCall) -> None:
+        """Print the thought before an action; with ``full`` the whole LLM call."""
+        if not self.full:
+            for line in "\n".join(call.texts).splitlines():
+                if line.lower().startswith("thought:"):
+                    self.console.print(Text(f"  {clean_one_line(line[8:], 400)}", style="italic"))
+            return
+        for message in call.messages:
+            self.console.print(Text(f"  {message.role}:", style="dim"))
+            self.console.print(Text(clean_for_terminal(message.content), style="dim"))
+        for text in call.texts:
+            self.console.print(Text("  the LM:", style="magenta"))
+            self.console.print(Text(clean_for_terminal(text)))
