@@ -24,6 +24,7 @@ from decisor.system.structured_files import (
     Lines,
     Schema,
     TomlFault,
+    find_fault_line,
     find_line_number,
     find_line_numbers,
     find_schema_faults,
@@ -477,15 +478,6 @@ def drop_faulty_sections(content: dict[str, Any], broken: Sequence[tuple[tuple[s
         elif path:
             content.pop(path[0], None)
     return content
-
-
-def find_fault_line(lines: Lines, path: tuple[str, ...]) -> int:
-    """Return the line of a key, or of the first thing in it.
-
-    If there is neither, it is the line of the part around it.
-    """
-    inner = [line for key, line in lines.items() if key[: len(path)] == path]
-    return min(inner) if inner else find_line_number(lines, path)
 
 
 def parse_definitions_toml(text: str) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from decisor.parsing.attribution import Attribution
 from decisor.parsing.plan import PlanGraph
 from decisor.system.secrets import redact_event, redact_text
-from decisor.trace.prompts import PromptHistory, redact_messages
+from decisor.trace.prompts import PromptHistory, PromptInFile, redact_messages
 from decisor.types import LM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
 
 Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
@@ -327,7 +327,7 @@ class LMCall:
     """
 
     model: str
-    messages: Sequence[Message]
+    messages: Annotated[Sequence[Message], PromptInFile()]
     texts: tuple[str, ...]
     finish: str = "stop"
     usage: Usage = NO_USAGE
