@@ -198,7 +198,7 @@ async def find_definition_faults(one: Definition, rows: SandboxedDatabase) -> As
 
 
 async def find_metric_faults(one: Metric, rows: SandboxedDatabase) -> AsyncIterator[Fault]:
-    observation = await rows.call(one.whole())
+    observation = await rows.call(one.full_query())
     key = "query" if one.query else "sql"
     if len(observation.records) != 1 or len(observation.records[0].fields) != 1:
         count = observation.total or len(observation.records)

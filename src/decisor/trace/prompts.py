@@ -92,9 +92,11 @@ class TracePrompt(Sequence[Message]):
 
         It is a list of messages, or an object that names the entry it builds on.
         """
+        # Dicts, not the classes that are read back: the encoder of JSON is slower at dataclasses.
+        new = [{"role": message.role, "content": message.content} for message in self.new]
         if self.before is None:
-            return self.new
-        return PromptAddition(self.before.entry, self.same, self.start, self.end, self.new)
+            return new
+        return {"since": self.before.entry, "same": self.same, "start": self.start, "end": self.end, "new": new}
 
 
 @dataclass(slots=True)
