@@ -220,7 +220,14 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
 
     Raises ParseError if no reply can be read, LMError and BudgetExceeded.
     """
-    form = toml_form("definitions", check_draft_reply, FORM)
+
+    def check_reply(reply: TomlReply) -> None:
+        try:
+            parse_definitions(reply.text)
+        except FileFault as error:
+            raise ParseError(str(error), "shape") from error
+
+    form = toml_form("definitions", check_reply, FORM)
     prompt = PROMPT.substitute(schema=schema, draft=format_definitions(first), form=run.wording(form))
     reply = await run.ask([Message("user", prompt)], form)
     definitions = parse_definitions(reply.text)
@@ -263,13 +270,6 @@ def is_line_of_section(line: int, one: Definition, definitions: Definitions) -> 
     start = definitions.line(one)
     later = [number for other in definitions if (number := definitions.line(other)) > start]
     return start <= line < min(later, default=line + 1)
-
-
-def check_draft_reply(reply: TomlReply) -> None:
-    try:
-        parse_definitions(reply.text)
-    except FileFault as error:
-        raise ParseError(str(error), "shape") from error
 
 
 PROMPT = PromptTemplate("""\
@@ -336,7 +336,7 @@ def propose_definition(file: Path, one: DefinitionT, by: str) -> DefinitionT:
         names = {other.name for other in known if type(other) is type(one)}
         today = datetime.now(UTC).date().isoformat()
         whole = replace(one, name=choose_free_name(one.name, names), by=fit_on_one_line(by, 80), on=today)
-        write_definitions_file(place, text, append_section(text, format_section(whole)))
+        write_definitions_file(place, text, append_section(text, whole))
         return whole
 
 
@@ -372,7 +372,7 @@ def approve_definition(file: Path, name: str, by: str) -> Definition:
         today = datetime.now(UTC).date().isoformat()
         author = one.by if by == one.by or not one.by else f"{one.by}, approved by {by}"
         whole = replace(one, by=author or by, on=today)
-        write_definitions_file(file, own, append_section(own, format_section(whole)))
+        write_definitions_file(file, own, append_section(own, whole))
         write_definitions_file(place, text, remove_section(text, one, proposals, place))
         return whole
 
@@ -421,8 +421,9 @@ def list_metrics_beside(place: Path) -> list[str]:
     return [one.name for one in parse_definitions(read_definitions_text(file)).metrics]
 
 
-def append_section(text: str, more: str) -> str:
-    return f"{text.rstrip()}\n\n{more}" if text.strip() else more
+def append_section(text: str, definition: Definition) -> str:
+    section = format_section(definition)
+    return f"{text.rstrip()}\n\n{section}" if text.strip() else section
 
 
 def remove_section(text: str, one: Definition, definitions: Definitions, place: Path) -> str:

@@ -28,7 +28,7 @@ from decisor.semantics.definitions import (
     section_title,
 )
 from decisor.semantics.draft import draft_from_schema
-from decisor.semantics.open_readings import Interpreter, OpenReading
+from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.open_sources import open_first_database
 from decisor.session.request import Place
 from decisor.session.run_setup import LMs, decide_by_technique

@@ -200,17 +200,19 @@ class UsedFile:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The origin of a run: when, by whom, with which version, on which data. at: seconds since 1970, 0 if unknown. by:
-    the person who asked. version: of Decisor. tables: only these might be read; empty means all. deny_tables: these
-    might not be read.
-    """
+    """The origin of a run: when, by whom, with which version, on which data."""
 
     at: float = 0.0
+    """Seconds since 1970, 0 if unknown."""
     by: str = ""
+    """The person who asked."""
     version: str = ""
+    """The version of Decisor."""
     sources: tuple[DataSource, ...] = ()
     tables: tuple[str, ...] = ()
+    """The tables that might be read; () means all."""
     deny_tables: tuple[str, ...] = ()
+    """The tables that might not be read."""
     definitions: tuple[UsedFile, ...] = ()
     model: UsedFile | None = None
 
