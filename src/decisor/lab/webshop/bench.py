@@ -189,7 +189,7 @@ def _fuzzy() -> tuple[Any, Any]:
     try:
         from rapidfuzz import fuzz, utils
     except ImportError as error:
-        raise missing_extra_error("WebShop's reward, which compares names, needs rapidfuzz", "benchmarks") from error
+        raise missing_extra_error("WebShop's reward, which compares names, needs rapidfuzz", "lab") from error
     return fuzz, utils.default_process
 
 
