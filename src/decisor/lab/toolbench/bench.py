@@ -42,8 +42,7 @@ from decisor.lab.judges import (
     prefer_by_passing,
     solvable_pass_rate,
 )
-from decisor.lab.paper_figures import RADAGENT, TOOL_FAILURES
-from decisor.lab.paper_tables import PaperTable, Sides, make_own_line, make_published_line
+from decisor.lab.papers import PaperTable, Sides, make_own_line, make_paper_table
 from decisor.lab.toolbench.environment import (
     FINISH,
     UNAVAILABLE,
@@ -346,23 +345,7 @@ def make_toolbench_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperT
         by_class = compute_incidences(part)
         if by_class[DECISION].runs:
             lines.append(make_own_line(name, *(format_incidence(by_class[one]) for one in names)))
-    for technique, classes in TOOL_FAILURES.items():
-        lines.append(
-            make_published_line(technique, *(format_failure_shares(*classes[one]) for one in CLASSES), NOT_OURS)
-        )
-    return [
-        PaperTable(
-            title="Tool failures: incidence, and share of these runs that passed all the same",
-            source=f"{RADAGENT}, table 3",
-            head=("Technique", *(one.replace("_", " ") for one in names)),
-            lines=tuple(lines),
-            note="Of runs that a judge read. The paper’s decision failure is not shown: it has no printed rule, and "
-            "ours, not passed and none of the other classes, leaves out runs that met one of them.",
-        )
-    ]
-
-
-NOT_OURS = "counted otherwise"
+    return [make_paper_table("tool_failures", lines)]
 
 
 def format_incidence(one: Incidence) -> str:
