@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from decisor.documents.index import DocumentIndex, build_memory_index
 from decisor.documents.passage import read_passages
 from decisor.documents.tool import PassagesTool
-from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.benchmark import read_question_rows
 from decisor.lab.statistics import bootstrap, wilson
 from decisor.lab.training import HopExample, drop_hit_features, fit_query_scorer, measure_queries, read_hop_examples
 from decisor.llms.openai_compatible import OpenAICompatible

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from decisor.lab.benchmark import read_question_rows
 from decisor.lab.papers import published_table
-from decisor.lab.qa.bench import read_question_rows
 from decisor.lab.qa.datasets import MUSIQUE, STRATEGYQA, TWOWIKI
 from decisor.lab.qa.score import find_references, percent_by_depth, plan_depth
 from head import words

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from decisor.documents.index import build_memory_index
 from decisor.documents.passage import read_passages
-from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.benchmark import read_question_rows
 from decisor.lab.statistics import bootstrap
 from decisor.lab.training import (
     HopExample,

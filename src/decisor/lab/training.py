@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from decisor.lab.qa.bench import Row, parse_question_rows
+from decisor.lab.benchmark import Row, parse_question_rows
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.shared.query_scorer import (
     STOP,

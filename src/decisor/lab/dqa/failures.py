@@ -89,24 +89,21 @@ def list_retrievals(events: Sequence[TraceEntry]) -> tuple[Retrieval, ...]:
     An action without an observation (because of a limit) counts as failed.
     """
     observations = {result.action: result.observation for result in events_of(events, ActionResult)}
-    return tuple(
-        _retrieval(entry.event.input, observations.get(entry.id))
-        for entry in events
-        if isinstance(entry.event, ActionStart) and entry.event.tool in DATABASES
-    )
-
-
-def _retrieval(query: str, observation: Observation | None) -> Retrieval:
-    if observation is None:
-        return Retrieval(query, True, 0, frozenset(), frozenset())
-    leaves = [leaf for record in observation.records for leaf in _iterate_leaves(record.fields)]
-    return Retrieval(
-        query,
-        observation.error,
-        len(observation.records),
-        frozenset(name for name, _ in leaves),
-        frozenset(value for name, value in leaves if not (value.isdigit() and QUANTITY.search(name))),
-    )
+    retrievals = []
+    for entry in events:
+        if isinstance(entry.event, ActionStart) and entry.event.tool in DATABASES:
+            observation = observations.get(entry.id, Observation(error=True))
+            leaves = [leaf for record in observation.records for leaf in _iterate_leaves(record.fields)]
+            retrievals.append(
+                Retrieval(
+                    entry.event.input,
+                    observation.error,
+                    len(observation.records),
+                    frozenset(name for name, _ in leaves),
+                    frozenset(value for name, value in leaves if not (value.isdigit() and QUANTITY.search(name))),
+                )
+            )
+    return tuple(retrievals)
 
 
 def _iterate_leaves(value: Value, name: str = "") -> Iterator[tuple[str, str]]:
@@ -149,7 +146,12 @@ def classify_wrong_answer(
         return "OTH"
     if missing:
         return "MIS"
-    return "CAN" if has_wrong_candidates(got, facts, answer) and not has_model_ranking(events) else "DEEP"
+    could_be_right = not facts.able or answer in facts.able
+    gold = re.compile(rf"(?<!\w){re.escape(facts.gold)}(?!\w)")
+    was_seen = any(facts.gold in one.values or gold.search(one.query) for one in got if not one.failed)
+    was_left_to_database = any(PICKED.search(one.query) for one in got if one.rows)
+    has_candidates = could_be_right and (was_seen or was_left_to_database)
+    return "DEEP" if has_candidates or has_model_ranking(events) else "CAN"
 
 
 def has_costly_query_error(got: Sequence[Retrieval], missing: Sequence[str], scenario: str) -> bool:
@@ -160,18 +162,6 @@ def has_costly_query_error(got: Sequence[Retrieval], missing: Sequence[str], sce
     if not any(one.rows for one in got[failed[-1] + 1 :]):
         return True
     return any(NEEDED[scenario][name].search(got[at].query) for at in failed for name in missing)
-
-
-def has_wrong_candidates(got: Sequence[Retrieval], facts: FailureFacts, answer: str) -> bool:
-    """Return whether the answer could never be right or the best candidate was never considered."""
-    if facts.able and answer not in facts.able:
-        return True
-    was_looked_at = any(facts.gold in one.values or _names(one.query, facts.gold) for one in got if not one.failed)
-    return not was_looked_at and not any(PICKED.search(one.query) for one in got if one.rows)
-
-
-def _names(query: str, candidate: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(candidate)}(?!\w)", query) is not None
 
 
 Change = Literal["increase", "same", "decrease"]

@@ -11,16 +11,15 @@ the release; there ``has_merchant`` stays the text "True" or "False".
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from decisor.errors import SetupError
 from decisor.graphs.load import GraphEdge, GraphNode
-from decisor.lab.benchmark import Case
+from decisor.lab.benchmark import Case, Row, read_question_rows
 from decisor.lab.dqa.building import BuildingData
 from decisor.lab.dqa.locating import LocatingData
 from decisor.lab.dqa.rows import BUILDING, LOCATING, MISNAMED, build_typed_row
@@ -174,20 +173,17 @@ def read_dqa_questions(folder: Path, scenario: Scenario, form: Form) -> list[Dqa
     manifest = folder / "MANIFEST.tsv"
     lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
     moved = {line.split("\t")[0]: line.split("\t")[1] for line in lines if "\t" in line}
-    return [parse_released_question(item, folder, scenario, form, moved) for item in _questions(folder, scenario)]
+    return [
+        parse_released_question(item, folder, scenario, form, moved)
+        for item in read_released_questions(folder, scenario)
+    ]
 
 
-def _questions(folder: Path, scenario: Scenario) -> list[Mapping[str, Any]]:
+def read_released_questions(folder: Path, scenario: Scenario) -> list[Row]:
     for name in QUESTIONS[scenario]:
         path = folder / scenario / "questions" / name
         if path.is_file():
-            try:
-                items = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise SetupError(f"{path} is not JSON: {error}.") from error
-            if not isinstance(items, list):
-                raise SetupError(f"{path} holds no list of questions.")
-            return items
+            return list(read_question_rows(path))
     raise SetupError(f"{folder} holds no questions: there is no {scenario}/questions/{QUESTIONS[scenario][0]}.")
 
 

@@ -12,24 +12,20 @@ metric ``llm_eval``, whether an answer means the same as an accepted one.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-import json
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, make_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal
 
 from decisor.documents.index import FORMAT, build_index, is_index, open_index, read_current_version, read_index_metadata
 from decisor.documents.minilm import MiniLM
 from decisor.documents.passage import Passage, read_passages
 from decisor.documents.tool import PassagesTool
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Case, Score, short_digest
+from decisor.lab.benchmark import Case, Row, Score, parse_question_rows, short_digest
 from decisor.lab.judges import OwnLM, grade_by_llm_eval, open_judge_run
 from decisor.lab.qa.score import Right, exact, score_qa_answer
 from decisor.session.documents import embedder_closer, embedder_of_environment
@@ -132,69 +128,6 @@ def build_cached_index(name: str, source: Path, passages: Callable[[], Iterable[
         build_index(passages(), place, embedder=None if mode == "bm25" else MiniLM.open())
         state_file.write_text(state)
     return place
-
-
-Row = Mapping[str, Any]
-T = TypeVar("T")
-
-
-def read_question_rows(path: Path) -> Iterator[Row]:
-    """Yield every row of a file as a mapping.
-
-    Raises:
-        SetupError: the file cannot be read, or a line is not a JSON object.
-    """
-    kind = path.name.removesuffix(".gz")
-    try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8-sig", newline="") as file
-        ):
-            if kind.endswith(".tsv"):
-                csv.field_size_limit(2**24)
-                yield from csv.DictReader(file, delimiter="\t")
-                return
-            rows = parse_json_rows(file.read()) if kind.endswith(".json") else parse_json_lines(file)
-            for number, row in enumerate(rows, 1):
-                if not isinstance(row, dict):
-                    raise ValueError(f"row {number} is no JSON object")
-                yield row
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError, csv.Error) as error:
-        raise SetupError(f"{path} cannot be read: {error}.") from error
-
-
-def parse_json_lines(file: Iterable[str]) -> Iterator[object]:
-    return (json.loads(line) for line in file if line.strip())
-
-
-def parse_json_rows(text: str) -> Iterator[object]:
-    """Yield the rows of a JSON text: a list, an object by id, or JSON lines (some releases name them .json)."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        yield from parse_json_lines(text.splitlines())
-        return
-    if isinstance(value, dict) and all(isinstance(item, dict) for item in value.values()):
-        value = [{"id": key, **item} for key, item in value.items()]
-    if not isinstance(value, list):
-        raise ValueError("it holds no list of questions")
-    yield from value
-
-
-def parse_question_rows(path: Path, what: str, parse: Callable[[Row], T]) -> Iterator[T]:
-    """Parse every row of a file.
-
-    Raises:
-        SetupError: the file cannot be read, or a row is not of ``what``.
-    """
-    for number, row in enumerate(read_question_rows(path), 1):
-        try:
-            parsed = parse(row)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-            raise SetupError(f"{path}, row {number}, is no question of {what}: {why}.") from error
-        yield parsed
 
 
 @dataclass(frozen=True)

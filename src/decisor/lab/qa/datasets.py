@@ -36,8 +36,8 @@ from pathlib import Path
 
 from decisor.documents.passage import Passage, read_passages
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Case
-from decisor.lab.qa.bench import YES_NO, QaSet, Row, make_passage, make_qa_bench, make_qa_case, parse_question_rows
+from decisor.lab.benchmark import Case, Row, parse_question_rows
+from decisor.lab.qa.bench import YES_NO, QaSet, make_passage, make_qa_bench, make_qa_case
 from decisor.lab.qa.score import contains_gold, equals_main_gold, is_close_to_gold
 from decisor.lab.text_match import read_choice_letter, read_first_yes_no
 from decisor.types import Value
