@@ -16,7 +16,7 @@ from schemathesis.core.result import Ok
 
 from decision_shops import database
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from server.serving import Served, served
 from servers.openai_server import serve_threaded
 from session.test_whatif import MODEL, TABLES

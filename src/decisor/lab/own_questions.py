@@ -16,7 +16,7 @@ from decisor.lab.benchmark import Case, Score
 from decisor.lab.text_match import em
 from decisor.session.config import resolve_config
 from decisor.session.data import Data, open_data
-from decisor.session.request import Sources, build_sources
+from decisor.session.sources import Sources, build_sources
 from decisor.tools.abilities import focus_databases
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox

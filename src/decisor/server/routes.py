@@ -73,9 +73,9 @@ from decisor.server.stream import (
     stream_run_events,
 )
 from decisor.session.model_tools import SerializedTool
-from decisor.session.request import Sources, name_from_place
 from decisor.session.result import build_recorded_result
 from decisor.session.run_setup import TechniqueRow, TechniqueSetting
+from decisor.session.sources import Sources, name_from_place
 from decisor.system.secrets import redact
 from decisor.system.serialization import finite_json_value, json_text, json_value
 from decisor.techniques import asks_lm, find_technique_class

@@ -18,7 +18,7 @@ from decisor.llms.providers import read_spec
 from decisor.runtime.budget import Limits
 from decisor.server.live import LiveRun
 from decisor.server.security import User, Users
-from decisor.session.request import Sources
+from decisor.session.sources import Sources
 from decisor.system.secrets import redact
 
 AT_ONCE = 256

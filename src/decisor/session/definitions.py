@@ -30,8 +30,8 @@ from decisor.semantics.definitions import (
 from decisor.semantics.draft import draft_from_schema
 from decisor.semantics.open_readings import Interpreter, OpenReading
 from decisor.session.open_sources import open_first_database
-from decisor.session.request import Place
 from decisor.session.run_setup import LMs, decide_by_technique
+from decisor.session.sources import Place
 from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Database
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
