@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from decisor.errors import SetupError
 from decisor.session.request import AskRequest, DataRequest, Flag, LimitsRequest, read_request, spell_option
 
 DATA = tuple(DataRequest.model_fields)
@@ -39,6 +40,7 @@ def takes_request(
                 value = values.pop(name)
                 if value or (value is not None and group == "limits"):
                     (given["limits"] if group == "limits" else given)[name] = value
+            given["settings"] = parse_settings(given.get("settings", ()))
             command(request=read_request(given, spell_option), **values)
 
         parameters: list[inspect.Parameter] = []
@@ -54,6 +56,18 @@ def takes_request(
         return call
 
     return decorate
+
+
+def parse_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Parse settings given as NAME=VALUE; raise SetupError for any other text.
+
+    >>> parse_settings(["max_steps=20", "order=paor"])
+    {'max_steps': '20', 'order': 'paor'}
+    """
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
+        raise SetupError(f"-o takes name=value, not {wrong[0]!r}.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def iterate_fields(names: Sequence[str]) -> Iterator[tuple[str, str, FieldInfo]]:

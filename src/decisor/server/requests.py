@@ -15,14 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from decisor.errors import SetupError
 from decisor.parsing.prompting import CALLINGS
 from decisor.server.settings import ServerSettings
-from decisor.session.request import AskRequest, QuestionRequest, RunRequest, Setting
+from decisor.session.request import AskRequest, QuestionRequest, QuestionText, RunRequest, Setting
 from decisor.session.run_setup import TechniqueRow, list_technique_rows
 from decisor.techniques import TECHNIQUES
 from decisor.techniques.replay.rerun import Edit
 
 MOST_TEXT, MOST_NAME = 200_000, 200
-MOST_LENGTH = {"question": 20_000, "rules": MOST_TEXT, "goal": 20_000, "settings": 100}
-"""Characters of a text, or settings; of any other text ``MOST_NAME``."""
+MOST_LENGTH = {"lm": MOST_NAME, "technique": MOST_NAME, "rules": MOST_TEXT, "goal": 20_000, "settings": 100}
+"""Characters of a text, or number of settings, in a request of a client."""
 Name = Annotated[str, Field(max_length=200)]
 Text = Annotated[str, Field(max_length=MOST_TEXT)]
 
@@ -47,11 +47,11 @@ class HowToRun(RunRequest):
 
     @model_validator(mode="after")
     def check_lengths(self) -> Self:
-        """Refuse a text or list that is too long."""
-        for name in type(self).model_fields:
-            value, most = getattr(self, name), MOST_LENGTH.get(name, MOST_NAME)
+        """Refuse a text that is too long, or too many settings: a person's own command has no such limits."""
+        for name, most in MOST_LENGTH.items():
+            value = getattr(self, name, "")
             texts = [*value, *map(str, value.values())] if isinstance(value, dict) else []
-            if (isinstance(value, str | dict) and len(value) > most) or any(len(text) > MOST_NAME for text in texts):
+            if len(value) > most or any(len(text) > MOST_NAME for text in texts):
                 raise ValueError(f"{name} is longer than {most:,}")
         return self
 
@@ -59,6 +59,8 @@ class HowToRun(RunRequest):
 class AskBody(HowToRun, QuestionRequest):
     """A question with its rules, technique and limits."""
 
+    question: Annotated[QuestionText, Field(min_length=1, max_length=20_000)]
+    """What is to be decided, in words."""
     connections: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Names of connections to ask; all if empty."""
     follows: Name = ""

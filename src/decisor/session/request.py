@@ -62,21 +62,7 @@ def read_text(value: object, info: ValidationInfo) -> object:
         ) from error
 
 
-def read_settings(value: object) -> object:
-    """Parse settings given as NAME=VALUE; raise SetupError for any other text.
-
-    >>> read_settings(["max_steps=20", "order=paor"])
-    {'max_steps': '20', 'order': 'paor'}
-    """
-    if not isinstance(value, list | tuple):
-        return value
-    pairs = [str(text).partition("=") for text in value]
-    if wrong := [text for text, (_, equals, _) in zip(value, pairs, strict=True) if not equals]:
-        raise SetupError(f"-o takes name=value, not {wrong[0]!r}.")
-    return {name.strip(): text.strip() for name, _, text in pairs}
-
-
-Text = Annotated[str, BeforeValidator(read_text)]
+QuestionText = Annotated[str, BeforeValidator(read_text)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
 TableNames = Annotated[tuple[str, ...], BeforeValidator(split_names)]
 Parts = Annotated[
@@ -123,7 +109,7 @@ else:
 class RunRequest(RequestPart):
     """What a client of the server may say of any run, new or continued."""
 
-    lm: Annotated[str, BeforeValidator(lambda value: "" if value is None else value), Flag("MODEL[@URL]")] = ""
+    lm: Annotated[str, Flag("MODEL[@URL]")] = ""
     """The LLM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 temperature=0.1
     price=0.4,1.6". @URL is the only model there."""
     limits: Annotated[LimitsValue, Flag()] = Field(default_factory=Limits)
@@ -133,17 +119,15 @@ class RunRequest(RequestPart):
 class QuestionRequest(RunRequest):
     """What a client of the server may say of a question."""
 
-    question: Text = ""
+    question: QuestionText = ""
     """What is to be decided, in words."""
-    rules: Text = ""
+    rules: QuestionText = ""
     """What it is decided by, where that is more than the question."""
-    goal: Annotated[Text, Flag("TEXT")] = ""
+    goal: Annotated[QuestionText, Flag("TEXT")] = ""
     """What is to be reached, such as: the lowest yearly cost."""
     technique: Annotated[str, Flag("NAME", ("--technique", "-t"))] = ""
     """The reasoning loop (plan_rag; exact without an LLM): see decisor techniques."""
-    settings: Annotated[dict[str, Setting], BeforeValidator(read_settings), Flag("NAME=VALUE", ("--option", "-o"))] = (
-        Field(default_factory=dict)
-    )
+    settings: Annotated[dict[str, Setting], Flag("NAME=VALUE", ("--option", "-o"))] = Field(default_factory=dict)
     """A setting of the technique, as name=value. May be given several times."""
 
 
@@ -353,7 +337,8 @@ def read_options(question: str | Question, options: Mapping[str, object]) -> tup
     """
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise SetupError(unknown_option_message(unknown[0]))
-    values, objects = dict(options), dict[str, Any]()
+    objects: dict[str, Any] = {}
+    values = {name: value for name, value in options.items() if value is not None}
     for name, form in FUNCTIONS.items():
         objects[name] = values.pop(name, None)
         if objects[name] is not None and not callable(objects[name]):
