@@ -280,8 +280,6 @@ def check_installation(sources: Sources | None, lm: str | None, as_json: bool, q
     database = check_database(sources, question) if sources else None
     good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
-        pass
-
         values = {
             "python": sys.version.split()[0],
             "lms": [asdict(place) for place in places],
@@ -294,7 +292,6 @@ def check_installation(sources: Sources | None, lm: str | None, as_json: bool, q
         }
         print_json(values)
         return 0 if good else 1
-    pass
     from decisor.system.text import clean_one_line
 
     print("Language models, in the order they are looked for")

@@ -141,7 +141,7 @@ ConnectionForm = Literal["sql", "cypher", "passages", "tools"]
 async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
     """List the connections, LLMs, techniques and limits to choose from."""
     serving, members = state.serving, state.pool.members
-    limits = LimitsReply(**{name: getattr(serving.limits, name) for name in LimitsReply.model_fields})
+    limits = LimitsReply.model_validate(serving.limits, from_attributes=True)
     return Choices(
         version=__version__,
         user=user.name,
@@ -190,18 +190,7 @@ async def show_schema(name: str, state: CurrentState, user: CurrentUser) -> Sche
 
 
 def table_reply(table: Any) -> TableReply:
-    columns = tuple(
-        ColumnReply(
-            name=one.name,
-            type=one.type,
-            nullable=one.nullable,
-            key=one.key,
-            references=one.references,
-            joins=one.joins,
-            examples=one.examples,
-        )
-        for one in table.columns
-    )
+    columns = tuple(ColumnReply.model_validate(column, from_attributes=True) for column in table.columns)
     return TableReply(name=table.name, view=table.view, rows=table.rows, columns=columns)
 
 
