@@ -74,14 +74,15 @@ NOTHING_TO_COMPUTE = (
 
 @dataclass(frozen=True)
 class QuestionData:
-    """The data as one question needs them. meaning: definitions of its words. tools: all tools that the run may use.
-    suspects: words that could mean two things.
-    """
+    """The data as one question needs them."""
 
     meaning: Meaning
+    """Definitions of its words."""
     databases: Sequence[Database | DefinedTool]
     tools: Sequence[Tool]
+    """All tools that the run may use."""
     suspects: Sequence[OpenReading] = ()
+    """Words that could mean two things."""
 
 
 @dataclass(eq=False, repr=False)
@@ -89,17 +90,19 @@ class Data:
     """Opened databases, documents and tools; made by ``decisor.open``.
 
     Any number of questions may be asked at once: queries to one database wait in line, and each run has its own records
-    and citations. tools: all tools, ``databases`` first. loop: event loop that they are open in, None once they are
-    closed. tells_places: whether the person who asks may know where the data lie.
+    and citations.
     """
 
     tools: Sequence[Tool]
+    """All tools, ``databases`` first."""
     databases: Sequence[Database]
     lms: LMs
     sources: Sources = field(default_factory=Sources)
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
     loop: AbstractEventLoop | None = None
+    """Event loop that the data are open in; None once they are closed."""
     tells_places: bool = True
+    """Whether results may name file paths and hosts."""
 
     def __repr__(self) -> str:
         return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"

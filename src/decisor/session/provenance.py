@@ -38,7 +38,7 @@ def build_provenance(sources: Sources, tools: Sequence[Tool], tells_places: bool
     """
     return Provenance(
         version=__version__,
-        sources=tuple(build_data_source(one, tells_places) for one in sources.places),
+        sources=tuple(build_data_source(source, tells_places) for source in sources.places),
         tables=sources.tables,
         deny_tables=sources.deny_tables if tells_places else (),
         definitions=tuple(build_used_file(path, tells_places, about=name) for name, path in sources.definitions),
@@ -115,8 +115,10 @@ def inputs_to_keep(request: AskRequest, attached: Attachments, sources: Sources)
     from decisor.session.request import write_kept_request
 
     left_out: list[str] = []
-    policies = [one for one in sources.places if one.connection is None]  # a connection has its rules in its file
-    technique, max_scans = attached.technique, [most for one in sources.places for most in one.max_scans]
+    policies = [
+        source for source in sources.places if source.connection is None
+    ]  # a connection has its rules in its file
+    technique, max_scans = attached.technique, [most for source in sources.places for most in source.max_scans]
     settings = {**request.settings, **attached.settings}
     kept = {
         **{name: places_to_keep(sources, form, left_out) for name, form in FORMS.items()},
@@ -129,9 +131,11 @@ def inputs_to_keep(request: AskRequest, attached: Attachments, sources: Sources)
         "tables": sources.tables,
         "deny_tables": sources.deny_tables,
         "definitions": tuple(f"{name}={path}" if name else str(path) for name, path in sources.definitions),
-        "rows": tuple(f"{one.name}.{table}={condition}" for one in policies for table, condition in one.policy.rows),
-        "mask": tuple(f"{one.name}.{column}" for one in policies for column in one.policy.mask),
-        "audit": next((str(one.audit.path) for one in sources.places if one.audit), ""),
+        "rows": tuple(
+            f"{source.name}.{table}={condition}" for source in policies for table, condition in source.policy.rows
+        ),
+        "mask": tuple(f"{source.name}.{column}" for source in policies for column in source.policy.mask),
+        "audit": next((str(source.audit.path) for source in sources.places if source.audit), ""),
         "max_scan": request.max_scan or str(next(iter(max_scans), "")),
         "technique": name_of_technique(technique) if technique else request.technique,
         "settings": settings_to_keep(settings, left_out),

@@ -56,11 +56,12 @@ CALLS, REPLY_TOKENS = 8, 250
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """The fitness of an LLM for a technique. why: the missing part, '' if nothing is missing."""
+    """The fitness of an LLM for a technique."""
 
     technique: str
     fit: Fit
     why: str = ""
+    """Missing part; '' if nothing is missing."""
 
 
 def rate_techniques(measurement: Measurement) -> list[Fitness]:
@@ -93,22 +94,20 @@ def estimate_question_seconds(measurement: Measurement) -> float:
     return CALLS * (measurement.seconds + REPLY_TOKENS / measurement.speed) if measurement.speed else 0.0
 
 
-def group_by_fit(all_of_them: list[Fitness]) -> Mapping[tuple[Fit, str], list[str]]:
+def group_by_fit(ratings: list[Fitness]) -> Mapping[tuple[Fit, str], list[str]]:
     """Group the techniques by fitness and reason."""
     groups: dict[tuple[Fit, str], list[str]] = {}
-    for one in all_of_them:
-        groups.setdefault((one.fit, one.why), []).append(one.technique)
+    for fitness in ratings:
+        groups.setdefault((fitness.fit, fitness.why), []).append(fitness.technique)
     return groups
 
 
 @dataclass(eq=False)
 class LMs:
-    """The LLMs of a session, each opened once. by_spec:
-
-    LLMs opened here. An LLM that is given as an object is used as it is, and left open.
-    """
+    """The LLMs of a session, each opened once. An LLM that is given as an object is used unchanged, and left open."""
 
     by_spec: dict[str, LM] = field(default_factory=dict)
+    """LLMs opened here."""
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, lm: LM | LMSpec | str | None) -> LM | None:
@@ -159,16 +158,16 @@ class LMs:
 
 @dataclass(frozen=True, slots=True)
 class TechniqueSetting:
-    """A setting of a technique. harmless: whether its value names nothing outside, as a number, a truth value or one of
-    ``choices``. part: whether it is the LLM of a part.
-    """
+    """A setting of a technique."""
 
     name: str
     default: object
     type: str
     harmless: bool = False
+    """Whether its value names nothing outside: it is a number, a truth value or one of ``choices``."""
     choices: tuple[str, ...] = ()
     part: bool = False
+    """Whether it is the LLM of a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +193,9 @@ def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
     about = about or (inspect.getdoc(inspect.getmodule(kind)) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
     own = [
-        build_technique_setting(one, hints[one.name])
-        for one in setting_fields(kind).values()
-        if is_settable_by_text(hints[one.name])
+        build_technique_setting(setting, hints[setting.name])
+        for setting in setting_fields(kind).values()
+        if is_settable_by_text(hints[setting.name])
     ]
     parts = [TechniqueSetting(f"{part}_lm", None, "MODEL[@URL]", part=True) for part in list_lm_parts(kind)]
     return TechniqueRow(name, about, (*own, *parts))
@@ -277,18 +276,19 @@ TEXTS = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class Choice:
-    """The technique that decides, with its LLM and settings. name: of the technique. settings: as a trace holds them.
-    by_name: whether a person named the technique. calling: way in which replies are asked for. asking: temperature
-    and wording.
-    """
+    """The technique that decides, with its LLM and settings."""
 
     name: str
     technique: Technique
     lm: LM | None
     settings: Mapping[str, str]
+    """Settings as the trace holds them."""
     by_name: bool = True
+    """Whether a person named the technique."""
     calling: Calling = "auto"
+    """Form in which replies are asked for."""
     asking: Asking = USUAL
+    """Temperature and wording."""
 
 
 async def choose_technique(request: AskRequest, attached: Attachments, lms: LMs) -> Choice:

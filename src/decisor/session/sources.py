@@ -35,18 +35,20 @@ RESERVED = ("whatif", "think", "decision_model", "person", "definitions", "combi
 
 @dataclass(frozen=True)
 class Source:
-    """A database, graph or place with documents. name: the name that a model calls it by. connection: its entry in a
-    config file, None if it has none. policy: rows and columns that are not for the person who asks. audit: file that
-    notes its queries. max_scans: limits on one query of it, beside its connection's.
-    """
+    """A database, graph or place with documents."""
 
     form: SourceForm
     place: str
     name: str
+    """Name that a model calls it by."""
     connection: Connection | None = field(default=None, compare=False)
+    """Entry in a config file; None if it has none."""
     policy: Policy = NO_POLICY
+    """Rows and columns that are kept from the person who asks."""
     audit: Audit | None = None
+    """File that notes its queries."""
     max_scans: tuple[MaxScan, ...] = ()
+    """Limits on each query, beside its connection's."""
 
     @property
     def label(self) -> str:
@@ -56,20 +58,22 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """The data and tools that a question is asked of. model: a file with a decision model. tables: labels and
-    relationship types too; if not empty, no others may be read. deny_tables: may be neither read nor seen. frames:
-    tables that a program handed over, gone with these sources. definitions: the name of a database ('' for the only
-    one) and its definitions file. who: the person who asks, if a program says it.
-    """
+    """The data and tools that a question is asked of."""
 
     places: tuple[Source, ...] = ()
     tools: ToolSpecs = NO_TOOLS
     model: Path | None = None
+    """File with a decision model."""
     tables: tuple[str, ...] = ()
+    """Tables, labels and relationship types; if not empty, no others may be read."""
     deny_tables: tuple[str, ...] = ()
+    """Tables that may be neither read nor seen."""
     frames: FrameStore | None = None
+    """Tables that a program handed over, gone with these sources."""
     definitions: tuple[tuple[str, Path], ...] = ()
+    """Definitions files, each with the name of its database; '' for the only one."""
     who: str = ""
+    """Person who asks, if a program says it."""
 
     def __bool__(self) -> bool:
         return bool(self.places or self.tools.specs)
