@@ -189,7 +189,9 @@ def command(
         request = request.model_copy(update={"graph": request.graph or (world.graph_url,)})
     config, past = resolve_config(), find_earlier_run(go_on, go_on_from)
     keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
-    request = config.complete(reuse_request(past, request))
+    from decisor.session.open_sources import complete_request
+
+    request = complete_request(reuse_request(past, request), config)
     question = world.question if world else Question(read_question_text(text), read_rules(rules), request.goal)
     if past.run:
         from decisor.session.result import build_following_question

@@ -174,7 +174,9 @@ def resume_command(
     if run.state not in UNFINISHED:
         raise SetupError(f'Run {run.number} came to its end. To ask on: decisor ask --continue-from {run.number} "..."')
     past = EarlierRun(history, run)
-    request = config.complete(reuse_request(past, request))
+    from decisor.session.open_sources import complete_request
+
+    request = complete_request(reuse_request(past, request), config)
     entries = history.entries(run.number)
     question = past.result().question
     keeping = Keeping(before=run.number)

@@ -255,7 +255,9 @@ def mcp_command(
     with require_package("the MCP SDK", "mcp"):
         from decisor.mcp.server import serve_mcp
     config = resolve_config()
-    request = config.complete(request)
+    from decisor.session.open_sources import complete_request
+
+    request = complete_request(request, config)
     keeps = config.keeps_history and not no_history and not demo
     if request.technique:
         from decisor.techniques import build_technique

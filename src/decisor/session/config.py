@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 
 from decisor.errors import SetupError
@@ -26,9 +26,6 @@ from decisor.runtime.budget import Limits, parse_max_scan
 from decisor.system.secrets import hide_password
 from decisor.system.settings import IMPORT_PATH, TRUTH
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
-
-if TYPE_CHECKING:
-    from decisor.session.request import AskRequest
 
 NAME = re.compile(r"\$\{([^{}]*)\}")
 WITH_COLON = re.compile(r":?\$\{[^{}]*\}")
@@ -435,17 +432,6 @@ class Config:
         if spec is None or price is None or " price=" in spec or os.environ.get("DECISOR_PRICE"):
             return spec
         return f"{spec} price={price.replace(' ', '')}"
-
-    def complete(self, request: AskRequest) -> AskRequest:
-        """Return a request with the data, technique, LLM and limits that are set here, where it names none."""
-        return request.model_copy(
-            update={
-                "db": request.db if request.names_data else default_places(self),
-                "technique": request.technique or self.text("technique"),
-                "lm": self.lm(request.lm or None) or "",
-                "limits": self.limits(request.limits),
-            }
-        )
 
     def places(self, names: Iterable[str]) -> list[str | Connection]:
         """Replace names of connections by the connections; other places stay.

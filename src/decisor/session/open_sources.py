@@ -25,7 +25,7 @@ from decisor.session.access import (
     restrict_sources,
     split_row_conditions,
 )
-from decisor.session.config import Config
+from decisor.session.config import Config, default_places
 from decisor.session.sources import (
     Places,
     Source,
@@ -45,6 +45,18 @@ if TYPE_CHECKING:
     from decisor.session.request import AskRequest
 
 T = TypeVar("T", bound=Tool)
+
+
+def complete_request(request: AskRequest, config: Config) -> AskRequest:
+    """Return a request with the data, technique, LLM and limits that are set here, where it names none."""
+    return request.model_copy(
+        update={
+            "db": request.db if request.names_data else default_places(config),
+            "technique": request.technique or config.text("technique"),
+            "lm": config.lm(request.lm or None) or "",
+            "limits": config.limits(request.limits),
+        }
+    )
 
 
 def sources_of_request(request: AskRequest, config: Config) -> Sources:
