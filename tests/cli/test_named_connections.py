@@ -10,7 +10,7 @@ from decisor.cli import run_command_line
 from decisor.errors import SetupError
 from decisor.session.config import resolve_config
 from decisor.session.open_sources import open_source
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 
 CONFIG = """
 [connections.shop]

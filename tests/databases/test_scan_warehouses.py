@@ -21,7 +21,7 @@ from decisor.sandbox.engine import Caps
 from decisor.sandbox.engines import load_engine
 from decisor.session.config import resolve_config
 from decisor.session.data import open_data
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from servers.spark_server import spark_database
 from servers.sql_databases import postgres_database
 from servers.trino_server import trino_database

@@ -17,7 +17,7 @@ from decisor.sandbox.engines import NAMES, engine_of, load_engine, parse_url
 from decisor.sandbox.process import Worker
 from decisor.sandbox.sql_guard import SqlGuard
 from decisor.session.checks import check_database
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 
 WAREHOUSES = [name for name in NAMES if load_engine(name).extra == "warehouse" and load_engine(name).warehouse]
 READS = {

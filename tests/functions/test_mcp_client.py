@@ -16,6 +16,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History
 from decisor.llms.scripted import ScriptedLM
+from decisor.session.request import read_kept_request
 from decisor.system.secrets import Secret
 from decisor.system.text import frame_observation
 from decisor.tools.mcp_client import McpTool, open_mcp_tools
@@ -157,6 +158,6 @@ def test_a_run_cites_what_a_server_returned_and_its_command_is_not_kept(tmp_path
         "Is elm dear?", tools=GOOD, lm=decider(), technique="plan_rag", settings={"calling": "text"}, history=keeping
     )
     assert result.answer == "elm" and result.records[0].fields["rent"] == 400.0
-    inputs = keeping.history.read(1).inputs
+    inputs = read_kept_request(keeping.history.read(1).inputs)
     assert inputs.tools == () and inputs.left_out[0].startswith("the MCP server ")
     assert not processes()

@@ -253,7 +253,7 @@ def test_a_word_of_a_document_leaves_where_a_person_allows_it_and_never_of_restr
 
 
 def test_names_that_are_within_the_walls_cannot_be_given_to_tools_of_others() -> None:
-    from decisor.session.request import RESERVED
+    from decisor.session.sources import RESERVED
     from decisor.tools.row_values import INSIDE
 
     assert set(INSIDE) <= set(RESERVED)

@@ -16,7 +16,7 @@ from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from mcp_server.clients import client, text
 from server.serving import served
 from servers.openai_server import serve_threaded

@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.history.store import History
 from decisor.runtime.budget import Limits
 from decisor.session.config import Connection, default_places, fill_in_secrets, resolve_config, user_config_file
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from local_lm import Decisor, LocalLM
 
 SALES = '[connections.sales]\nurl = "postgresql://ann:${SALES_PASSWORD}@db.example.com/sales"\n'
@@ -69,7 +69,7 @@ def test_a_connection_is_asked_by_its_name_from_any_folder_and_says_what_may_be_
     done = decisor("ask", "Which site?", "--db", "sites", "--lm", local_lm.name)
     assert "Decision: elm" in done.stdout
     assert "### Tool: sites" in local_lm.prompts[0]
-    assert History().read().inputs.db == ("sites",)
+    assert History().read().inputs["db"] == ["sites"]
     assert "Decision" not in done.stderr and "decisor: " not in done.stderr
     refused = decisor("ask", "Which?", "--db", "sites", "--tables", "salary", "--lm", local_lm.name, code=2)
     assert "salary may not be read" in refused.stderr

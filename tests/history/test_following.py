@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 import decisor as library
-from decisor.cli.ask import EarlierRun, reuse_inputs, sources_from_inputs
-from decisor.history.store import History, Inputs
+from decisor.cli.ask import EarlierRun, reuse_request
+from decisor.history.store import History
 from decisor.llms.scripted import ScriptedLM
 from decisor.session.config import resolve_config
+from decisor.session.open_sources import sources_of_request
+from decisor.session.request import AskRequest
 from decisor.session.result import build_earlier, build_following_question
 from decisor.techniques.replay.rerun import select_reusable_calls, select_reusable_steps
 from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace, UnreadableReply
@@ -218,9 +220,10 @@ def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_
         library.ask("Which site?", db=str(sites), tools=tools, lm=ScriptedLM([PLAN, ANSWER]), history=True)
     past = [EarlierRun(History(), History().read(number)) for number in (1, 2)]
     again = [
-        reuse_inputs(run, own).row_values
+        reuse_request(run, own).row_values
         for run in past
-        for own in (Inputs(lm="m"), Inputs(tools=("mcp:other",)), Inputs(lm="m", row_values="ask"))
+        for own in (AskRequest(lm="m"), AskRequest(tools=("mcp:other",)), AskRequest(lm="m", row_values="ask"))
     ]
-    assert again == ["refuse", "refuse", "ask", "allow", "", "ask"]
-    assert sources_from_inputs(reuse_inputs(past[0], Inputs(lm="m")), resolve_config()).tools.row_values == "refuse"
+    assert again == ["refuse", "refuse", "ask", "allow", "ask", "ask"]
+    request = reuse_request(past[0], AskRequest(lm="m"))
+    assert sources_of_request(request, resolve_config()).tools.row_values == "refuse"

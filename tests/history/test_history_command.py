@@ -68,7 +68,7 @@ def test_the_library_keeps_a_run_only_where_it_is_asked_to(local_lm: LocalLM, si
     assert library.ask("Which site?", db=place, lm=local_lm.name).number == 0
     assert not History().folder.exists()
     assert library.ask("Which site?", db=place, lm=local_lm.name, history=True).number == 1
-    assert History().read(1).inputs.db == (place,)
+    assert History().read(1).inputs["db"] == [place]
     keeping = Keeping(History(tmp_path / "page"), owner="ann")
     assert library.ask("Which site?", db=place, lm=local_lm.name, history=keeping).number == 1
     assert History(tmp_path / "page").read(1, "ann").answer == "elm"

@@ -160,10 +160,10 @@ def running(serving: ServerSettings, runs: Mapping[str, Entries], live: Mapping[
     assert ready.wait(SOON)
     for id, entries in runs.items():
         past = reduce(update_past_run, entries, PastRun(Question(f"Run {id}"), began=time.time()))
-        server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
+        server.state.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
     for id, entries in live.items():
         one = LiveRun(PastRun(Question(f"Run {id}"), began=time.time()), id, state="running")
-        server.here.runs.live[id] = one
+        server.state.runs.live[id] = one
         asyncio.run_coroutine_threadsafe(play(one, entries), loops[0])
     try:
         yield f"http://127.0.0.1:{port}"

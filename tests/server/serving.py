@@ -19,7 +19,7 @@ from decisor.history.store import History
 from decisor.lab.evaluation_pages import router
 from decisor.server.app import bind_socket, make_web_server
 from decisor.server.settings import ServerSettings
-from decisor.session.request import Sources, build_sources
+from decisor.session.sources import Sources, build_sources
 
 PLAN = "Plan: [Step 1: compare the rents]\nThought: Start there.\nAction: sql\nAction input: {query}"
 QUERY = "SELECT name, rent FROM site ORDER BY rent"

@@ -16,7 +16,7 @@ import pytest
 
 from data import read_security_rows
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from decisor.trace.events import ActionResult, Conclusion, Event, RunStart, TraceEntry
 from report.browser import FOUND
 from server.page import Page, window, writing_lm

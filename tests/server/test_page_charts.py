@@ -11,7 +11,7 @@ import pytest
 
 from charts.sales import ANSWER, BY_MONTH, sales
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from report.browser import FOUND
 from server.axe import missing
 from server.page import Page, window

@@ -13,7 +13,7 @@ import pytest
 
 from decisor.demo.demo import REPLIES, write_shop
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from report.browser import FOUND
 from server.page import Page, by_turn, window, writing_lm
 

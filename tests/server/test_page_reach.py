@@ -12,7 +12,7 @@ import pytest
 
 from decisor.demo.demo import QUESTION, REPLIES, write_shop
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from decisor.trace.events import (
     ActionResult,
     ActionStart,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from functions.test_row_values import SECRET, api, shop  # noqa: F401 (fixtures)
 from report.browser import FOUND
 from server.page import window, writing_lm

@@ -14,7 +14,7 @@ from decisor.errors import SetupError
 from decisor.server.security import digest_of_token, read_users
 from decisor.server.settings import ServerSettings
 from decisor.session.access import restrict_sources
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from server.serving import QUERY, Served, served, sites
 from servers.openai_server import serve_threaded
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from definition_shops import shop
 from server.serving import Served, names, served
 from servers.openai_server import serve_threaded

@@ -15,8 +15,10 @@ from schemathesis import APIOperation, Case, GenerationMode
 from schemathesis.core.result import Ok
 
 from decision_shops import database
+from decisor.cli.request_options import option_of_field
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.request import AskRequest, QuestionRequest
+from decisor.session.sources import build_sources
 from server.serving import Served, served
 from servers.openai_server import serve_threaded
 from session.test_whatif import MODEL, TABLES
@@ -94,6 +96,30 @@ def test_the_page_of_the_api_needs_nothing_from_elsewhere(place: Served) -> None
     assert "AskBody" in page.text
     assert not re.search(r"(src|href)=.(https?:)?//|<script", page.text)
     assert set(re.findall(r'href="#(\w+)"', page.text)) <= set(re.findall(r'id="(\w+)"', page.text))
+
+
+def test_a_field_of_a_request_says_the_same_in_the_api_and_in_the_help(place: Served) -> None:
+    fields = place.client.get("/openapi.json").json()["components"]["schemas"]["AskBody"]["properties"]
+    assert set(fields) == {*QuestionRequest.model_fields, "connections", "follows", "approve", "asks", "stream"}
+    parameter = option_of_field("goal", AskRequest.model_fields["goal"]).annotation.__metadata__[0]
+    assert fields["goal"]["description"] == parameter.help == AskRequest.model_fields["goal"].description
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"goal": "x" * 20_001},
+        {"rules": "x" * 200_001},
+        {"technique": "x" * 201},
+        {"settings": {"a": "x" * 201}},
+        {"limits": {"calls": 0}},
+        {"limits": {"cals": 1}},
+        {"db": "sqlite:///other.db"},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_client_sends_no_long_texts_no_wrong_limits_and_no_places(place: Served, fields: dict[str, Any]) -> None:
+    assert place.client.post("/api/ask", json={"question": "Which?", **fields}).status_code == 422
 
 
 def test_every_route_is_in_the_docs(place: Served) -> None:

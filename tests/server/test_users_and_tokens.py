@@ -11,7 +11,7 @@ import pytest
 from decisor.errors import SetupError
 from decisor.server.security import digest_of_token, hosts_of, read_users, users_of_token
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from server.serving import Served, served, sites
 
 ANN, BOB = "token-of-ann", "token-of-bob"

@@ -18,7 +18,7 @@ import pytest
 from data import read_security_rows
 from decisor.server.settings import ServerSettings
 from decisor.server.stream import MOST_STREAMS
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded
 

@@ -12,7 +12,7 @@ from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.store import CaseTask
 from decisor.server.settings import ServerSettings
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from decisor.trace.events import RunStart, TraceEntry
 from decisor.types import Question
 from server.serving import Served, served

@@ -7,7 +7,8 @@ import pytest
 from decisor.llms.scripted import ScriptedLM
 from decisor.runtime.budget import Limits
 from decisor.session.data import ask_once
-from decisor.session.request import Options, build_sources
+from decisor.session.request import Options, read_options
+from decisor.session.sources import build_sources
 from decisor.trace.events import ActionResult
 from session.conftest import database
 
@@ -28,10 +29,11 @@ async def test_a_resumed_run_combines_what_it_fetched_before(tmp_path: Path, mon
     sources = build_sources(db=["sites.db", "rents.db"])
     options: Options = {"technique": "iter_rag", "settings": {"calling": "text"}}
     lm = ScriptedLM([*LOOKS, "Thought: no more\nFinal answer: none"])
-    first = await ask_once(sources, "Which?", {**options, "lm": lm, "limits": Limits(calls=3)})
+    first = await ask_once(sources, *read_options("Which?", {**options, "lm": lm, "limits": Limits(calls=3)}))
     ends = [at for at, entry in enumerate(first.trace) if isinstance(entry.event, ActionResult)]
     rest = ScriptedLM([JOIN, "Thought: elm\nFinal answer: elm [o3.r1]"])
     past = first.trace[: ends[1] + 1]
-    second = await ask_once(sources, "Which?", {**options, "lm": rest, "limits": Limits(calls=9)}, past=past)
+    more = read_options("Which?", {**options, "lm": rest, "limits": Limits(calls=9)})
+    second = await ask_once(sources, *more, past=past)
     assert second.answer == "elm"
     assert [record.fields for record in second.records] == [{"name": "elm", "cost": 402}]

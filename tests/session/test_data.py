@@ -191,7 +191,7 @@ async def test_what_is_worth_a_line_goes_to_the_standard_log_without_passwords(
     ]
     heard = capsys.readouterr()
     assert not heard.out and not heard.err
-    assert decisor.session.request.build_sources(db="postgresql://me:secret@host/x").places[0].label == "host/x"  # type: ignore[attr-defined]
+    assert decisor.session.sources.build_sources(db="postgresql://me:secret@host/x").places[0].label == "host/x"  # type: ignore[attr-defined]
 
 
 async def test_an_lm_that_is_an_object_stays_open_for_its_owner(sites: Path) -> None:

@@ -221,10 +221,10 @@ def test_a_result_is_one_short_line_at_a_prompt_and_its_sentences_keep_their_cit
     ("options", "complaint"),
     [
         ({"tecnique": "exact"}, "There is no option tecnique. Did you mean technique?"),
-        ({"limits": {"calls": 3}}, "limits takes decisor.Limits"),
-        ({"rules": 5}, "rules takes a text, not 5"),
+        ({"limits": 3}, "limits should be limits, such as decisor.Limits"),
+        ({"rules": 5}, "rules should be a valid string, not 5"),
         ({"lm": object()}, "lm takes .* name and complete"),
-        ({"settings": "max_steps=3"}, "settings takes names with values"),
+        ({"settings": "max_steps=3"}, "settings should be a valid dictionary"),
         ({"db": 5}, "5 is no place"),
         ({"docs": [5]}, "5 is no place"),
         ({"tools": 5}, "5 is no tool"),

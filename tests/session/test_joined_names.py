@@ -14,7 +14,7 @@ from decisor.cli import run_command_line
 from decisor.errors import SetupError, ToolError
 from decisor.session.access import Reader
 from decisor.session.pool import open_pool, split_into_members
-from decisor.session.request import build_sources
+from decisor.session.sources import build_sources
 from servers.sql_databases import mysql_database, postgres_database
 
 SECRETS = {"a": "+49 111", "b": "+49 222"}

@@ -1,5 +1,7 @@
 """What the package shows of itself."""
 
+import dataclasses
+import json
 import subprocess
 import sys
 from typing import get_type_hints
@@ -7,7 +9,15 @@ from typing import get_type_hints
 import pytest
 
 import decisor
-from decisor.session.request import Options
+from decisor.runtime.budget import Limits
+from decisor.session.request import (
+    AskRequest,
+    Attachments,
+    DataOptions,
+    Options,
+    read_kept_request,
+    write_kept_request,
+)
 
 NAMES = {
     "BudgetExceeded",
@@ -46,6 +56,35 @@ def test_the_names_are_few_listed_and_documented() -> None:
 def test_every_option_of_ask_is_told_in_its_docstring() -> None:
     text = (decisor.ask.__doc__ or "") + (Options.__doc__ or "")
     assert not [name for name in get_type_hints(Options) if name not in text]
+
+
+def test_every_keyword_of_python_is_a_field_of_a_request_or_an_object_beside_it() -> None:
+    fields, objects = set(AskRequest.model_fields), {one.name for one in dataclasses.fields(Attachments)}
+    assert set(get_type_hints(Options)) <= fields | objects
+    assert set(DataOptions.__annotations__) - {"who"} <= fields
+
+
+def test_every_field_of_a_request_tells_what_it_is() -> None:
+    assert not [name for name, info in AskRequest.model_fields.items() if not info.description]
+
+
+def test_a_request_is_the_same_after_it_was_kept_and_what_an_earlier_release_kept_is_read() -> None:
+    request = AskRequest(db=("a.db",), limits=Limits(calls=3), settings={"max_steps": "2"}, row_values="refuse")
+    assert read_kept_request(json.loads(json.dumps(write_kept_request(request)))) == request
+    old = {
+        "db": ["a.db"],
+        "model": "",
+        "row_values": "",
+        "rows": [],
+        "limits": {"calls": 3, "seconds": None},
+        "gone": 1,
+    }
+    assert read_kept_request({**old, "of_a_later_release": 1}) == AskRequest(db=("a.db",), limits=Limits(calls=3))
+
+
+def test_data_are_read_without_the_library_that_checks_requests() -> None:
+    code = "import sys, decisor; decisor.Data; print('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_importing_the_package_imports_nothing_else_of_it_but_what_a_fork_needs() -> None:

@@ -147,7 +147,7 @@ def test_readings_may_be_off_and_always_looked_for(tmp_path: Path) -> None:
     assert decisor.ask(QUESTION, db=url, lm=analyst(), settings=TEXT, readings="off").usage.calls == 2
     clear = decisor.ask("How many customers?", db=url, lm=analyst("Unclear: none"), settings=TEXT, readings="always")
     assert clear.usage.calls == 3
-    with pytest.raises(SetupError, match="readings takes auto, always or off"):
+    with pytest.raises(SetupError, match="readings should be 'auto', 'always' or 'off'"):
         decisor.ask(QUESTION, db=url, lm=analyst(), readings="sometimes")  # type: ignore[arg-type]
 
 

@@ -11,8 +11,9 @@ from decisor.semantics.check import check_definitions
 from decisor.semantics.definitions import parse_definitions
 from decisor.session.access import restrict_sources
 from decisor.session.data import open_data
-from decisor.session.request import build_sources
+from decisor.session.request import AskRequest, Attachments
 from decisor.session.rerun import rerun_on_sources
+from decisor.session.sources import build_sources
 from decisor.session.verify import verify_trace
 from decisor.techniques.replay.rerun import Edit
 
@@ -60,7 +61,7 @@ def test_a_query_that_a_person_wrote_in_place_of_the_models_is_theirs(tmp_path: 
     )
     sources = restrict_sources(build_sources(db=url), audit=audit)
     lm = ScriptedLM(["Final answer: x\nBecause: it is so [o1.r1]"])
-    rerun_on_sources(sources, result.trace, Edit("1", action=OTHER), {"lm": lm})
+    rerun_on_sources(sources, result.trace, Edit("1", action=OTHER), AskRequest(), Attachments(lm=lm))
     assert askers(audit, OTHER) == ["person"]
 
 

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decisor.cli.ask import sources_from_inputs
 from decisor.cli.output import print_folder_file, print_json
 from decisor.errors import SetupError
-from decisor.history.store import Inputs
 from decisor.llms.choose import Measurement
 from decisor.session.config import resolve_config
 from decisor.session.run_setup import estimate_question_seconds, group_by_fit, rate_techniques
@@ -28,7 +26,7 @@ from decisor.system.text import clean_one_line
 from decisor.system.wording import format_count, plural
 
 if TYPE_CHECKING:
-    from decisor.session.request import Sources
+    from decisor.session.sources import Sources
 
 
 NO_LM = "None is used: questions are decided by exact where there is a decision model. Name one with --lm."
@@ -202,7 +200,10 @@ def sources_of_place(db: str) -> Sources:
     config = resolve_config()
     if db in config.connections:
         print_folder_file(config)
-    return sources_from_inputs(Inputs(db=(db,)), config)
+    from decisor.session.open_sources import sources_of_request
+    from decisor.session.request import AskRequest
+
+    return sources_of_request(AskRequest(db=(db,)), config)
 
 
 def show_tools(specs: list[str], as_json: bool) -> None:
@@ -278,8 +279,6 @@ def check_installation(sources: Sources | None, lm: str | None, as_json: bool, q
     database = check_database(sources, question) if sources else None
     good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
-        pass
-
         values = {
             "python": sys.version.split()[0],
             "lms": [asdict(place) for place in places],
@@ -292,7 +291,6 @@ def check_installation(sources: Sources | None, lm: str | None, as_json: bool, q
         }
         print_json(values)
         return 0 if good else 1
-    pass
     from decisor.system.text import clean_one_line
 
     print("Language models, in the order they are looked for")

@@ -9,42 +9,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from decisor.cli.ask import (
-    LM,
-    RECORD,
-    EarlierRun,
-    ask_and_print,
-    options_from_inputs,
-    report_saved_run,
-    reuse_inputs,
-    sources_from_inputs,
-    tuple_of_option,
-    with_defaults,
-)
+from decisor.cli.ask import RECORD, EarlierRun, ask_and_print, report_saved_run, reuse_request
 from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json
+from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
-from decisor.history.store import UNFINISHED, VERDICTS, History, Inputs, PastRun, RunMark
-from decisor.runtime.budget import Limits
+from decisor.history.store import UNFINISHED, VERDICTS, History, PastRun, RunMark
 from decisor.session.config import resolve_config
-from decisor.session.request import Options, Sources
+from decisor.session.request import AskRequest, Attachments, spell_option
 from decisor.session.rerun import rerun_on_sources
-from decisor.session.user_tools import (
-    AUDIT,
-    AUTH,
-    DENY,
-    MASK,
-    METHODS,
-    ROWS,
-    TABLES,
-    split_all_at_commas,
-    split_at_commas,
-)
 from decisor.system.serialization import json_value
 from decisor.system.text import clean_for_terminal, clean_one_line
 from decisor.system.wording import format_count
@@ -175,22 +154,19 @@ def find_named_run(history: History, text: str) -> PastRun:
     return history.read(0 if text == "last" else int(text))
 
 
-AGAIN = "In the place of what the run used; needed where its address holds a password."
+AGAIN = "In the place of what the run used: "
 
 
+@takes_request("db", "graph", "docs", "lm", "limits", note=AGAIN, leave_out=["actions"])
 def resume_command(
+    request: AskRequest,
     which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
-    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=AGAIN)] = None,
-    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=AGAIN)] = None,
-    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=AGAIN)] = None,
-    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
-    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls more.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens more.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars more.")] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Resume a run that was interrupted, failed or reached a limit. Its LLM calls are not bought again."""
+    """Resume a run that was interrupted, failed or reached a limit. Its LLM calls are not bought again.
+
+    Data and LLM are those of the run; where an address holds a password it is named again.
+    """
     history, config = History(), resolve_config()
     run = find_named_run(history, which)
     if run.state == "running":
@@ -198,22 +174,16 @@ def resume_command(
     if run.state not in UNFINISHED:
         raise SetupError(f'Run {run.number} came to its end. To ask on: decisor ask --continue-from {run.number} "..."')
     past = EarlierRun(history, run)
-    own = Inputs(
-        tuple_of_option(db),
-        tuple_of_option(graph),
-        tuple_of_option(docs),
-        lm=lm or "",
-        limits=Limits(calls, tokens, dollars, seconds),
-    )
-    inputs = with_defaults(reuse_inputs(past, own), config)
+    from decisor.session.open_sources import complete_request
+
+    request = complete_request(reuse_request(past, request), config)
     entries = history.entries(run.number)
     question = past.result().question
     keeping = Keeping(before=run.number)
-    options: Options = {**options_from_inputs(inputs, config), "history": keeping}
     print_folder_file(config)
     print(f"decisor: run {run.number} had {count_reused_work(entries)}", file=sys.stderr)
     with report_saved_run(keeping):
-        result = ask_and_print(sources_from_inputs(inputs, config), question, options, as_json, entries)
+        result = ask_and_print(request, config, question, Attachments(keeping=keeping), as_json, entries)
     raise typer.Exit(exit_of(result.decision) if not result.trace_fault else Exit.FAILED)
 
 
@@ -224,15 +194,18 @@ def count_reused_work(entries: tuple[TraceEntry, ...]) -> str:
     return f"{format_count(count, 'LM call')} and {format_count(actions, 'observation')}: they are used again"
 
 
-SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
-
 PLAN = "With --edit: a step of the plan that holds after that step, 0 for the first plan. Give every step of it."
-RERUN_PANEL = "With --edit: the data again, as for decisor ask."
 
 
+@takes_request(
+    *(*DATA, "technique", "settings", "lm", "limits"),
+    note="With --edit: ",
+    leave_out=["definitions", "row_values", "max_scan", "actions"],
+)
 def trace_command(
+    request: AskRequest,
     file: Annotated[Path, typer.Argument(help="A file that decisor ask --trace FILE wrote.")],
-    full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Also what the LLM was sent and what it wrote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
@@ -244,28 +217,6 @@ def trace_command(
     action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
     observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
     plan: Annotated[list[str] | None, typer.Option("--plan", metavar="STEP", help=PLAN)] = None,
-    technique: Annotated[str, typer.Option("--technique", "-t", help="With --edit: another than the trace's.")] = "",
-    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
-    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
-    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=RERUN_PANEL)] = None,
-    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=RERUN_PANEL)] = None,
-    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=RERUN_PANEL)] = None,
-    model: Annotated[Path | None, typer.Option("--model", help="With --edit: the decision model again.")] = None,
-    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
-    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
-    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
-    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
-    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
-    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="With --edit: your tools.")] = None,
-    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
-    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
-    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
-    calls: Annotated[int | None, typer.Option("--calls", min=1, help="With --edit: at most so many LM calls.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="With --edit: at most so many tokens.")] = None,
-    dollars: Annotated[
-        float | None, typer.Option("--dollars", min=0, help="With --edit: at most so many dollars.")
-    ] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="With --edit: at most so long.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
 ) -> None:
     """Show a recorded run as a readable story, or go on from it with one thing changed."""
@@ -281,61 +232,13 @@ def trace_command(
         "observation": observation,
     }
     if edit or plan or any(changes.values()):
-        from decisor.cli.ask import parse_setting_options, sources_from_inputs, tuple_of_option
-
-        pass
-        from decisor.history.store import Inputs
-        from decisor.session.access import check_masks
-        from decisor.session.config import resolve_config
-
-        own = Inputs(
-            tuple_of_option(db),
-            tuple_of_option(graph),
-            tuple_of_option(docs),
-            tuple_of_option(tools),
-            tuple(split_at_commas(allow_methods)),
-            base_url,
-            tuple_of_option(auth),
-            str(model or ""),
-            tuple_of_option(split_all_at_commas(tables)),
-            tuple_of_option(split_all_at_commas(deny_tables)),
-            rows=tuple_of_option(rows),
-            mask=tuple_of_option(split_all_at_commas(mask)),
-            audit=str(audit or ""),
-        )
-        sources = sources_from_inputs(own, resolve_config())
-        check_masks(entries, sources)
-        options: Options = {
-            "lm": lm,
-            "technique": technique,
-            "settings": parse_setting_options(settings or []),
-            "trace": out,
-            "limits": Limits(calls, tokens, dollars, seconds),
-        }
-        raise typer.Exit(rerun_edited_run(entries, edit, changes, plan or (), sources, options, as_json))
-    others = {
-        "--rows": rows,
-        "--mask": mask,
-        "--audit": audit,
-        "--tables": tables,
-        "--deny-tables": deny_tables,
-        "--lm": lm,
-        "--db": db,
-        "--graph": graph,
-        "--docs": docs,
-        "--model": model,
-        "--tools": tools,
-        "--out": out,
-        "-t": technique,
-        "-o": settings,
-        "--calls": calls,
-        "--tokens": tokens,
-        "--dollars": dollars,
-        "--seconds": seconds,
-    }
-    if others_with_edit := [name for name, value in others.items() if value]:
+        request = request.model_copy(update={"trace": str(out or "")})
+        raise typer.Exit(rerun_edited_run(entries, edit, changes, plan or (), request, as_json))
+    limits = [name for name, value in asdict(request.limits).items() if value is not None]
+    unused = [spell_option(name) for name in [*request.given, *limits] if name != "limits"]
+    if unused or out:
         raise SetupError(
-            f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
+            f"{[*unused, '--out'][0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
         )
     if record is not None:
         from decisor.decision_record.build import build_record
@@ -365,24 +268,29 @@ def rerun_edited_run(
     at: str,
     changes: Mapping[str, str | None],
     plan: Sequence[str],
-    sources: Sources,
-    options: Options,
+    request: AskRequest,
     as_json: bool,
 ) -> int:
-    """Run a trace again with one edit, print both runs, and return the new exit code. changes, plan: named fields of an
-    Edit. sources, options: the data, the LLM, the file for the new trace, and whatever else the old one may not
-    name.
+    """Run a trace again with one edit, print both runs, and return the new exit code.
+
+    Args:
+        changes: Fields of an Edit by name, as ``plan`` is.
+        request: The data, the LLM, the file for the new trace, and whatever else the old one may not name.
 
     Raises:
         SetupError: no node or step is named, or it does not fit.
     """
+    from decisor.session.access import check_masks
+    from decisor.session.open_sources import sources_of_request
     from decisor.techniques.replay.rerun import Edit
 
+    sources = sources_of_request(request, resolve_config())
+    check_masks(entries, sources)
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
     edit = Edit(at, plan=tuple(plan), **{name: value for name, value in changes.items() if value})
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
-        comparison = rerun_on_sources(sources, entries, edit, options)
+        comparison = rerun_on_sources(sources, entries, edit, request, Attachments())
     report = comparison.rerun
     if as_json:
         both = {"changes": report.changes, "before": report.before, "after": report.after, "usage": comparison.usage}
@@ -428,8 +336,6 @@ def show_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, as of decisor ask --json.")] = False,
 ) -> None:
     """Show a saved run: its events, the decision, the evidence and the cost."""
-    pass
-    from decisor.history.store import History
     from decisor.session.result import build_past_result
     from decisor.views.transcript import show_dim, tell_story
 

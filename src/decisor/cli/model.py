@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from decisor.cli.ask import LM, SETTING, parse_setting_options, print_object, read_question_text, read_rules
+from decisor.cli.ask import read_question_text, read_rules
 from decisor.cli.output import Exit, exit_of, find_place, output_console, print_findings, print_json, rewrite_line
+from decisor.cli.request_options import takes_request
 from decisor.errors import SetupError, ToolError
-from decisor.runtime.budget import Limits
+from decisor.session.request import AskRequest
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -32,17 +33,13 @@ DB = "The database it is about: a URL or a file."
 APPROVE = "Is this what you mean? [y = write it, n = do not, or say what is wrong] "
 
 
+@takes_request("goal", "lm", "settings", "limits", "trace", leave_out=["dollars", "seconds", "actions"])
 def draft_model_command(
+    request: AskRequest,
     question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the model is written.")],
     db: Annotated[str, typer.Option("--db", metavar="URL", help=DB)],
     rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
-    goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
-    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
-    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
-    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens.")] = None,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Draft a decision model of a question, check it on real rows, and write it.
@@ -55,18 +52,18 @@ def draft_model_command(
 
     if out.exists():
         raise SetupError(f"{out} is there already: name another --out file.")
-    whole = Question(read_question_text(question), read_rules(rules), goal)
+    whole = Question(read_question_text(question), read_rules(rules), request.goal)
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
         drafts = draft_model(
             whole,
             db=find_place(db),
-            settings=parse_setting_options(settings or []),
-            lm=lm,
-            trace=trace,
-            limits=Limits(calls, tokens),
+            settings=request.settings,
+            lm=request.lm,
+            trace=request.trace,
+            limits=request.limits,
         )
     if as_json:
-        print_object(drafts.result)
+        print_json(drafts.result.as_object())
     else:
         drafts.result.show(output_console())
     for path, text in list_draft_files(drafts, out):

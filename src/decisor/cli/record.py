@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.cli.output import Exit, print_json
+from decisor.cli.request_options import takes_request
 from decisor.decision_record.approvals import ApprovalChange, make_approval_change
 from decisor.errors import SetupError
-from decisor.session.user_tools import MASK, ROWS, split_all_at_commas
+from decisor.session.request import AskRequest, read_kept_request
 from decisor.system.storage import lock_folder
 
 if TYPE_CHECKING:
     from decisor.decision_record.page import RecordFile
-    from decisor.session.request import Sources
+    from decisor.session.sources import Sources
     from decisor.session.verify import Verification
     from decisor.trace.events import DataSource, TraceEntry
 
@@ -104,7 +105,9 @@ SQLITE = b"SQLite format 3\0"
 CODES = {"holds": Exit.ANSWERED, "does not hold": Exit.FAILED, "cannot be said": Exit.NO_ANSWER}
 
 
+@takes_request("db", "graph", "docs", "model", "rows", "mask")
 def verify_command(
+    request: AskRequest,
     runs: Annotated[
         list[str],
         typer.Argument(
@@ -113,29 +116,18 @@ def verify_command(
             "runs of the history by number, or run stores of an evaluation.",
         ),
     ],
-    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help="The same databases or files.")] = None,
-    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help="The same graphs.")] = None,
-    docs: Annotated[
-        list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help="The same documents.")
-    ] = None,
-    model: Annotated[Path | None, typer.Option("--model", help="The decision model it was decided by.")] = None,
-    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
-    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Compute old decisions again without an LLM: changed records, verdict, and the best candidate now.
 
     The data of a saved run are known. The exit code is 0 if all hold, 1 if one does not, 4 if it cannot be said.
     """
-    from decisor.cli.ask import sources_from_inputs, tuple_of_option
-    from decisor.history.store import Inputs
     from decisor.sandbox.wire import number_repeated_names
     from decisor.session.config import resolve_config
+    from decisor.session.open_sources import sources_of_request
     from decisor.system.serialization import json_value
 
-    own = Inputs(tuple_of_option(db), tuple_of_option(graph), tuple_of_option(docs), model=str(model or ""))
-    seen = replace(own, rows=tuple_of_option(rows), mask=tuple_of_option(split_all_at_commas(mask)))
-    sources = sources_from_inputs(seen, resolve_config()) if own != Inputs() else None
+    sources = sources_of_request(request, resolve_config()) if request.names_data or request.model else None
     verdicts = asyncio.run(verify_runs([one for place in runs for one in find_old_runs(place)], sources))
     if as_json:
         names = number_repeated_names(name for name, _ in verdicts)
@@ -172,7 +164,7 @@ async def verify_runs(runs: Sequence[OldRun], sources: Sources | None) -> list[t
     """
     from decisor.session.access import apply_seed
     from decisor.session.data import open_data
-    from decisor.session.request import build_sources
+    from decisor.session.sources import build_sources
     from decisor.session.verify import apply_recorded_policy, verify_record, verify_trace
 
     def sources_for(run: OldRun) -> Sources:
@@ -226,19 +218,19 @@ def read_run_file(path: Path) -> OldRun:
 
 
 def read_history_run(place: str) -> OldRun:
-    from decisor.cli.ask import sources_from_inputs
     from decisor.cli.history import find_named_run
     from decisor.history.store import History
     from decisor.session.config import resolve_config
+    from decisor.session.open_sources import sources_of_request
 
     history = History()
     run = find_named_run(history, place)
-    named = run.inputs
+    named = read_kept_request(run.inputs)
     places = [*named.db, *named.graph, *named.docs, *([named.model] if named.model else [])]
     known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
     if not known:
         return OldRun(f"run {run.number}", history.entries(run.number))
-    own = sources_from_inputs(replace(named, tools=()), resolve_config())
+    own = sources_of_request(named.model_copy(update={"tools": ()}), resolve_config())
     return OldRun(f"run {run.number}", history.entries(run.number), own)
 
 

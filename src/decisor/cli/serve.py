@@ -18,70 +18,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from decisor.cli.ask import (
-    DB,
-    DEFINITIONS,
-    DOCS,
-    GRAPH,
-    LM,
-    SETTING,
-    TOOLS,
-    parse_setting_options,
-    sources_from_inputs,
-    tuple_of_option,
-    with_defaults,
-)
 from decisor.cli.output import print_folder_file
+from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
-from decisor.history.store import Inputs
-from decisor.runtime.budget import Limits
 from decisor.session.config import Config, default_places, resolve_config
-from decisor.session.user_tools import (
-    AUDIT,
-    AUTH,
-    DENY,
-    MASK,
-    METHODS,
-    ROW_VALUES,
-    ROWS,
-    SCAN,
-    TABLES,
-    split_all_at_commas,
-    split_at_commas,
-)
+from decisor.session.request import AskRequest
 from decisor.system.extras import import_lab, require_package
 
 if TYPE_CHECKING:
     from decisor.history.store import History
     from decisor.mcp.server import HttpListener
     from decisor.server.security import Users
-    from decisor.session.request import Sources
+    from decisor.session.sources import Sources
 
 
-SERVE_DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
 AT_ONCE = "Runs at a time; more wait in line."
 
 
+@takes_request(*DATA, "limits", leave_out=["actions"])
 def serve_command(
-    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=SERVE_DB)] = None,
-    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help="A graph.")] = None,
-    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help="Documents.")] = None,
-    model: Annotated[Path | None, typer.Option("--model", help="A decision model of the first database.")] = None,
-    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
-    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
-    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
-    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
-    definitions: Annotated[
-        list[str] | None, typer.Option("--definitions", metavar="[NAME=]FILE", help="What words mean in the data.")
-    ] = None,
-    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Functions and web APIs.")] = None,
-    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
-    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
-    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
-    row_values: Annotated[str, typer.Option("--row-values", metavar="ask|allow|refuse", help=ROW_VALUES)] = "",
+    request: AskRequest,
     lm: Annotated[
         list[str] | None,
-        typer.Option("--lm", metavar="MODEL[@URL]", help="An LM to choose on the page. Several times."),
+        typer.Option("--lm", metavar="MODEL[@URL]", help="An LLM to choose on the page. Several times."),
     ] = None,
     evaluation: Annotated[
         list[str] | None, typer.Option("--evaluation", metavar="RUN", help="The store of an evaluation to show.")
@@ -93,8 +52,6 @@ def serve_command(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
-    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
-    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
     ] = None,
@@ -104,49 +61,29 @@ def serve_command(
     history: Annotated[bool, typer.Option("--history/--no-history", help="Whether runs outlast the server.")] = True,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
-    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars a run.")] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
 ) -> None:
     """Serve the page and its API, until Ctrl-C."""
     with require_package("FastAPI and uvicorn", "serve"):
         from decisor.server.app import bind_socket, run_web_server
         from decisor.server.settings import ServerSettings, names_of_lms
     from decisor.server.security import is_local_host
+    from decisor.session.open_sources import sources_of_request
 
     if new_user:
         print_user(new_user)
         return
     config = resolve_config()
-    if not (db or graph or docs or tools):
+    if not request.names_data:
         db, docs = list_configured_sources(config)
-    own = Inputs(
-        tuple_of_option(db),
-        tuple_of_option(graph),
-        tuple_of_option(docs),
-        tuple_of_option(tools),
-        tuple(split_at_commas(allow_methods)),
-        base_url,
-        tuple_of_option(auth),
-        str(model or ""),
-        tuple_of_option(split_all_at_commas(tables)),
-        tuple_of_option(split_all_at_commas(deny_tables)),
-        tuple_of_option(definitions),
-        tuple_of_option(rows),
-        tuple(split_all_at_commas(mask)),
-        audit=str(audit or ""),
-        max_scan=max_scan,
-        row_values=row_values,
-    )
-    sources = sources_from_inputs(own, config)
+        request = request.model_copy(update={"db": tuple(db), "docs": tuple(docs)})
+    sources = sources_of_request(request, config)
     check_database_files(sources)
     who, token = read_server_users(users, sources, is_local_host(host))
     listening = bind_socket(host, port)
     serving = ServerSettings(
         sources,
         names_of_lms(list_lm_specs(lm or [], config)),
-        config.limits(Limits(calls, tokens, dollars, seconds)),
+        config.limits(request.limits),
         who,
         name_evaluations(evaluation or []),
         host,
@@ -243,7 +180,7 @@ def name_evaluations(places: list[str]) -> dict[str, str]:
 
     Raise SetupError if two have one name, or a file does not exist.
     """
-    from decisor.session.request import name_from_place
+    from decisor.session.sources import name_from_place
 
     names: dict[str, str] = {}
     for place in places:
@@ -289,35 +226,12 @@ SKILL = "Print a skill file for coding agents: when and how to use the tools."
 HTTP = "Serve streamable HTTP, where a client calls it, and not standard input and output, where a client starts it."
 
 
+@takes_request(*DATA, "technique", "settings", "lm", "limits", leave_out=["actions"])
 def mcp_command(
-    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=DB)] = None,
-    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=GRAPH)] = None,
-    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=DOCS)] = None,
-    model: Annotated[Path | None, typer.Option("--model", help="A decision model of the first database.")] = None,
-    definitions: Annotated[
-        list[str] | None, typer.Option("--definitions", metavar="[NAME=]FILE", help=DEFINITIONS)
-    ] = None,
-    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
-    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
-    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
-    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
-    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
+    request: AskRequest,
     demo: Annotated[
         bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
     ] = False,
-    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
-    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
-    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
-    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
-    row_values: Annotated[str, typer.Option("--row-values", metavar="ask|allow|refuse", help=ROW_VALUES)] = "",
-    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
-    technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
-    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
-    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars a run.")] = None,
-    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
-    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
     no_history: Annotated[bool, typer.Option("--no-history", help="Runs are gone with the server.")] = False,
     http: Annotated[bool, typer.Option("--http", help=HTTP)] = False,
@@ -344,50 +258,33 @@ def mcp_command(
     with require_package("the MCP SDK", "mcp"):
         from decisor.mcp.server import serve_mcp
     config = resolve_config()
-    own = Inputs(
-        tuple_of_option(db),
-        tuple_of_option(graph),
-        tuple_of_option(docs),
-        tuple_of_option(tools),
-        tuple(split_at_commas(allow_methods)),
-        base_url,
-        tuple_of_option(auth),
-        model=str(model or ""),
-        tables=tuple(split_all_at_commas(tables)),
-        deny_tables=tuple(split_all_at_commas(deny_tables)),
-        definitions=tuple_of_option(definitions),
-        rows=tuple_of_option(rows),
-        mask=tuple(split_all_at_commas(mask)),
-        audit=str(audit or ""),
-        max_scan=max_scan,
-        technique=technique,
-        settings=parse_setting_options(settings or []),
-        lm=lm or "",
-        limits=Limits(calls, tokens, dollars, seconds),
-        row_values=row_values,
-    )
-    inputs = with_defaults(own, config)
-    keeps = config.keeps_history and not no_history and not demo
-    if inputs.technique:
-        from decisor.techniques import build_technique as technique_of
+    from decisor.session.open_sources import complete_request
 
-        technique_of(inputs.technique, **inputs.settings)  # a client would hear of a wrong one only when it asks
+    request = complete_request(request, config)
+    keeps = config.keeps_history and not no_history and not demo
+    if request.technique:
+        from decisor.techniques import build_technique
+
+        # A client would hear of a wrong setting only when it asks.
+        build_technique(request.technique, **{name: str(value) for name, value in request.settings.items()})
     if users and not http:
         raise SetupError("--users says whose token may do what over HTTP: give --http too.")
-    data = demo_sources() if demo else contextlib.nullcontext(sources_to_serve(inputs, config))
+    data = demo_sources() if demo else contextlib.nullcontext(sources_to_serve(request, config))
     with data as sources, open_server_history(keeps) as history, contextlib.suppress(KeyboardInterrupt):
         listening = open_mcp_socket(host, port, allow_host or [], token, users, sources) if http else None
-        asyncio.run(serve_mcp(sources, inputs, config.lm(inputs.lm or None), history, listening, at_once))
+        asyncio.run(serve_mcp(sources, request, history, listening, at_once))
 
 
-def sources_to_serve(inputs: Inputs, config: Config) -> Sources:
+def sources_to_serve(request: AskRequest, config: Config) -> Sources:
     """Return the named data, or every connection of the config files if none are named.
 
     Raise SetupError if there are none, or if a file does not exist: a client would see it only when it asks.
     """
-    if not any((inputs.db, inputs.graph, inputs.docs, inputs.tools)):
-        inputs = replace(inputs, db=tuple(config.connections))
-    sources = sources_from_inputs(inputs, config)
+    from decisor.session.open_sources import sources_of_request
+
+    if not request.names_data:
+        request = request.model_copy(update={"db": tuple(config.connections)})
+    sources = sources_of_request(request, config)
     if not sources:
         raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo")
     check_database_files(sources)
@@ -400,7 +297,7 @@ def demo_sources() -> Iterator[Sources]:
     from importlib.resources import as_file, files
 
     from decisor.demo.demo import write_shop
-    from decisor.session.request import build_sources
+    from decisor.session.sources import build_sources
 
     with tempfile.TemporaryDirectory() as folder, as_file(files("decisor.demo").joinpath("shop.toml")) as model:
         write_shop(Path(folder) / "shop.db")

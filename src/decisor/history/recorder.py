@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
 from decisor.errors import Error, SetupError
-from decisor.history.store import ALL, History, Inputs, PastRun, State, lock
+from decisor.history.store import ALL, History, PastRun, State, lock
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.system.storage import open_private
@@ -27,14 +27,14 @@ from decisor.types import Earlier, Question
 
 @dataclass
 class Keeping:
-    """Where and how to record a run in the history. owner: whose run it is. inputs: what was named for it. before:
+    """Where and how to record a run in the history. owner: whose run it is. inputs: its request as JSON. before:
     number of the run that it follows. number: set when the run begins; 0 if nothing was recorded, and then ``fault``
     may say why.
     """
 
     history: History = field(default_factory=History)
     owner: str = ""
-    inputs: Inputs = field(default_factory=Inputs)
+    inputs: Mapping[str, object] = field(default_factory=dict)
     before: int = 0
     number: int = 0
     fault: str = ""

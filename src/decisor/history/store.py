@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Literal, TextIO, TypeAlias, get_args
 
 from decisor.errors import SetupError
-from decisor.runtime.budget import Limits
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.system.storage import create_private, data_folder, make_private_folder
 from decisor.trace.events import TraceEntry
@@ -69,38 +68,6 @@ UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget")
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """The data, tools, technique, LLM and limits that a person named for a run.
-
-    A later run takes them without naming them again. Places are without passwords. left_out: inputs that cannot be
-    named from here again (a password, an object).
-    """
-
-    db: tuple[str, ...] = ()
-    graph: tuple[str, ...] = ()
-    docs: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-    base_url: str = ""
-    auth: tuple[str, ...] = ()
-    model: str = ""
-    tables: tuple[str, ...] = ()
-    deny_tables: tuple[str, ...] = ()
-    definitions: tuple[str, ...] = ()
-    rows: tuple[str, ...] = ()
-    mask: tuple[str, ...] = ()
-    audit: str = ""
-    max_scan: str = ""
-    technique: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    lm: str = ""
-    limits: Limits = field(default_factory=Limits)
-    folder: str = ""
-    left_out: tuple[str, ...] = ()
-    row_values: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RunMark:
     """A person's later judgement of a decision. came_of: the consequences, in words. answer: the right answer, if it is
     known and another one.
@@ -141,6 +108,7 @@ class Sight:
 @dataclass(frozen=True, slots=True)
 class PastRun:
     """A run in the history. number: never given twice. owner: whose run it is, '' for the person at the command line.
+    inputs: its request as JSON, which ``session.request`` reads.
     began: seconds since 1970. why: reason of an end without a decision. before: number of the run that it follows,
     or 0. bytes, entries, seconds: size, number of entries and duration of its trace. edit: the change of the run
     before, if it goes on from that. tools: tools that it could ask. approvals: the oldest first. sight: None if no
@@ -148,7 +116,7 @@ class PastRun:
     """
 
     question: Question
-    inputs: Inputs = Inputs()
+    inputs: Mapping[str, object] = field(default_factory=dict)
     number: int = 0
     owner: str = ""
     began: float = 0.0
@@ -167,6 +135,12 @@ class PastRun:
     entries: int = 0
     seconds: float = 0.0
     sight: Sight | None = None
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The databases, graphs and documents that its request named."""
+        named = [self.inputs.get(name) for name in ("db", "graph", "docs")]
+        return tuple(str(place) for places in named if isinstance(places, list | tuple) for place in places)
 
 
 PAST_RUN = DocumentFormat(PastRun)
@@ -432,6 +406,6 @@ def searchable_text(run: PastRun) -> str:
     For a run with an owner, who asked a server, it has no place of the data, only names of tools.
     """
     mark = (run.mark.came_of, run.mark.answer, run.mark.verdict) if run.mark else ()
-    data = run.tools if run.owner else (*run.inputs.db, *run.inputs.graph, *run.inputs.docs)
+    data = run.tools if run.owner else run.places
     parts = (run.question.text, run.question.rules, run.question.goal, run.answer, run.why, run.technique, *data, *mark)
     return "\n".join(parts).casefold()

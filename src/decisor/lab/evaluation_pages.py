@@ -23,7 +23,7 @@ from decisor.lab.evaluation.store import RunStore
 from decisor.lab.report.document import make_report, report_as_json
 from decisor.lab.report.page import write_page
 from decisor.server.responses import CaseReply, EvaluationList, EvaluationReply
-from decisor.server.routes import STREAM, AppState, HereNow, Who
+from decisor.server.routes import STREAM, AppState, CurrentState, CurrentUser
 from decisor.server.runs import NotThere
 from decisor.server.security import User
 from decisor.server.stream import ALIVE, ALIVE_SECONDS, Streams, event_text
@@ -137,51 +137,51 @@ POLICY = (
 )
 
 
-def find_evaluation(name: str, here: AppState, who: User) -> str:
+def find_evaluation(name: str, state: AppState, user: User) -> str:
     """Return the place of an evaluation; raise NotThere if the server shows this user none.
 
     An evaluation holds rows of all its data, so a user from whom something is kept sees none.
     """
-    if not who.sees_all or name not in here.serving.evaluations:
+    if not user.sees_all or name not in state.serving.evaluations:
         raise NotThere(f"There is no evaluation {name[:80]!r}: start the server with --evaluation RUN.")
-    return here.serving.evaluations[name]
+    return state.serving.evaluations[name]
 
 
 @router.get("")
-async def list_evaluations(here: HereNow, who: Who) -> EvaluationList:
+async def list_evaluations(state: CurrentState, user: CurrentUser) -> EvaluationList:
     """List the evaluations of this server; the list is empty if anything is kept from you."""
-    return EvaluationList(evaluations=tuple(here.serving.evaluations) if who.sees_all else ())
+    return EvaluationList(evaluations=tuple(state.serving.evaluations) if user.sees_all else ())
 
 
 @router.get("/{name}")
-async def show_evaluation(name: str, here: HereNow, who: Who) -> EvaluationReply:
+async def show_evaluation(name: str, state: CurrentState, user: CurrentUser) -> EvaluationReply:
     """Show every finished case, and the tables of the report."""
-    return await evaluation_reply(name, find_evaluation(name, here, who))
+    return await evaluation_reply(name, find_evaluation(name, state, user))
 
 
 @router.get("/{name}/events", response_class=StreamingResponse)
-async def stream_evaluation(name: str, here: HereNow, who: Who) -> Response:
+async def stream_evaluation(name: str, state: CurrentState, user: CurrentUser) -> Response:
     """Send the cases of an evaluation as they finish, as server-sent events."""
-    place = find_evaluation(name, here, who)
-    here.streams.check()
-    stream = case_events(place, here.streams, lambda: here.runs.is_closing)
+    place = find_evaluation(name, state, user)
+    state.streams.check()
+    stream = case_events(place, state.streams, lambda: state.runs.is_closing)
     return StreamingResponse(stream, headers=STREAM)
 
 
 @router.get("/{name}/page")
-async def show_evaluation_page(name: str, here: HereNow, who: Who) -> Response:
+async def show_evaluation_page(name: str, state: CurrentState, user: CurrentUser) -> Response:
     """Show the report as one page.
 
     Its own policy lets only the script run that it names; the sandbox keeps it apart.
     """
-    text = await render_evaluation_page(find_evaluation(name, here, who))
+    text = await render_evaluation_page(find_evaluation(name, state, user))
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
 
 
 @router.get("/{name}/cases/{id}/story")
-async def show_case_story(name: str, id: str, here: HereNow, who: Who) -> Response:
+async def show_case_story(name: str, id: str, state: CurrentState, user: CurrentUser) -> Response:
     """Show the events of one case."""
-    text = await read_case_story(find_evaluation(name, here, who), id)
+    text = await read_case_story(find_evaluation(name, state, user), id)
     if text is None:
         raise NotThere(f"There is no case {id[:80]!r} in this evaluation.")
     return Response(text, media_type="application/json")

@@ -16,7 +16,9 @@ from decisor.lab.benchmark import Case, Score
 from decisor.lab.text_match import em
 from decisor.session.config import resolve_config
 from decisor.session.data import Data, open_data
-from decisor.session.request import Sources, build_sources
+from decisor.session.open_sources import sources_of_request
+from decisor.session.request import AskRequest
+from decisor.session.sources import Sources
 from decisor.tools.abilities import focus_databases
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox
@@ -65,18 +67,17 @@ class OwnBench:
     @property
     def sources(self) -> Sources:
         """The data sources. Raises SetupError if no data are named."""
-        config = resolve_config()
-        db, graph, docs = (config.places(shlex.split(text)) for text in (self.db, self.graph, self.docs))
-        if not (db or graph or docs):
-            raise SetupError("Which data are the questions about? Name them with --db, --graph or --docs.")
-        return build_sources(
-            db,
-            graph,
-            docs,
-            tables=split_table_list(self.tables),
-            deny_tables=split_table_list(self.deny_tables),
-            definitions=shlex.split(self.definitions),
+        request = AskRequest(
+            db=tuple(shlex.split(self.db)),
+            graph=tuple(shlex.split(self.graph)),
+            docs=tuple(shlex.split(self.docs)),
+            tables=tuple(self.tables.replace(",", " ").split()),
+            deny_tables=tuple(self.deny_tables.replace(",", " ").split()),
+            definitions=tuple(shlex.split(self.definitions)),
         )
+        if not request.names_data:
+            raise SetupError("Which data are the questions about? Name them with --db, --graph or --docs.")
+        return sources_of_request(request, resolve_config())
 
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
@@ -108,7 +109,3 @@ def case_of_own_question(question: OwnQuestion) -> Case:
     whole = Question(question.question, question.rules, question.goal, question.earlier)
     gold = (question.answer,) if question.answer else ()
     return Case(question.id, whole, gold, facts={"wrong": question.wrong, "note": question.note})
-
-
-def split_table_list(text: str) -> list[str]:
-    return text.replace(",", " ").split()

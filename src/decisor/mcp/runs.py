@@ -21,18 +21,17 @@ from mcp.server.mcpserver.exceptions import ToolError as Failure
 from mcp_types import CallToolResult, ElicitRequest, ElicitRequestFormParams, ElicitResult, TextContent
 
 from decisor.errors import Error, SetupError
-from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
-from decisor.runtime.budget import Limits
 from decisor.semantics.readings import OpenReading
 from decisor.server.security import ANYBODY, User
 from decisor.server.settings import Full, Places
 from decisor.session.access import Reader
 from decisor.session.data import Data
 from decisor.session.pool import Pool
-from decisor.session.provenance import inputs_of
-from decisor.session.request import Options, Source, Sources
+from decisor.session.provenance import inputs_to_keep
+from decisor.session.request import AskRequest, Attachments, read_kept_request
 from decisor.session.result import Result, build_past_result
+from decisor.session.sources import Source, Sources
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.text import clean_one_line, clean_text, frame_observation
@@ -43,25 +42,21 @@ from decisor.types import Observation, Ranking
 from decisor.views.terminal import event_lines
 from decisor.views.transcript import describe_end, pitfall_lines, runner_up_lines
 
-NO_LIMITS = Limits()
+NO_REQUEST, NOTHING = AskRequest(), Attachments()
 
 
 @dataclass(frozen=True)
 class McpService:
-    """The data and settings behind the tools, and the user who asks. pool: the data. lm:
-
-    MODEL[@URL], None for the LLM of the environment. limits: of a run. history: the store of runs. places: number of
-    runs at once. numbers: of the runs that began here.
-    """
+    """The data and settings behind the tools, and the user who asks."""
 
     pool: Pool
-    lm: str | None = None
-    technique: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = NO_LIMITS
+    request: AskRequest = NO_REQUEST
+    """LLM, technique, settings and limits of each run."""
     history: History = field(default_factory=History)
     places: Places = field(default_factory=Places)
+    """Limit on the runs at once."""
     numbers: set[int] = field(default_factory=set)
+    """Numbers of the runs that began here."""
     user: User = ANYBODY
 
     @property
@@ -93,13 +88,6 @@ class McpService:
         """Open one connection of the user."""
         return await self.pool.member(name, self.reader)
 
-    def options(self, before: int = 0) -> Options:
-        """Return the options of a run. before: number of the run that it follows."""
-        keeping = Keeping(self.history, self.user.name, before=before)
-        return Options(
-            lm=self.lm, technique=self.technique, settings=self.settings, limits=self.limits, history=keeping
-        )
-
     async def past(self, number: int) -> Result:
         """Return a run of the history; 0 is the last one that may be read here.
 
@@ -125,12 +113,11 @@ class McpService:
             return False
         if sources.tables or sources.deny_tables or any(map(hides_data, sources.places)):
             return False
-        if run.inputs.left_out or run.inputs.folder != str(Path.cwd()):
+        named = read_kept_request(run.inputs)
+        if named.left_out or named.folder != str(Path.cwd()):
             return False
-        own = inputs_of(sources, Options())
-        return all(
-            set(getattr(run.inputs, name)) <= set(getattr(own, name)) for name in ("db", "graph", "docs", "tools")
-        )
+        served = read_kept_request(inputs_to_keep(NO_REQUEST, NOTHING, sources))
+        return all(set(getattr(named, name)) <= set(getattr(served, name)) for name in ("db", "graph", "docs", "tools"))
 
 
 def hides_data(source: Source) -> bool:
@@ -287,21 +274,21 @@ def progress_line(event: Event) -> str:
 class ClientRun:
     """One run that a client waits for. Make it in the event loop that it runs in."""
 
-    def __init__(self, work: Callable[[Options], Awaitable[Result]], places: Places, is_anyone_there: bool) -> None:
+    def __init__(self, work: Callable[[Attachments], Awaitable[Result]], places: Places, is_anyone_there: bool) -> None:
         self.news: asyncio.Queue[str | ReadingQuestion | None] = asyncio.Queue()
         self.steps = count(1)
         self.ask: ReadingQuestion | None = None
-        options = Options(on_event=self.hear)
-        if is_anyone_there:
-            options["reader"] = self.read
-        self.task = asyncio.ensure_future(self.run(work, places, options))
+        attached = Attachments(on_event=self.hear, reader=self.read if is_anyone_there else None)
+        self.task = asyncio.ensure_future(self.run(work, places, attached))
         self.task.add_done_callback(lambda _: self.news.put_nowait(None))
 
-    async def run(self, work: Callable[[Options], Awaitable[Result]], places: Places, options: Options) -> Result:
+    async def run(
+        self, work: Callable[[Attachments], Awaitable[Result]], places: Places, attached: Attachments
+    ) -> Result:
         if places.are_taken:
             self.news.put_nowait(f"Waits in line behind {format_count(places.waiting, 'other')}: {places.most} at once")
         async with places:
-            return await work(options)
+            return await work(attached)
 
     def hear(self, entry: TraceEntry) -> None:
         if line := progress_line(entry.event):

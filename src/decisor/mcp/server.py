@@ -20,7 +20,7 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from decisor.history.store import History, Inputs
+from decisor.history.store import History
 from decisor.mcp.runs import McpService
 from decisor.mcp.tools import Server, open_tool_server
 from decisor.server.app import GRACE_SECONDS, MOST_HEAD
@@ -28,25 +28,24 @@ from decisor.server.connections import BACKLOG, make_connection_class
 from decisor.server.security import Hosts, RequestGuard, Users
 from decisor.server.settings import Places
 from decisor.session.pool import open_pool
-from decisor.session.request import Sources
+from decisor.session.request import AskRequest
+from decisor.session.sources import Sources
 
 if TYPE_CHECKING:
     from anyio import AsyncFile
 
 
 async def serve_mcp(
-    sources: Sources, inputs: Inputs, lm: str | None, history: History, listening: HttpListener | None, at_once: int
+    sources: Sources, request: AskRequest, history: History, listening: HttpListener | None, at_once: int
 ) -> None:
     """Serve over HTTP if there is a place to listen, else over standard input and output."""
     async with open_pool(sources) as pool:
-        serving = McpService(pool, lm, inputs.technique, inputs.settings, inputs.limits, history, Places(at_once))
+        serving = McpService(pool, request, history, Places(at_once))
         async with open_tool_server(serving) as server:
             if listening is None:
                 with cancel_on_sigterm():
                     await serve_stdio(server)
                 return
-            pass
-
             await serve_http(server, listening)
 
 

@@ -27,6 +27,7 @@ from pydantic import Field
 from decisor.decision_record.approvals import make_approval_change
 from decisor.decision_record.build import change_approvals, record_of_run
 from decisor.errors import SetupError
+from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
 from decisor.mcp.runs import (
     KEY,
@@ -48,7 +49,7 @@ from decisor.mcp.runs import (
 )
 from decisor.sandbox.process import set_asker
 from decisor.session.definitions import find_meaning
-from decisor.session.request import Options
+from decisor.session.request import AskRequest, Attachments, read_request
 from decisor.session.result import Result, build_following_question
 from decisor.session.verify import verification_lines, verify_trace
 from decisor.system.text import clean_one_line
@@ -170,6 +171,11 @@ Names = Annotated[list[str], Field(description="Connections to use, by name; all
 Name = Annotated[str, Field(description="The connection, by name; may be left out where there is one.")]
 
 
+def described(name: str) -> Any:
+    """Return the description of a field of a request, for an argument of a tool."""
+    return Field(description=AskRequest.model_fields[name].description)
+
+
 @dataclass(eq=False)
 class DecisionTools:
     """A set of MCP tools; its methods are the tools."""
@@ -180,10 +186,10 @@ class DecisionTools:
 
     async def decide(
         self,
-        question: Annotated[str, Field(description="What is to be decided, in words.")],
+        question: Annotated[str, described("question")],
         context: Client,
-        rules: Annotated[str, Field(description="What it is decided by, where that is more than the question.")] = "",
-        goal: Annotated[str, Field(description="What is to be reached, such as: the lowest yearly cost.")] = "",
+        rules: Annotated[str, described("rules")] = "",
+        goal: Annotated[str, described("goal")] = "",
         connections: Names = [],  # noqa: B006
         after: Annotated[int, Field(description="The number of a run that this goes on from; 0 for none.")] = 0,
     ) -> CallToolResult | InputRequiredResult:
@@ -198,7 +204,8 @@ class DecisionTools:
                 run = self.waiting.take(context.request_state, serving.user.name)
                 self.hand_over(run, context)
             else:
-                run = await self.begin(question, rules, goal, connections, after, context)
+                words = {"question": question.strip(), "rules": rules, "goal": goal}
+                run = await self.begin(read_request({**serving.request.given, **words}), connections, after, context)
             while isinstance(news := await run.follow(context), ReadingQuestion):
                 if not context.session.can_send_request:
                     return InputRequiredResult(
@@ -209,22 +216,25 @@ class DecisionTools:
                 news.settle(parse_reading_form(reply, news.one))
             return text_tool_result(decision_text(news))
 
-    async def begin(
-        self, question: str, rules: str, goal: str, connections: Sequence[str], after: int, context: Client
-    ) -> ClientRun:
-        """Begin a run; raise SetupError for an unknown name, Full if too many runs wait."""
-        whole = Question(question.strip(), rules, goal)
-        if not whole.text:
+    async def begin(self, request: AskRequest, connections: Sequence[str], after: int, context: Client) -> ClientRun:
+        """Begin a run; raise SetupError for an unknown name, Full if too many runs wait.
+
+        Args:
+            after: Number of the run that this goes on from, 0 for none.
+        """
+        if not request.question:
             raise SetupError("What is to be decided? The question is empty.")
         serving = service_for_client(self.serving, context)
+        keeping = Keeping(serving.history, serving.user.name, before=after)
+        question = Question(request.question, request.rules, request.goal)
         if after:
-            whole = build_following_question(await serving.past(after), whole)
+            question = build_following_question(await serving.past(after), question)
+        request = request.model_copy(update={"rules": question.rules, "history": True})
         serving.places.check()
         data = await serving.data(connections)
 
-        async def work(more: Options) -> Result:
-            options: Options = {**serving.options(after), **more}
-            result = await data.ask(whole, **options)
+        async def work(attached: Attachments) -> Result:
+            result = await data.answer(request, replace(attached, keeping=keeping, earlier=question.earlier))
             self.serving.numbers.add(result.number)
             return result
 

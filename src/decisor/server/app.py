@@ -35,7 +35,7 @@ from decisor.server.connections import BACKLOG, make_connection_class
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
 from decisor.server.responses import Fault, SessionReply
-from decisor.server.routes import AppState, HereNow, ask_router, models_router, record_router, runs_router
+from decisor.server.routes import AppState, CurrentState, ask_router, models_router, record_router, runs_router
 from decisor.server.runs import NotThere, Runs
 from decisor.server.security import ANYBODY, Refusal, RequestGuard, cookie_of, hosts_of
 from decisor.server.settings import Full, ServerSettings
@@ -235,22 +235,24 @@ SECONDS = 30 * 24 * 3600
 
 
 @session_router.post("/session")
-async def begin_session(body: TokenBody, here: HereNow, response: Response) -> SessionReply:
+async def begin_session(body: TokenBody, state: CurrentState, response: Response) -> SessionReply:
     """Set a cookie of the page that stands for the token; scripts cannot read it."""
-    users = here.serving.users
+    users = state.serving.users
     user = ANYBODY if users.is_open else users.of_token(body.token)
     if user is None:
         raise Refusal(401, "There is no such token.")
     if not users.is_open:
-        response.set_cookie(here.cookie, users.begin(user), max_age=SECONDS, httponly=True, samesite="strict", path="/")
+        response.set_cookie(
+            state.cookie, users.begin(user), max_age=SECONDS, httponly=True, samesite="strict", path="/"
+        )
     return SessionReply(user=user.name)
 
 
 @session_router.delete("/session", status_code=204)
-async def end_session(request: Request, here: HereNow, response: Response) -> None:
+async def end_session(request: Request, state: CurrentState, response: Response) -> None:
     """End the session; its cookie is worth nothing after that."""
-    here.serving.users.end(cookie_of(request.headers.get("cookie", ""), here.cookie))
-    response.delete_cookie(here.cookie, path="/")
+    state.serving.users.end(cookie_of(request.headers.get("cookie", ""), state.cookie))
+    response.delete_cookie(state.cookie, path="/")
 
 
 ABOUT = "Decision questions, answered from data with their evidence. The same functions as `decisor` and the library."
@@ -268,19 +270,19 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-def make_app(serving: ServerSettings, here: AppState, routers: Sequence[APIRouter] = ()) -> FastAPI:
+def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRouter] = ()) -> FastAPI:
     """Build the application without the guard, which ``guarded_app`` puts around it. routers: of rooms above."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_pool(serving.sources) as pool:
             keeper = HistoryWriter(serving.history)
-            here.open_runs = Runs(serving, pool, keeper)
+            state.open_runs = Runs(serving, pool, keeper)
             writing = asyncio.create_task(keeper.work())
             try:
                 yield
             finally:
-                await here.open_runs.close()
+                await state.open_runs.close()
                 writing.cancel()
                 await asyncio.wait([writing])
                 await keeper.close()
@@ -295,7 +297,7 @@ def make_app(serving: ServerSettings, here: AppState, routers: Sequence[APIRoute
         responses=FAULTS,
         generate_unique_id_function=operation_id_of,
     )
-    app.state.here, app.state.page = here, read_page()
+    app.state.decisor, app.state.page = state, read_page()
     for router in (
         *(ask_router, runs_router, record_router, models_router, *routers),
         *(session_router, docs_router, page_router),
@@ -312,10 +314,10 @@ def make_app(serving: ServerSettings, here: AppState, routers: Sequence[APIRoute
 
 def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> tuple[ASGIApp, AppState]:
     """Return the guarded application and its state."""
-    here = AppState(serving, f"decisor-{serving.port}")
-    app = make_app(serving, here, routers)
+    state = AppState(serving, f"decisor-{serving.port}")
+    app = make_app(serving, state, routers)
     hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
-    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", here.cookie), here
+    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie), state
 
 
 def operation_id_of(route: APIRoute) -> str:
@@ -367,16 +369,16 @@ class WebServer(uvicorn.Server):
     ``ready`` is called when it answers. At the first signal it ends its runs and streams, and waits for nothing.
     """
 
-    def __init__(self, config: uvicorn.Config, here: AppState, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, state: AppState, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self.here, self.ready = here, ready
+        self.state, self.ready = state, ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self.here.runs.close()
+        await self.state.runs.close()
         await super().shutdown(sockets)
 
 
@@ -402,7 +404,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers: Sequence[APIRouter] = ()) -> WebServer:
-    app, here = guarded_app(serving, routers)
+    app, state = guarded_app(serving, routers)
     config = uvicorn.Config(
         app,
         log_level="critical",
@@ -418,7 +420,7 @@ def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers:
         timeout_keep_alive=KEEP_SECONDS,
         http=make_connection_class(),
     )
-    return WebServer(config, here, ready)
+    return WebServer(config, state, ready)
 
 
 def run_web_server(

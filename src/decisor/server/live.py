@@ -22,7 +22,7 @@ from decisor.server.responses import State
 from decisor.server.security import User
 from decisor.session.access import Reader
 from decisor.session.pool import Pool
-from decisor.session.request import apply_connections
+from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
 from decisor.system.storage import open_private
 from decisor.trace.events import ActionStart, FailedCall, LMCall, TraceEntry, Writing

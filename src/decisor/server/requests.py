@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from decisor.errors import SetupError
 from decisor.parsing.prompting import CALLINGS
-from decisor.runtime.budget import Limits
 from decisor.server.settings import ServerSettings
-from decisor.session.request import Options
+from decisor.session.request import AskRequest, QuestionRequest, QuestionText, RunRequest, Setting
 from decisor.session.run_setup import TechniqueRow, list_technique_rows
 from decisor.techniques import TECHNIQUES
 from decisor.techniques.replay.rerun import Edit
 
-MOST_TEXT = 200_000
+MOST_TEXT, MOST_NAME = 200_000, 200
+MOST_LENGTH = {"lm": MOST_NAME, "technique": MOST_NAME, "rules": MOST_TEXT, "goal": 20_000, "settings": 100}
+"""Characters of a text, or number of settings, in a request of a client."""
 Name = Annotated[str, Field(max_length=200)]
 Text = Annotated[str, Field(max_length=MOST_TEXT)]
-Setting = bool | int | float | Annotated[str, Field(max_length=200)]
 
 
 class Body(BaseModel):
@@ -33,39 +33,38 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class LimitsBody(Body):
-    """Limits of a run. None goes beyond those of the server."""
-
-    calls: Annotated[int, Field(ge=1, le=10**9)] | None = None
-    tokens: Annotated[int, Field(ge=1, le=10**12)] | None = None
-    dollars: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = None
-    seconds: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = None
-    actions: Annotated[int, Field(ge=1, le=10**9)] | None = None
-
-
-class HowToRun(Body):
-    """Options of a run. lm: a name of ``choices``, "none", or "" for the first. approve: each query waits until it is
-    allowed. asks: words with two readings wait for their meaning; otherwise both are computed. stream: thoughts are
-    sent while they are written.
+class HowToRun(RunRequest):
+    """How a run is done. ``lm`` is a name of ``choices``, "none", or "" for the first; no limit goes beyond those of
+    the server.
     """
 
-    lm: Name = ""
-    limits: LimitsBody = LimitsBody()
     approve: bool = False
+    """Each query waits until it is allowed."""
     asks: bool = False
+    """Words with two readings wait for their meaning; otherwise both are computed."""
     stream: bool = False
+    """Thoughts are sent while they are written."""
+
+    @model_validator(mode="after")
+    def check_lengths(self) -> Self:
+        """Refuse a text that is too long, or too many settings: a person's own command has no such limits."""
+        for name, most in MOST_LENGTH.items():
+            value = getattr(self, name, "")
+            texts = [*value, *map(str, value.values())] if isinstance(value, dict) else []
+            if len(value) > most or any(len(text) > MOST_NAME for text in texts):
+                raise ValueError(f"{name} is longer than {most:,}")
+        return self
 
 
-class AskBody(HowToRun):
-    """A question. connections: by name, all if empty. follows: the run that it follows up."""
+class AskBody(HowToRun, QuestionRequest):
+    """A question with its rules, technique and limits."""
 
-    question: Annotated[str, Field(min_length=1, max_length=20_000)]
-    rules: Text = ""
-    goal: Annotated[str, Field(max_length=20_000)] = ""
+    question: Annotated[QuestionText, Field(min_length=1, max_length=20_000)]
+    """What is to be decided, in words."""
     connections: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
-    technique: Name = ""
-    settings: Annotated[dict[Name, Setting], Field(max_length=100)] = Field(default_factory=dict)
+    """Names of connections to ask; all if empty."""
     follows: Name = ""
+    """Id of the run that the question follows up."""
 
 
 class ChangeBody(HowToRun):
@@ -146,13 +145,19 @@ def technique_row_of_name() -> Mapping[str, TechniqueRow]:
     return {row.name: row for row in list_technique_rows()}
 
 
-def options_of_body(body: HowToRun, serving: ServerSettings) -> Options:
-    """Return the options of a request; raise SetupError if there is no such LLM."""
-    return Options(lm=serving.lm_of(body.lm), limits=serving.limits_of(limits_of_body(body.limits)))
+def request_of_body(body: HowToRun, serving: ServerSettings) -> AskRequest:
+    """Return the request of a client, as far as the server lets it be.
 
-
-def limits_of_body(body: LimitsBody) -> Limits:
-    return Limits(body.calls, body.tokens, body.dollars, body.seconds, body.actions)
+    Raises:
+        SetupError: there is no such technique, setting or LLM.
+    """
+    request = AskRequest(lm=serving.lm_of(body.lm) or "", limits=serving.limits_of(body.limits))
+    if not isinstance(body, AskBody):
+        return request
+    technique = check_technique_name(body.technique)
+    own = {name: getattr(body, name) for name in QuestionRequest.model_fields if name not in RunRequest.model_fields}
+    settings = check_settings(technique, body.settings, serving)
+    return request.model_copy(update={**own, "question": body.question.strip(), "settings": settings})
 
 
 def check_technique_name(name: str) -> str:

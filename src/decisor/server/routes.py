@@ -73,9 +73,9 @@ from decisor.server.stream import (
     stream_run_events,
 )
 from decisor.session.model_tools import SerializedTool
-from decisor.session.request import Sources, name_from_place
 from decisor.session.result import build_recorded_result
 from decisor.session.run_setup import TechniqueRow, TechniqueSetting
+from decisor.session.sources import Sources, name_from_place
 from decisor.system.secrets import redact
 from decisor.system.serialization import finite_json_value, json_text, json_value
 from decisor.techniques import asks_lm, find_technique_class
@@ -119,18 +119,18 @@ async def current_state(request: Request) -> AppState:
 
     A plain function would be called in a thread at each request, though this one waits for nothing.
     """
-    place: AppState = request.app.state.here
-    return place
+    state: AppState = request.app.state.decisor
+    return state
 
 
 async def current_user(request: Request) -> User:
     """Return the user of a request; the guard has let nobody else through."""
-    who: User = request.scope["decisor_user"]
-    return who
+    user: User = request.scope["decisor_user"]
+    return user
 
 
-HereNow = Annotated[AppState, Depends(current_state)]
-Who = Annotated[User, Depends(current_user)]
+CurrentState = Annotated[AppState, Depends(current_state)]
+CurrentUser = Annotated[User, Depends(current_user)]
 
 
 ask_router = APIRouter(prefix="/api", tags=["ask"])
@@ -138,18 +138,18 @@ ConnectionForm = Literal["sql", "cypher", "passages", "tools"]
 
 
 @ask_router.get("/choices")
-async def list_choices(here: HereNow, who: Who) -> Choices:
+async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
     """List the connections, LLMs, techniques and limits to choose from."""
-    serving, members = here.serving, here.pool.members
-    limits = LimitsReply(**{name: getattr(serving.limits, name) for name in LimitsReply.model_fields})
+    serving, members = state.serving, state.pool.members
+    limits = LimitsReply.model_validate(serving.limits, from_attributes=True)
     return Choices(
         version=__version__,
-        user=who.name,
+        user=user.name,
         lms=(*serving.lms, NO_LM),
         limits=limits,
-        connections=tuple(connection_reply(name, members[name]) for name in here.runs.connections(who)),
+        connections=tuple(connection_reply(name, members[name]) for name in state.runs.connections(user)),
         techniques=tuple(technique_reply(row) for row in technique_row_of_name().values()),
-        evaluations=tuple(serving.evaluations) if who.sees_all else (),
+        evaluations=tuple(serving.evaluations) if user.sees_all else (),
     )
 
 
@@ -177,86 +177,77 @@ def setting_reply(setting: TechniqueSetting) -> SettingReply:
 
 
 @ask_router.get("/connections/{name}")
-async def show_schema(name: str, here: HereNow, who: Who) -> SchemaReply:
+async def show_schema(name: str, state: CurrentState, user: CurrentUser) -> SchemaReply:
     """Show the tables with their columns, and the text that an LLM is shown."""
-    if name not in here.runs.connections(who):
+    if name not in state.runs.connections(user):
         raise NotThere(f"There is no connection {name[:80]!r}.")
-    data = await here.pool.member(name, who.reader)
+    data = await state.pool.member(name, user.reader)
     tool: object = data.tools[0]
     tables = tuple(table_reply(table) for table in getattr(tool, "tables", ()))
     words = "\n\n".join(one.describe() for one in data.tools if one.name != "whatif")
-    form = connection_reply(name, here.pool.members[name]).form
+    form = connection_reply(name, state.pool.members[name]).form
     return SchemaReply(name=name, form=form, description=words, tables=tables, notes=tuple(getattr(tool, "notes", ())))
 
 
 def table_reply(table: Any) -> TableReply:
-    columns = tuple(
-        ColumnReply(
-            name=one.name,
-            type=one.type,
-            nullable=one.nullable,
-            key=one.key,
-            references=one.references,
-            joins=one.joins,
-            examples=one.examples,
-        )
-        for one in table.columns
-    )
+    columns = tuple(ColumnReply.model_validate(column, from_attributes=True) for column in table.columns)
     return TableReply(name=table.name, view=table.view, rows=table.rows, columns=columns)
 
 
 @ask_router.post("/ask", status_code=201)
-async def start_run(body: AskBody, here: HereNow, who: Who, response: Response) -> RunReply:
+async def start_run(body: AskBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
     """Start a run."""
-    live = await here.runs.ask(who, body)
+    live = await state.runs.ask(user, body)
     response.headers["location"] = f"/api/runs/{live.id}"
     return run_reply(live)
 
 
 @ask_router.post("/runs/{id}/changes", status_code=201)
-async def edit_run(id: str, body: ChangeBody, here: HereNow, who: Who, response: Response) -> RunReply:
+async def edit_run(id: str, body: ChangeBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
     """Change one thing in a run and go on from there, as a run of its own."""
-    live = await here.runs.change(who, id, body)
+    live = await state.runs.change(user, id, body)
     response.headers["location"] = f"/api/runs/{live.id}"
     return run_reply(live)
 
 
 @ask_router.post("/runs/{id}/resume", status_code=201)
-async def resume_stopped_run(id: str, body: HowToRun, here: HereNow, who: Who, response: Response) -> RunReply:
+async def resume_stopped_run(
+    id: str, body: HowToRun, state: CurrentState, user: CurrentUser, response: Response
+) -> RunReply:
     """Go on from a run that was stopped or failed. Its LLM calls are not bought again."""
-    live = await here.runs.resume(who, id, body)
+    live = await state.runs.resume(user, id, body)
     response.headers["location"] = f"/api/runs/{live.id}"
     return run_reply(live)
 
 
 @ask_router.post("/runs/{id}/stop")
-async def stop_run(id: str, here: HereNow, who: Who) -> RunReply:
+async def stop_run(id: str, state: CurrentState, user: CurrentUser) -> RunReply:
     """End a run. The entries that it had stay."""
-    return run_reply(await here.runs.stop(who, id))
+    return run_reply(await state.runs.stop(user, id))
 
 
 @ask_router.post("/runs/{id}/approvals/{number}")
-async def approve_query(id: str, number: int, body: ApprovalBody, here: HereNow, who: Who) -> RunReply:
+async def approve_query(id: str, number: int, body: ApprovalBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Allow or refuse a query that waits."""
-    live = await here.runs.find(who, id)
+    live = await state.runs.find(user, id)
     if not live.decide(number, body.allow, body.why):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
     return run_reply(live)
 
 
 @ask_router.post("/runs/{id}/readings/{number}")
-async def answer_reading(id: str, number: int, body: ReadingBody, here: HereNow, who: Who) -> RunReply:
+async def answer_reading(id: str, number: int, body: ReadingBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Tell the meaning of words of the question."""
-    live = await here.runs.find(who, id)
+    live = await state.runs.find(user, id)
     if not live.say(number, body.answer):
         raise NotThere(f"No words {number} wait in run {id[:80]!r}.")
     return run_reply(live)
 
 
 @ask_router.post("/runs/{id}/mark")
-async def mark_run(id: str, body: MarkBody, here: HereNow, who: Who) -> RunReply:
+async def mark_run(id: str, body: MarkBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Mark a decision as right or wrong, and note the consequences."""
-    return run_reply(await here.runs.mark(who, id, body))
+    return run_reply(await state.runs.mark(user, id, body))
 
 
 runs_router = APIRouter(prefix="/api", tags=["runs"])
@@ -272,18 +263,18 @@ After = Annotated[int, Query(ge=0, le=10**9)]
 
 @runs_router.get("/runs")
 async def list_runs(
-    here: HereNow,
-    who: Who,
+    state: CurrentState,
+    user: CurrentUser,
     search: Annotated[str, Query(max_length=1_000)] = "",
     most: MOST = 50,
     before: Annotated[str, Query(max_length=80)] = "",
 ) -> RunList:
     """List your runs, the newest first. They hold each word of ``search`` and began before the run ``before``."""
     number = int(before) if before.isascii() and before.isdecimal() and len(before) < 16 else 0
-    past = await here.runs.past(who, search, most, number)
-    live = here.runs.live
+    past = await state.runs.past(user, search, most, number)
+    live = state.runs.live
     lines = [run_line_of(live[str(one.number)]) if str(one.number) in live else line_of_past(one) for one in past]
-    others = [] if number else [run_line_of(one) for one in here.runs.unkept_of(who) if matches_search(one, search)]
+    others = [] if number else [run_line_of(one) for one in state.runs.unkept_of(user) if matches_search(one, search)]
     return RunList(runs=tuple([*reversed(others), *lines][:most]))
 
 
@@ -292,90 +283,90 @@ def matches_search(live: LiveRun, search: str) -> bool:
 
 
 @runs_router.get("/runs/{id}")
-async def show_run(id: str, here: HereNow, who: Who) -> RunReply:
+async def show_run(id: str, state: CurrentState, user: CurrentUser) -> RunReply:
     """Show one run, with its result when it is over."""
-    return run_reply(await find_readable_run(here.runs, who, id))
+    return run_reply(await find_readable_run(state.runs, user, id))
 
 
 @runs_router.delete("/runs/{id}", status_code=204)
-async def forget_run(id: str, here: HereNow, who: Who) -> None:
+async def forget_run(id: str, state: CurrentState, user: CurrentUser) -> None:
     """Forget a run; if it is under way, it is stopped."""
-    await here.runs.forget(who, id)
+    await state.runs.forget(user, id)
 
 
 @runs_router.get("/runs/{id}/events", response_class=StreamingResponse)
 async def stream_run(
     id: str,
-    here: HereNow,
-    who: Who,
+    state: CurrentState,
+    user: CurrentUser,
     after: After = 0,
     last_event_id: Annotated[str, Header(max_length=20)] = "",
 ) -> Response:
     """Send the events of a run, as server-sent events; docs/server.md describes each."""
-    live = await find_readable_run(here.runs, who, id)
-    here.streams.check()
+    live = await find_readable_run(state.runs, user, id)
+    state.streams.check()
     is_again = last_event_id.isdecimal()
     sent = int(last_event_id) if is_again else after
     if is_again and live.is_over and sent >= len(live.entries):
         return Response(status_code=204)
-    return StreamingResponse(stream_run_events(live, sent, here.streams), headers=STREAM)
+    return StreamingResponse(stream_run_events(live, sent, state.streams), headers=STREAM)
 
 
 @runs_router.get("/events", response_class=StreamingResponse)
-async def stream_all_runs(here: HereNow, who: Who) -> Response:
+async def stream_all_runs(state: CurrentState, user: CurrentUser) -> Response:
     """Send your runs at each change of their state, as server-sent events."""
-    here.streams.check()
-    return StreamingResponse(stream_all_events(here.runs, who, here.streams), headers=STREAM)
+    state.streams.check()
+    return StreamingResponse(stream_all_events(state.runs, user, state.streams), headers=STREAM)
 
 
 @runs_router.get("/runs/{id}/entries/{number}")
-async def show_trace_entry(id: str, number: int, here: HereNow, who: Who) -> Response:
+async def show_trace_entry(id: str, number: int, state: CurrentState, user: CurrentUser) -> Response:
     """Show one entry of the trace, whole, with the prompt of a call."""
-    entries = (await find_readable_run(here.runs, who, id)).entries
+    entries = (await find_readable_run(state.runs, user, id)).entries
     if not 1 <= number <= len(entries):
         raise NotThere(f"Run {id[:80]!r} has no entry {number}.")
     return Response(json_text(build_trace_row(entries[number - 1], whole=True)), media_type="application/json")
 
 
 @runs_router.get("/runs/{id}/page")
-async def show_run_page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+async def show_run_page(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
     """Show the run as one page that needs nothing else."""
     headers = {"content-security-policy": PAGE_POLICY, **download_headers(id, "html", download)}
     return Response(
-        html_of((await find_readable_run(here.runs, who, id)).entries),
+        html_of((await find_readable_run(state.runs, user, id)).entries),
         media_type="text/html; charset=utf-8",
         headers=headers,
     )
 
 
 @runs_router.get("/runs/{id}/markdown")
-async def show_run_markdown(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+async def show_run_markdown(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
     """Show the run as Markdown."""
-    text = markdown_of((await find_readable_run(here.runs, who, id)).entries)
+    text = markdown_of((await find_readable_run(state.runs, user, id)).entries)
     return Response(text, media_type="text/markdown; charset=utf-8", headers=download_headers(id, "md", download))
 
 
 @runs_router.get("/runs/{id}/json")
-async def show_run_result(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+async def show_run_result(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
     """Show the result, as ``decisor ask --json`` prints it."""
-    result = build_recorded_result((await find_readable_run(here.runs, who, id)).entries).as_object()
+    result = build_recorded_result((await find_readable_run(state.runs, user, id)).entries).as_object()
     return Response(json_text(result), media_type="application/json", headers=download_headers(id, "json", download))
 
 
 @runs_router.get("/runs/{id}/trace")
-async def show_run_trace(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+async def show_run_trace(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
     """Show the trace file, as ``decisor ask --trace`` writes it."""
-    text = format_trace_file((await find_readable_run(here.runs, who, id)).entries)
+    text = format_trace_file((await find_readable_run(state.runs, user, id)).entries)
     return Response(
         text, media_type="application/jsonl; charset=utf-8", headers=download_headers(id, "jsonl", download)
     )
 
 
 @runs_router.get("/runs/{id}/story")
-async def show_run_story(id: str, here: HereNow, who: Who) -> Response:
+async def show_run_story(id: str, state: CurrentState, user: CurrentUser) -> Response:
     """Show the pieces that a page draws: plan, queries with rows, replans, decision."""
     return Response(
-        story_json((await find_readable_run(here.runs, who, id)).entries, 2_000_000), media_type="application/json"
+        story_json((await find_readable_run(state.runs, user, id)).entries, 2_000_000), media_type="application/json"
     )
 
 
@@ -384,9 +375,9 @@ def download_headers(id: str, suffix: str, download: bool) -> dict[str, Any]:
 
 
 @runs_router.get("/compare")
-async def compare_runs(before: str, after: str, here: HereNow, who: Who) -> CompareReply:
+async def compare_runs(before: str, after: str, state: CurrentState, user: CurrentUser) -> CompareReply:
     """Compare two runs side by side."""
-    old, new = await find_readable_run(here.runs, who, before), await find_readable_run(here.runs, who, after)
+    old, new = await find_readable_run(state.runs, user, before), await find_readable_run(state.runs, user, after)
     return CompareReply(before=run_reply(old), after=run_reply(new), changes=compare_steps(old.entries, new.entries))
 
 
@@ -394,9 +385,9 @@ models_router = APIRouter(prefix="/api/models", tags=["what if"])
 
 
 @models_router.get("/{name}")
-async def show_connection_model(name: str, here: HereNow, who: Who) -> ModelReply:
+async def show_connection_model(name: str, state: CurrentState, user: CurrentUser) -> ModelReply:
     """Show the decision model of a connection: choice, measures, inputs, scenarios and what-if inputs."""
-    tool = await find_model_tool(name, here, who)
+    tool = await find_model_tool(name, state, user)
     words = tool.describe().splitlines()
     opened = model_of_tool(tool)
     if opened is None:
@@ -419,9 +410,9 @@ async def show_connection_model(name: str, here: HereNow, who: Who) -> ModelRepl
 
 
 @models_router.post("/{name}/whatif")
-async def ask_what_if(name: str, body: WhatIfBody, here: HereNow, who: Who) -> WhatIfReply:
+async def ask_what_if(name: str, body: WhatIfBody, state: CurrentState, user: CurrentUser) -> WhatIfReply:
     """Rank, change an input, or ask why not another one. The data stay as they are: a copy is changed."""
-    tool = await find_model_tool(name, here, who)
+    tool = await find_model_tool(name, state, user)
     observation = await tool.call(body.input)
     return what_if_reply(observation, await rank_changed_data(tool, body.input))
 
@@ -440,13 +431,13 @@ async def rank_changed_data(tool: Tool, text: str) -> Ranking | None:
         return await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
 
 
-async def find_model_tool(name: str, here: AppState, who: User) -> Tool:
+async def find_model_tool(name: str, state: AppState, user: User) -> Tool:
     """Return the what-if tool of a connection; raise NotThere if there is none.
 
     The connection may be unknown or have no decision model.
     """
-    if name in here.runs.connections(who):
-        for tool in (await here.pool.member(name, who.reader)).tools:
+    if name in state.runs.connections(user):
+        for tool in (await state.pool.member(name, user.reader)).tools:
             if tool.name == "whatif":
                 return tool
     raise NotThere(f"There is no decision model {name[:80]!r}: start the server with --model FILE.")
@@ -469,9 +460,9 @@ def what_if_reply(observation: Observation, changed: Ranking | None) -> WhatIfRe
 
 
 @runs_router.get("/runs/{id}/picture")
-async def show_picture(id: str, here: HereNow, who: Who) -> PictureReply:
+async def show_picture(id: str, state: CurrentState, user: CurrentUser) -> PictureReply:
     """Show the drawings, figure cells, studies and charts of a run, as far as it has come."""
-    entries = (await find_readable_run(here.runs, who, id)).entries
+    entries = (await find_readable_run(state.runs, user, id)).entries
     cells: dict[str, tuple[CellReply, ...]] = {}
     charts: tuple[ChartReply, ...] = ()
     if any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries):
@@ -504,35 +495,35 @@ record_router = APIRouter(prefix="/api/runs", tags=["record"])
 
 
 @record_router.get("/{id}/record")
-async def show_record(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+async def show_record(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
     """Show the record of the decision, as ``decisor show --record`` writes it."""
-    text = record_to_json(await build_run_record(here, who, id))
+    text = record_to_json(await build_run_record(state, user, id))
     return Response(text, media_type="application/json", headers=download_headers(id, "record.json", download))
 
 
 @record_router.get("/{id}/record-page")
-async def show_record_page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+async def show_record_page(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
     """Show the record of the decision as one page."""
     headers = {"content-security-policy": PAGE_POLICY, **download_headers(id, "record.html", download)}
-    text = render_record_page(await build_run_record(here, who, id))
+    text = render_record_page(await build_run_record(state, user, id))
     return Response(text, media_type="text/html; charset=utf-8", headers=headers)
 
 
-async def build_run_record(here: AppState, who: User, id: str) -> DecisionRecord:
-    live = await find_readable_run(here.runs, who, id)
+async def build_run_record(state: AppState, user: User, id: str) -> DecisionRecord:
+    live = await find_readable_run(state.runs, user, id)
     return record_of_run(live.past, live.entries)
 
 
 @record_router.get("/{id}/record/approvals")
-async def list_approvals(id: str, here: HereNow, who: Who) -> ApprovalList:
+async def list_approvals(id: str, state: CurrentState, user: CurrentUser) -> ApprovalList:
     """List the approvals of a decision, and whether each is of the record as it is."""
-    return approvals_of(await build_run_record(here, who, id))
+    return approvals_of(await build_run_record(state, user, id))
 
 
 @record_router.post("/{id}/record/approvals")
-async def approve_record(id: str, body: RecordApprovalBody, here: HereNow, who: Who) -> ApprovalList:
+async def approve_record(id: str, body: RecordApprovalBody, state: CurrentState, user: CurrentUser) -> ApprovalList:
     """Approve the record of the decision, refuse it, or take that back."""
-    return approvals_of(await showing.save_record_approval(here.runs, who, id, body))
+    return approvals_of(await showing.save_record_approval(state.runs, user, id, body))
 
 
 def approvals_of(record: DecisionRecord) -> ApprovalList:
@@ -541,21 +532,21 @@ def approvals_of(record: DecisionRecord) -> ApprovalList:
 
 
 @record_router.post("/{id}/record/verification")
-async def verify_decision(id: str, here: HereNow, who: Who) -> VerifyReply:
+async def verify_decision(id: str, state: CurrentState, user: CurrentUser) -> VerifyReply:
     """Compute the decision again, without an LLM.
 
     It says which cited rows changed, whether the decision holds, and which candidate wins now.
     """
-    return VerifyReply.model_validate(finite_json_value(await showing.verify_live_run(here.runs, who, id)))
+    return VerifyReply.model_validate(finite_json_value(await showing.verify_live_run(state.runs, user, id)))
 
 
 @record_router.get("/{id}/readers")
-async def show_readers(id: str, here: HereNow, who: Who) -> ReaderList:
+async def show_readers(id: str, state: CurrentState, user: CurrentUser) -> ReaderList:
     """Show the users to whom a run of yours is shown, and those to whom it could be."""
-    return await showing.list_readers(here.runs, who, id)
+    return await showing.list_readers(state.runs, user, id)
 
 
 @record_router.post("/{id}/readers")
-async def share_run(id: str, body: ReaderBody, here: HereNow, who: Who) -> ReaderList:
+async def share_run(id: str, body: ReaderBody, state: CurrentState, user: CurrentUser) -> ReaderList:
     """Show a run of yours to another user, who may see all that it saw. They can read it, and approve or refuse it."""
-    return await showing.show_run_to_user(here.runs, who, id, body)
+    return await showing.show_run_to_user(state.runs, user, id, body)

@@ -33,15 +33,14 @@ from decisor.server.requests import (
     check_technique_name,
     choose_connections,
     edit_of,
-    options_of_body,
+    request_of_body,
 )
 from decisor.server.responses import ReaderList
 from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers, connections_of
-from decisor.session.data import check_question_text
 from decisor.session.pool import Pool
-from decisor.session.provenance import inputs_of
-from decisor.session.request import Options
+from decisor.session.provenance import inputs_to_keep
+from decisor.session.request import AskRequest, Attachments, read_kept_request
 from decisor.session.rerun import rerun_on_data
 from decisor.session.result import Result, build_following_question, build_recorded_result
 from decisor.session.verify import Verification, verify_trace
@@ -53,7 +52,7 @@ from decisor.types import Question
 from decisor.views.page import html_document, run_html
 from decisor.views.page_data import story_json
 
-Work = Callable[[Options], Awaitable[object]]
+Work = Callable[[Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
 MOST_UNKEPT = 200
 """Runs that the history does not have stay readable; so many of them."""
@@ -97,23 +96,21 @@ class Runs:
             Full: too many wait already.
         """
         names = choose_connections(body.connections, self.connections(user))
-        technique = check_technique_name(body.technique)
-        options = options_of_body(body, self.serving)
-        options["technique"], options["settings"] = technique, check_settings(technique, body.settings, self.serving)
-        if not body.question.strip():
+        request = request_of_body(body, self.serving)
+        if not request.question:
             raise SetupError("What is to be decided? The question is empty.")
-        question = Question(body.question.strip(), body.rules, body.goal)
-        check_question_text(question)
+        question = Question(request.question, request.rules, request.goal)
         before = await self.find(user, body.follows) if body.follows else None
         if before is not None:
             question = build_following_question(build_recorded_result(before.entries), question)
-        past = PastRun(question, technique=technique)
+            request = request.model_copy(update={"rules": question.rules})
+        past = PastRun(question, technique=request.technique)
 
-        async def work(options: Options) -> object:
+        async def work(attached: Attachments) -> object:
             data = await self.pool.data(names, user.reader)
-            return await data.ask(question, **options)
+            return await data.answer(request, replace(attached, earlier=question.earlier))
 
-        return await self.begin(user, past, names, body, options, work, before)
+        return await self.begin(user, past, names, body, request, work, before)
 
     async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
         """Begin a run that goes on from one that was stopped or failed. Its LLM calls are not bought again.
@@ -125,17 +122,28 @@ class Runs:
             raise SetupError("This run was not interrupted: there is nothing to go on with.")
         names = choose_connections(before.connections, self.connections(user))
         old, start = before.past, next(events_of(before.entries, RunStart), None)
-        options = options_of_body(body, self.serving)
-        technique = options["technique"] = check_technique_name(old.technique)
-        settings = {name: self.serving.name_of(text) for name, text in old.inputs.settings.items()}
-        options["settings"] = check_settings(technique, settings, self.serving)
+        question = start.question if start else old.question
+        kept = read_kept_request(old.inputs).settings
+        settings = {
+            name: self.serving.name_of(value) if isinstance(value, str) else value for name, value in kept.items()
+        }
+        technique = check_technique_name(old.technique)
+        request = request_of_body(body, self.serving).model_copy(
+            update={
+                "question": question.text,
+                "rules": question.rules,
+                "goal": question.goal,
+                "technique": technique,
+                "settings": check_settings(technique, settings, self.serving),
+            }
+        )
         past = PastRun(old.question, technique=old.technique)
 
-        async def work(options: Options) -> object:
+        async def work(attached: Attachments) -> object:
             data = await self.pool.data(names, user.reader)
-            return await data.ask(start.question if start else old.question, past=before.entries, **options)
+            return await data.answer(request, replace(attached, earlier=question.earlier), before.entries)
 
-        return await self.begin(user, past, names, body, options, work, before)
+        return await self.begin(user, past, names, body, request, work, before)
 
     async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
         """Begin a run that goes on from another one with one thing changed.
@@ -148,15 +156,15 @@ class Runs:
         before = await self.find(user, id)
         if not before.is_over:
             raise SetupError("The run is under way: stop it first, or wait for its end.")
-        options, edit = options_of_body(body, self.serving), edit_of(body)
+        request, edit = request_of_body(body, self.serving), edit_of(body)
         names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
-        async def work(options: Options) -> object:
+        async def work(attached: Attachments) -> object:
             data = await self.pool.data(names, user.reader)
-            return await rerun_on_data(data, before.entries, edit, **options)
+            return await rerun_on_data(data, before.entries, edit, request, attached)
 
-        return await self.begin(user, past, names, body, options, work, before)
+        return await self.begin(user, past, names, body, request, work, before)
 
     async def begin(
         self,
@@ -164,7 +172,7 @@ class Runs:
         past: PastRun,
         names: tuple[str, ...],
         body: HowToRun,
-        options: Options,
+        request: AskRequest,
         work: Work,
         before: LiveRun | None,
     ) -> LiveRun:
@@ -175,34 +183,33 @@ class Runs:
         past = replace(
             past,
             owner=user.name,
-            inputs=inputs_of(self.pool.sources_of(names), options),
+            inputs=inputs_to_keep(request, Attachments(), self.pool.sources_of(names)),
             began=time.time(),
             before=before.past.number if before else 0,
             sight=join_sights(sight, before.past.sight) if before else sight,
         )
         number = await self.keeper.begin(past)
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), names)
-        options["on_event"] = live.hear
-        if body.stream:
-            options["on_text"] = live.hear_text
-        if body.approve:
-            options["approve"] = live.approve
-        if body.asks:
-            options["reader"] = live.read
+        attached = Attachments(
+            on_event=live.hear,
+            on_text=live.hear_text if body.stream else None,
+            approve=live.approve if body.approve else None,
+            reader=live.read if body.asks else None,
+        )
         self.live[live.id] = live
         if number:
             self.keeper.live[number] = live
-        live.task = asyncio.create_task(self.run(live, options, work))
+        live.task = asyncio.create_task(self.run(live, attached, work))
         self.wake(live)
         return live
 
-    async def run(self, live: LiveRun, options: Options, work: Work) -> None:
+    async def run(self, live: LiveRun, attached: Attachments, work: Work) -> None:
         """Run the work of a live run. It never raises: an error is in the state of the run."""
         try:
             async with self.places:
                 live.state = "running"
                 self.wake(live)
-                await work(options)
+                await work(attached)
             live.end("finished")
         except asyncio.CancelledError:
             live.end("stopped", CLOSING if self.is_closing else "")

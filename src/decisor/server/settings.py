@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from decisor.errors import SetupError
 from decisor.history.store import History
@@ -18,7 +18,7 @@ from decisor.llms.providers import read_spec
 from decisor.runtime.budget import Limits
 from decisor.server.live import LiveRun
 from decisor.server.security import User, Users
-from decisor.session.request import Sources
+from decisor.session.sources import Sources
 from decisor.system.secrets import redact
 
 AT_ONCE = 256
@@ -64,27 +64,25 @@ class Places:
 
 NO_LM = "none"
 NOTHING, NO_LIMITS = Sources(), Limits()
-Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """The settings that a server was started with. lms:
-
-    MODEL[@URL] of each LLM name; the first is taken if none is named, the LLM of the environment if there are none.
-    limits: the most that a run may take. evaluations: place of the run store of each name. at_once: number of runs;
-    more wait in line.
-    """
+    """The settings that a server was started with."""
 
     sources: Sources = NOTHING
     lms: Mapping[str, str] = field(default_factory=dict)
+    """MODEL[@URL] of each LLM name. The first is the usual one; without any it is that of the environment."""
     limits: Limits = NO_LIMITS
+    """Upper bounds that no run exceeds."""
     users: Users = field(default_factory=Users)
     evaluations: Mapping[str, str] = field(default_factory=dict)
+    """Place of the run store of each name."""
     host: str = "127.0.0.1"
     port: int = 8765
     allow_hosts: tuple[str, ...] = ()
     at_once: int = AT_ONCE
+    """Number of runs at a time; more wait in line."""
     history: History = field(default_factory=History)
 
     def lm_of(self, name: str) -> str | None:
@@ -111,18 +109,11 @@ class ServerSettings:
         >>> ServerSettings(limits=Limits(calls=10, seconds=60.0)).limits_of(Limits(calls=20, tokens=900))
         Limits(calls=10, tokens=900, dollars=None, seconds=60.0, actions=None)
         """
-        most = self.limits
-        return Limits(
-            smaller_limit(most.calls, wanted.calls),
-            smaller_limit(most.tokens, wanted.tokens),
-            smaller_limit(most.dollars, wanted.dollars),
-            smaller_limit(most.seconds, wanted.seconds),
-            smaller_limit(most.actions, wanted.actions),
-        )
-
-
-def smaller_limit(one: Number | None, other: Number | None) -> Number | None:
-    return one if other is None else other if one is None else min(one, other)
+        limits: dict[str, Any] = {}
+        for limit in fields(Limits):
+            values = [getattr(self.limits, limit.name), getattr(wanted, limit.name)]
+            limits[limit.name] = min((value for value in values if value is not None), default=None)
+        return Limits(**limits)
 
 
 def names_of_lms(specs: list[str]) -> dict[str, str]:

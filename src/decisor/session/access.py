@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, TypeVar
 from decisor.errors import SetupError
 from decisor.sandbox.engine import NOT_ON_GRAPHS, TOKEN, Policy, name_parts
 from decisor.sandbox.process import Audit
-from decisor.session.request import Source, Sources, split_names, tables_of_source
+from decisor.session.sources import Source, Sources, split_names, tables_of_source
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import format_trace_array
 from decisor.types import Tool
 
 if TYPE_CHECKING:
-    from decisor.session.request import Names
     from decisor.session.result import Result
+    from decisor.session.sources import Names
 
 
 FILE = "tokens.key"

@@ -12,8 +12,8 @@ from decisor.errors import Error
 from decisor.llms.choose import Measurement, list_lm_places, measure_lm, probe_lm
 from decisor.runtime.prompt import estimate_tokens
 from decisor.session.open_sources import open_first_of_sources
-from decisor.session.request import Sources
 from decisor.session.run_setup import LMs
+from decisor.session.sources import Sources
 from decisor.session.user_tools import build_tool_specs, list_key_servers, list_uncallable_operations, open_tools
 from decisor.system.secrets import redact
 from decisor.system.tasks import run_in_thread

@@ -2,6 +2,7 @@
 
 open_data              what is named becomes ``Data``: databases, documents and tools that are open
 Data.ask               one question of them, many at once:
+  read_options           keyword arguments become an AskRequest, and the objects beside it
   choose_technique       the technique and its LLM
   view                   the data as this question needs them: described, defined, with models and a calculator
   open_run               the run that the technique gets: LLM, tools, budget, trace
@@ -20,15 +21,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from os import PathLike
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from decisor.errors import SetupError
 from decisor.history.recorder import record_run
 from decisor.llms.providers import LMSpec
 from decisor.semantics.ambiguity import suspect_readings
 from decisor.semantics.definitions import Definitions
-from decisor.semantics.readings import OpenReading, Readings
+from decisor.semantics.readings import OpenReading
 from decisor.session.access import restrict_sources, reveal_result, system_user_name
 from decisor.session.definitions import (
     DefinedTool,
@@ -49,16 +49,20 @@ from decisor.session.model_tools import (
     open_whatif_of_file,
 )
 from decisor.session.open_sources import limit_database_scans, open_places, open_user_tools
-from decisor.session.provenance import build_provenance, history_owner, prepare_keeping
-from decisor.session.request import Names, Options, Places, Sources, build_sources, check_options, check_unique_names
+from decisor.session.provenance import build_provenance, history_of_request
 from decisor.session.result import Result, watch_in_notebook
 from decisor.session.run_setup import EXACT, NAME_ONE, Choice, LMs, choose_technique, decide_by_technique, open_run
-from decisor.session.user_tools import Tools, add_calculator, add_combine_tool, build_row_values
+from decisor.session.sources import Sources, build_sources, check_unique_names
+from decisor.session.user_tools import add_calculator, add_combine_tool, build_row_values
 from decisor.system.extras import logger
 from decisor.system.tasks import run_in_thread
 from decisor.tools.abilities import Database, focus_databases, is_database_tool
 from decisor.trace.events import Conclusion, Note, Provenance, RunStart, RunUsage, TraceEntry, cited_records_of
 from decisor.types import Question, Tool
+
+if TYPE_CHECKING:
+    from decisor.session.request import AskOptions, AskRequest, Attachments, DataOptions, Options
+
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -76,14 +80,15 @@ NOTHING_TO_COMPUTE = (
 
 @dataclass(frozen=True)
 class QuestionData:
-    """The data as one question needs them. meaning: definitions of its words. tools: all tools that the run may use.
-    suspects: words that could mean two things.
-    """
+    """The data as one question needs them."""
 
     meaning: Meaning
+    """Definitions of its words."""
     databases: Sequence[Database | DefinedTool]
     tools: Sequence[Tool]
+    """All tools that the run may use."""
     suspects: Sequence[OpenReading] = ()
+    """Words that could mean two things."""
 
 
 @dataclass(eq=False, repr=False)
@@ -91,17 +96,19 @@ class Data:
     """Opened databases, documents and tools; made by ``decisor.open``.
 
     Any number of questions may be asked at once: queries to one database wait in line, and each run has its own records
-    and citations. tools: all tools, ``databases`` first. loop: event loop that they are open in, None once they are
-    closed. tells_places: whether the person who asks may know where the data lie.
+    and citations.
     """
 
     tools: Sequence[Tool]
+    """All tools, ``databases`` first."""
     databases: Sequence[Database]
     lms: LMs
     sources: Sources = field(default_factory=Sources)
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
     loop: AbstractEventLoop | None = None
+    """Event loop that the data are open in; None once they are closed."""
     tells_places: bool = True
+    """Whether results may name file paths and hosts."""
     recognisers: Sequence[Recogniser] = field(default_factory=load_recognisers)
     """Modules that know decision models of databases by their schema."""
 
@@ -146,23 +153,27 @@ class Data:
             SetupError: something named cannot be used, or there is nothing that could decide.
             LMError: the endpoint failed for good.
         """
+        from decisor.session.request import read_options
+
+        return await self.answer(*read_options(question, options), past)
+
+    async def answer(self, request: AskRequest, attached: Attachments, past: Sequence[TraceEntry] = ()) -> Result:
+        """Decide the question of a request, as ``ask`` does. Its data are these, whatever it names."""
         from decisor.techniques.replay.rerun import resume_interrupted_run
 
         if not self.tools:
             raise SetupError(WHICH_DATA)
-        check_options(options)
-        question = build_question(question, options)
-        choice = await choose_technique(
-            options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms
-        )
-        readings = options.get("readings", "auto") if choice.lm is not None else "off"
-        view = await self.view(question, choice, options, readings)
-        keeping, last = prepare_keeping(options, self.sources), question.earlier.last if question.earlier else 0
-        row_values = build_row_values(self.sources.tools, question, view.tools, past, options.get("reader"))
+        if not request.question.strip():
+            raise SetupError("What is to be decided? The question is empty.")
+        question = Question(request.question, request.rules, request.goal, attached.earlier)
+        choice = await choose_technique(request, attached, self.lms)
+        view = await self.view(question, choice, request)
+        keeping = history_of_request(request, attached, self.sources)
+        row_values = build_row_values(self.sources.tools, question, view.tools, past, attached.reader)
         with (
-            watch_in_notebook(options) as own,
+            watch_in_notebook((request, attached)) as (_, heard),
             record_run(keeping) as listeners,
-            open_run(view.tools, choice, own, last, listeners, row_values=row_values) as begun,
+            open_run(view.tools, choice, request, heard, listeners, row_values) as begun,
         ):
             run = resume_interrupted_run(begun, past) if past else begun
             run.trace.add(
@@ -172,16 +183,16 @@ class Data:
                     run.lm.name,
                     choice.settings,
                     run.env.tools(),
-                    provenance=self.provenance(history_owner(options)),
+                    provenance=self.provenance(keeping.owner if keeping else ""),
                 )
             )
             for note in self.notes:
                 run.trace.add(note)
             choices: Sequence[ReadingChoice] = ()
-            if view.suspects or readings == "always":
+            if view.suspects or (request.readings == "always" and choice.lm is not None):
                 sources = [*view.databases, *self.documents]
                 choices = await choose_readings(
-                    question, sources, view.meaning.needs(), view.suspects, run, options.get("reader")
+                    question, sources, view.meaning.needs(), view.suspects, run, attached.reader
                 )
             records = await view.meaning.records(view.meaning.shows(run), run)
             with run.span("decision") if view.meaning or choices else nullcontext(run) as inner:
@@ -193,36 +204,32 @@ class Data:
                 decision = await add_readings_to_decision(decision, question, choices, choice.technique, run)
                 run.trace.add(Conclusion(decision))
             run.trace.add(RunUsage(run.budget.spent))
-        logger.info(
-            "%s: %s after %d calls, %d actions",
-            choice.name,
-            decision.stopped,
-            run.budget.spent.calls,
-            run.budget.spent.actions,
-        )
+        spent = run.budget.spent
+        logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, spent.calls, spent.actions)
         result = Result(
             question=question,
             decision=decision,
             technique=choice.name,
             lm=run.lm.name,
             settings=choice.settings,
-            usage=run.budget.spent,
+            usage=spent,
             records=cited_records_of(decision, run.trace.entries),
             trace=tuple(run.trace.entries),
             trace_fault=run.trace.fault,
-            options=options,
-            ask_anew=self.ask_anew,
+            request=request,
+            attached=attached,
+            ask_anew=self.answer_anew,
             keeping=keeping,
         )
         return await reveal_result(result, self.databases)
 
-    async def ask_anew(self, question: str | Question, options: Options) -> Result:
+    async def answer_anew(self, request: AskRequest, attached: Attachments) -> Result:
         """Decide a question; open the data again in another event loop or if they are closed."""
         if self.loop is asyncio.get_running_loop():
-            return await self.ask(question, **options)
-        return await ask_once(self.sources, question, options)
+            return await self.answer(request, attached)
+        return await ask_once(self.sources, request, attached)
 
-    async def view(self, question: Question, choice: Choice, options: Options, readings: Readings) -> QuestionData:
+    async def view(self, question: Question, choice: Choice, request: AskRequest) -> QuestionData:
         """Prepare the data for a question.
 
         They get descriptions, limits and definitions, a decision model if the question is about one, and tools to
@@ -230,12 +237,12 @@ class Data:
         """
         models = await self.models(question, choice)
         topic = question.topic
-        databases = await focus_databases(topic, limit_database_scans(self.databases, options.get("max_scan", "")))
+        databases = await focus_databases(topic, limit_database_scans(self.databases, request.max_scan))
         tools = add_combine_tool([*databases, *models, *self.tools[len(databases) :]])
         meaning = find_meaning(topic, databases, self.definitions, tools)
         own, needs = meaning.around(databases), meaning.needs()
         suspects: list[OpenReading] = []
-        if readings != "off":
+        if request.readings != "off" and choice.lm is not None:
             for tool in own:
                 suspects += suspect_readings(question, tool.tables, needs.get(tool.name, ()))
             if self.documents:
@@ -287,7 +294,7 @@ async def open_data(sources: Sources) -> AsyncIterator[Data]:
 
 
 async def ask_once(
-    sources: Sources, question: str | Question, options: Options, past: Sequence[TraceEntry] = ()
+    sources: Sources, request: AskRequest, attached: Attachments, past: Sequence[TraceEntry] = ()
 ) -> Result:
     """Open data, decide a question, and close the data. past: trace of an interrupted run to resume.
 
@@ -295,69 +302,17 @@ async def ask_once(
     """
     from decisor.llms.concurrency import close_lm
 
-    check_options(options)
-    settings: Mapping[str, Any] = options.get("settings", {})
-    lms = [options.get("lm"), *(value for key, value in settings.items() if key.endswith("_lm"))]
+    lms: list[Any] = [attached.lm, *(value for key, value in attached.settings.items() if key.endswith("_lm"))]
     try:
         async with open_data(sources) as data:
-            return await data.ask(question, past=past, **options)
+            return await data.answer(request, attached, past)
     finally:
         for lm in lms:
-            if lm is not None and not isinstance(lm, str | LMSpec):
+            if lm is not None and not isinstance(lm, LMSpec):
                 await close_lm(lm)
 
 
-def build_question(question: str | Question, options: Options) -> Question:
-    """Build a question with the rules and the goal of its options.
-
-    Raises:
-        SetupError: there is no text in it.
-    """
-    if isinstance(question, str):
-        question = Question(question)
-    if not question.text.strip():
-        raise SetupError("What is to be decided? The question is empty.")
-    rules, goal = options.get("rules", "") or question.rules, options.get("goal", "") or question.goal
-    question = replace(question, rules=rules, goal=goal)
-    check_question_text(question)
-    return question
-
-
-def check_question_text(question: Question) -> None:
-    """Raise SetupError if a question is not valid UTF-8: it has other bytes or half characters."""
-    for name in ("text", "rules", "goal"):
-        try:
-            getattr(question, name).encode()
-        except UnicodeEncodeError as error:
-            what = "question" if name == "text" else name
-            raise SetupError(
-                f"The {what} is not UTF-8 (character {error.start + 1}). Write it in a terminal that "
-                "speaks UTF-8, or as a file: iconv -f LATIN1 -t UTF-8 FILE | decisor ask -"
-            ) from error
-
-
-Model = str | PathLike[str] | None
-Rows = Mapping[str, str] | None
-
-
-def ask(
-    question: str | Question,
-    *,
-    db: Places = (),
-    graph: Places = (),
-    docs: Places = (),
-    tools: Tools = (),
-    model: Model = None,
-    tables: Names = (),
-    deny_tables: Names = (),
-    definitions: Places = (),
-    rows: Rows = None,
-    mask: Names = (),
-    reveal: bool = False,
-    audit: Model = None,
-    who: str = "",
-    **options: Unpack[Options],
-) -> Result:
+def ask(question: str | Question, **options: Unpack[AskOptions]) -> Result:
     """Decide a question from data, with the evidence of the answer. This works in a notebook too.
 
         result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", lm="gpt-4.1-mini")
@@ -370,38 +325,25 @@ def ask(
     model. ``tables``: of databases and graphs, only these may be read; ``deny_tables``: these may be neither read nor
     seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data.
     ``rows``: ``{"orders": "region = 'EU'"}``, the rows of a table that may be read; ``mask``: ``"customers.email"``,
-    columns of which only tokens are sent to an LM; ``reveal``: the result has values again; ``audit``: a file that each
-    query is noted in, for ``who``, whom the record of the decision names too. Other options: rules, goal, lm,
+    columns of which only tokens are sent to an LLM; ``reveal``: the result has values again; ``audit``: a file that
+    each query is noted in, for ``who``, whom the record of the decision names too. Other options: rules, goal, lm,
     technique, settings, limits, on_event, on_text, calling, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
         LMError: the endpoint failed for good.
     """
-    sources = build_sources(db, graph, docs, tools, model, tables, deny_tables, definitions)
-    sources = replace(restrict_sources(sources, rows, mask, reveal, audit, who), who=who)
-    with watch_in_notebook(options) as own:
-        return run_in_thread(ask_once(sources, question, own))
+    from decisor.session.request import DataOptions, read_options
+
+    data = {name: options.pop(name) for name in DataOptions.__annotations__ if name in options}  # type: ignore[misc]
+    sources = restricted_sources(**data)
+    with watch_in_notebook(read_options(question, options)) as (request, attached):
+        return run_in_thread(ask_once(sources, request, attached))
 
 
 @asynccontextmanager
-async def open(
-    *,
-    db: Places = (),
-    graph: Places = (),
-    docs: Places = (),
-    tools: Tools = (),
-    model: Model = None,
-    tables: Names = (),
-    deny_tables: Names = (),
-    definitions: Places = (),
-    rows: Rows = None,
-    mask: Names = (),
-    reveal: bool = False,
-    audit: Model = None,
-    who: str = "",
-) -> AsyncIterator[Data]:
-    """Open data once for many questions, also for many at once.
+async def open(**data: Unpack[DataOptions]) -> AsyncIterator[Data]:
+    """Open data once for many questions, also for many at once. They are named as for ``decisor.ask``.
 
         async with decisor.open(db="sqlite:///sites.db", docs="reports/") as data:
             result = await data.ask("Which site should we open?", lm="gpt-4.1-mini")
@@ -409,6 +351,25 @@ async def open(
     Raises:
         SetupError: something named cannot be opened.
     """
-    sources = build_sources(db, graph, docs, tools, model, tables, deny_tables, definitions)
-    async with open_data(replace(restrict_sources(sources, rows, mask, reveal, audit, who), who=who)) as data:
-        yield data
+    async with open_data(restricted_sources(**data)) as opened:
+        yield opened
+
+
+def restricted_sources(**data: Unpack[DataOptions]) -> Sources:
+    """Return the data that a program names, as far as ``who`` may read them.
+
+    Raises:
+        SetupError: something named cannot be data, or a table or column is of none.
+    """
+    sources = build_sources(
+        data.get("db", ()),
+        data.get("graph", ()),
+        data.get("docs", ()),
+        data.get("tools", ()),
+        data.get("model"),
+        data.get("tables", ()),
+        data.get("deny_tables", ()),
+        data.get("definitions", ()),
+    )
+    who, mask, reveal = data.get("who", ""), data.get("mask", ()), data.get("reveal", False)
+    return replace(restrict_sources(sources, data.get("rows"), mask, reveal, data.get("audit"), who), who=who)

@@ -11,16 +11,19 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.file import Model
 from decisor.semantics.definitions import Definitions
 from decisor.session.data import ask
-from decisor.session.request import Options, Place
 from decisor.session.result import Result
+from decisor.session.sources import Place
 from decisor.trace.events import ActionStart, TraceEntry, events_of
 from decisor.types import Question
+
+if TYPE_CHECKING:
+    from decisor.session.request import Options
 
 
 @asynccontextmanager

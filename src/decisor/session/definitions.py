@@ -30,8 +30,8 @@ from decisor.semantics.definitions import (
 from decisor.semantics.draft import draft_from_schema
 from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.open_sources import open_first_database
-from decisor.session.request import Place
 from decisor.session.run_setup import LMs, decide_by_technique
+from decisor.session.sources import Place
 from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Database
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
@@ -85,7 +85,12 @@ class DefinedTool:
         from decisor.semantics.relevant import format_definition
 
         return "\n".join(
-            [self.tool.describe().rstrip(), "", HEAD, *(f"- {format_definition(one)}" for one in self.needs)]
+            [
+                self.tool.describe().rstrip(),
+                "",
+                HEAD,
+                *(f"- {format_definition(definition)}" for definition in self.needs),
+            ]
         )
 
     async def call(self, text: str) -> Observation:
@@ -96,7 +101,7 @@ class DefinedTool:
         from decisor.parsing.cleaning import strip_fence
         from decisor.semantics.query_match import match_metrics
 
-        meant = [one for one in self.needs if isinstance(one, Metric)]
+        meant = [definition for definition in self.needs if isinstance(definition, Metric)]
         computed = match_metrics(strip_fence(text), self.definitions.metrics, dialect, self.tool.tables, meant)
         self.used |= {match.metric.name: match.metric for match in computed if not match.how}
         self.other |= {section_title(match.metric): match.how for match in computed if match.how}
@@ -137,13 +142,13 @@ class Meaning:
 
     def shows(self, run: Run) -> list[Definition]:
         """Return the definitions that the LLM is shown, none if no LLM is asked."""
-        return [one for tool in self.tools.values() for one in tool.needs] if run.lm.name else []
+        return [definition for tool in self.tools.values() for definition in tool.needs] if run.lm.name else []
 
     async def cite(self, decision: Decision, records: Sequence[Record], run: Run) -> Decision:
         """Add citations of the used definitions to a decision. records: of the definitions that the LLM was shown."""
         used = self.used(decision, self.shows(run))
         there = {record.fields["definition"] for record in records}
-        more = await self.records([one for one in used if section_title(one) not in there], run)
+        more = await self.records([definition for definition in used if section_title(definition) not in there], run)
         return self.citing(decision, used, [*records, *more])
 
     async def records(self, definitions: Sequence[Definition], run: Run) -> list[Record]:
@@ -170,10 +175,13 @@ class Meaning:
         They are the metrics that its queries computed or its decision model has, and the readings and examples that it
         was shown.
         """
-        queries = [one for tool in self.tools.values() for one in tool.used.values()]
+        queries = [metric for tool in self.tools.values() for metric in tool.used.values()]
         modelled = self.modelled if decision.ranking is not None else ()
         return list(
-            {section_title(one): one for one in (*queries, *modelled, *keep_readings_and_examples(shows))}.values()
+            {
+                section_title(definition): definition
+                for definition in (*queries, *modelled, *keep_readings_and_examples(shows))
+            }.values()
         )
 
     def citing(self, decision: Decision, used: Sequence[Definition], records: Sequence[Record]) -> Decision:
@@ -183,7 +191,7 @@ class Meaning:
         """
         if not decision.answer:
             return decision
-        names = {section_title(one): one for one in used}
+        names = {section_title(definition): definition for definition in used}
         cited = [record for record in records if record.fields["definition"] in names]
         lines = [
             f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].signature()} "
@@ -202,7 +210,7 @@ class Meaning:
 
 
 def keep_readings_and_examples(needs: Sequence[Definition]) -> list[Definition]:
-    return [one for one in needs if isinstance(one, Reading | ApprovedExample)]
+    return [definition for definition in needs if isinstance(definition, Reading | ApprovedExample)]
 
 
 def find_meaning(
@@ -217,8 +225,8 @@ def find_meaning(
     for database in databases:
         if file := definitions.get(database.name):
             defined[database.name] = DefinedTool(database, file, find_relevant_definitions(topic, file))
-    names = {one.metric for tool in tools for one in measures_of_whatif(tool)}
-    modelled = [one for file in definitions.values() for one in file.metrics if one.name in names]
+    names = {measure.metric for tool in tools for measure in measures_of_whatif(tool)}
+    modelled = [metric for file in definitions.values() for metric in file.metrics if metric.name in names]
     return Meaning(defined, definitions, modelled)
 
 
@@ -311,7 +319,9 @@ async def check_definitions_file(file: Path, db: Place) -> list[Finding]:
     tool = await open_first_database(db)
     try:
         findings = await check_definitions(definitions, cast("SandboxedDatabase", tool))  # of a graph nothing is quoted
-        return sorted([*(Finding(0, line, words) for line, words in wrong), *findings], key=lambda one: one.line)
+        return sorted(
+            [*(Finding(0, line, words) for line, words in wrong), *findings], key=lambda finding: finding.line
+        )
     finally:
         await tool.close()
 
@@ -324,7 +334,7 @@ def fill_metric_queries(model: Model, definitions: Definitions | None, source: o
     Raises:
         SetupError: a metric is not defined, or cannot be computed on a copy.
     """
-    named = [one for one in model.measures if one.metric]
+    named = [measure for measure in model.measures if measure.metric]
     if not named:
         return model
     import sqlglot
@@ -343,9 +353,10 @@ def fill_metric_queries(model: Model, definitions: Definitions | None, source: o
             queries[measure.name] = sqlglot.transpile(query, read=sqlglot_dialect_of(source) or None, write="duckdb")[0]
         except SqlglotError as error:
             raise SetupError(f"The metric {measure.metric} cannot be computed on a copy: {error}") from error
-    unit = {one.name: one.unit or there[one.metric].unit for one in named}
+    unit = {measure.name: measure.unit or there[measure.metric].unit for measure in named}
     measures = [
-        replace(one, sql=queries[one.name], unit=unit[one.name]) if one.metric else one for one in model.measures
+        replace(measure, sql=queries[measure.name], unit=unit[measure.name]) if measure.metric else measure
+        for measure in model.measures
     ]
     return replace(model, measures=tuple(measures))
 
@@ -375,7 +386,7 @@ def question_as_read(
     question: Question, choices: Sequence[ReadingChoice], instead: ReadingChoice | None = None
 ) -> Question:
     """Return the question with the chosen meanings as rules. instead: the choice whose other meaning is taken."""
-    lines = [replace(one, choice=one.other).line() if one is instead else one.line() for one in choices]
+    lines = [replace(choice, choice=choice.other).line() if choice is instead else choice.line() for choice in choices]
     rules = "\n".join([*([question.rules.strip(), ""] if question.rules.strip() else []), READINGS_HEAD, *lines])
     return replace(question, rules=rules)
 
@@ -409,9 +420,11 @@ async def choose_readings(
     if not sources:
         return []
     data, choices = "\n\n".join(tool.describe() for tool in sources), []
-    for one in await judge_readings(question, data, suspects, needs, run):
-        answer = one.choice(await reader(one)) if reader else ""
-        choices.append(ReadingChoice(one, fit_on_one_line(answer, 300) or one.choices[0], "you" if answer else ""))
+    for reading in await judge_readings(question, data, suspects, needs, run):
+        answer = reading.choice(await reader(reading)) if reader else ""
+        choices.append(
+            ReadingChoice(reading, fit_on_one_line(answer, 300) or reading.choices[0], "you" if answer else "")
+        )
     return choices
 
 
@@ -432,7 +445,9 @@ async def judge_readings(
                 Note(f"Whether the question has two readings could not be judged: {explain_error(error)}"), sub.span_id
             )
             return ()
-    return [one for one in open_readings if not any(is_settled_reading(one, group) for group in needs.values())]
+    return [
+        reading for reading in open_readings if not any(is_settled_reading(reading, group) for group in needs.values())
+    ]
 
 
 def explain_no_answer(other: Decision) -> str:
@@ -442,11 +457,11 @@ def explain_no_answer(other: Decision) -> str:
     return fit_on_one_line(other.reasons[0] if other.reasons else "it came to no answer", 200).rstrip(".")
 
 
-def describe_other_reading(decision: Decision, one: ReadingChoice, other: Decision | None, why: str = "") -> str:
+def describe_other_reading(decision: Decision, choice: ReadingChoice, other: Decision | None, why: str = "") -> str:
     """Describe the answer of the other reading, and whether it changes the decision. why: reason that it was not
     computed.
     """
-    begin = f'"{one.open.words}" was taken as {one.choice}; it could mean {one.other}'
+    begin = f'"{choice.open.words}" was taken as {choice.choice}; it could mean {choice.other}'
     if other is None or not other.answer:
         return f"{begin}, which was not computed: {why}."
     if other.answer.casefold() == decision.answer.casefold():
@@ -454,9 +469,9 @@ def describe_other_reading(decision: Decision, one: ReadingChoice, other: Decisi
     return f"{begin}. That gives {other.answer}: the choice changes the decision."
 
 
-def event_of_reading_choice(one: ReadingChoice, other: Decision | None = None, why: str = "") -> MeaningChoice:
+def event_of_reading_choice(choice: ReadingChoice, other: Decision | None = None, why: str = "") -> MeaningChoice:
     """Convert a choice to an event of the trace. other: decision by the other choice, if it was computed."""
-    return MeaningChoice(one.open.words, one.choice, one.by, one.other, other.answer if other else "", why)
+    return MeaningChoice(choice.open.words, choice.choice, choice.by, choice.other, other.answer if other else "", why)
 
 
 async def add_readings_to_decision(
@@ -467,16 +482,18 @@ async def add_readings_to_decision(
     If nobody said which reading is meant, the other readings are decided too, after it.
     """
     lines = []
-    for one in choices:
-        if one.by or not one.other:
-            run.trace.add(event_of_reading_choice(one))
+    for choice in choices:
+        if choice.by or not choice.other:
+            run.trace.add(event_of_reading_choice(choice))
             continue
         other, why = None, "the run ended before"
         if decision.stopped in ("answered", "no_answer"):
-            with run.span(f"{OTHER_READING}{one.other}") as sub:
-                other = await decide_by_technique(technique, question_as_read(question, choices, instead=one), sub)
+            with run.span(f"{OTHER_READING}{choice.other}") as sub:
+                other = await decide_by_technique(technique, question_as_read(question, choices, instead=choice), sub)
             why = explain_no_answer(other)
-        run.trace.add(event_of_reading_choice(one, other, why))
-        lines.append(describe_other_reading(decision, one, other, why))
-    means = [f'"{one.open.words}" means {one.choice}{f" (by {one.by})" if one.by else ""}' for one in choices]
+        run.trace.add(event_of_reading_choice(choice, other, why))
+        lines.append(describe_other_reading(decision, choice, other, why))
+    means = [
+        f'"{choice.open.words}" means {choice.choice}{f" (by {choice.by})" if choice.by else ""}' for choice in choices
+    ]
     return replace(decision, reasons=(*decision.reasons, *lines), assumptions=(*decision.assumptions, *means))

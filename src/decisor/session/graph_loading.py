@@ -21,7 +21,7 @@ from decisor.graphs.sources import (
 from decisor.session.config import Connection
 from decisor.session.data import open_data
 from decisor.session.open_sources import open_source
-from decisor.session.request import Source, build_sources
+from decisor.session.sources import Source, build_sources
 from decisor.system.secrets import hide_password
 
 COUNT = re.compile(r": [\d,]+ rows from ")

@@ -12,15 +12,21 @@ import difflib
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
 from decisor.graphs.cypher import CypherTool, normalize_graph_label
 from decisor.runtime.budget import MaxScan, parse_max_scan
 from decisor.sandbox.engine import bare_table_name, build_policy
-from decisor.session.access import check_source_policy, split_row_conditions
-from decisor.session.request import (
+from decisor.session.access import (
+    check_source_policy,
+    parse_row_conditions,
+    restrict_sources,
+    split_row_conditions,
+)
+from decisor.session.config import Config, default_places
+from decisor.session.sources import (
     Places,
     Source,
     Sources,
@@ -35,7 +41,44 @@ from decisor.system.tasks import map_concurrently
 from decisor.tools.abilities import Database, is_database_tool
 from decisor.types import Tool
 
+if TYPE_CHECKING:
+    from decisor.session.request import AskRequest
+
 T = TypeVar("T", bound=Tool)
+
+
+def complete_request(request: AskRequest, config: Config) -> AskRequest:
+    """Return a request with the data, technique, LLM and limits that are set here, where it names none."""
+    return request.model_copy(
+        update={
+            "db": request.db if request.names_data else default_places(config),
+            "technique": request.technique or config.text("technique"),
+            "lm": config.lm(request.lm or None) or "",
+            "limits": config.limits(request.limits),
+        }
+    )
+
+
+def sources_of_request(request: AskRequest, config: Config) -> Sources:
+    """Return the data that a request names, as far as it lets them be read.
+
+    Raises:
+        SetupError: something that was named cannot be data, or a table or column is of none.
+    """
+    tools = ToolSpecs(request.tools, request.methods, request.base_url, request.auth, request.row_values)
+    sources = build_sources(
+        config.places(request.db),
+        config.places(request.graph),
+        config.places(request.docs),
+        tools,
+        request.model or None,
+        request.tables,
+        request.deny_tables,
+        request.definitions,
+    )
+    rows = parse_row_conditions(request.rows)
+    seen = restrict_sources(sources, rows, request.mask, request.reveal, request.audit or None)
+    return limit_source_scans(seen, request.max_scan)
 
 
 def limit_source_scans(sources: Sources, text: str) -> Sources:
@@ -180,8 +223,6 @@ async def check_named_tables(sources: Sources) -> None:
             "--tables and --deny-tables."
         )
     if sources.deny_tables:
-        pass
-
         await check_denied_tables(sources)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from decisor.errors import SetupError
 from decisor.session.access import ANYBODY, Reader, restrict_sources_to_reader
 from decisor.session.data import Data, open_data
-from decisor.session.request import Source, Sources, tables_of_source
 from decisor.session.run_setup import LMs
+from decisor.session.sources import Source, Sources, tables_of_source
 from decisor.session.user_tools import NO_TOOLS
 
 TOOLS = "tools"
@@ -92,7 +92,7 @@ def split_into_members(sources: Sources) -> dict[str, Sources]:
 
     A decision model goes with the first database.
 
-    >>> from decisor.session.request import build_sources
+    >>> from decisor.session.sources import build_sources
     >>> members = split_into_members(build_sources(db=["sites.db", "rents.db"], docs="reports/", tables="rents.price"))
     >>> [(name, one.tables) for name, one in members.items()]
     [('sites', ()), ('rents', ('price',)), ('passages', ())]

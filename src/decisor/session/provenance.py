@@ -12,20 +12,22 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from decisor.decision_models.file import Model
 from decisor.history.recorder import Keeping
-from decisor.history.store import Inputs
 from decisor.llms.providers import LMSpec, hide_lm_password
-from decisor.runtime.budget import Limits
-from decisor.session.request import Options, Source, Sources
 from decisor.session.run_setup import name_of_technique
-from decisor.session.user_tools import starts_process
+from decisor.session.sources import Source, Sources
+from decisor.session.user_tools import ToolSpecs, starts_process
 from decisor.system.secrets import hide_password
 from decisor.system.text import fit_on_one_line
 from decisor.trace.events import DataSource, Provenance, RowPolicy, UsedFile
 from decisor.types import Tool
 from decisor.version import __version__
+
+if TYPE_CHECKING:
+    from decisor.session.request import AskRequest, Attachments
 
 LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
@@ -36,7 +38,7 @@ def build_provenance(sources: Sources, tools: Sequence[Tool], tells_places: bool
     """
     return Provenance(
         version=__version__,
-        sources=tuple(build_data_source(one, tells_places) for one in sources.places),
+        sources=tuple(build_data_source(source, tells_places) for source in sources.places),
         tables=sources.tables,
         deny_tables=sources.deny_tables if tells_places else (),
         definitions=tuple(build_used_file(path, tells_places, about=name) for name, path in sources.definitions),
@@ -99,89 +101,80 @@ def digest_of_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def prepare_keeping(options: Options, sources: Sources) -> Keeping | None:
-    """Return where to record a run, by the option ``history``; its inputs are filled in.
-
-    None means that it is not recorded.
-    """
-    wanted = options.get("history", False)
-    if not wanted:
+def history_of_request(request: AskRequest, attached: Attachments, sources: Sources) -> Keeping | None:
+    """Return where to record a run, with its request. None means that it is not recorded."""
+    if not request.history:
         return None
-    keeping = wanted if isinstance(wanted, Keeping) else Keeping()
-    keeping.inputs = inputs_of(sources, options)
+    keeping = attached.keeping or Keeping()
+    keeping.inputs = inputs_to_keep(request, attached, sources)
     return keeping
 
 
-def history_owner(options: Options) -> str:
-    """Return the owner of the history that records the run, '' if there is none."""
-    keeping = options.get("history", False)
-    return keeping.owner if isinstance(keeping, Keeping) else ""
+def inputs_to_keep(request: AskRequest, attached: Attachments, sources: Sources) -> dict[str, object]:
+    """Return a request as the history keeps it, with the data that were opened."""
+    from decisor.session.request import write_kept_request
 
-
-def inputs_of(sources: Sources, options: Options) -> Inputs:
     left_out: list[str] = []
+    policies = [
+        source for source in sources.places if source.connection is None
+    ]  # a connection has its rules in its file
+    technique, max_scans = attached.technique, [most for source in sources.places for most in source.max_scans]
+    settings = {**request.settings, **attached.settings}
+    kept = {
+        **{name: places_to_keep(sources, form, left_out) for name, form in FORMS.items()},
+        "tools": tools_to_keep(sources.tools, left_out),
+        "methods": tuple(sources.tools.methods),
+        "base_url": sources.tools.base_url,
+        "auth": tuple(sources.tools.auth),
+        "row_values": sources.tools.row_values,
+        "model": str(sources.model or ""),
+        "tables": sources.tables,
+        "deny_tables": sources.deny_tables,
+        "definitions": tuple(f"{name}={path}" if name else str(path) for name, path in sources.definitions),
+        "rows": tuple(
+            f"{source.name}.{table}={condition}" for source in policies for table, condition in source.policy.rows
+        ),
+        "mask": tuple(f"{source.name}.{column}" for source in policies for column in source.policy.mask),
+        "audit": next((str(source.audit.path) for source in sources.places if source.audit), ""),
+        "max_scan": request.max_scan or str(next(iter(max_scans), "")),
+        "technique": name_of_technique(technique) if technique else request.technique,
+        "settings": settings_to_keep(settings, left_out),
+        "lm": lm_to_keep(attached.lm or request.lm, left_out),
+        "folder": str(Path.cwd()),
+        "left_out": tuple(left_out),
+    }
+    return write_kept_request(request.model_copy(update=kept))
 
-    def place(source: Source) -> list[str]:
+
+FORMS = {"db": "sql", "graph": "cypher", "docs": "passages"}
+
+
+def places_to_keep(sources: Sources, form: str, left_out: list[str]) -> tuple[str, ...]:
+    """Return the places of one form as a person names them; a DataFrame or a password is noted in ``left_out``."""
+    texts: list[str] = []
+    for source in sources.places:
+        if source.form != form:
+            continue
         if source.connection is not None:
-            return [source.name]
-        text = source.place if source.name == source.form else f"{source.name}={source.place}"
-        if sources.frames is not None and source.place == sources.frames.url:
+            texts.append(source.name)
+        elif sources.frames is not None and source.place == sources.frames.url:
             left_out.append(f"the table {source.name}")
-            return []
-        return keep_without_password(text, left_out)
+        else:
+            text = source.place if source.name == source.form else f"{source.name}={source.place}"
+            texts += keep_without_password(text, left_out)
+    return tuple(texts)
 
-    def places(form: str) -> tuple[str, ...]:
-        return tuple(text for source in sources.places if source.form == form for text in place(source))
 
-    specs = [spec for spec in sources.tools.specs if not starts_process(spec)]
-    tools = [
-        text
-        for spec in specs
-        if isinstance(spec, str | os.PathLike)
-        for text in keep_without_password(os.fspath(spec), left_out)
-    ]
-    left_out += [
-        f"the MCP server {fit_on_one_line(hide_password(str(spec)), 100)}"
-        for spec in sources.tools.specs
-        if starts_process(spec)
-    ]  # a command is started where a person typed it, and nowhere else
-    left_out += [
-        f"the tool {getattr(spec, 'name', getattr(spec, '__name__', spec))}"
-        for spec in specs
-        if not isinstance(spec, str | os.PathLike)
-    ]
-    technique = options.get("technique", "")
-    return Inputs(
-        db=places("sql"),
-        graph=places("cypher"),
-        docs=places("passages"),
-        tools=tuple(tools),
-        methods=tuple(sources.tools.methods),
-        base_url=sources.tools.base_url,
-        auth=tuple(sources.tools.auth),
-        model=str(sources.model or ""),
-        tables=sources.tables,
-        deny_tables=sources.deny_tables,
-        definitions=tuple(f"{name}={path}" if name else str(path) for name, path in sources.definitions),
-        rows=tuple(
-            f"{one.name}.{table}={condition}"
-            for one in sources.places
-            if one.connection is None
-            for table, condition in one.policy.rows
-        ),
-        mask=tuple(
-            f"{one.name}.{column}" for one in sources.places if one.connection is None for column in one.policy.mask
-        ),
-        audit=next((str(one.audit.path) for one in sources.places if one.audit), ""),
-        max_scan=str(options.get("max_scan") or next((most for one in sources.places for most in one.max_scans), "")),
-        technique=technique if isinstance(technique, str) else name_of_technique(technique),
-        settings=settings_to_keep(options.get("settings", {}), left_out),
-        lm=lm_to_keep(options.get("lm"), left_out),
-        limits=options.get("limits", Limits()),
-        folder=str(Path.cwd()),
-        left_out=tuple(left_out),
-        row_values=sources.tools.row_values,
-    )
+def tools_to_keep(tools: ToolSpecs, left_out: list[str]) -> tuple[str, ...]:
+    texts: list[str] = []
+    for spec in tools.specs:
+        if starts_process(spec):  # a command is started where a person typed it, and nowhere else
+            left_out.append(f"the MCP server {fit_on_one_line(hide_password(str(spec)), 100)}")
+        elif isinstance(spec, str | os.PathLike):
+            texts += keep_without_password(os.fspath(spec), left_out)
+        else:
+            left_out.append(f"the tool {getattr(spec, 'name', getattr(spec, '__name__', spec))}")
+    return tuple(texts)
 
 
 def keep_without_password(text: str, left_out: list[str], is_lm: bool = False) -> list[str]:

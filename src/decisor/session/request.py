@@ -1,52 +1,284 @@
-"""The request of a question: its options, and the databases, graphs and documents that a person names.
+"""The request of a question: all that can be said with it as text or JSON.
 
-Each source has the name that a model calls it by. Names and options are checked here; nothing is opened.
+``AskRequest`` is read and written by the command, Python, the page and its API, MCP, config files and the history, and
+checked nowhere else. The line under a field is the help of its option and its description in the API. A new option is
+a field here: of ``QuestionRequest`` if a client of the server may set it, of ``DataRequest`` if it says which data may
+be read, else of ``AskRequest``. Objects that no JSON holds go beside it, as ``Attachments``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-import os
-import re
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from os import PathLike
-from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias, TypedDict, get_args
-from urllib.parse import urlsplit
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict
 
-from decisor.databases.files.store import FrameStore, is_frame, names_files, store_frames
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+    WrapValidator,
+)
+
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.llms.providers import LMSpec
-from decisor.runtime.budget import Limits, MaxScan
+from decisor.runtime.budget import Limits
 from decisor.runtime.run import Technique
-from decisor.sandbox.engine import NO_POLICY, Policy
-from decisor.sandbox.engines import query_language
-from decisor.sandbox.process import Audit
 from decisor.semantics.readings import Interpreter, Readings
-from decisor.session.config import Connection
-from decisor.session.user_tools import NO_TOOLS, Tools, ToolSpecs, build_tool_specs, split_all_at_commas
-from decisor.system.secrets import hide_password, redact
+from decisor.session.sources import Names, Places, split_names
+from decisor.session.user_tools import Tools, split_all_at_commas
+from decisor.tools.row_values import RowValuePolicy
 from decisor.trace.events import TraceEntry, Writing
-from decisor.types import LM, Action
+from decisor.types import LM, Action, Earlier, Question
+
+Setting: TypeAlias = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Flag:
+    """The option of a field on the command line."""
+
+    metavar: str = ""
+    """Word for its value; '' for a flag without one."""
+    names: tuple[str, ...] = ()
+    """Spellings; () for the field's own name, as --deny-tables."""
+
+
+def read_text(value: object, info: ValidationInfo) -> object:
+    """Return a text; raise SetupError if it is not valid UTF-8: it has other bytes or half characters."""
+    try:
+        return value.encode().decode() if isinstance(value, str) else value
+    except UnicodeEncodeError as error:
+        raise SetupError(
+            f"The {info.field_name} is not UTF-8 (character {error.start + 1}). Write it in a terminal that "
+            "speaks UTF-8, or as a file: iconv -f LATIN1 -t UTF-8 FILE | decisor ask -"
+        ) from error
+
+
+QuestionText = Annotated[str, BeforeValidator(read_text)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+TableNames = Annotated[tuple[str, ...], BeforeValidator(split_names)]
+Parts = Annotated[
+    tuple[str, ...], BeforeValidator(lambda value: split_all_at_commas([value] if isinstance(value, str) else value))
+]
+FilePath = Annotated[str, BeforeValidator(lambda value: fspath(value) if isinstance(value, PathLike) else value or "")]
+
+
+class RequestPart(BaseModel):
+    """Fields of a request; unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class LimitsRequest(RequestPart):
+    """Upper bounds for one run."""
+
+    calls: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    """Maximum number of LLM calls."""
+    tokens: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    """Maximum number of tokens."""
+    dollars: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = None
+    """Maximum cost in dollars; needs a price for the LLM."""
+    seconds: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = None
+    """Maximum duration in seconds."""
+    actions: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    """Maximum number of queries and other actions."""
+
+
+def read_limits(value: object, read: Callable[[object], LimitsRequest]) -> Limits:
+    if isinstance(value, Limits):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError("should be limits, such as decisor.Limits(calls=20, seconds=60)")
+    return Limits(**read(value).model_dump())
+
+
+if TYPE_CHECKING:
+    LimitsValue = Limits
+else:
+    LimitsValue = Annotated[LimitsRequest, WrapValidator(read_limits), PlainSerializer(dataclasses.asdict)]
+
+
+class RunRequest(RequestPart):
+    """What a client of the server may say of any run, new or continued."""
+
+    lm: Annotated[str, Flag("MODEL[@URL]")] = ""
+    """The LLM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 temperature=0.1
+    price=0.4,1.6". @URL is the only model there."""
+    limits: Annotated[LimitsValue, Flag()] = Field(default_factory=Limits)
+    """Upper bounds; None means no limit."""
+
+
+class QuestionRequest(RunRequest):
+    """What a client of the server may say of a question."""
+
+    question: QuestionText = ""
+    """What is to be decided, in words."""
+    rules: QuestionText = ""
+    """What it is decided by, where that is more than the question."""
+    goal: Annotated[QuestionText, Flag("TEXT")] = ""
+    """What is to be reached, such as: the lowest yearly cost."""
+    technique: Annotated[str, Flag("NAME", ("--technique", "-t"))] = ""
+    """The reasoning loop (plan_rag; exact without an LLM): see decisor techniques."""
+    settings: Annotated[dict[str, Setting], Flag("NAME=VALUE", ("--option", "-o"))] = Field(default_factory=dict)
+    """A setting of the technique, as name=value. May be given several times."""
+
+
+class DataRequest(RequestPart):
+    """Which data and tools may be asked, and what of them may be read. None of it is a client's to say."""
+
+    db: Annotated[Texts, Flag("URL")] = ()
+    """A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times;
+    NAME=URL names it."""
+    graph: Annotated[Texts, Flag("URL")] = ()
+    """A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."""
+    docs: Annotated[Texts, Flag("INDEX|FOLDER")] = ()
+    """Documents: an index (decisor index), a folder, postgresql://HOST/DATABASE/TABLE, or your own retriever as
+    module:Class. Several times; NAME=PLACE gives them a name."""
+    model: Annotated[FilePath, Flag("FILE")] = ""
+    """A decision model: a TOML file, or module:function."""
+    definitions: Annotated[Texts, Flag("[NAME=]FILE")] = ()
+    """What words mean in these data: see decisor definitions. NAME= says of which database."""
+    tables: Annotated[TableNames, Flag("NAME,...")] = ()
+    """Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."""
+    deny_tables: Annotated[TableNames, Flag("NAME,...")] = ()
+    """These tables (labels, types) may be neither read nor seen."""
+    rows: Annotated[Texts, Flag("TABLE=CONDITION")] = ()
+    """The rows of a table (nodes of a label; NAME.documents) that may be read, as a condition. Several times."""
+    mask: Annotated[TableNames, Flag("TABLE.COLUMN,...")] = ()
+    """Columns of which an LLM gets tokens, and no values. Several times."""
+    audit: Annotated[FilePath, Flag("FILE")] = ""
+    """Note each query here: when, for whom, what, how many rows."""
+    tools: Annotated[Texts, Flag("SPEC")] = ()
+    """module:function, an OpenAPI document as FILE or FILE#OPERATION, or mcp:COMMAND or mcp:URL. Several times."""
+    methods: Annotated[Parts, Flag("METHOD,...", ("--allow-methods",))] = ()
+    """HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."""
+    base_url: Annotated[str, Flag("URL")] = ""
+    """Call the APIs of --tools here."""
+    auth: Annotated[Texts, Flag("[SCHEME=]VARIABLE")] = ()
+    """The environment variable with the key for the APIs of --tools; mcp=NAME for MCP servers. Several times."""
+    row_values: Annotated[RowValuePolicy, Flag("ask|allow|refuse")] = "ask"
+    """Whether tools get values of rows: ask (a person, else no), allow or refuse."""
+    max_scan: Annotated[
+        str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value), Flag("ROWS|BYTES")
+    ] = ""
+    """Maximum rows (5M) or bytes (2GB) that one SQL query may read, by its engine's estimate."""
+
+
+class AskRequest(QuestionRequest, DataRequest):
+    """One question with its data, technique, LLM, limits and outputs."""
+
+    reveal: Annotated[bool, Flag()] = False
+    """Show the values of masked columns in the result."""
+    readings: Annotated[Readings, Flag("auto|always|off")] = "auto"
+    """When an LLM judges whether the question can be read in two ways: where rules suspect it, always, never."""
+    trace: Annotated[FilePath, Flag("FILE")] = ""
+    """Write the events of the run to this file."""
+    history: bool = False
+    """Whether the run is kept, as decisor history lists it."""
+    folder: str = ""
+    """Folder that relative paths are relative to, in a request of the history."""
+    left_out: tuple[str, ...] = ()
+    """Parts that the history could not keep: a password, an object."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields that were set to something."""
+        return {name: value for name in self.model_fields_set if (value := getattr(self, name))}
+
+    @property
+    def names_data(self) -> bool:
+        return bool(self.db or self.graph or self.docs or self.tools)
+
+
+def spell_option(name: str) -> str:
+    """Return the option of a field, as a person types it.
+
+    >>> spell_option("deny_tables"), spell_option("settings"), spell_option("calls")
+    ('--deny-tables', '--option', '--calls')
+    """
+    fields = AskRequest.model_fields
+    flag = next((one for one in fields[name].metadata if isinstance(one, Flag)), Flag()) if name in fields else Flag()
+    return flag.names[0] if flag.names else f"--{name.replace('_', '-')}"
+
+
+def read_request(values: Mapping[str, object], spell: Callable[[str], str] = str) -> AskRequest:
+    """Check the values of a request.
+
+    Args:
+        spell: Function from the name of a field to how it is written where the values come from.
+
+    Raises:
+        SetupError: an option is unknown, or a value does not fit.
+    """
+    try:
+        return AskRequest.model_validate(dict(values))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = str(fault["loc"][0])
+        if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1:
+            raise SetupError(unknown_option_message(name)) from error
+        at = spell(str(fault["loc"][1]) if name == "limits" and len(fault["loc"]) > 1 else name)
+        raise SetupError(
+            f"{at} {fault['msg'].removeprefix('Input ').removeprefix('Value error, ')}, not {fault['input']!r:.100}."
+        ) from error
+
+
+def read_kept_request(values: Mapping[str, object]) -> AskRequest:
+    """Read a request of the history, as this or an earlier Decisor wrote it."""
+    return read_request({name: value for name, value in values.items() if value and name in AskRequest.model_fields})
+
+
+def write_kept_request(request: AskRequest) -> dict[str, object]:
+    """Return a request as the history keeps it: JSON, without the words of the question, which stand beside it."""
+    return request.model_dump(mode="json", exclude={"question", "rules", "goal"})
+
+
+@dataclass(frozen=True)
+class Attachments:
+    """Objects that a program hands over with a request, and that no JSON holds."""
+
+    lm: LM | LMSpec | None = None
+    """An LLM in place of the request's."""
+    technique: Technique | None = None
+    """A technique in place of the request's."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Settings that are objects, such as the LLM of a part."""
+    on_event: Callable[[TraceEntry], None] | None = None
+    """Hears each entry of the trace as it happens."""
+    on_text: Callable[[Writing], None] | None = None
+    """Hears an LLM's reply again and again while it is written."""
+    approve: Callable[[Action], Awaitable[str]] | None = None
+    """Awaited before each action on the data: '' lets it be done, any other text is why not."""
+    reader: Interpreter | None = None
+    """Awaited with an ``OpenReading``; says which meaning is meant, or ''."""
+    keeping: Keeping | None = None
+    """Where the run is kept, and whose it is. None means the person's history if the request says so."""
+    earlier: Earlier | None = None
+    """The decision that the question goes on from."""
 
 
 class Options(TypedDict, total=False):
-    """The options of a question. Each may be left out.
+    """The keyword arguments of a question in Python. Each may be left out.
 
     ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
     with settings (``"m@URL timeout=900 context=8192"``) or as ``LMSpec``, ``"none"``, or any object with ``name`` and
     ``complete``. ``technique``: a name (``"plan_rag"``), an import path
     (``"module:Class"``), or the object; ``settings``: its fields, ``calling`` (text,
-    json, tools, auto), and the LMs of its parts (``{"critic_lm": ...}``).
+    json, tools, auto), and the LLMs of its parts (``{"critic_lm": ...}``).
     ``on_event`` gets each ``TraceEntry`` as it happens; ``trace``: a file that the trace is written to. ``on_text``
-    gets a ``Writing`` again and again while the LM writes a reply, which is streamed then. ``approve`` is awaited with
+    gets a ``Writing`` again and again while the LLM writes a reply, which is streamed then. ``approve`` is awaited with
     each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
     the run is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.
     ``max_scan``: rows (``"5M"``) or bytes (``"2GB"``) that one SQL query may read, where its engine tells ahead.
-    ``readings``: whether an LM judges if the question can be read in two ways (where rules suspect it: auto; always;
+    ``readings``: whether an LLM judges if the question can be read in two ways (where rules suspect it: auto; always;
     off); ``reader`` is awaited with an ``OpenReading`` and says which is meant. Without one, or where it says '', both
     are computed.
     """
@@ -67,288 +299,73 @@ class Options(TypedDict, total=False):
     reader: Interpreter | None
 
 
-def check_options(options: Mapping[str, object]) -> None:
-    """Raise SetupError if an option is unknown or does not take its value."""
-    for name, value in options.items():
-        if name not in Options.__annotations__:
-            near = difflib.get_close_matches(name, Options.__annotations__, 1)
-            hint = f" Did you mean {near[0]}?" if near else f" There is {', '.join(Options.__annotations__)}."
-            raise SetupError(f"There is no option {name}.{hint}")
-        fits, form = FORMS[name]
-        if not fits(value):
-            raise SetupError(f"{name} takes {form}, not {value!r:.100}.")
+class DataOptions(TypedDict, total=False):
+    """The keyword arguments that name data in Python, as ``decisor.ask`` tells them."""
+
+    db: Places
+    graph: Places
+    docs: Places
+    tools: Tools
+    model: str | PathLike[str] | None
+    tables: Names
+    deny_tables: Names
+    definitions: Places
+    rows: Mapping[str, str] | None
+    mask: Names
+    reveal: bool
+    audit: str | PathLike[str] | None
+    who: str
 
 
-def is_text_option(value: object) -> bool:
-    return isinstance(value, str)
+class AskOptions(Options, DataOptions, total=False):
+    """All keyword arguments of ``decisor.ask``."""
 
 
-def is_place(value: object) -> bool:
-    return value is None or isinstance(value, str | PathLike)
-
-
-def is_lm(value: object) -> bool:
-    return value is None or isinstance(value, str | LMSpec) or (hasattr(value, "name") and hasattr(value, "complete"))
-
-
-FORMS: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    "rules": (is_text_option, "a text"),
-    "goal": (is_text_option, "a text"),
-    "lm": (is_lm, '"MODEL[@URL]", LMSpec(...), "none", or an object with name and complete'),
-    "technique": (lambda value: isinstance(value, str) or callable(value), 'a name, "module:Class", or the object'),
-    "settings": (lambda value: isinstance(value, Mapping), 'names with values, such as {"max_steps": 20}'),
-    "limits": (lambda value: isinstance(value, Limits), "decisor.Limits(calls=..., tokens=..., seconds=...)"),
-    "on_event": (callable, "a function"),
-    "on_text": (callable, "a function"),
-    "trace": (is_place, "a path"),
-    "approve": (callable, "an async function"),
-    "max_scan": (lambda value: isinstance(value, str | int), 'rows or bytes, such as "5M" or "2GB"'),
-    "history": (lambda value: isinstance(value, bool | Keeping), "True or False"),
-    "readings": (lambda value: value in get_args(Readings), "auto, always or off"),
-    "reader": (lambda value: value is None or callable(value), "an async function"),
+FUNCTIONS = {
+    "on_event": "a function",
+    "on_text": "a function",
+    "approve": "an async function",
+    "reader": "an async function",
 }
 
 
-SourceForm = Literal["sql", "cypher", "passages"]
-Place: TypeAlias = "str | os.PathLike[str] | Connection"
-Places: TypeAlias = "Place | Sequence[Place] | Mapping[str, object]"
-Names: TypeAlias = "str | Sequence[str]"
-NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
-RESERVED = ("whatif", "think", "decision_model", "person", "definitions", "combine")
-"""Names of tools that are not a person's to give."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A database, graph or place with documents. name: the name that a model calls it by. connection: its entry in a
-    config file, None if it has none. policy: rows and columns that are not for the person who asks. audit: file that
-    notes its queries. max_scans: limits on one query of it, beside its connection's.
-    """
-
-    form: SourceForm
-    place: str
-    name: str
-    connection: Connection | None = field(default=None, compare=False)
-    policy: Policy = NO_POLICY
-    audit: Audit | None = None
-    max_scans: tuple[MaxScan, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """The place without a password, for people."""
-        return redact(self.place.rpartition("@")[2]) if "://" in self.place else hide_password(self.place)
-
-
-@dataclass(frozen=True)
-class Sources:
-    """The data and tools that a question is asked of. model: a file with a decision model. tables: labels and
-    relationship types too; if not empty, no others may be read. deny_tables: may be neither read nor seen. frames:
-    tables that a program handed over, gone with these sources. definitions: the name of a database ('' for the only
-    one) and its definitions file. who: the person who asks, if a program says it.
-    """
-
-    places: tuple[Source, ...] = ()
-    tools: ToolSpecs = NO_TOOLS
-    model: Path | None = None
-    tables: tuple[str, ...] = ()
-    deny_tables: tuple[str, ...] = ()
-    frames: FrameStore | None = None
-    definitions: tuple[tuple[str, Path], ...] = ()
-    who: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.places or self.tools.specs)
-
-    @property
-    def databases(self) -> tuple[Source, ...]:
-        return tuple(source for source in self.places if source.form != "passages")
-
-    @property
-    def documents(self) -> tuple[Source, ...]:
-        return tuple(source for source in self.places if source.form == "passages")
-
-
-def build_sources(
-    db: Places = (),
-    graph: Places = (),
-    docs: Places = (),
-    tools: Tools = (),
-    model: str | os.PathLike[str] | None = None,
-    tables: Names = (),
-    deny_tables: Names = (),
-    definitions: Places = (),
-) -> Sources:
-    """Build sources from the places and tools that a person named.
-
-    Each may be one or several; ``NAME=PLACE`` gives one a name. db: may be a DataFrame (pandas, polars, Arrow), or a
-    mapping from names to such tables and to places.
-
-    >>> [(source.form, source.name) for source in build_sources(db="sqlite:///sites.db", docs="reports/").places]
-    [('sql', 'sql'), ('passages', 'passages')]
-    >>> [source.name for source in build_sources(db=["sites.db", "rents=prices-2024.db"]).places]
-    ['sites', 'rents']
+def read_options(question: str | Question, options: Mapping[str, object]) -> tuple[AskRequest, Attachments]:
+    """Split the keyword arguments of Python into a request and the objects beside it.
 
     Raises:
-        SetupError: two have one name, a URL names no database, or something is no tool.
+        SetupError: an option is unknown, or a value does not fit.
     """
-    db, frames = replace_frames(db)
-    texts: list[tuple[SourceForm, str | Connection]] = [
-        (query_language_of_place(place_of_connection(one)), one)
-        for one in (*iterate_places(db), *iterate_places(graph))
-    ]
-    texts += [("passages", text) for text in iterate_places(docs)]
-    count = Counter(form for form, _ in texts)
-    sources = tuple(build_source(form, text, alone=count[form] == 1) for form, text in texts)
-    check_unique_names([source.name for source in sources])
-    check_reserved_names([source.name for source in sources])
-    model_file = Path(model) if model else None
-    files = tuple((name, Path(place)) for name, place in map(split_place_name, keep_text_names(definitions)))
-    return apply_connections(
-        Sources(
-            sources, build_tool_specs(tools), model_file, split_names(tables), split_names(deny_tables), frames, files
-        )
+    if unknown := [name for name in options if name not in Options.__annotations__]:
+        raise SetupError(unknown_option_message(unknown[0]))
+    objects: dict[str, Any] = {}
+    values = {name: value for name, value in options.items() if value is not None}
+    for name, form in FUNCTIONS.items():
+        objects[name] = values.pop(name, None)
+        if objects[name] is not None and not callable(objects[name]):
+            raise SetupError(f"{name} takes {form}, not {objects[name]!r:.100}.")
+    lm, technique, settings = (values.get(name) for name in ("lm", "technique", "settings"))
+    if not isinstance(lm, str | None):
+        if not (isinstance(lm, LMSpec) or (hasattr(lm, "name") and hasattr(lm, "complete"))):
+            form = '"MODEL[@URL]", LMSpec(...), "none", or an object with name and complete'
+            raise SetupError(f"lm takes {form}, not {lm!r:.100}.")
+        objects["lm"] = values.pop("lm")
+    if not isinstance(technique, str) and callable(technique):
+        objects["technique"] = values.pop("technique")
+    if isinstance(settings, Mapping):
+        values["settings"] = {name: value for name, value in settings.items() if isinstance(value, Setting)}
+        objects["settings"] = {name: value for name, value in settings.items() if not isinstance(value, Setting)}
+    if isinstance(options.get("history"), Keeping):
+        values["history"], objects["keeping"] = True, options["history"]
+    if isinstance(question, Question):
+        objects["earlier"] = question.earlier
+        values = {"rules": question.rules, "goal": question.goal, **{key: one for key, one in values.items() if one}}
+        question = question.text
+    return read_request({**values, "question": question}), Attachments(**objects)
+
+
+def unknown_option_message(name: str) -> str:
+    """Return the complaint about an unknown option, with the one that was likely meant."""
+    near = difflib.get_close_matches(name, Options.__annotations__, 1)
+    return f"There is no option {name}." + (
+        f" Did you mean {near[0]}?" if near else f" There is {', '.join(Options.__annotations__)}."
     )
-
-
-def apply_connections(sources: Sources) -> Sources:
-    """Apply the tables, denied tables and definitions of config files. A person's ``tables`` can only name fewer.
-
-    Raises:
-        SetupError: none of those that are named may be read.
-    """
-    tables, denied, files = list(sources.tables), list(sources.deny_tables), list(sources.definitions)
-    for source in sources.databases:
-        if source.connection is None:
-            continue
-        file = source.connection.definitions
-        if file and not any(name in ("", source.name) for name, _ in sources.definitions):
-            files.append((source.name, Path(source.connection.folder, file)))
-        denied += [f"{source.name}.{name}" for name in split_names(source.connection.deny_tables)]
-        allowed, own = split_names(source.connection.tables), tables_of_source(sources.tables, source, sources)
-        if allowed and own and (beyond := [name for name in own if name.lower() not in map(str.lower, allowed)]):
-            raise SetupError(
-                f"{beyond[0]} may not be read: decisor.toml lets only {', '.join(allowed)} be read of {source.name}."
-            )
-        if allowed and not own:
-            tables += [f"{source.name}.{name}" for name in allowed]
-    return replace(sources, tables=tuple(tables), deny_tables=tuple(denied), definitions=tuple(files))
-
-
-def keep_text_names(names: Places) -> tuple[str, ...]:
-    return tuple(text for text in iterate_places(names) if isinstance(text, str))
-
-
-def split_names(names: Names) -> tuple[str, ...]:
-    """Read names of tables or columns from a text or several: a comma joins names everywhere.
-
-    >>> split_names("a.staff,b.staff"), split_names(["site", "a.staff, b.staff"])
-    (('a.staff', 'b.staff'), ('site', 'a.staff', 'b.staff'))
-
-    Raises:
-        SetupError: a text names nothing, such as "," or a variable that is not set: it would close nothing.
-    """
-    if empty := [
-        text for text in ([names] if isinstance(names, str) and names else names) if not split_all_at_commas([text])
-    ]:
-        raise SetupError(f"{empty[0]!r} names no table or column. Write TABLE or TABLE.COLUMN, or leave it out.")
-    return tuple(split_all_at_commas(keep_text_names(names)))
-
-
-def replace_frames(db: Places) -> tuple[Places, FrameStore | None]:
-    """Replace DataFrames by a database of their own, beside the other places."""
-    if not isinstance(db, Mapping):
-        if not is_frame(db):
-            return db, None
-        db = {"data": db}
-    tables = {name: value for name, value in db.items() if is_frame(value)}
-    places = [f"{name}={value}" for name, value in db.items() if name not in tables]
-    if not tables:
-        return places, None
-    frames = store_frames(tables)
-    return [frames.url, *places], frames
-
-
-def query_language_of_place(place: str) -> Literal["sql", "cypher"]:
-    """Return the query language of a place. Files are read into a database that is asked in SQL."""
-    return "sql" if names_files(place) else query_language(place)
-
-
-def tables_of_source(names: Sequence[str], source: Source, sources: Sources) -> list[str]:
-    """Return the names that are of a source.
-
-    ``NAME.TABLE`` is of the source with that name alone, any other name is of all.
-
-    >>> sources = build_sources(db=["sites.db", "rents=prices.db"])
-    >>> tables_of_source(["rents.price", "site", "public.town"], sources.places[0], sources)
-    ['site', 'public.town']
-    """
-    heads = {other.name for other in sources.databases}
-    parts = [(name.partition("."), name) for name in names]
-    return [
-        rest if head == source.name and dot else name
-        for (head, dot, rest), name in parts
-        if not dot or head == source.name or head not in heads
-    ]
-
-
-def iterate_places(places: Places) -> Iterator[str | Connection]:
-    if isinstance(places, str | os.PathLike | Connection):
-        places = (places,)
-    if not isinstance(places, Iterable):
-        raise SetupError(f"{places!r} is no place: give a URL, a path, or several.")
-    for place in places:
-        if isinstance(place, Connection):
-            yield place
-            continue
-        if not isinstance(place, str | os.PathLike):
-            raise SetupError(f"{place!r} is no place: give a URL, a path, or several.")
-        if text := os.fspath(place).strip():
-            yield text
-
-
-def split_place_name(text: str) -> tuple[str, str]:
-    """Split a text NAME=PLACE into the name, or '', and the place.
-
-    >>> split_place_name("rents=sqlite:///prices.db"), split_place_name("postgresql://host/shop?sslmode=require")
-    (('rents', 'sqlite:///prices.db'), ('', 'postgresql://host/shop?sslmode=require'))
-    """
-    match = NAMED.fullmatch(text)
-    return ("", text) if match is None or Path(text).exists() else (match[1], match[2])
-
-
-def place_of_connection(place: str | Connection) -> str:
-    return place.place if isinstance(place, Connection) else split_place_name(place)[1]
-
-
-def build_source(form: SourceForm, text: str | Connection, alone: bool) -> Source:
-    """Build a source. The only source of a form is called by its form, a connection by its name."""
-    if isinstance(text, Connection):
-        return Source(form, text.place, text.name, text)
-    name, place = split_place_name(text)
-    return Source(form, place, name or (form if alone else name_from_place(place)))
-
-
-def name_from_place(place: str) -> str:
-    """Return a word from the name of a database or file.
-
-    >>> name_from_place("postgresql://me@host/sites"), name_from_place("data/prices 2024.db"), name_from_place("bolt://graphs:7687")
-    ('sites', 'prices_2024', 'graphs')
-    """
-    parts = urlsplit(place) if "://" in place else None
-    name = PurePath(parts.path if parts else place).stem
-    if parts and not name:
-        name = parts.hostname or parts.scheme
-    return re.sub(r"\W+", "_", name).strip("_") or "data"
-
-
-def check_reserved_names(names: Iterable[str]) -> None:
-    """Raise SetupError if a name is reserved for one of Decisor's own tools."""
-    if own := [name for name in names if name in RESERVED]:
-        raise SetupError(f"{own[0]} is a name of decisor's own: give another, as NAME=URL, or leave it out.")
-
-
-def check_unique_names(names: Sequence[str]) -> None:
-    """Raise SetupError if two tools have the same name."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise SetupError(f"Two tools are called {name}: give one another name, as NAME=URL, or leave it out.")

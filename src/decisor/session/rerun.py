@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from decisor.parsing.prompting import USUAL, Asking, Calling, split_calling
 from decisor.sandbox.process import mark_as_handwritten
 from decisor.session.data import Data, open_data
-from decisor.session.provenance import history_owner
-from decisor.session.request import Options, Sources
 from decisor.session.run_setup import Choice, configure_technique, decide_by_technique, open_run
+from decisor.session.sources import Sources
 from decisor.session.user_tools import add_calculator
 from decisor.system.tasks import run_in_thread
 from decisor.trace.events import RunStart, RunUsage, TraceEntry, events_of
@@ -19,6 +18,7 @@ from decisor.types import Decision, Question, Usage
 
 if TYPE_CHECKING:
     from decisor.runtime.run import Run
+    from decisor.session.request import AskRequest, Attachments
     from decisor.techniques.replay.rerun import Edit, Rerun
 
 
@@ -30,7 +30,9 @@ class RerunComparison:
     usage: Usage
 
 
-def rerun_on_sources(sources: Sources, entries: Sequence[TraceEntry], edit: Edit, options: Options) -> RerunComparison:
+def rerun_on_sources(
+    sources: Sources, entries: Sequence[TraceEntry], edit: Edit, request: AskRequest, attached: Attachments
+) -> RerunComparison:
     """Open the data, go on from a recorded run with one change, and close the data.
 
     Raises:
@@ -40,33 +42,35 @@ def rerun_on_sources(sources: Sources, entries: Sequence[TraceEntry], edit: Edit
 
     async def once() -> RerunComparison:
         async with open_data(sources) as data:
-            return await rerun_on_data(data, entries, edit, **options)
+            return await rerun_on_data(data, entries, edit, request, attached)
 
     return run_in_thread(once())
 
 
 async def rerun_on_data(
-    data: Data, entries: Sequence[TraceEntry], edit: Edit, **options: Unpack[Options]
+    data: Data, entries: Sequence[TraceEntry], edit: Edit, request: AskRequest, attached: Attachments
 ) -> RerunComparison:
-    """Go on from a recorded run with one change, on open data. technique, settings: a person's own; a trace may name
-    none that reach outside.
+    """Go on from a recorded run with one change, on open data.
+
+    Technique and settings of the request are a person's own: a trace may name none that reach outside.
     """
     from decisor.techniques import find_technique_class
     from decisor.techniques.replay.recorded_run import check_recorded_settings, read_recorded_run
     from decisor.techniques.replay.rerun import Rerun, get_action_input, rerun_with_edits
     from decisor.techniques.shared.prompts_file import split_asking_settings
 
-    past, other = read_recorded_run(entries), str(options.get("technique", ""))
+    past = read_recorded_run(entries)
     name, technique = "", None
     settings: dict[str, str] = {}
     calling: Calling = "auto"
     asking: Asking = USUAL
-    if past.technique or other:
-        name, settings = check_recorded_settings(past.technique, past.settings, other, options.get("settings", {}))
+    if past.technique or request.technique:
+        own: dict[str, str] = {key: str(value) for key, value in request.settings.items()}
+        name, settings = check_recorded_settings(past.technique, past.settings, request.technique, own)
         calling, own = split_calling(settings, "auto")
         asking, own = split_asking_settings(find_technique_class(name), name, own)
         technique = await configure_technique(name, own, data.lms)
-    lm = await data.lms.get(options.get("lm"))
+    lm = await data.lms.get(attached.lm or request.lm)
     start = next(events_of(entries, RunStart), None)
     reports: list[Rerun] = []
 
@@ -75,9 +79,9 @@ async def rerun_on_data(
         return reports[0].after
 
     choice = Choice(name, again, lm, settings, calling=calling, asking=asking)
-    with open_run(add_calculator(data.tools, technique), choice, options) as run:
+    with open_run(add_calculator(data.tools, technique), choice, request, attached) as run:
         if start is not None:
-            origin = data.provenance(history_owner(options))
+            origin = data.provenance(attached.keeping.owner if attached.keeping else "")
             run.trace.add(
                 RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(), provenance=origin)
             )

@@ -7,18 +7,17 @@ records. In a notebook a run is shown live, unless the caller listens to its eve
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
-from decisor.session.request import Options
 from decisor.session.run_setup import NAME_ONE
 from decisor.system.serialization import finite_json_value
 from decisor.system.storage import write_private
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from decisor.decision_record.record import DecisionRecord
+    from decisor.session.request import AskRequest, Attachments, Options
     from decisor.views.charts import AnswerChart
 
 
@@ -131,21 +131,19 @@ def is_in_notebook() -> bool:
 
 
 @contextmanager
-def watch_in_notebook(options: Options) -> Iterator[Options]:
-    """Return the options, in a notebook with a view that hears the events, until the block ends.
-
-    Options with ``on_event`` get none.
-    """
-    if "on_event" in options or not is_in_notebook():
-        yield options
+def watch_in_notebook(asked: tuple[AskRequest, Attachments]) -> Iterator[tuple[AskRequest, Attachments]]:
+    """Add a view that hears the events until the block ends, in a notebook and if nothing else hears them."""
+    request, attached = asked
+    if attached.on_event or not is_in_notebook():
+        yield asked
         return
     from decisor.views.notebook import NotebookView
 
     with NotebookView() as view:
-        yield {**options, "on_event": view.hear}
+        yield request, replace(attached, on_event=view.hear)
 
 
-AskAnew = Callable[[str | Question, Options], Awaitable["Result"]]
+AskAnew = Callable[["AskRequest", "Attachments"], Coroutine[object, object, "Result"]]
 """Opens the same data and asks them."""
 WIDTH = 100
 NO_LM = f"No LM planned this: the decision model computed every candidate. To have an LM plan it, {NAME_ONE}."
@@ -170,7 +168,8 @@ class Result:
     settings: Mapping[str, str] = field(default_factory=dict)
     trace: tuple[TraceEntry, ...] = ()
     trace_fault: str = ""
-    options: Options = field(default_factory=Options)
+    request: AskRequest | None = None
+    attached: Attachments | None = None
     ask_anew: AskAnew | None = None
     keeping: Keeping | None = None
 
@@ -226,18 +225,34 @@ class Result:
 
         ``result.ask("And without the smallest?").answer``
         """
-        with watch_in_notebook(options) as own:
-            return run_in_thread(self.ask_async(question, **own))
+        ask_anew, asked = self.following(question, options)
+        with watch_in_notebook(asked) as own:
+            return run_in_thread(ask_anew(*own))
 
     async def ask_async(self, question: str | Question, **options: Unpack[Options]) -> Result:
         """Ask a question that goes on from this decision, in a running event loop. See ``ask``."""
-        if self.ask_anew is None:
+        ask_anew, asked = self.following(question, options)
+        return await ask_anew(*asked)
+
+    def following(self, question: str | Question, options: Options) -> tuple[AskAnew, tuple[AskRequest, Attachments]]:
+        """Return the request of a question that goes on from this decision, and the function that decides it."""
+        from decisor.session.request import read_options
+
+        if self.ask_anew is None or self.request is None or self.attached is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
-        own = ("trace", "on_event", "on_text", "approve", "goal")
-        before = cast(Options, {key: value for key, value in self.options.items() if key not in own})
-        if self.keeping is not None:
-            before["history"] = Keeping(self.keeping.history, self.keeping.owner, before=self.number)
-        return await self.ask_anew(build_following_question(self, question), {**before, **options})
+        old, request, new = self.attached, *read_options(build_following_question(self, question), options)
+        again = {"lm", "technique", "settings", "limits", "max_scan", "readings", "history"} - options.keys()
+        kept = Keeping(self.keeping.history, self.keeping.owner, before=self.number) if self.keeping else None
+        attached = replace(
+            new,
+            lm=old.lm if "lm" in again else new.lm,
+            technique=old.technique if "technique" in again else new.technique,
+            settings=old.settings if "settings" in again else new.settings,
+            reader=new.reader or old.reader,
+            keeping=kept if "history" in again else new.keeping,
+        )
+        same = {name: getattr(self.request, name) for name in again}
+        return self.ask_anew, (request.model_copy(update=same), attached)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the trace, one event a line. ``decisor trace FILE`` shows it.
@@ -311,7 +326,7 @@ class Result:
         show_dim(self.summary(), console)
         if not self.lm:
             show_dim(NO_LM, console)
-        path = self.options.get("trace")
+        path = self.request.trace if self.request else ""
         if path and self.trace_fault:
             show_dim(f"Trace: {path} is not whole: {self.trace_fault}.", console)
         elif path:
@@ -330,7 +345,7 @@ class Result:
 
         Numbers that JSON cannot hold are None.
         """
-        decision, path = self.decision, self.options.get("trace")
+        decision, path = self.decision, self.request.trace if self.request else ""
         values: dict[str, object] = finite_json_value(
             {
                 "question": self.question,

@@ -16,16 +16,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import MISSING, Field, dataclass, field, is_dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from decisor.errors import BudgetExceeded, Error, ModelMistake, OutageError, SetupError
 from decisor.llms.choose import Measurement
 from decisor.llms.prices import FREE, Price
 from decisor.llms.providers import LMSpec, read_spec
 from decisor.parsing.prompting import USUAL, Asking, Calling, explain_error, split_calling, use_wording
-from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run, Technique
-from decisor.session.request import Options
 from decisor.system.extras import note_faults
 from decisor.system.secrets import hide_password, redact
 from decisor.system.settings import build_from_settings, drop_none_type, is_settable_by_text, setting_fields
@@ -39,6 +38,9 @@ from decisor.trace.events import Conclusion, Note, RunUsage, Trace, TraceEntry, 
 from decisor.trace.file import TraceFile
 from decisor.trace.telemetry import open_telemetry
 from decisor.types import LM, Completion, Decision, Message, Question, Sampling, Tool, Usage
+
+if TYPE_CHECKING:
+    from decisor.session.request import AskRequest, Attachments
 
 Fit = Literal["enough", "tight", "unknown", "not"]
 LONG_PROMPTS, SHORT_PROMPTS = 8_192, 2_048
@@ -54,11 +56,12 @@ CALLS, REPLY_TOKENS = 8, 250
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """The fitness of an LLM for a technique. why: the missing part, '' if nothing is missing."""
+    """The fitness of an LLM for a technique."""
 
     technique: str
     fit: Fit
     why: str = ""
+    """Missing part; '' if nothing is missing."""
 
 
 def rate_techniques(measurement: Measurement) -> list[Fitness]:
@@ -91,22 +94,20 @@ def estimate_question_seconds(measurement: Measurement) -> float:
     return CALLS * (measurement.seconds + REPLY_TOKENS / measurement.speed) if measurement.speed else 0.0
 
 
-def group_by_fit(all_of_them: list[Fitness]) -> Mapping[tuple[Fit, str], list[str]]:
+def group_by_fit(ratings: list[Fitness]) -> Mapping[tuple[Fit, str], list[str]]:
     """Group the techniques by fitness and reason."""
     groups: dict[tuple[Fit, str], list[str]] = {}
-    for one in all_of_them:
-        groups.setdefault((one.fit, one.why), []).append(one.technique)
+    for fitness in ratings:
+        groups.setdefault((fitness.fit, fitness.why), []).append(fitness.technique)
     return groups
 
 
 @dataclass(eq=False)
 class LMs:
-    """The LLMs of a session, each opened once. by_spec:
-
-    LLMs opened here. An LLM that is given as an object is used as it is, and left open.
-    """
+    """The LLMs of a session, each opened once. An LLM that is given as an object is used unchanged, and left open."""
 
     by_spec: dict[str, LM] = field(default_factory=dict)
+    """LLMs opened here."""
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, lm: LM | LMSpec | str | None) -> LM | None:
@@ -157,16 +158,16 @@ class LMs:
 
 @dataclass(frozen=True, slots=True)
 class TechniqueSetting:
-    """A setting of a technique. harmless: whether its value names nothing outside, as a number, a truth value or one of
-    ``choices``. part: whether it is the LLM of a part.
-    """
+    """A setting of a technique."""
 
     name: str
     default: object
     type: str
     harmless: bool = False
+    """Whether its value names nothing outside: it is a number, a truth value or one of ``choices``."""
     choices: tuple[str, ...] = ()
     part: bool = False
+    """Whether it is the LLM of a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +193,9 @@ def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
     about = about or (inspect.getdoc(inspect.getmodule(kind)) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
     own = [
-        build_technique_setting(one, hints[one.name])
-        for one in setting_fields(kind).values()
-        if is_settable_by_text(hints[one.name])
+        build_technique_setting(setting, hints[setting.name])
+        for setting in setting_fields(kind).values()
+        if is_settable_by_text(hints[setting.name])
     ]
     parts = [TechniqueSetting(f"{part}_lm", None, "MODEL[@URL]", part=True) for part in list_lm_parts(kind)]
     return TechniqueRow(name, about, (*own, *parts))
@@ -275,32 +276,33 @@ TEXTS = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class Choice:
-    """The technique that decides, with its LLM and settings. name: of the technique. settings: as a trace holds them.
-    by_name: whether a person named the technique. calling: way in which replies are asked for. asking: temperature
-    and wording.
-    """
+    """The technique that decides, with its LLM and settings."""
 
     name: str
     technique: Technique
     lm: LM | None
     settings: Mapping[str, str]
+    """Settings as the trace holds them."""
     by_name: bool = True
+    """Whether a person named the technique."""
     calling: Calling = "auto"
+    """Form in which replies are asked for."""
     asking: Asking = USUAL
+    """Temperature and wording."""
 
 
-async def choose_technique(
-    technique: Technique | str, settings: Mapping[str, object], lm: LM | LMSpec | str | None, lms: LMs
-) -> Choice:
+async def choose_technique(request: AskRequest, attached: Attachments, lms: LMs) -> Choice:
     """Choose the technique and its LLM. '' means plan_rag, or exact if there is no LLM.
 
     Raises:
         SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
     """
+    technique: Technique | str = attached.technique or request.technique
+    settings = {**request.settings, **attached.settings}
     calling, own = split_calling(settings, "auto")
     name = typed = technique if isinstance(technique, str) else name_of_technique(technique)
     asks = not name or asks_lm(find_technique_class(technique) if isinstance(technique, str) else technique)
-    model = await lms.get(lm) if asks else None
+    model = await lms.get(attached.lm or request.lm) if asks else None
     if model is None and name in ("", AUTO):
         name = technique = EXACT
     elif model is None and asks:
@@ -362,24 +364,26 @@ Listener = Callable[[TraceEntry], None]
 def open_run(
     tools: Sequence[Tool],
     choice: Choice,
-    options: Options,
-    after: int = 0,
+    request: AskRequest,
+    attached: Attachments,
     listeners: Sequence[Listener] = (),
-    *,
     row_values: RowValues | None = None,
 ) -> Iterator[Run]:
-    """Open a run until the block ends; an error that ends it and the trace then tell the cost. after: number of an
-    observation, after which those of this run are numbered. listeners: hear the trace beside those of the options.
+    """Open a run until the block ends; an error that ends it and the trace then tell the cost.
+
+    Args:
+        listeners: Hear the trace beside ``attached.on_event``.
     """
-    path = options.get("trace")
-    own = [options["on_event"]] if "on_event" in options else []
-    with open_trace(Path(path) if path else None, [*listeners, *own]) as trace:
-        trace.writers = Writers(options["on_text"]) if "on_text" in options else None
-        env = Toolbox(tools, count(after + 1), approve=options.get("approve"), row_values=row_values or RowValues())
+    own = [attached.on_event] if attached.on_event else []
+    with open_trace(Path(request.trace) if request.trace else None, [*listeners, *own]) as trace:
+        trace.writers = Writers(attached.on_text) if attached.on_text else None
+        # Observations of this run are numbered after those that the question goes on from: their ids may be cited.
+        numbers = count(attached.earlier.last + 1 if attached.earlier else 1)
+        env = Toolbox(tools, numbers, approve=attached.approve, row_values=row_values or RowValues())
         run = Run(
             choice.lm or NoLM(),
             env,
-            Budget(options.get("limits", Limits())),
+            Budget(request.limits),
             trace,
             calling=choice.calling,
             asking=choice.asking,

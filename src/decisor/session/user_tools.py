@@ -29,17 +29,6 @@ FORM = (
     "--tools takes module:function, an OpenAPI document (FILE or URL, or FILE#NAME for some operations), or an "
     "MCP server (mcp:COMMAND or mcp:URL)"
 )
-TABLES = "Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."
-DENY = "These tables (labels, types) may be neither read nor seen."
-ROWS = "The rows of a table (nodes of a label; NAME.documents) that may be read, as a condition. Several times."
-MASK = "Columns of which an LM gets tokens, and no values. Several times."
-AUDIT = "Note each query here: when, for whom, what, how many rows."
-SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, by its engine's estimate."
-ROW_VALUES = "Whether tools get values of rows: ask (a person, else no), allow or refuse."
-METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
-AUTH = "The environment variable with the key for the APIs of --tools; mcp=NAME for MCP servers. Several times."
-
-
 CALCULATOR = "calculator"
 MCP = "mcp:"
 OF_SERVERS = "mcp="

@@ -42,7 +42,7 @@ from decisor.semantics.relevant import DefinitionsTool
 from decisor.session.access import restrict_sources
 from decisor.session.data import Data
 from decisor.session.model_tools import ModellingTool, SerializedTool, find_whatif_of_question, open_whatif_of_model
-from decisor.session.request import Sources
+from decisor.session.sources import Sources
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_amount, format_count
 from decisor.techniques.shared.objections.departure import is_candidate_name

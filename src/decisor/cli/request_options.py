@@ -1,0 +1,99 @@
+"""The options of commands that take a request: made from the fields of ``AskRequest``, and checked by it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from decisor.errors import SetupError
+from decisor.session.request import AskRequest, DataRequest, Flag, LimitsRequest, read_request, spell_option
+
+DATA = tuple(DataRequest.model_fields)
+"""Fields that say which data may be read."""
+OPTIONS = tuple(
+    name for name, info in AskRequest.model_fields.items() if any(isinstance(one, Flag) for one in info.metadata)
+)
+"""All fields that have an option."""
+
+
+def takes_request(
+    *names: str, note: str = "", leave_out: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of request fields; its parameter ``request`` is the request that they make.
+
+    Args:
+        names: Fields of ``AskRequest``. ``limits`` stands for an option of each limit.
+        note: Words before the help of each option.
+        leave_out: Fields and limits among them that the command has no option for.
+    """
+    fields = [one for one in iterate_fields(names) if one[1] not in leave_out]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def call(**values: Any) -> None:
+            given: dict[str, Any] = {"limits": {}}
+            for group, name, _ in fields:
+                value = values.pop(name)
+                if value or (value is not None and group == "limits"):
+                    (given["limits"] if group == "limits" else given)[name] = value
+            given["settings"] = parse_settings(given.get("settings", ()))
+            command(request=read_request(given, spell_option), **values)
+
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command, eval_str=True).parameters.values():
+            if parameter.name == "request":
+                parameters += [option_of_field(name, info, note) for _, name, info in fields]
+            else:
+                parameters.append(parameter)
+        call.__name__, call.__doc__, call.__module__ = command.__name__, command.__doc__, command.__module__
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # typer reads it
+            [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+        )
+        return call
+
+    return decorate
+
+
+def parse_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Parse settings given as NAME=VALUE; raise SetupError for any other text.
+
+    >>> parse_settings(["max_steps=20", "order=paor"])
+    {'max_steps': '20', 'order': 'paor'}
+    """
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
+        raise SetupError(f"-o takes name=value, not {wrong[0]!r}.")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def iterate_fields(names: Sequence[str]) -> Iterator[tuple[str, str, FieldInfo]]:
+    """Yield the group, the name and the field of each option; only limits have a group."""
+    for name in names:
+        if name == "limits":
+            yield from (("limits", limit, info) for limit, info in LimitsRequest.model_fields.items())
+        else:
+            yield "", name, AskRequest.model_fields[name]
+
+
+def option_of_field(name: str, info: FieldInfo, note: str = "") -> inspect.Parameter:
+    """Return the parameter that typer makes the option of a field of."""
+    flag = next((one for one in info.metadata if isinstance(one, Flag)), Flag())
+    words = f"{note}{' '.join((info.description or '').split())}"
+    spelling = flag.names or (spell_option(name),)
+    default: object = None
+    if name in LimitsRequest.model_fields:
+        number: Any = int if "int" in str(info.annotation) else float
+        least = 1 if number is int else 0
+        option: Any = typer.Option(*spelling, min=least, help=words)
+        kind: Any = number | None
+    elif info.annotation is bool:
+        option, kind, default = typer.Option(*spelling, help=words), bool, False
+    else:
+        option = typer.Option(*spelling, metavar=flag.metavar, help=words)
+        is_many = get_origin(info.annotation) in (tuple, dict)
+        kind = list[str] | None if is_many else Path | None if flag.metavar == "FILE" else str | None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
