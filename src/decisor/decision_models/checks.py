@@ -611,7 +611,7 @@ def compare_models(model: OpenModel, other: OpenModel, seconds: float) -> Differ
 
 def over(subject: CheckSubject, seconds: float) -> Finding:
     took = f"{int(subject.outcomes.known.sum()):,} candidates take {subject.outcomes.seconds:.1f} s"
-    how = "" if subject.outcomes.how == "together" else f", as they are computed {subject.outcomes.how}"
+    how = f", as they are computed {subject.outcomes.execution}" if subject.outcomes.execution else ""
     return Finding(1, 0, f"{seconds:.0f} s were over before all checks were made: {took}{how}", "doubt")
 
 
@@ -630,7 +630,7 @@ def build_subject(model: OpenModel, seconds: float = float("inf")) -> CheckSubje
     if count > LIMIT and model.model.variables:
         raise ToolError(f"choice: {count:,} candidates are too many to enumerate; they are for the solver.")
     numbers = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).astype(int)).tolist()
-    model.outcomes(numbers[:1], alone=True)
+    model.outcomes(numbers[:1], one_by_one=True)
     for scenario in model.model.scenarios:
-        model.outcomes(numbers[:1], scenario=scenario.name, alone=True)
+        model.outcomes(numbers[:1], scenario=scenario.name, one_by_one=True)
     return CheckSubject(model, model.outcomes(numbers, most=1, seconds=seconds), until)
