@@ -175,9 +175,8 @@ def measured(
     before = cpu(model)
     trials = model.trials(order[:BEST], settings.trials)
     shaking = cpu(model) - before
-    print(
-        f"{name}: {len(values):,} candidates x {settings.rows:,} rows, {outcomes.execution or 'batched'}; opened in {opened:.2f} s"
-    )
+    how = outcomes.execution or "batched"
+    print(f"{name}: {len(values):,} candidates x {settings.rows:,} rows, {how}; opened in {opened:.2f} s")
     print(
         f"  ranked in {together:.2f} s (CPU {busy:.2f} s); one by one {alone:.1f} s ({alone / together:.0f} x); "
         f"numpy by hand {numpy_seconds:.2f} s ({together / numpy_seconds:.1f} x)"

@@ -31,8 +31,9 @@ async def opened_model(
     definitions: Definitions | None = None,
     **parameters: str | float | bool,
 ) -> AsyncIterator[OpenModel]:
-    """Open a decision model on a copy of the data at ``db`` or ``graph``. model: a DecisionModel, or the path of a model file.
-    definitions: of the metrics that its measures name.
+    """Open a decision model on a copy of the data at ``db`` or ``graph``.
+
+    ``definitions`` are those of the metrics that its measures name.
 
     Its methods block: call them with ``asyncio.to_thread`` where other things run on the loop.
 
