@@ -188,7 +188,7 @@ PLACE = re.compile(r"\{(\w+)\}")
 
 def explain_broken_rule(model: DecisionModel, name: str, reason: Reason | None) -> str:
     """Explain a broken rule by the first row that breaks it, and count the others."""
-    rule = next(one for one in model.rules if one.name == name)
+    rule = model.rule(name)
     if reason is None or not reason.rows:
         return rule.text or name
     row = {key.lower(): value for key, value in reason.rows[0].items()}
