@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 ROWS = "__rows"
-ANEW = "__rows_now"
+REREAD = "__rows_now"
 
 
 def find_choice_reread(
@@ -89,17 +89,17 @@ def reread_choice(
     )
     each, more, join = (f" CROSS JOIN {trials} AS t", ", t.__t", " AND n.__t = t.__t") if trials else ("", "", "")
     db.execute(
-        f'CREATE OR REPLACE TEMP TABLE {ANEW} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {ROWS} AS o{each} '
+        f'CREATE OR REPLACE TEMP TABLE {REREAD} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {ROWS} AS o{each} '
         f"LEFT JOIN (SELECT *, TRUE AS __hit FROM ({query})) AS n ON {same}{join}"
     )
     times = db.execute(f"SELECT count(*) FROM {trials}").fetchall()[0][0] if trials else 1
-    rows, hits = db.execute(f"SELECT count(*), count(__hit) FROM {ANEW}").fetchall()[0]
-    db.execute(f"ALTER TABLE {ANEW} DROP COLUMN __hit")
+    rows, hits = db.execute(f"SELECT count(*), count(__hit) FROM {REREAD}").fetchall()[0]
+    db.execute(f"ALTER TABLE {REREAD} DROP COLUMN __hit")
     if rows != count * times:
         return ROWS, "choice keeps the values that it read before: it has a row twice on the changed data"
     if hits < rows:
-        return ANEW, "rows that choice no longer gives on the changed data keep the values of before"
-    return ANEW, ""
+        return REREAD, "rows that choice no longer gives on the changed data keep the values of before"
+    return REREAD, ""
 
 
 CELL_CHARS = 200

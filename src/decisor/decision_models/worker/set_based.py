@@ -58,19 +58,21 @@ class Version:
 
 @dataclass
 class Versions:
-    """The present versions of the tables, for all candidates. tables: columns by lower-case name. names: parameters of
-    a candidate. now: the versions of changed tables, by lower-case name. key: whether statements run for candidates
-    or for trials at present. relations: to be dropped at the end. dense: tables of which candidates change many
-    rows.
-    """
+    """The present versions of the tables, for all candidates."""
 
     db: duckdb.DuckDBPyConnection
     tables: dict[str, tuple[str, ...]]
+    """Columns of each table, by its name in lower case."""
     names: Collection[str]
+    """Parameters of a candidate."""
     now: dict[str, Version] = field(default_factory=dict)
+    """Versions of changed tables, by their names in lower case."""
     key: str = "__c"
+    """``__c`` while statements run for candidates, ``__t`` while they run for trials."""
     relations: list[tuple[str, str]] = field(default_factory=list)
+    """Kind and name of each relation to drop at the end."""
     dense: set[str] = field(default_factory=set)
+    """Tables of which candidates change many rows."""
 
     def depends(self, statement: Statement) -> bool:
         """Return whether the result of a statement may differ between candidates."""
