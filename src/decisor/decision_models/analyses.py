@@ -238,13 +238,13 @@ def answer_rank(model: OpenModel, wish: WhatIfWish) -> Observation:
 
 
 def ranking_records(ranking: Ranking) -> tuple[Record, ...]:
-    return number_records(
+    return build_cited_records(
         {"candidate": option.name, ranking.measure: option.outcome, "rank": at}
         for at, option in enumerate(ranking.options[:MAX_SHOWN], 1)
     )
 
 
-def number_records(rows: Iterable[dict[str, Value]], first: int = 1) -> tuple[Record, ...]:
+def build_cited_records(rows: Iterable[dict[str, Value]], first: int = 1) -> tuple[Record, ...]:
     return tuple(Record(f"r{at}", fields, source=SOURCE) for at, fields in enumerate(rows, first))
 
 
@@ -266,7 +266,7 @@ def answer_why(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Observ
     outcomes = model.outcomes([number], most=5)
     name = model.candidates.name(number)
     facts = [*measure_facts(model, base, outcomes, name), *rule_facts(model, outcomes, name)]
-    records = number_records(fields for fields, _ in facts)
+    records = build_cited_records(fields for fields, _ in facts)
     place = next((at for at, one in enumerate(base.order, 1) if base.outcomes.candidates[one] == number), None)
     head = f"{name} is number {place} of {len(base.order):,} that are allowed." if place else f"{name} is not allowed."
     return Observation(records, "\n".join([head, *(line for _, line in facts)]), total=len(records))
@@ -327,7 +327,7 @@ def observe_study(
     **parts: object,
 ) -> Observation:
     """Build an observation of citable rows with the study that the page draws."""
-    study, records = build_study(model, base, title, **parts), number_records(rows[:MOST])
+    study, records = build_study(model, base, title, **parts), build_cited_records(rows[:MOST])
     return Observation(records, "\n".join(lines), truncated=len(rows) > MOST, total=len(rows), study=study)
 
 
@@ -364,7 +364,7 @@ def answer_change(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Obs
         for rule, now, then in zip(outcomes.rules, *counts, strict=True)
         if now != then
     ]
-    records = (effect_record(model, *scenes), *number_records(changed, first=2))
+    records = (effect_record(model, *scenes), *build_cited_records(changed, first=2))
     study = build_study(model, base, f"What if {what}", scenes=scenes)
     idle = (
         ["This moves no measure and no rule of any candidate."]
@@ -580,7 +580,8 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
     best, names = require_best_candidate(base), model.candidates
     if target == best:
         return Observation(
-            number_records([{"candidate": names.name(best), "rank": 1}]), f"{names.name(best)} wins as the data are."
+            build_cited_records([{"candidate": names.name(best), "rank": 1}]),
+            f"{names.name(best)} wins as the data are.",
         )
     numbers = choose_contenders(base.outcomes, model.model.first.goal, best, *([] if target is None else [target]))
     turns = tuple(find_turning_points(model, numbers, best, target, seconds))
