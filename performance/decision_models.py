@@ -170,12 +170,13 @@ def measured(
     outcomes = model.outcomes()
     together, busy = time.perf_counter() - began, cpu(model) - before
     assert np.allclose(outcomes.values[:, 0], values, rtol=1e-9)
-    alone = model.outcomes(range(SAMPLE), alone=True).seconds / SAMPLE * len(values)
+    alone = model.outcomes(range(SAMPLE), one_by_one=True).seconds / SAMPLE * len(values)
     order = outcomes.order("min")
     before = cpu(model)
     trials = model.trials(order[:BEST], settings.trials)
     shaking = cpu(model) - before
-    print(f"{name}: {len(values):,} candidates x {settings.rows:,} rows, {outcomes.how}; opened in {opened:.2f} s")
+    how = outcomes.execution or "batched"
+    print(f"{name}: {len(values):,} candidates x {settings.rows:,} rows, {how}; opened in {opened:.2f} s")
     print(
         f"  ranked in {together:.2f} s (CPU {busy:.2f} s); one by one {alone:.1f} s ({alone / together:.0f} x); "
         f"numpy by hand {numpy_seconds:.2f} s ({together / numpy_seconds:.1f} x)"

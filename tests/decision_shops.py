@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decisor.databases.sql import SqlTool
-from decisor.decision_models.client import OpenModel, build_machine_content
-from decisor.decision_models.copies import read_copies
+from decisor.decision_models.client import OpenModel
+from decisor.decision_models.copies import build_machine_content, read_copies
 from decisor.decision_models.file import parse_model
 from decisor.decision_models.worker.engine import Machine, connect_machine
 from decisor.sandbox.engine import Caps

@@ -31,8 +31,8 @@ PLAIN = MODEL.format(choice="SELECT name, price, freight FROM offer", sql="SELEC
 @pytest.mark.parametrize("alone", [False, True])
 async def test_a_price_that_is_read_by_the_choice_moves_in_a_scenario(tmp_path: Path, alone: bool) -> None:
     async with opened(tmp_path, PLAIN, OFFERS) as model:
-        now = await asyncio.to_thread(model.outcomes, alone=alone)
-        dear = await asyncio.to_thread(lambda: model.outcomes(scenario="dear", alone=alone))
+        now = await asyncio.to_thread(model.outcomes, one_by_one=alone)
+        dear = await asyncio.to_thread(lambda: model.outcomes(scenario="dear", one_by_one=alone))
     assert now.values[:, 0].tolist() == [1005.0, 1101.0, 3002.0]
     assert (dear.values[:, 0].tolist(), dear.note) == ([3005.0, 1101.0, 3002.0], "")
 

@@ -8,8 +8,7 @@ import pytest
 from decision_shops import database
 from decisor.databases.sql import SqlTool
 from decisor.decision_models.candidates import Candidates
-from decisor.decision_models.client import build_machine_content
-from decisor.decision_models.copies import read_copies
+from decisor.decision_models.copies import build_machine_content, read_copies
 from decisor.decision_models.file import parse_model
 from decisor.decision_models.worker import set_based as few_rows
 from decisor.decision_models.worker.engine import Machine, connect_machine
@@ -69,7 +68,7 @@ async def machine(folder: Path, change: str) -> tuple[Machine, Candidates]:
 async def test_all_at_once_gives_what_one_by_one_gives(change: str, seeds: tuple[int, ...], tmp_path: Path) -> None:
     opened, candidates = await machine(tmp_path, change)
     together = opened.outcomes(candidates.places, seeds=seeds)
-    assert (together.how, opened.dense) == ("together", set())
+    assert (together.batched, opened.dense) == (True, set())
     some = [0, 3, 7, 99]
     alone = opened.outcomes([candidates.places[at] for at in some], seeds=seeds, single=True)
     for name, query in zip(together.values, QUERIES, strict=True):
@@ -80,7 +79,7 @@ async def test_all_at_once_gives_what_one_by_one_gives(change: str, seeds: tuple
 async def test_a_change_of_many_rows_is_computed_on_the_whole_table(tmp_path: Path) -> None:
     opened, candidates = await machine(tmp_path, "UPDATE lane SET cost = cost * $factor WHERE carrier > $carrier")
     together = opened.outcomes(candidates.places)
-    assert (together.how, opened.dense) == ("together", {"lane"})
+    assert (together.batched, opened.dense) == (True, {"lane"})
     alone = opened.outcomes([candidates.places[50]], single=True)
     assert together.values["m0"][50] == pytest.approx(alone.values["m0"][0])
     opened.close()

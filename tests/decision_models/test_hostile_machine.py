@@ -112,7 +112,7 @@ async def test_the_source_is_as_it_was(tmp_path: Path) -> None:
     text = MODEL.format(choice=CHOICE, change="DELETE FROM site; DELETE FROM lane", sql="SELECT count(*) FROM site")
     async with opened(tmp_path, text) as model:
         assert model.outcomes().values.tolist() == [[0.0]] * 7
-        assert model.outcomes([1], alone=True).values.tolist() == [[0.0]]
+        assert model.outcomes([1], one_by_one=True).values.tolist() == [[0.0]]
         assert model.present() == {"cost": 7.0}
     with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
         assert db.execute("SELECT count(*) FROM site").fetchall() == [(7,)]
@@ -141,7 +141,7 @@ async def test_a_bomb_is_stopped_in_time_and_the_next_request_works(tmp_path: Pa
     async with opened(tmp_path, text) as model:
         began = time.monotonic()
         with pytest.raises(ToolError, match="Stopped: the query ran"):
-            model.outcomes([0], alone=True)
+            model.outcomes([0], one_by_one=True)
         assert time.monotonic() - began < 60
         assert len(model.job("choice", {}, 30).rows) == 7
 
@@ -152,7 +152,7 @@ async def test_a_swarm_of_rows_is_stopped_and_does_not_take_the_machine_along(tm
     text = "seconds = 20\n" + MODEL.format(choice=CHOICE, change=swarm, sql=SQL)
     async with opened(tmp_path, text) as model:
         with pytest.raises(ToolError, match=r"Stopped|[Mm]emory|crashed"):
-            model.outcomes([0], alone=True)
+            model.outcomes([0], one_by_one=True)
         assert model.present()["cost"] > 0  # type: ignore[operator]
 
 

@@ -74,8 +74,8 @@ TANK = "CREATE TABLE rates AS SELECT i / 10.0 AS rate FROM range(0, 8) t(i); CRE
 def same(model: OpenModel, scenario: str = "", seed: int | None = None) -> None:
     places = sorted({0, 1, len(model.candidates) // 2, len(model.candidates) - 1})
     together = model.outcomes(places, scenario=scenario, seed=seed)
-    alone = model.outcomes(places, scenario=scenario, seed=seed, alone=True)
-    assert together.how == "together" and alone.how == "one by one"
+    alone = model.outcomes(places, scenario=scenario, seed=seed, one_by_one=True)
+    assert together.batched and alone.execution == "one by one"
     np.testing.assert_allclose(together.values, alone.values, rtol=1e-7)
     assert (together.broken == alone.broken).all()
     counts = [{key: why.count for key, why in one.reasons.items()} for one in (together, alone)]
@@ -168,7 +168,7 @@ async def test_a_limit_of_seconds_ends_it_with_what_is_known(tmp_path: Path) -> 
         ranking = rank_model(model, seconds=0.0)
         assert ranking.compared == 0 and ranking.stopped
         heard: list[tuple[int, int]] = []
-        assert model.outcomes(progress=lambda done, total: heard.append((done, total))).complete
+        assert model.outcomes(progress=lambda done, total: heard.append((done, total))).known.all()
         assert heard[-1] == (21, 21)
 
 
@@ -184,7 +184,7 @@ async def test_one_after_the_other_where_a_statement_cannot_be_rewritten(tmp_pat
     (tmp_path / "shop.duckdb").unlink()
     async with opened(tmp_path, text) as model:
         outcomes = model.outcomes([3, 4])
-        assert outcomes.how.startswith("one by one: INSERT with")
+        assert outcomes.execution.startswith("one by one: INSERT with")
         np.testing.assert_allclose(outcomes.values, expected.values)
 
 

@@ -188,7 +188,7 @@ async def check_case(case: Case, source: SqlTool) -> None:
             return
         got = model.outcomes()
         compare(case, expected, got)
-        compare(case, expected, model.outcomes(alone=True))
+        compare(case, expected, model.outcomes(one_by_one=True))
         check_joint_outcomes(model, got)
         compare_present(case, model)
         compare_ranking(case, model, expected)

@@ -84,8 +84,8 @@ def all_measures(change: str) -> str:
 
 def agree(model: OpenModel) -> None:
     places = [0, 7, 20]
-    alone, together = model.outcomes(places, alone=True), model.outcomes(places)
-    assert together.how == "together"
+    alone, together = model.outcomes(places, one_by_one=True), model.outcomes(places)
+    assert together.batched
     for at, query in enumerate(QUERIES):
         np.testing.assert_allclose(together.values[:, at], alone.values[:, at], rtol=1e-9, err_msg=query)
 
@@ -116,8 +116,8 @@ async def test_where_several_rows_match_an_update_each_candidate_has_what_duckdb
         "UPDATE site SET rent = l.cost FROM lane l WHERE l.site = site.name AND site.name IN (SELECT name FROM choice)"
     )
     async with opened(tmp_path, all_measures(change)) as model:
-        alone, both = model.outcomes([0, 7], alone=True), model.outcomes([0, 7])
-    assert "several rows of FROM match" in both.how
+        alone, both = model.outcomes([0, 7], one_by_one=True), model.outcomes([0, 7])
+    assert "several rows of FROM match" in both.execution
     np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)
 
 
@@ -129,6 +129,6 @@ async def test_a_name_that_means_two_things_is_computed_for_each_candidate_by_it
 ) -> None:
     text = MODEL.format(change=change) + f"[measure.m]\ngoal = 'min'\nsql = '''{query}'''\n"
     async with opened(tmp_path, text) as model:
-        alone, both = model.outcomes([0, 7, 20], alone=True), model.outcomes([0, 7, 20])
-    assert both.how.startswith("one by one: ")
+        alone, both = model.outcomes([0, 7, 20], one_by_one=True), model.outcomes([0, 7, 20])
+    assert both.execution.startswith("one by one: ")
     np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)

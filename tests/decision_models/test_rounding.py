@@ -47,7 +47,7 @@ COMPARISONS: dict[str, Callable[[Fraction | float], bool]] = {
 async def test_a_rule_compares_within_rounding(comparison: str, tmp_path: Path) -> None:
     async with opened(tmp_path, MODEL.format(comparison), TABLES) as model:
         for alone in (False, True):
-            broken = model.outcomes(alone=alone).broken[:, 0].tolist()
+            broken = model.outcomes(one_by_one=alone).broken[:, 0].tolist()
             assert broken == [COMPARISONS[comparison](load(name)) for name in sorted(COSTS)], alone
 
 

@@ -9,8 +9,7 @@ import pytest
 from data import DATA
 from decisor.databases.sql import SqlTool
 from decisor.decision_models.candidates import Candidates
-from decisor.decision_models.client import build_machine_content
-from decisor.decision_models.copies import Copy, read_copies
+from decisor.decision_models.copies import Copy, build_machine_content, read_copies
 from decisor.decision_models.file import parse_model
 from decisor.decision_models.worker import engine as machine
 from decisor.lab.dqa import worlds as dumps
@@ -46,7 +45,7 @@ async def compare(some: list[DqaCase], scenario: Scenario, folder: Path) -> floa
         names = [candidates.name(at) for at in range(len(candidates))]
         assert names == list(fast.candidates()), case.id
         results = engine.outcomes(candidates.places, most=0)
-        assert results.how == "together"
+        assert results.batched
         values, expected = next(iter(results.values.values())), fast.outcomes(names)
         largest = max(largest, float(np.max(np.abs(values - expected) / np.maximum(np.abs(expected), 1e-12))))
         best = min if fast.goal == "min" else max

@@ -13,16 +13,15 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.decision_models import optimize as solver
-from decisor.decision_models import ranking as fronts
 from decisor.decision_models.candidates import explain_broken_rule
 from decisor.decision_models.client import OpenModel, build_updates, resolve_name, run_rule_tests
+from decisor.decision_models.optimize import SOLVE_SECONDS, rank_or_solve, rank_solved
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import (
     HIGH,
@@ -30,7 +29,9 @@ from decisor.decision_models.ranking import (
     MIDDLE,
     build_knobs,
     choose_contenders,
+    explain_broken_rules,
     explain_no_outcome,
+    find_pareto_front,
     find_turning_points,
     rank_model,
     rank_outcomes,
@@ -45,15 +46,16 @@ NOW = "now"
 
 @dataclass(frozen=True)
 class ScenarioComparison:
-    """The first measure of n candidates in s scenarios, with the winner of each. names: 'now' and the scenarios.
-    values: (n, s), nan if a rule or its outcome shuts a candidate out. scenes: the winner of each scenario. note: a
-    remark on the outcomes, or ''.
-    """
+    """The first measure of n candidates in s scenarios, with the winner of each."""
 
     names: tuple[str, ...]
+    """``now`` and the scenarios."""
     values: NDArray[np.float64]
+    """(n, s), nan if a rule or its outcome shuts a candidate out."""
     scenes: tuple[ScenarioOutcome, ...]
+    """Winner of each scenario."""
     note: str = ""
+    """Remark on the outcomes; '' if there is none."""
 
 
 def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
@@ -82,14 +84,10 @@ def build_scenario_outcome(model: OpenModel, name: str, outcomes: Outcomes, usua
         return ScenarioOutcome(name, best, value, None)
     if outcomes.allowed[usual]:
         return ScenarioOutcome(name, best, value, float(outcomes.values[usual, 0]))
-    number = int(outcomes.candidates[usual])
-    rules = [rule for at, rule in enumerate(outcomes.rules) if outcomes.broken[usual, at]]
-    why = "; ".join(
-        f"{rule}: {explain_broken_rule(model.model, rule, outcomes.reasons.get((number, rule)))}" for rule in rules
-    )
-    return ScenarioOutcome(
-        name, best, value, None, why or explain_no_outcome(model, number, float(outcomes.values[usual, 0]))
-    )
+    why = "; ".join(explain_broken_rules(model, outcomes, usual))
+    if not why:
+        why = explain_no_outcome(model, int(outcomes.candidates[usual]), float(outcomes.values[usual, 0]))
+    return ScenarioOutcome(name, best, value, None, why)
 
 
 def compute_worst_cases(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float64]:
@@ -136,17 +134,16 @@ def compute_swings(
     """
     goal, until = model.model.first.goal, time.monotonic() + seconds
     contenders = outcomes.candidates[outcomes.order(goal)[:CONTENDERS]].tolist()
-    every = []
-    for one in model.model.inputs:
+    swings = []
+    for column in model.model.varied if len(contenders) > 1 else ():
         left = until - time.monotonic()
-        if one.spread is None or len(contenders) < 2 or left <= 0:
-            continue
-        shaken = model.trials(contenders, trials, first_seed=seed, varies=(one.name,), seconds=left)
-        whole = shaken.known.all(axis=0)
-        if whole.any():
-            leads = compute_leads(shaken, goal)[whole]
-            every.append(compute_swing(one.name, str(one.spread), leads))
-    return tuple(sorted(every, key=lambda one: one.low - one.high))
+        if left <= 0:
+            break
+        shaken = model.trials(contenders, trials, first_seed=seed, varies=(column.name,), seconds=left)
+        known = shaken.known.all(axis=0)
+        if known.any():
+            swings.append(compute_swing(column.name, column.spread, compute_leads(shaken, goal)[known]))
+    return tuple(sorted(swings, key=lambda swing: swing.low - swing.high))
 
 
 def compute_swing(name: str, spread: str, leads: NDArray[np.float64]) -> Swing:
@@ -164,8 +161,7 @@ def compute_leads(shaken: Outcomes, goal: Goal) -> NDArray[np.float64]:
 
     In the measure's unit: below 0 if it is behind, -inf if it is not allowed, inf if no other is.
     """
-    sign = 1.0 if goal == "min" else -1.0
-    costs = np.where(shaken.allowed, sign * shaken.values[:, 0], np.inf)
+    costs = shaken.costs(goal)
     with np.errstate(invalid="ignore"):
         leads = costs[1:].min(axis=0) - costs[0]
     return np.where(np.isinf(costs[0]), -np.inf, leads)
@@ -177,16 +173,22 @@ MAX_SHOWN = 10
 
 @dataclass(frozen=True)
 class BaseOutcomes:
-    """The outcomes of all candidates on the unchanged data. order: places of the allowed candidates, best first."""
+    """The outcomes of all candidates on the unchanged data."""
 
     outcomes: Outcomes
     order: tuple[int, ...]
+    """Places of the allowed candidates, best first."""
     ranking: Ranking
 
     @property
     def best(self) -> int | None:
         """Number of the best candidate; None if no candidate is allowed."""
         return int(self.outcomes.candidates[self.order[0]]) if self.order else None
+
+    @property
+    def best_name(self) -> str:
+        """Name of the best candidate; '' if no candidate is allowed."""
+        return self.ranking.options[0].name if self.order else ""
 
 
 def compute_base_outcomes(model: OpenModel) -> BaseOutcomes:
@@ -213,11 +215,6 @@ def resolve_candidate(model: OpenModel, name: str) -> int:
     return model.candidates.find(name) if number is None else number
 
 
-def resolve_wished_candidate(model: OpenModel, wish: WhatIfWish) -> int:
-    """Return the number of the candidate of a wish; raise ToolError with close names."""
-    return resolve_candidate(model, wish.text or " ".join(wish.candidates))
-
-
 def resolve_wished_candidates(model: OpenModel, wish: WhatIfWish) -> tuple[int, ...]:
     """Return the numbers of the candidates of a wish; raise ToolError with close names.
 
@@ -231,24 +228,24 @@ def resolve_wished_candidates(model: OpenModel, wish: WhatIfWish) -> tuple[int, 
 
 def answer_rank(model: OpenModel, wish: WhatIfWish) -> Observation:
     scenario = resolve_scenario(model, wish.scenario)
-    ranking = solver.rank_or_solve(model, trials=wish.trials, seconds=wish.seconds, scenario=scenario)
-    records = ranking_records(ranking)
-    total = len(ranking.options)
+    ranking = rank_or_solve(model, trials=wish.trials, seconds=wish.seconds, scenario=scenario)
+    records, total = ranking_records(ranking), len(ranking.options)
+    is_cut = total > len(records)
     if scenario:
-        return Observation(
-            records, f"In scenario {scenario}. {format_ranking(ranking)}", False, total > len(records), total
-        )
+        return Observation(records, f"In scenario {scenario}. {format_ranking(ranking)}", False, is_cut, total)
     rules = run_rule_tests(model, ranking.options[0].name) if ranking.options else ()
-    return Observation(
-        records, format_ranking(ranking), truncated=total > len(records), total=total, ranking=ranking, rules=rules
-    )
+    return Observation(records, format_ranking(ranking), truncated=is_cut, total=total, ranking=ranking, rules=rules)
 
 
 def ranking_records(ranking: Ranking) -> tuple[Record, ...]:
-    return tuple(
-        Record(f"r{at}", {"candidate": option.name, ranking.measure: option.outcome, "rank": at}, source=SOURCE)
+    return build_cited_records(
+        {"candidate": option.name, ranking.measure: option.outcome, "rank": at}
         for at, option in enumerate(ranking.options[:MAX_SHOWN], 1)
     )
+
+
+def build_cited_records(rows: Iterable[dict[str, Value]], first: int = 1) -> tuple[Record, ...]:
+    return tuple(Record(f"r{at}", fields, source=SOURCE) for at, fields in enumerate(rows, first))
 
 
 def answer_comparison(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Observation:
@@ -257,23 +254,19 @@ def answer_comparison(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) ->
     ranking = rank_model(model, numbers, trials=wish.trials if len(numbers) > 1 else 0, seconds=wish.seconds)
     lines = [format_ranking(ranking)]
     if base.best is not None and base.best not in numbers:
-        lines.append(f"Of all candidates the best is {best_words(model, base)}.")
+        first, value = model.model.first, float(base.outcomes.values[base.order[0], 0])
+        best = f"{base.best_name} ({format_amount(value, first.unit)} {first.name})"
+        lines.append(f"Of all candidates the best is {best}.")
     return Observation(ranking_records(ranking), "\n".join(lines), total=len(ranking.options), ranking=ranking)
-
-
-def best_words(model: OpenModel, base: BaseOutcomes) -> str:
-    first = model.model.first
-    value = float(base.outcomes.values[base.order[0], 0])
-    return f"{base.ranking.options[0].name} ({format_amount(value, first.unit)} {first.name})"
 
 
 def answer_why(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Observation:
     """Report each measure of a candidate against the best, and each rule with its breaking rows."""
-    number = resolve_wished_candidate(model, wish)
+    number = resolve_candidate(model, wish.text or " ".join(wish.candidates))
     outcomes = model.outcomes([number], most=5)
     name = model.candidates.name(number)
     facts = [*measure_facts(model, base, outcomes, name), *rule_facts(model, outcomes, name)]
-    records = tuple(Record(f"r{at}", fields, source=SOURCE) for at, (fields, _) in enumerate(facts, 1))
+    records = build_cited_records(fields for fields, _ in facts)
     place = next((at for at, one in enumerate(base.order, 1) if base.outcomes.candidates[one] == number), None)
     head = f"{name} is number {place} of {len(base.order):,} that are allowed." if place else f"{name} is not allowed."
     return Observation(records, "\n".join([head, *(line for _, line in facts)]), total=len(records))
@@ -293,20 +286,20 @@ def measure_facts(model: OpenModel, base: BaseOutcomes, outcomes: Outcomes, name
         best = float(base.outcomes.values[base.order[0], at])
         effect = value - best
         fields |= {
-            "best": base.ranking.options[0].name,
+            "best": base.best_name,
             f"{measure.name} of the best": none_of(best),
             "difference": none_of(effect),
         }
         sign = 1 if measure.goal == "max" else -1
         word = "as good as" if not effect else "better than" if sign * effect > 0 else "worse than"
         ahead = "" if math.isnan(effect) or not effect else f"{format_amount(abs(effect), measure.unit)} "
-        yield fields, f"{measure.name} is {here}, {ahead}{word} the best, {base.ranking.options[0].name}."
+        yield fields, f"{measure.name} is {here}, {ahead}{word} the best, {base.best_name}."
 
 
 def rule_facts(model: OpenModel, outcomes: Outcomes, name: str) -> Iterator[Fact]:
     number = int(outcomes.candidates[0])
     for at, rule in enumerate(outcomes.rules):
-        text = next(one.text for one in model.model.rules if one.name == rule) or rule
+        text = model.model.rule(rule).text or rule
         fields: dict[str, Value] = {"candidate": name, "rule": rule, "kept": not outcomes.broken[0, at]}
         if not outcomes.broken[0, at]:
             yield fields, f"It keeps {rule}: {text}"
@@ -325,16 +318,28 @@ def resolve_scenario(model: OpenModel, name: str) -> str:
     return resolve_name(name.strip("\"'` "), names, "scenario") if name else ""
 
 
-def study_of(model: OpenModel, base: BaseOutcomes, title: str, **parts: object) -> Study:
+def observe_study(
+    model: OpenModel,
+    base: BaseOutcomes,
+    title: str,
+    rows: Sequence[dict[str, Value]],
+    lines: Iterable[str],
+    **parts: object,
+) -> Observation:
+    """Build an observation of citable rows with the study that the page draws."""
+    study, records = build_study(model, base, title, **parts), build_cited_records(rows[:MOST])
+    return Observation(records, "\n".join(lines), truncated=len(rows) > MOST, total=len(rows), study=study)
+
+
+def build_study(model: OpenModel, base: BaseOutcomes, title: str, **parts: object) -> Study:
     measures = model.model.measures
-    ranking = base.ranking
     return Study(
         title,
-        tuple(one.name for one in measures),
-        tuple(one.unit for one in measures),
-        tuple(one.goal for one in measures),
-        ranking.options[0].name if ranking.options else "",
-        ranking.lead,
+        tuple(measure.name for measure in measures),
+        tuple(measure.unit for measure in measures),
+        tuple(measure.goal for measure in measures),
+        base.best_name,
+        base.ranking.lead,
         **parts,  # type: ignore[arg-type]
     )
 
@@ -353,31 +358,29 @@ def answer_change(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Obs
         build_scenario_outcome(model, what, outcomes, usual),
     )
     ranking = rank_outcomes(model, outcomes)
-    records = (
-        effect_record(model, *scenes),
-        *(replace(one, id=f"r{at}") for at, one in enumerate(rule_change_records(model, base, outcomes), 2)),
-    )
-    study = study_of(model, base, f"What if {what}", scenes=scenes)
+    counts = [each.broken.sum(axis=0).tolist() for each in (base.outcomes, outcomes)]
+    changed: list[dict[str, Value]] = [
+        {"rule": rule, "candidates that break it now": now, "then": then}
+        for rule, now, then in zip(outcomes.rules, *counts, strict=True)
+        if now != then
+    ]
+    records = (effect_record(model, *scenes), *build_cited_records(changed, first=2))
+    study = build_study(model, base, f"What if {what}", scenes=scenes)
     idle = (
-        ["This moves no measure and no rule of any candidate."] if have_equal_outcomes(base.outcomes, outcomes) else []
+        ["This moves no measure and no rule of any candidate."]
+        if np.array_equal(base.outcomes.values, outcomes.values, equal_nan=True)
+        and np.array_equal(base.outcomes.broken, outcomes.broken)
+        else []
     )
     idle += [f"Mind: {outcomes.note}."] if outcomes.note else []
+    # Nothing varies here on purpose.
+    ranked = [line for line in format_ranking_lines(ranking) if not line.startswith("Nothing was varied")]
     return Observation(
         records,
-        "\n".join([*idle, *effect_lines(model, *scenes), *format_fixed_ranking(ranking)]),
+        "\n".join([*idle, *effect_lines(model, *scenes), *ranked]),
         total=len(records),
         study=study,
     )
-
-
-def have_equal_outcomes(one: Outcomes, other: Outcomes) -> bool:
-    """Return whether two outcomes of the same candidates are equal."""
-    return np.array_equal(one.values, other.values, equal_nan=True) and np.array_equal(one.broken, other.broken)
-
-
-def format_fixed_ranking(ranking: Ranking) -> list[str]:
-    """Format a ranking in which nothing varies on purpose."""
-    return [line for line in format_ranking_lines(ranking) if not line.startswith("Nothing was varied")]
 
 
 def resolve_condition(model: OpenModel, wish: WhatIfWish) -> tuple[str, str, str]:
@@ -422,24 +425,12 @@ def effect_lines(model: OpenModel, now: ScenarioOutcome, then: ScenarioOutcome) 
         yield f"{now.best} {rest}."
 
 
-def rule_change_records(model: OpenModel, base: BaseOutcomes, outcomes: Outcomes) -> Sequence[Record]:
-    """Return a record for each rule that another number of candidates breaks now."""
-    records = []
-    for at, rule in enumerate(outcomes.rules):
-        before, after = int(base.outcomes.broken[:, at].sum()), int(outcomes.broken[:, at].sum())
-        if before != after:
-            records.append(
-                Record("", {"rule": rule, "candidates that break it now": before, "then": after}, source=SOURCE)
-            )
-    return records
-
-
 def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
     """Answer the decision on changed data for a model of the solver."""
     scenario, text, what = resolve_condition(model, wish)
-    limit = min(seconds, solver.SOLVE_SECONDS)
-    now = solver.rank_solved(model, seconds=limit)
-    then = solver.rank_solved(model, seconds=limit, scenario=scenario, changes=text)
+    limit = min(seconds, SOLVE_SECONDS)
+    now = rank_solved(model, seconds=limit)
+    then = rank_solved(model, seconds=limit, scenario=scenario, changes=text)
     scenes = [
         ScenarioOutcome(name, one.options[0].name, one.options[0].outcome, None)
         for name, one in ((NOW, now), (what, then))
@@ -478,7 +469,7 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
     name = model.candidates.name
     lines = [
         f"In {one.name}: {one.best or 'nothing is allowed'}{at_value(one.outcome, first.unit)}."
-        + (f" {base.ranking.options[0].name}: {one.why}." if one.usual is None and one.why else "")
+        + (f" {base.best_name}: {one.why}." if one.usual is None and one.why else "")
         for one in sides.scenes
     ]
     lines += [f"Mind: {sides.note}."] if sides.note else []
@@ -487,11 +478,11 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
             "scenario": one.name,
             "best": one.best,
             first.name: one.outcome,
-            f"{base.ranking.options[0].name} there": one.usual if one.usual is not None else one.why,
+            f"{base.best_name} there": one.usual if one.usual is not None else one.why,
         }
         for one in sides.scenes
     ]
-    picked = {base.order[0]: base.ranking.options[0].name}
+    picked = {base.order[0]: base.best_name}
     for words, values in picks.items():
         if (place := find_best_place(values, first.goal)) is not None:
             picked[place] = name(int(base.outcomes.candidates[place]))
@@ -507,8 +498,7 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
     for place, candidate in picked.items():
         cells = {side: none_of(float(value)) for side, value in zip(sides.names, sides.values[place], strict=True)}
         rows.append({"candidate": candidate, **cells, "worst": none_of(float(picks["best in the worst case"][place]))})
-    study = study_of(model, base, "Scenarios side by side", scenes=sides.scenes)
-    return Observation(study_records(rows), "\n".join(lines), total=len(rows), study=study)
+    return observe_study(model, base, "Scenarios side by side", rows, lines, scenes=sides.scenes)
 
 
 def at_value(value: float | None, unit: str) -> str:
@@ -523,7 +513,7 @@ def answer_pareto(model: OpenModel, base: BaseOutcomes) -> Observation:
     require_best_candidate(base)
     order = np.array(base.order)
     values = base.outcomes.values[order]
-    on = fronts.find_pareto_front(values, [one.goal for one in measures])
+    on = find_pareto_front(values, [one.goal for one in measures])
     points = [
         CandidatePoint(
             model.candidates.name(int(base.outcomes.candidates[place])),
@@ -535,7 +525,7 @@ def answer_pareto(model: OpenModel, base: BaseOutcomes) -> Observation:
     ]
     ends = [one for one in points if one.front]
     rows: list[dict[str, Value]] = [
-        {"candidate": one.name, **{m.name: v for m, v in zip(measures, one.values, strict=True)}} for one in ends[:MOST]
+        {"candidate": one.name, **{m.name: v for m, v in zip(measures, one.values, strict=True)}} for one in ends
     ]
     names = " and ".join(f"{one.name} ({one.goal})" for one in measures)
     lines = [
@@ -545,8 +535,7 @@ def answer_pareto(model: OpenModel, base: BaseOutcomes) -> Observation:
     for one in ends[:MOST]:
         pairs = zip(measures, one.values, strict=True)
         lines.append(f"{one.name}: {', '.join(f'{m.name} {format_amount(v, m.unit)}' for m, v in pairs)}")
-    study = study_of(model, base, "Pareto front", points=tuple(points))
-    return Observation(study_records(rows), "\n".join(lines), truncated=len(ends) > MOST, total=len(ends), study=study)
+    return observe_study(model, base, "Pareto front", rows, lines, points=tuple(points))
 
 
 def answer_sensitivity(model: OpenModel, base: BaseOutcomes, seconds: float) -> Observation:
@@ -572,7 +561,7 @@ def answer_sensitivity(model: OpenModel, base: BaseOutcomes, seconds: float) -> 
     ]
     lead = "nothing" if base.ranking.lead is None else format_amount(base.ranking.lead, first.unit)
     lines = [
-        f"{base.ranking.options[0].name} leads by {lead}. Each input alone, in {TRIALS} trials among the best "
+        f"{base.best_name} leads by {lead}. Each input alone, in {TRIALS} trials among the best "
         f"{min(CONTENDERS, len(base.order))}; 90 % of the leads lie between:"
     ]
     for one in every:
@@ -581,8 +570,7 @@ def answer_sensitivity(model: OpenModel, base: BaseOutcomes, seconds: float) -> 
     lines += explain_unreached_inputs(
         [one.name for one in model.model.inputs if one.spread and one.name not in {s.input for s in every}]
     )
-    study = study_of(model, base, "What moves the lead", swings=every)
-    return Observation(study_records(rows), "\n".join(lines), total=len(rows), study=study)
+    return observe_study(model, base, "What moves the lead", rows, lines, swings=every)
 
 
 def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | None, seconds: float) -> Observation:
@@ -592,7 +580,8 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
     best, names = require_best_candidate(base), model.candidates
     if target == best:
         return Observation(
-            study_records([{"candidate": names.name(best), "rank": 1}]), f"{names.name(best)} wins as the data are."
+            build_cited_records([{"candidate": names.name(best), "rank": 1}]),
+            f"{names.name(best)} wins as the data are.",
         )
     numbers = choose_contenders(base.outcomes, model.model.first.goal, best, *([] if target is None else [target]))
     turns = tuple(find_turning_points(model, numbers, best, target, seconds))
@@ -622,9 +611,7 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
     if target is not None:
         lines += describe_candidate_standing(model, base, target)
     title = f"What it takes for {whom} to win" if target is not None else "Turning points"
-    return Observation(
-        study_records(rows), "\n".join(lines), total=len(rows), study=study_of(model, base, title, turns=turns)
-    )
+    return observe_study(model, base, title, rows, lines, turns=turns)
 
 
 def explain_unreached_inputs(inputs: Sequence[str]) -> list[str]:
@@ -642,13 +629,9 @@ def describe_candidate_standing(model: OpenModel, base: BaseOutcomes, target: in
     if base.outcomes.allowed[place]:
         gap = abs(float(base.outcomes.values[place, 0] - base.outcomes.values[base.order[0], 0]))
         return [f"As the data are {name} is {format_amount(gap, first.unit)} of {first.name} behind."]
-    rules = [rule for at, rule in enumerate(base.outcomes.rules) if base.outcomes.broken[place, at]]
-    why = [
-        f"{rule}: {explain_broken_rule(model.model, rule, base.outcomes.reasons.get((target, rule)))}" for rule in rules
-    ]
-    return [f"As the data are {name} is ruled out by {one}." for one in why] or [
-        f"{name} has no outcome: {explain_no_outcome(model, target, float(base.outcomes.values[place, 0]))}."
-    ]
+    return [
+        f"As the data are {name} is ruled out by {why}." for why in explain_broken_rules(model, base.outcomes, place)
+    ] or [f"{name} has no outcome: {explain_no_outcome(model, target, float(base.outcomes.values[place, 0]))}."]
 
 
 def sort_turns(turns: Sequence[Turn]) -> list[Turn]:
@@ -669,7 +652,3 @@ def turn_line(model: OpenModel, turn: Turn, best: int) -> str:
     wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
     why = f", because {model.candidates.name(best)} then breaks {turn.why}" if turn.why else ""
     return f"{turn.input} {format_turn_change(turn)}: {wins}{why}"
-
-
-def study_records(rows: Sequence[dict[str, Value]]) -> tuple[Record, ...]:
-    return tuple(Record(f"r{at}", fields, source=SOURCE) for at, fields in enumerate(rows[:MOST], 1))

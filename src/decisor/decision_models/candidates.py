@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from decisor.decision_models.file import Model, Take
+from decisor.decision_models.file import DecisionModel, Take
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
 from decisor.types import Table, Value
@@ -186,9 +186,9 @@ def normalize_label(label: str) -> str:
 PLACE = re.compile(r"\{(\w+)\}")
 
 
-def explain_broken_rule(model: Model, name: str, reason: Reason | None) -> str:
+def explain_broken_rule(model: DecisionModel, name: str, reason: Reason | None) -> str:
     """Explain a broken rule by the first row that breaks it, and count the others."""
-    rule = next(one for one in model.rules if one.name == name)
+    rule = model.rule(name)
     if reason is None or not reason.rows:
         return rule.text or name
     row = {key.lower(): value for key, value in reason.rows[0].items()}

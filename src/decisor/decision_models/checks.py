@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
-from decisor.decision_models.file import Input, Measure
+from decisor.decision_models.file import Input
 from decisor.decision_models.optimize import solve_model
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
@@ -53,19 +54,18 @@ CHECK_NAMES = {
 
 @dataclass(frozen=True)
 class CheckSubject:
-    """An open model with the outcomes of its candidates on unchanged data.
-
-    Of very many candidates it holds a sample. until: the moment (``time.monotonic``) at which the checks end.
-    """
+    """An open model with the outcomes of its candidates on unchanged data."""
 
     model: OpenModel
     outcomes: Outcomes
+    """Outcomes of all candidates; of very many, those of a sample."""
     until: float = float("inf")
+    """Moment (``time.monotonic``) at which the checks end."""
 
     def name(self, place: int) -> str:
         return self.model.candidates.name(int(self.outcomes.candidates[place]))
 
-    def again(self, **changes: object) -> Outcomes:
+    def rerun(self, **changes: object) -> Outcomes:
         """Compute the outcomes of the same candidates with something changed; raise TimeOver if cut off."""
         return self.outcomes_of(self.model, self.outcomes.candidates, **changes)
 
@@ -196,17 +196,19 @@ def check_statement_effects(subject: CheckSubject) -> Iterator[Finding]:
     counts = subject.model.statement_counts()
     for number in range(sum(counts)):
         try:
-            useless = have_close_outcomes(subject.again(skip=number), subject.outcomes) and (
-                not changes
-                or have_close_outcomes(subject.again(skip=number, changes=changes), subject.again(changes=changes))
-            )
+            if not have_close_outcomes(subject.rerun(skip=number), subject.outcomes):
+                continue
+            # A statement may do nothing only on the data as they are: it is tried on shaken data too.
+            if changes and not have_close_outcomes(
+                subject.rerun(skip=number, changes=changes), subject.rerun(changes=changes)
+            ):
+                continue
         except ToolError:
-            continue  # what does not run without it needs it
-        if useless:
-            part = "change" if number < counts[0] else "recompute"
-            place = number + 1 - (0 if part == "change" else counts[0])
-            words = f"statement {place} of {part} changes no outcome and no rule"
-            yield Finding(7, model.line(*(("change",) if part == "change" else ("recompute", "sql"))), words)
+            continue  # what does not run without the statement needs it
+        part, place, line = "change", number + 1, model.line("change")
+        if number >= counts[0]:
+            part, place, line = "recompute", number + 1 - counts[0], model.line("recompute", "sql")
+        yield Finding(7, line, f"statement {place} of {part} changes no outcome and no rule")
 
 
 def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
@@ -215,17 +217,17 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
     Each input is made a little larger.
     """
     model = subject.model.model
-    for one in model.inputs:
-        line = model.line("input", one.name)
-        shaken = subject.again(changes=build_scaling_updates([one], SHAKE))
+    for column in model.inputs:
+        line = model.line("input", column.name)
+        shaken = subject.rerun(changes=build_scaling_updates([column], SHAKE))
         if have_close_outcomes(shaken, subject.outcomes):
-            further = [*(build_scaling_updates([one], more) for more in FAR), build_uneven_update(one)]
-            if not all(have_close_outcomes(subject.again(changes=changes), subject.outcomes) for changes in further):
+            further = [*(build_scaling_updates([column], more) for more in FAR), build_uneven_update(column)]
+            if not all(have_close_outcomes(subject.rerun(changes=changes), subject.outcomes) for changes in further):
                 continue
-            words = f'input "{one.name}" moves no outcome and no rule: use it, or write [input] whole without it'
+            words = f'input "{column.name}" moves no outcome and no rule: use it, or write [input] whole without it'
             yield Finding(8, line, words)
             continue
-        for name, wanted in [*((name, 1) for name in one.raises), *((name, -1) for name in one.lowers)]:
+        for name, wanted in [*((name, 1) for name in column.raises), *((name, -1) for name in column.lowers)]:
             at = subject.outcomes.measures.index(name)
             step = shaken.values[:, at] - subject.outcomes.values[:, at]
             scale = np.abs(subject.outcomes.values[:, at])
@@ -234,12 +236,12 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
             if len(wrong):
                 who = subject.name(int(wrong[0]))
                 words = (
-                    f'input "{one.name}" {word} {name}, says the file, but {name} {way} for {who}: mend it; '
+                    f'input "{column.name}" {word} {name}, says the file, but {name} {way} for {who}: mend it; '
                     f"where it may go either way, write [input] whole without {word}"
                 )
                 yield Finding(9, line, words)
             elif not np.nansum(np.abs(step)) > 0:
-                yield Finding(9, line, f'input "{one.name}" {word} {name}, says the file, but {name} does not move')
+                yield Finding(9, line, f'input "{column.name}" {word} {name}, says the file, but {name} does not move')
 
 
 def check_constants(subject: CheckSubject) -> Iterator[Finding]:
@@ -247,7 +249,7 @@ def check_constants(subject: CheckSubject) -> Iterator[Finding]:
     copies = {name.lower(): copy for name, copy in subject.model.copies.items()}
     for one in subject.model.model.inputs:
         copy = copies.get(one.table.lower())
-        if one.spread is None or copy is None:
+        if not one.spread or copy is None:
             continue
         names = {one.column.lower(), base_unit(one.unit).lower()}
         cells = next(column.values for column in copy.columns if column.name.lower() == one.column.lower())
@@ -279,7 +281,7 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
         ]
         if not of_unit or not base_unit(measure.unit):
             continue
-        scaled = subject.again(changes=build_scaling_updates(of_unit, UNIT))
+        scaled = subject.rerun(changes=build_scaling_updates(of_unit, UNIT))
         now = subject.outcomes.values[:, at]
         if not np.allclose(scaled.values[:, at], UNIT * now, rtol=1e-6, equal_nan=True):
             place = int(np.nanargmax(np.abs(scaled.values[:, at] - UNIT * now)))
@@ -310,34 +312,29 @@ def check_rules(subject: CheckSubject) -> Iterator[Finding]:
 def check_goals(subject: CheckSubject) -> Iterator[Finding]:
     """Check 12: report a goal that the name of its measure contradicts."""
     for measure in subject.model.model.measures:
-        if word := find_goal_contradiction(measure):
-            words = f"measure.{measure.name} is to be as {word} as possible, which its name does not suggest"
+        names = set(measure.name.lower().replace("_", " ").split())
+        is_small, is_large = not names.isdisjoint(SMALL.split()), not names.isdisjoint(LARGE.split())
+        if is_small != is_large and is_small == (measure.goal == "max"):
+            extreme = "large" if is_small else "small"
+            words = f"measure.{measure.name} is to be as {extreme} as possible, which its name does not suggest"
             yield Finding(12, subject.model.model.line("measure", measure.name, "goal"), words, "doubt")
-
-
-def find_goal_contradiction(measure: Measure) -> str:
-    words = set(measure.name.lower().replace("_", " ").split())
-    if measure.goal == "max" and words & set(SMALL.split()) and not words & set(LARGE.split()):
-        return "large"
-    return "small" if measure.goal == "min" and words & set(LARGE.split()) and not words & set(SMALL.split()) else ""
 
 
 def check_row_order(subject: CheckSubject) -> Iterator[Finding]:
     """Check 13: report outcomes that depend on the order of rows: LIMIT without ORDER BY, and ties."""
-    model = subject.model
+    model, outcomes = subject.model, subject.outcomes
+    words = "depends on the order of rows: a LIMIT or a tie without ORDER BY"
     model.job("reverse", {}, 60)
     try:
-        turned = subject.again()
+        turned = subject.rerun()
     finally:
         model.job("reverse", {}, 60)
     for at, name in enumerate(turned.measures):
-        if not np.allclose(turned.values[:, at], subject.outcomes.values[:, at], rtol=1e-7, equal_nan=True):
-            words = f"measure.{name} depends on the order of rows: a LIMIT or a tie without ORDER BY"
-            yield Finding(13, model.model.line("measure", name, "sql"), words)
+        if not np.allclose(turned.values[:, at], outcomes.values[:, at], rtol=1e-7, equal_nan=True):
+            yield Finding(13, model.model.line("measure", name, "sql"), f"measure.{name} {words}")
     for at, name in enumerate(turned.rules):
-        if (turned.broken[:, at] != subject.outcomes.broken[:, at]).any():
-            words = f"rule {name} depends on the order of rows: a LIMIT or a tie without ORDER BY"
-            yield Finding(13, model.model.line("rule", name), words)
+        if (turned.broken[:, at] != outcomes.broken[:, at]).any():
+            yield Finding(13, model.model.line("rule", name), f"rule {name} {words}")
 
 
 def build_scaling_updates(inputs: list[Input], factor: float) -> str:
@@ -393,20 +390,21 @@ def check_joins(subject: CheckSubject) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference between two models. candidate: the number of a candidate whose outcome or rules differ on the
-    unchanged data, with the outcomes and verdicts of both models; None if the models differ otherwise.
-    """
+    """A difference between two models."""
 
     finding: Finding
     candidate: int | None = None
+    """Number of a candidate that differs on the unchanged data; None if the models differ otherwise."""
     outcomes: tuple[float, float] = (0.0, 0.0)
+    """Outcome of the candidate by both models."""
     allowed: tuple[bool, bool] = (True, True)
+    """Whether each model allows the candidate."""
 
 
 def check_second_model(subject: CheckSubject, other: OpenModel) -> Iterator[Finding]:
     """Check 16: report a difference to a second model of the same question."""
-    if one := find_model_difference(subject, other):
-        yield one.finding
+    if difference := find_model_difference(subject, other):
+        yield difference.finding
 
 
 def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference | None:
@@ -503,15 +501,13 @@ def check_solver(model: OpenModel) -> Iterator[Finding]:
     """Check 17: report a solver that fails, or whose sum differs from the SQL of the measure."""
     if not model.model.variables:
         return
-    first = model.model.first
     try:
         proposal = solve_model(model)
     except ToolError as error:
-        yield Finding(17, model.model.line("measure", first.name, "sum"), str(error))
+        yield Finding(17, model.model.line("measure", model.model.first.name, "sum"), str(error))
         return
     if not proposal.measures:
-        line = model.model.line("require")
-        yield Finding(17, line, f"the solver ends with: {proposal.status}")
+        yield Finding(17, model.model.line("require"), f"the solver ends with: {proposal.status}")
 
 
 def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
@@ -570,32 +566,31 @@ def check_model(model: OpenModel, second: OpenModel | None = None, seconds: floa
     checks on changed data are left out.
     """
     subject = None
+    checks: list[Callable[[], Iterable[Finding]]] = [partial(check_solver, model)]
     try:
         if model.model.choice:
-            try:
-                subject = build_subject(model, seconds)
-            except ToolError as error:
-                yield finding_of_error(error)
-                return
+            subject = build_subject(model, seconds)
             if subject.outcomes.stopped:
-                yield over(subject, seconds)
+                yield report_time_over(subject, seconds)
                 return
-            for each in CHECKS:
-                yield from catch_check_errors(lambda each=each: each(subject))  # type: ignore[misc]
+            checks = [*(partial(check, subject) for check in CHECKS), *checks]
             if second is not None:
-                yield from catch_check_errors(lambda: check_second_model(subject, second))
-        yield from catch_check_errors(lambda: check_solver(model))
-    except TimeOver as error:
-        yield over(subject, seconds) if subject else Finding(1, 0, str(error).rstrip("."))
-    yield from check_rule_numbers(model)
-
-
-def catch_check_errors(each: Callable[[], object]) -> Iterator[Finding]:
-    """Run a check and yield its findings; a ToolError becomes a finding too."""
-    try:
-        yield from each()  # type: ignore[misc]
+                checks.insert(-1, partial(check_second_model, subject, second))
     except ToolError as error:
-        yield finding_of_error(error)
+        yield report_failed_statement(error)
+        return
+    except TimeOver as error:
+        checks = []
+        yield Finding(1, 0, str(error).rstrip("."))
+    try:
+        for check in checks:
+            try:
+                yield from check()
+            except ToolError as error:
+                yield report_failed_statement(error)
+    except TimeOver as error:
+        yield report_time_over(subject, seconds) if subject else Finding(1, 0, str(error).rstrip("."))
+    yield from check_rule_numbers(model)
 
 
 def compare_models(model: OpenModel, other: OpenModel, seconds: float) -> Difference | None:
@@ -606,16 +601,16 @@ def compare_models(model: OpenModel, other: OpenModel, seconds: float) -> Differ
             raise TimeOver(MORE_SECONDS)
         return find_model_difference(subject, other)
     except TimeOver:
-        return Difference(over(subject, seconds))
+        return Difference(report_time_over(subject, seconds))
 
 
-def over(subject: CheckSubject, seconds: float) -> Finding:
+def report_time_over(subject: CheckSubject, seconds: float) -> Finding:
     took = f"{int(subject.outcomes.known.sum()):,} candidates take {subject.outcomes.seconds:.1f} s"
-    how = "" if subject.outcomes.how == "together" else f", as they are computed {subject.outcomes.how}"
+    how = f", as they are computed {subject.outcomes.execution}" if subject.outcomes.execution else ""
     return Finding(1, 0, f"{seconds:.0f} s were over before all checks were made: {took}{how}", "doubt")
 
 
-def finding_of_error(error: ToolError) -> Finding:
+def report_failed_statement(error: ToolError) -> Finding:
     """Return a failed statement as a finding of check 1. Its message has the line already."""
     return Finding(1, 0, str(error).rstrip("."))
 
@@ -630,7 +625,7 @@ def build_subject(model: OpenModel, seconds: float = float("inf")) -> CheckSubje
     if count > LIMIT and model.model.variables:
         raise ToolError(f"choice: {count:,} candidates are too many to enumerate; they are for the solver.")
     numbers = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).astype(int)).tolist()
-    model.outcomes(numbers[:1], alone=True)
+    model.outcomes(numbers[:1], one_by_one=True)
     for scenario in model.model.scenarios:
-        model.outcomes(numbers[:1], scenario=scenario.name, alone=True)
+        model.outcomes(numbers[:1], scenario=scenario.name, one_by_one=True)
     return CheckSubject(model, model.outcomes(numbers, most=1, seconds=seconds), until)

@@ -9,7 +9,6 @@ each rule to the query that tests it, for one candidate.
 from __future__ import annotations
 
 import difflib
-import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +16,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.candidates import Candidates, explain_broken_rule
-from decisor.decision_models.copies import Copy, read_copies
-from decisor.decision_models.file import Model
+from decisor.decision_models.copies import Copy, build_machine_content, read_copies
+from decisor.decision_models.file import DecisionModel
 from decisor.decision_models.outcomes import OutcomeCollector, Outcomes
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import DataChange
@@ -29,64 +28,6 @@ from decisor.types import BulkSource, RuleTest, Table, Value
 
 if TYPE_CHECKING:
     from sqlglot import exp
-
-
-def build_machine_content(model: Model, copies: Mapping[str, Copy]) -> str:
-    """Build the JSON text of statements and tables that a machine opens on.
-
-    Lone surrogates, which no database takes, become question marks.
-    """
-    tables = {
-        name: [{"name": one.name, "type": one.type, "values": one.values} for one in copy.columns]
-        for name, copy in copies.items()
-    }
-    text = json.dumps({"tables": tables, **build_program(model)}, ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode()
-
-
-def build_program(model: Model) -> dict[str, object]:
-    """Build the program of a model. Its names are the fields of ``worker.program.Program``."""
-    recompute = model.recompute
-    return {
-        "choice": model.choice,
-        "single": model.take.single,
-        "parameters": model.parameters,
-        "change": model.change,
-        "recompute": recompute.sql if recompute else "",
-        "times": recompute.times if recompute else 0,
-        "until": recompute.until if recompute else "",
-        "measures": {one.name: one.sql for one in model.measures},
-        "rules": {one.name: one.broken for one in model.rules if one.broken},
-        "limits": {one.name: build_limit(one.measure, one.at_most, one.bound) for one in model.rules if one.measure},
-        "scenarios": {one.name: one.change for one in model.scenarios},
-        "spreads": [
-            {"table": one.table, "column": one.column, "share": one.spread.share, "how": one.spread.how}
-            for one in model.inputs
-            if one.spread
-        ],
-        "doubles": [one.name for one in model.inputs],
-        "variables": [
-            {"name": one.name, "fields": {"each": one.each, "kind": one.kind, "most": one.most}}
-            for one in model.variables
-        ],
-        "requirements": [
-            {"name": one.name, "fields": {"each": one.each, "sum": one.sum, "side": one.side, "bound": one.bound}}
-            for one in model.requires
-        ],
-        "goals": [
-            {"name": one.name, "fields": {"sum": one.sum, "goal": one.goal}} for one in model.measures if one.sum
-        ],
-        "seconds": model.seconds,
-    }
-
-
-def build_limit(measure: str, at_most: object, bound: object) -> dict[str, object]:
-    """Build a bound as a query; a number becomes a query too."""
-    return {
-        "measure": measure,
-        "side": -1 if at_most is None else 1,
-        "sql": bound if isinstance(bound, str) else f"SELECT CAST('{bound!r}' AS DOUBLE)",
-    }
 
 
 FIRST = 16
@@ -124,7 +65,7 @@ class Jobs(Protocol):
 StartMachine: TypeAlias = Callable[[str], Awaitable[Jobs]]
 
 
-async def open_decision_model(model: Model, source: BulkSource, start: StartMachine) -> OpenModel:
+async def open_decision_model(model: DecisionModel, source: BulkSource, start: StartMachine) -> OpenModel:
     """Open a model on a copy of the source's tables, in a process that ``start`` starts.
 
     ``start`` is ``decisor.sandbox.process.start_machine``. Close the model after use.
@@ -143,18 +84,20 @@ async def open_decision_model(model: Model, source: BulkSource, start: StartMach
 class OpenModel:
     """A decision model that is open in a worker process.
 
-    Its methods block: call them from a thread if an event loop runs. copies: the tables as they were read. size: of the
-    next request, in candidates. together: the last request computed all candidates at once. deadline: the moment
-    (``time.monotonic``) at which every request ends: with the results so far if its caller gave seconds, else with
-    TimeOver.
+    Its methods block: call them from a thread if an event loop runs.
     """
 
-    model: Model
+    model: DecisionModel
     jobs: Jobs
     copies: Mapping[str, Copy]
+    """The tables as they were read."""
     size: int = FIRST
-    together: bool = False
+    """Number of candidates of the next request."""
+    batched: bool = False
+    """True if the last request computed all candidates by one statement."""
     deadline: float = float("inf")
+    """Moment (``time.monotonic``) at which every request ends: with the results so far if its caller gave seconds,
+    else with TimeOver."""
     names: tuple[str, ...] = field(init=False)
     rules: tuple[str, ...] = field(init=False)
 
@@ -187,14 +130,18 @@ class OpenModel:
         seed: int | None = None,
         seconds: float = float("inf"),
         most: int = 3,
-        alone: bool = False,
+        one_by_one: bool = False,
         skip: int | None = None,
         progress: Progress | None = None,
     ) -> Outcomes:
-        """Compute the outcomes of some candidates, or of all. scenario: name of a scenario. changes: more UPDATE
-        statements before the choice. seed: of one trial, in which the inputs vary. seconds: after these it ends with
-        the results so far. most: rows that break a rule, for each candidate. alone: one candidate after the other.
-        skip: number of a statement of change and recompute to leave out.
+        """Compute the outcomes of some candidates, or of all.
+
+        Args:
+            changes: UPDATE statements that run before the choice.
+            seed: seed of one trial, in which the inputs vary.
+            seconds: limit after which it ends with the results so far.
+            most: number of rows that break a rule, for each candidate.
+            skip: number of a statement of change and recompute to leave out.
 
         Raises:
             ToolError: a statement fails; the message has its line.
@@ -206,12 +153,12 @@ class OpenModel:
             "changes": changes,
             "seeds": [] if seed is None else [seed],
             "most": most,
-            "single": alone,
+            "single": one_by_one,
             "skip": skip,
         }
         began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
         while at < len(chosen) and not stopped:
-            part = chosen[at : at + (1 if alone else self.size)]
+            part = chosen[at : at + (1 if one_by_one else self.size)]
             left = seconds - (time.monotonic() - began)
             stopped = self._part(gathered, wish, part, at, range(0), left)
             at += len(part)
@@ -243,7 +190,7 @@ class OpenModel:
         seeds = list(range(first_seed, first_seed + count))
         return self._trials([int(one) for one in candidates], wish, "seeds", seeds, seconds, progress)
 
-    def turned(
+    def outcomes_at_factors(
         self, candidates: Iterable[int], changes: str, factors: Sequence[float], *, seconds: float = float("inf")
     ) -> Outcomes:
         """Compute the outcomes of candidates for each factor, as a trial. The factor is ``$__factor`` in the changes.
@@ -283,7 +230,7 @@ class OpenModel:
         Small tables are varied many times in one request; large ones are quicker one after the other.
         """
         cells = max(1, self.rows * candidates)
-        if cells >= CELLS_AT_ONCE or not self.together:
+        if cells >= CELLS_AT_ONCE or not self.batched:
             return 1
         most = CELLS_AT_ONCE // max(1, cells if self.model.recompute else self.rows)
         wanted = min(8 * trials, int(trials * CHUNK_SECONDS / max(took, 1e-3)))
@@ -294,7 +241,7 @@ class OpenModel:
         table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
         return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
 
-    def touched(self, changes: str) -> list[tuple[int, int]]:
+    def count_updated_rows(self, changes: str) -> list[tuple[int, int]]:
         """Return how many rows each UPDATE changes, and how many its table has. Raises ToolError if one is refused."""
         rows = self.job("touched", {"text": changes}, self._longest(1)).rows
         return [(int(str(count)), int(str(whole))) for count, whole in rows]
@@ -350,7 +297,7 @@ class OpenModel:
             raise
         gathered.add(reply, at, len(part), trials)
         if not wish["single"]:
-            self.together = gathered.how == "together"
+            self.batched = gathered.batched
         if not trials and not wish["single"]:
             self._resize(len(part), gathered.cpu)
         return ""
@@ -358,7 +305,7 @@ class OpenModel:
     def _resize(self, count: int, took: float) -> None:
         most = max(1, CELLS // max(self.rows, 1)) if self.model.recompute else MOST_AT_ONCE
         wanted = int(count * CHUNK_SECONDS / max(took, 1e-3)) + 1
-        if self.together:
+        if self.batched:
             wanted = max(min(wanted, 4 * count), SMALL // max(self.rows, 1))
         self.size = max(1, min(wanted, most))
 
@@ -368,10 +315,10 @@ class OpenModel:
         return self.model.seconds * max(LONGEST, statements)
 
 
-def add_line_number(model: Model, complaint: str) -> str:
+def add_line_number(model: DecisionModel, complaint: str) -> str:
     """Put the line of the file before a complaint that begins with a part of the file.
 
-    >>> add_line_number(Model("x", ()), "measure.cost.sql: no such column")
+    >>> add_line_number(DecisionModel("x", ()), "measure.cost.sql: no such column")
     'measure.cost.sql: no such column'
     """
     words = complaint.removeprefix("Refused: ")
@@ -397,7 +344,7 @@ def build_updates(model: OpenModel, changes: Iterable[DataChange]) -> str:
     changes = tuple(changes)
     texts = [build_update(model.copies, one) for one in changes]
     text = ";\n".join(texts)
-    for change, (rows, whole) in zip(changes, model.touched(text), strict=True):
+    for change, (rows, whole) in zip(changes, model.count_updated_rows(text), strict=True):
         if not rows:
             raise ToolError(
                 f"No row of {change.table} ({format_count(whole, 'row')}) meets {change.where or 'it'}, so this "
@@ -497,7 +444,7 @@ def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
                 RuleTest(rule.name, rule.text, "not testable", "nothing in the data says it", candidate=candidate)
             )
             continue
-        test = rule.broken or f"{rule.measure} {'at most' if rule.at_most is not None else 'at least'} {rule.bound}"
+        test = rule.broken or rule.limit
         if not outcomes.broken[0, outcomes.rules.index(rule.name)]:
             tests.append(RuleTest(rule.name, rule.text, "kept", "its query gives no row", test, candidate=candidate))
             continue

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import cache
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from decisor.decision_models.file import Model
+from decisor.decision_models.file import DecisionModel
 from decisor.errors import SetupError, ToolError
 from decisor.types import BulkSource, Value
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
 class ColumnOf(Protocol):
@@ -46,12 +51,14 @@ class Schema(Protocol):
 
 @dataclass(frozen=True)
 class CopyColumn:
-    """A column of a copied table. type: at the source, '' if unknown. key: part of the primary key there."""
+    """A column of a copied table."""
 
     name: str
-    values: tuple[Value, ...]
+    values: Sequence[Value]
     type: str = ""
+    """Type at the source; '' if unknown."""
     key: bool = False
+    """True if it is part of the primary key at the source."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,29 @@ class Copy:
         return len(self.columns[0].values) if self.columns else 0
 
 
-async def read_copies(model: Model, source: BulkSource) -> dict[str, Copy]:
+@cache
+def model_adapter() -> TypeAdapter[DecisionModel]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(DecisionModel)
+
+
+def build_machine_content(model: DecisionModel, copies: Mapping[str, Copy]) -> str:
+    """Build the JSON text of the model and its tables that a worker opens on."""
+    program = model_adapter().dump_python(model, mode="json", exclude={"text", "lines"}, warnings=False)
+    # Cells go by json: to pydantic each is a union, and a table has millions.
+    tables = {name: [vars(column) for column in copy.columns] for name, copy in copies.items()}
+    text = json.dumps({"model": program, "tables": tables}, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()  # lone surrogates, which no database takes, become question marks
+
+
+def parse_machine_content(text: str) -> tuple[DecisionModel, dict[str, list[CopyColumn]]]:
+    content = json.loads(text)
+    tables = {name: [CopyColumn(**column) for column in columns] for name, columns in content["tables"].items()}
+    return model_adapter().validate_python(content["model"]), tables
+
+
+async def read_copies(model: DecisionModel, source: BulkSource) -> dict[str, Copy]:
     """Read the tables that a model works on.
 
     Raises SetupError, with the line, if a query is refused or fails, or there is nothing to copy.
@@ -80,7 +109,7 @@ async def read_copies(model: Model, source: BulkSource) -> dict[str, Copy]:
     return {name: await copy_table(model, name, *query, source) for name, query in queries.items()}
 
 
-def find_named_tables(model: Model, source: Schema) -> Iterator[tuple[str, tuple[str, dict[str, ColumnOf]]]]:
+def find_named_tables(model: DecisionModel, source: Schema) -> Iterator[tuple[str, tuple[str, dict[str, ColumnOf]]]]:
     """Find each table that a statement names and ``[copy]`` lacks, with its query and columns.
 
     Raises SetupError for a view if the model changes data: a copy of a view cannot follow.
@@ -103,7 +132,9 @@ def find_named_tables(model: Model, source: Schema) -> Iterator[tuple[str, tuple
         yield table.name, (f"SELECT * FROM {source.quoted(table.name)}", columns)
 
 
-async def copy_table(model: Model, name: str, query: str, columns: Mapping[str, ColumnOf], source: BulkSource) -> Copy:
+async def copy_table(
+    model: DecisionModel, name: str, query: str, columns: Mapping[str, ColumnOf], source: BulkSource
+) -> Copy:
     line = model.line("copy", name)
     place = f"line {line}: " if line else ""
     try:
@@ -119,7 +150,9 @@ async def copy_table(model: Model, name: str, query: str, columns: Mapping[str, 
     return Copy(name, tuple(CopyColumn(column, values, *kind) for column, values, kind in parts), query)
 
 
-def explain_too_large(model: Model, name: str, columns: Mapping[str, ColumnOf], source: BulkSource, rows: int) -> str:
+def explain_too_large(
+    model: DecisionModel, name: str, columns: Mapping[str, ColumnOf], source: BulkSource, rows: int
+) -> str:
     """Explain that a table is too large to copy, with a smaller query to write instead."""
     if name in model.copy:
         return (

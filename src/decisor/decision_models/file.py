@@ -27,7 +27,7 @@ from decisor.system.structured_files import (
 )
 from decisor.types import Goal
 
-Bound = float | str
+Bound = int | float | str
 """A number, or a query that gives one."""
 
 
@@ -101,6 +101,11 @@ class Rule:
     def bound(self) -> Bound | None:
         return self.at_least if self.at_most is None else self.at_most
 
+    @property
+    def limit(self) -> str:
+        """The bound on a measure in words: "cost at most 100"."""
+        return f"{self.measure} {'at least' if self.at_most is None else 'at most'} {self.bound}"
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -113,37 +118,31 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class InputSpread:
-    """The variation of an input in trials. share:
-
-    0.1 means 10 %. how: "each" row by itself, all "together", or the name of a column whose rows of equal value vary
-    alike.
-    """
-
-    share: float
-    how: str
-
-    def __str__(self) -> str:
-        how = self.how if self.how in ("each", "together") else f"by {self.how}"
-        return f"{self.share * 100:g} % {how}"
-
-
-@dataclass(frozen=True)
 class Input:
-    """A column of the data that the outcome depends on. raises, lowers: names of the measures that grow, or fall, if it
-    grows. Without a spread it is taken as certain.
-    """
+    """A column of the data that the outcome depends on."""
 
     table: str
     column: str
     unit: str = ""
     raises: tuple[str, ...] = ()
+    """Measures that grow if it grows."""
     lowers: tuple[str, ...] = ()
-    spread: InputSpread | None = None
+    """Measures that fall if it grows."""
+    share: float = 0.0
+    """Largest relative change in a trial, 0.1 for 10 %."""
+    how: str = ""
+    """Rows that vary alike: "each" row by itself, all "together", or those with the same value in the column of this
+    name; '' if the input is taken as certain."""
 
     @property
     def name(self) -> str:
         return f"{self.table}.{self.column}"
+
+    @property
+    def spread(self) -> str:
+        """The variation in trials as the file writes it; '' if it is taken as certain."""
+        how = self.how if self.how in ("each", "together") else f"by {self.how}"
+        return f"{self.share * 100:g} % {how}" if self.how else ""
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class ModelExample:
 
 
 @dataclass(frozen=True)
-class Model:
+class DecisionModel:
     """A decision model as its file describes it. copy: table of the copy -> query in the source's own language.
     parameters: $name in statements. keys: table -> columns that tell its rows apart. seconds: the longest that a
     statement may take.
@@ -206,7 +205,7 @@ class Model:
     requires: tuple[Require, ...] = ()
     examples: tuple[ModelExample, ...] = ()
     copy: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, str | float | bool] = field(default_factory=dict)
+    parameters: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     seconds: float = 20.0
     text: str = field(default="", repr=False, compare=False)
@@ -216,6 +215,14 @@ class Model:
     def first(self) -> Measure:
         """The measure that decides."""
         return self.measures[0]
+
+    @property
+    def varied(self) -> tuple[Input, ...]:
+        """The inputs that vary in trials."""
+        return tuple(column for column in self.inputs if column.how)
+
+    def rule(self, name: str) -> Rule:
+        return next(rule for rule in self.rules if rule.name == name)
 
     def line(self, *path: str) -> int:
         """Return the line of a part of the file, from 1; 0 if it has none."""
@@ -252,7 +259,7 @@ def read_model_text(path: Path) -> str:
     return read_text_file(path, "a decision model")
 
 
-def read_model_file(path: Path, **parameters: str | float | bool) -> Model:
+def read_model_file(path: Path, **parameters: str | float | bool) -> DecisionModel:
     """Read a model file; raise SetupError, with lines, if it is missing or is no decision model."""
     try:
         return parse_model(read_model_text(path), **parameters)
@@ -260,7 +267,7 @@ def read_model_file(path: Path, **parameters: str | float | bool) -> Model:
         raise SetupError(f"{path}: {error}") from error
 
 
-def parse_model(text: str, **parameters: str | float | bool) -> Model:
+def parse_model(text: str, **parameters: str | float | bool) -> DecisionModel:
     """Parse the text of a model file. ``parameters`` take the place of the file's own.
 
     >>> parse_model('decide = "a site"\\n[measure.cost]\\ngoal = "low"\\nsql = "SELECT 1"')
@@ -295,9 +302,9 @@ def parse_model_toml(text: str) -> dict[str, Any]:
         raise ModelFault([(error.line, str(error))]) from error
 
 
-def build_model(content: Mapping[str, Any], text: str, lines: Lines, parameters: Mapping[str, Any]) -> Model:
+def build_model(content: Mapping[str, Any], text: str, lines: Lines, parameters: Mapping[str, Any]) -> DecisionModel:
     recompute = content.get("recompute")
-    return Model(
+    return DecisionModel(
         decide=" ".join(content["decide"].splitlines()),
         measures=tuple(Measure(name, **one) for name, one in content["measure"].items()),
         choice=content.get("choice", ""),
@@ -348,16 +355,15 @@ def parse_take(take: int | str) -> Take:
 
 def input_of(name: str, one: Mapping[str, Any]) -> Input:
     table, _, column = name.partition(".")
-    spread = None
-    if match := re.fullmatch(SPREAD, one.get("spread", "")):
-        spread = InputSpread(float(match[1]) / 100, match[3].removeprefix("by").strip())
+    spread = re.fullmatch(SPREAD, one.get("spread", ""))
     return Input(
         table,
         column,
         one.get("unit", ""),
         to_text_tuple(one.get("raises", [])),
         to_text_tuple(one.get("lowers", [])),
-        spread,
+        float(spread[1]) / 100 if spread else 0.0,
+        spread[3].removeprefix("by").strip() if spread else "",
     )
 
 
@@ -372,7 +378,7 @@ def build_model_example(one: Mapping[str, Any]) -> ModelExample:
     return ModelExample(tuple(map(str, one["choice"])), outcomes, breaks)
 
 
-def find_model_contradictions(model: Model) -> Iterator[tuple[tuple[str, ...], str]]:
+def find_model_contradictions(model: DecisionModel) -> Iterator[tuple[tuple[str, ...], str]]:
     """Find faults that no schema tells: unknown names, and parts that need each other."""
     measures, rules = [one.name for one in model.measures], [one.name for one in model.rules]
     if not model.measures:

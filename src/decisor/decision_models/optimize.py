@@ -6,12 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule
 from decisor.decision_models.client import FIRST, TIME_OVER, OpenModel, Progress, TimeOver
-from decisor.decision_models.outcomes import TIE, Reason
-from decisor.decision_models.ranking import distance, rank_model
+from decisor.decision_models.outcomes import Reason, measure_lead
+from decisor.decision_models.ranking import rank_model
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount
 from decisor.types import Option, Ranking, Value, Winner
@@ -27,16 +29,18 @@ NONE_ALLOWED: tuple[str, ...] = ("none allowed",)
 
 @dataclass(frozen=True)
 class SolverProposal:
-    """A choice that the solver proposes, measured by the model's SQL. status: optimal, infeasible, unbounded, time
-    limit. chosen: variable -> rows, with ``row`` (its number) and ``amount``. measures: by the model's SQL. broken:
-    rules that the choice breaks. figures: objective, bound, seconds, unknowns, requirements, checked.
-    """
+    """A choice that the solver proposes, measured by the model's SQL."""
 
-    status: str
-    figures: Mapping[str, float]
-    measures: Mapping[str, float | None] = field(default_factory=dict)
-    broken: Mapping[str, Reason] = field(default_factory=dict)
-    chosen: Mapping[str, Sequence[Mapping[str, Value]]] = field(default_factory=dict)
+    status: str = ""
+    """optimal, infeasible, unbounded or time limit."""
+    figures: dict[str, float] = field(default_factory=dict)
+    """objective, bound, seconds, unknowns, requirements, checked."""
+    measures: dict[str, float | None] = field(default_factory=dict)
+    """Measures by the model's SQL; none if there is no solution."""
+    broken: dict[str, Reason] = field(default_factory=dict)
+    """Rules that the choice breaks."""
+    chosen: dict[str, Sequence[Mapping[str, Value]]] = field(default_factory=dict)
+    """Rows of each variable, with ``row`` (its number) and ``amount``."""
 
     @property
     def first(self) -> Sequence[Mapping[str, Value]]:
@@ -78,37 +82,28 @@ def solve_model(
         ToolError: the program is not linear or a query fails (with its line), or the SQL measures another thing.
         SetupError: the solver is not installed.
     """
-    wish = {
-        "seconds": seconds,
-        "scenario": scenario,
-        "changes": changes,
-        "forced": list(forced),
-        "excluded": [list(rows) for rows in excluded],
-    }
-    proposal = proposal_of(model.job("solve", wish, seconds + 4 * model.model.seconds).rows)
+    proposal = propose(model, seconds, scenario, changes, forced=list(forced), excluded=list(map(list, excluded)))
     check_proposal(model, proposal)
     return proposal
 
 
-def proposal_of(rows: Sequence[Sequence[Any]]) -> SolverProposal:
-    figures: dict[str, float] = {}
-    measures: dict[str, float | None] = {}
-    broken: dict[str, Reason] = {}
-    chosen: dict[str, Sequence[Mapping[str, Value]]] = {}
-    status = ""
+def propose(model: OpenModel, seconds: float, scenario: str, changes: str, **request: object) -> SolverProposal:
+    request = {"seconds": seconds, "scenario": scenario, "changes": changes, "forced": [], "excluded": [], **request}
+    reply = model.job("solve", request, seconds + 4 * model.model.seconds)
+    proposal, rows = SolverProposal(), cast(Any, reply.rows)
     for kind, name, value, more in rows:
         match kind:
             case "status":
-                status = name
+                proposal = replace(proposal, status=name)
             case "figure":
-                figures[name] = value
+                proposal.figures[name] = value
             case "measure":
-                measures[name] = value
+                proposal.measures[name] = value
             case "rule":
-                broken[name] = Reason(int(value), tuple(more))
+                proposal.broken[name] = Reason(value, tuple(more))
             case "chosen":
-                chosen[name] = more
-    return SolverProposal(status, figures, measures, broken, chosen)
+                proposal.chosen[name] = more
+    return proposal
 
 
 def check_proposal(model: OpenModel, proposal: SolverProposal) -> None:
@@ -158,14 +153,15 @@ def rank_solved(
         )
     if not best.measures:
         raise ToolError(f"The solver ended with: {best.status}. Give it more seconds.")
-    options, cut = [option(best, first.name)], ""
+    options, cut = [Option(best.name(), best.measures[first.name] or 0.0)], ""
     left = seconds - (time.monotonic() - began)
     binary = model.model.variables[0].kind == "yes or no"
     if best.status == "optimal" and binary and left > 1:
         rows = [int(str(row["row"])) for row in best.first]
         try:
             second = solve_model(model, seconds=left, scenario=scenario, changes=changes, excluded=[rows])
-            options += [option(second, first.name)] if second.measures else []
+            if second.measures:
+                options.append(Option(second.name(), second.measures[first.name] or 0.0))
         except TimeOver:
             cut = f"{TIME_OVER} before a second choice was found"
     figures = best.figures
@@ -178,17 +174,13 @@ def rank_solved(
         f"Found by the solver HiGHS among {figures['unknowns']:,.0f} unknowns and {figures['requirements']:,.0f} "
         f"requirements in {figures['seconds']:.1f} s: {best.status}, {proof}; measured by the SQL"
     )
-    ties = tuple(one.name for one in options if distance(options[0].outcome, one.outcome) <= TIE)
-    lead = margin = None
-    if len(ties) < len(options):
-        lead = abs(options[1].outcome - options[0].outcome)
-        margin = distance(options[0].outcome, options[1].outcome)
+    ties, margin, lead = measure_lead(np.array([option.outcome for option in options]))
     stopped = cut if best.status == "optimal" else best.status
     ranking = Ranking(
         first.name,
         first.goal,
         tuple(options),
-        ties,
+        tuple(option.name for option in options[:ties]),
         margin,
         unit=first.unit,
         lead=lead,
@@ -197,9 +189,9 @@ def rank_solved(
         method=method,
     )
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
-    if not trials or stopped or left <= 0 or not any(one.spread for one in model.model.inputs):
+    if not trials or stopped or left <= 0 or not model.model.varied:
         return ranking
-    return add_solved_trials(model, ranking, best.choice, trials, left, {"scenario": scenario, "changes": changes})
+    return add_solved_trials(model, ranking, best.choice, trials, left, scenario, changes)
 
 
 def add_solved_trials(
@@ -208,10 +200,12 @@ def add_solved_trials(
     best: tuple[str, ...],
     trials: int,
     seconds: float,
-    wish: Mapping[str, object],
+    scenario: str,
+    changes: str,
 ) -> Ranking:
-    """Solve each trial as a program of its own and add the winners to a ranking. best: the choice whose share of the
-    trials is the robustness.
+    """Solve each trial as a program of its own and add the winners to a ranking.
+
+    The share of the trials in which ``best`` wins is the robustness.
     """
     began, counts = time.monotonic(), Counter[tuple[str, ...]]()
     names = {NONE_ALLOWED: "none allowed"}
@@ -219,9 +213,8 @@ def add_solved_trials(
         left = seconds - (time.monotonic() - began)
         if left <= 0:
             break
-        solved = {**wish, "seconds": left, "seed": seed, "forced": [], "excluded": []}
         try:
-            proposal = proposal_of(model.job("solve", solved, left + 4 * model.model.seconds).rows)
+            proposal = propose(model, left, scenario, changes, seed=seed)
         except TimeOver:
             break
         if proposal.status not in ("optimal", "infeasible"):
@@ -240,13 +233,9 @@ def add_solved_trials(
         robustness=counts[best] / done,
         trials=done,
         winners=winners,
-        varied=tuple(f"{one.name} {one.spread}" for one in model.model.inputs if one.spread),
+        varied=tuple(f"{column.name} {column.spread}" for column in model.model.varied),
         covered=f"Each trial was solved anew{cut}",
     )
-
-
-def option(proposal: SolverProposal, measure: str) -> Option:
-    return Option(proposal.name(), float(proposal.measures[measure] or 0.0))
 
 
 def rank_or_solve(

@@ -27,25 +27,29 @@ class Reason:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The outcomes of n candidates by m measures and r rules and, if the inputs varied, t trials.
-
-    ``candidates``: their numbers, int64 (n,). ``values``: float64 (n, m) or (n, m, t), nan where there is no outcome.
-    ``broken``: bool (n, r) or (n, r, t). ``known``: bool (n,) or (n, t), False where a limit ended the run before.
-    ``reasons``: (candidate, rule) -> why, where no input varied. ``how``: 'together', or why one by one.
-    ``note``: what is to be said of them, ''.
-    """
+    """The outcomes of n candidates by m measures and r rules and, if the inputs varied, t trials."""
 
     candidates: NDArray[np.int64]
+    """Numbers of the candidates, (n,)."""
     measures: tuple[str, ...]
     rules: tuple[str, ...]
     values: NDArray[np.float64]
+    """(n, m) or (n, m, t), nan where there is no outcome."""
     broken: NDArray[np.bool_]
+    """Whether a candidate breaks a rule, (n, r) or (n, r, t)."""
     known: NDArray[np.bool_]
+    """(n,) or (n, t), False where a limit ended the run before."""
     reasons: Mapping[tuple[int, str], Reason]
-    how: str = "together"
+    """(candidate, rule) -> the rows that break it, where no input varied."""
+    batched: bool = True
+    """True if one statement computed all candidates, False if they were computed one by one."""
+    reason: str = ""
+    """Why the statements could not be batched."""
     stopped: str = ""
+    """Limit that ended the run; '' if none did."""
     seconds: float = 0.0
     note: str = ""
+    """Remark for a person; '' if there is none."""
 
     def of(self, measure: str) -> NDArray[np.float64]:
         """Return the values of one measure, shape (n,) or (n, t)."""
@@ -53,8 +57,13 @@ class Outcomes:
         return values
 
     @property
-    def complete(self) -> bool:
-        return bool(self.known.all())
+    def execution(self) -> str:
+        """How the candidates were computed, where that took long: "one by one: ..."; '' if they were batched."""
+        return "" if self.batched else f"one by one{': ' if self.reason else ''}{self.reason}"
+
+    def rules_broken(self, place: int) -> tuple[str, ...]:
+        """Return the rules that the candidate at a place breaks. No trials."""
+        return tuple(rule for at, rule in enumerate(self.rules) if self.broken[place, at])
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
@@ -62,10 +71,14 @@ class Outcomes:
         allowed: NDArray[np.bool_] = self.known & np.isfinite(self.values[:, 0]) & ~self.broken.any(axis=1)
         return allowed
 
+    def costs(self, goal: Goal) -> NDArray[np.float64]:
+        """Return the first measure with the smallest as the best, inf for a candidate that is not allowed."""
+        return np.where(self.allowed, self.values[:, 0] if goal == "min" else -self.values[:, 0], np.inf)
+
     def order(self, goal: Goal) -> NDArray[np.int64]:
         """Places of the allowed ones, best first by the first measure, equally good ones in data order. No trials."""
         places = np.flatnonzero(self.allowed)
-        costs = self.values[places, 0] if goal == "min" else -self.values[places, 0]
+        costs = self.costs(goal)[places]
         order = np.argsort(costs, kind="stable")
         costs = costs[order]
         is_next = ~is_tied(costs, np.roll(costs, 1))  # of each, whether it is worse than the one before it
@@ -78,8 +91,7 @@ class Outcomes:
 
         It is the first of equally good ones; -1 if none is allowed.
         """
-        sign = 1 if goal == "min" else -1
-        costs = np.where(self.allowed, sign * self.values[:, 0], np.inf)
+        costs = self.costs(goal)
         if not len(costs):
             return np.full(costs.shape[-1], -1)
         return np.where(np.isfinite(costs).any(axis=0), is_tied(costs, costs.min(axis=0)).argmax(axis=0), -1)
@@ -96,53 +108,68 @@ def is_tied(costs: NDArray[np.float64], best: NDArray[np.float64] | float) -> ND
     return np.asarray(np.isfinite(costs) & near)
 
 
+def relative_distance(first: float, second: float) -> float:
+    scale = max(abs(first), abs(second))
+    return abs(first - second) / scale if scale else 0.0
+
+
+def measure_lead(values: NDArray[np.float64]) -> tuple[int, float | None, float | None]:
+    """Return how many of some outcomes, best first, tie with the best, and its margin and lead over the next.
+
+    >>> measure_lead(np.array([2.0, 2.0, 4.0])), measure_lead(np.array([2.0]))
+    ((2, 0.5, 2.0), (1, None, None))
+    """
+    ties = int(is_tied(values, values[0]).sum()) if len(values) else 0
+    if ties == len(values):
+        return ties, None, None
+    best, following = float(values[0]), float(values[ties])
+    return ties, relative_distance(best, following), abs(best - following)
+
+
 @dataclass
 class OutcomeCollector:
-    """Arrays of outcomes that fill as replies come. trials: number of trials; None if no input varies. cpu: seconds of
-    the last reply.
-    """
+    """Arrays of outcomes that fill as replies come."""
 
     candidates: Sequence[int]
     measures: tuple[str, ...]
     rules: tuple[str, ...]
     trials: int | None = None
+    """Number of trials; None if no input varies."""
 
     def __post_init__(self) -> None:
-        more = () if self.trials is None else (self.trials,)
+        shape = () if self.trials is None else (self.trials,)
         count = len(self.candidates)
-        self.values = np.full((count, len(self.measures), *more), np.nan)
-        self.broken = np.zeros((count, len(self.rules), *more), dtype=np.bool_)
-        self.known = np.zeros((count, *more), dtype=np.bool_)
+        self.values = np.full((count, len(self.measures), *shape), np.nan)
+        self.broken = np.zeros((count, len(self.rules), *shape), dtype=np.bool_)
+        self.known = np.zeros((count, *shape), dtype=np.bool_)
         self.reasons: dict[tuple[int, str], Reason] = {}
-        self.how = "together"
-        self.note = ""
+        self.batched, self.reason, self.note = True, "", ""
         self.cpu = 0.0
+        """Seconds that the last request computed."""
 
     def add(self, reply: Table, start: int, count: int, trials: range = range(0)) -> None:
         """Add a reply for ``count`` candidates from place ``start``, in these trials.
 
         No trials means that no input varied.
         """
-        here: tuple[Any, ...] = (slice(start, start + count),)
-        end: tuple[Any, ...] = (slice(trials.start, trials.stop),) if trials else ()
+        places: tuple[Any, ...] = (slice(start, start + count),)
+        columns: tuple[Any, ...] = (slice(trials.start, trials.stop),) if trials else ()
         shape = (len(trials), count) if trials else (count,)
-        for kind, name, value, rows_in_all, rows in reply.rows:
+        rows: Any = reply.rows
+        for kind, name, value, number, first_rows in rows:
             match kind:
-                case "how":
-                    self.how = str(name)
-                    self.cpu = float(rows_in_all)  # type: ignore[arg-type]
-                    self.note = self.note or str(value or "")
+                case "execution":
+                    self.reason, self.note, self.cpu, self.batched = name, self.note or value, number, first_rows
                 case "measure":
-                    numbers = np.array([np.nan if one is None else one for one in value], dtype=np.float64)  # type: ignore[union-attr]
-                    self.values[(*here, self.measures.index(str(name)), *end)] = numbers.reshape(shape).T
+                    numbers = np.array([np.nan if cell is None else cell for cell in value], dtype=np.float64)
+                    self.values[(*places, self.measures.index(name), *columns)] = numbers.reshape(shape).T
                 case "rule":
-                    trial, at = divmod(int(value), count)  # type: ignore[arg-type]
-                    place, rule = start + at, self.rules.index(str(name))
+                    trial, at = divmod(value, count)
+                    place, rule = start + at, self.rules.index(name)
                     self.broken[(place, rule, *((trials.start + trial,) if trials else ()))] = True
                     if not trials:
-                        why = Reason(int(rows_in_all), tuple(rows))  # type: ignore[arg-type]
-                        self.reasons[self.candidates[place], str(name)] = why
-        self.known[(*here, *end)] = True
+                        self.reasons[self.candidates[place], name] = Reason(number, tuple(first_rows))
+        self.known[(*places, *columns)] = True
 
     def outcomes(self, stopped: str, seconds: float) -> Outcomes:
         return Outcomes(
@@ -153,7 +180,8 @@ class OutcomeCollector:
             self.broken,
             self.known,
             self.reasons,
-            self.how,
+            self.batched,
+            self.reason,
             stopped,
             seconds,
             self.note,

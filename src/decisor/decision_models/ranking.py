@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from decisor.decision_models.candidates import explain_broken_rule
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, Progress, TimeOver
 from decisor.decision_models.copies import Copy
-from decisor.decision_models.outcomes import Outcomes, is_tied
+from decisor.decision_models.outcomes import Outcomes, measure_lead
 from decisor.errors import ToolError
 from decisor.system.text import quote_identifier
 from decisor.types import Excluded, Goal, Option, Ranking, Turn, Value, WhatIf, Winner
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 
-TIE = 1e-9  # relative; every float64 order of summation agrees within it
 EXCLUDED = 10
 CONTENDERS = 50
 FIRST = 16  # how many of the best are recomputed in each trial
@@ -50,34 +49,30 @@ def rank_what_if(
     every = model.candidates()
     outcomes = compute_outcomes_until(model, every, until)
     names = every[: len(outcomes)]
-    stopped = "the limit of seconds is reached" if len(names) < len(every) else ""
-    shut = np.flatnonzero(~np.isfinite(outcomes))
-    sign = 1 if model.goal == "min" else -1
-    order = sorted(np.flatnonzero(np.isfinite(outcomes)).tolist(), key=lambda at: sign * outcomes[at])
+    costs = outcomes if model.goal == "min" else -outcomes
+    allowed = np.flatnonzero(np.isfinite(outcomes))
+    order = allowed[np.argsort(costs[allowed], kind="stable")]
     options = tuple(Option(names[at], float(outcomes[at])) for at in order)
+    shut = np.flatnonzero(~np.isfinite(outcomes))
     ruled_out = tuple(
         Excluded(names[at], None, (), "it has no outcome" if np.isnan(outcomes[at]) else "its outcome is infinite")
-        for at in shut[:EXCLUDED].tolist()
+        for at in shut[:EXCLUDED]
     )
+    ties, margin, lead = measure_lead(outcomes[order])
     ranking = Ranking(
         model.measure,
         model.goal,
         options,
+        tuple(option.name for option in options[:ties]),
+        margin,
+        lead=lead,
         compared=len(names),
         candidates=len(every),
-        stopped=stopped,
+        stopped="the limit of seconds is reached" if len(names) < len(every) else "",
         excluded_count=len(shut),
         excluded=ruled_out,
     )
-    if not options:
-        return ranking
-    ties = tuple(option.name for option in options if _distance(options[0], option) <= TIE)
-    outside = next((option for option in options if option.name not in ties), None)
-    if outside is not None:
-        ranking = replace(
-            ranking, margin=_distance(options[0], outside), lead=abs(options[0].outcome - outside.outcome)
-        )
-    return _add_varied_trials(model, replace(ranking, ties=ties), percent, trials, seed, until)
+    return _add_varied_trials(model, ranking, percent, trials, seed, until) if options else ranking
 
 
 def compute_outcomes_until(model: WhatIf, names: Sequence[str], until: float) -> NDArray[np.float64]:
@@ -116,11 +111,6 @@ def _add_varied_trials(
     winners = tuple(Winner(name, times / count) for name, times in counts.most_common())
     stayed = sum(counts[name] for name in ranking.ties) / count
     return replace(ranking, robustness=stayed, varied_percent=percent, trials=count, winners=winners)
-
-
-def _distance(best: Option, other: Option) -> float:
-    scale = max(abs(best.outcome), abs(other.outcome))
-    return abs(best.outcome - other.outcome) / scale if scale else 0.0
 
 
 MIDDLE = (5.0, 95.0)
@@ -175,13 +165,11 @@ FACTOR = "$__factor"
 
 @dataclass(frozen=True)
 class Knob:
-    """An input that is turned alone: a column, or its rows of one group. update: its UPDATE with ``$__factor``."""
+    """An input that is turned alone: a column, or its rows of one group."""
 
     name: str
     update: str
-
-    def at(self, factor: float) -> str:
-        return self.update.replace(FACTOR, repr(factor))
+    """Its UPDATE with ``$__factor``."""
 
 
 def build_knobs(model: OpenModel) -> Iterator[Knob]:
@@ -193,7 +181,7 @@ def build_knobs(model: OpenModel) -> Iterator[Knob]:
     for one in model.model.inputs:
         place = quote_identifier(one.column)
         update = f"UPDATE {quote_identifier(one.table)} SET {place} = {place} * {FACTOR}"
-        how = one.spread.how if one.spread else "together"
+        how = one.how or "together"
         columns = {column.name.lower(): column for column in copies[one.table.lower()].columns}
         if how in ("each", "together") or how.lower() not in columns:
             yield Knob(one.name, update)
@@ -216,14 +204,12 @@ def format_sql_literal(value: Value) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def choose_contenders(outcomes: Outcomes, goal: str, *more: int) -> list[int]:
+def choose_contenders(outcomes: Outcomes, goal: Goal, *more: int) -> list[int]:
     """Choose candidates that may win on changed data: the best allowed, the best ruled out, ``more``."""
-    sign = 1.0 if goal == "min" else -1.0
-    values = sign * outcomes.values[:, 0]
-    ruled_out = np.flatnonzero(outcomes.known & ~outcomes.allowed & np.isfinite(values))
-    nearest = ruled_out[np.argsort(values[ruled_out], kind="stable")][:CONTENDERS]
-    allowed = outcomes.order("min" if goal == "min" else "max")[:CONTENDERS]
-    numbers = [int(outcomes.candidates[at]) for at in (*allowed, *nearest)]
+    costs = outcomes.values[:, 0] if goal == "min" else -outcomes.values[:, 0]
+    ruled_out = np.flatnonzero(outcomes.known & ~outcomes.allowed & np.isfinite(costs))
+    nearest = ruled_out[np.argsort(costs[ruled_out], kind="stable")][:CONTENDERS]
+    numbers = outcomes.candidates[[*outcomes.order(goal)[:CONTENDERS], *nearest]].tolist()
     return sorted({*numbers, *more})
 
 
@@ -252,19 +238,23 @@ def find_turns_of_knob(
     """Find the turning points of a knob, upwards and downwards; raise TimeOver if cut off."""
 
     def winners(factors: Sequence[float]) -> list[int]:
-        outcomes = check_not_stopped(model.turned(candidates, knob.update, factors, seconds=until - time.monotonic()))
+        left = until - time.monotonic()
+        outcomes = check_not_stopped(model.outcomes_at_factors(candidates, knob.update, factors, seconds=left))
         places = outcomes.winners(model.model.first.goal)
         return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
 
     sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
-    first = dict(zip(sides, split_into_batches(winners([*sides[HIGH], *sides[LOW]]), STEPS), strict=True))
-    for end, factors in sides.items():
-        factor, wins = find_first_factor(winners, best, target, factors, first[end])
+    both = winners([*sides[HIGH], *sides[LOW]])  # one request for both sides
+    for (end, factors), scanned in zip(sides.items(), (both[:STEPS], both[STEPS:]), strict=True):
+        factor, wins = find_first_factor(winners, best, target, factors, scanned)
         if factor is None:
             yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
             continue
         name = model.candidates.name(wins) if wins >= 0 else ""
-        yield Turn(knob.name, factor, name, name_rules_broken(model, best, knob.at(factor), until))
+        left = until - time.monotonic()
+        update = knob.update.replace(FACTOR, repr(factor))
+        alone = check_not_stopped(model.outcomes([best], changes=update, most=1, seconds=left))
+        yield Turn(knob.name, factor, name, "; ".join(explain_broken_rules(model, alone, 0)))
 
 
 def check_not_stopped(outcomes: Outcomes) -> Outcomes:
@@ -272,15 +262,6 @@ def check_not_stopped(outcomes: Outcomes) -> Outcomes:
     if outcomes.stopped:
         raise TimeOver(MORE_SECONDS)
     return outcomes
-
-
-def split_into_batches(items: list[int], size: int) -> list[list[int]]:
-    """Split items into lists of ``size``.
-
-    >>> split_into_batches([1, 2, 3, 4], 2)
-    [[1, 2], [3, 4]]
-    """
-    return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 def find_first_factor(
@@ -314,13 +295,11 @@ def find_first_factor(
         factors.append(far)
 
 
-def name_rules_broken(model: OpenModel, best: int, update: str, until: float) -> str:
-    """Name the rules that the best candidate breaks on changed data; '' if none. Raises TimeOver."""
-    there = check_not_stopped(model.outcomes([best], changes=update, most=1, seconds=until - time.monotonic()))
-    rules = [rule for at, rule in enumerate(there.rules) if there.broken[0, at]]
-    return "; ".join(
-        f"{rule}: {explain_broken_rule(model.model, rule, there.reasons.get((best, rule)))}" for rule in rules
-    )
+def explain_broken_rules(model: OpenModel, outcomes: Outcomes, place: int) -> list[str]:
+    """Explain each rule that the candidate at a place breaks: "capacity: Ulm would hold 5 of 4"."""
+    number = int(outcomes.candidates[place])
+    reasons = {rule: outcomes.reasons.get((number, rule)) for rule in outcomes.rules_broken(place)}
+    return [f"{rule}: {explain_broken_rule(model.model, rule, reason)}" for rule, reason in reasons.items()]
 
 
 NAMED_CELLS = 3
@@ -452,7 +431,7 @@ def rank_model(
     if not outcomes.stopped:
         check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = rank_outcomes(model, outcomes)
-    varied = tuple(f"{one.name} {one.spread}" for one in model.model.inputs if one.spread)
+    varied = tuple(f"{column.name} {column.spread}" for column in model.model.varied)
     left = seconds - (time.monotonic() - began)
     if not trials or not varied or not ranking.options:
         return ranking
@@ -479,32 +458,26 @@ def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
     order = outcomes.order(first.goal)
     values = outcomes.values[:, 0]
     options = tuple(Option(names(outcomes.candidates[at]), float(values[at])) for at in order[:OPTIONS])
-    best = float(values[order[0]]) if len(order) else None
-    tied = order[: int(is_tied(values[order], values[order[0]]).sum())] if len(order) else order
-    outside = None if len(tied) == len(order) else float(values[order[len(tied)]])
+    ties, margin, lead = measure_lead(values[order])
     shut = np.asarray(np.flatnonzero(outcomes.known & ~outcomes.allowed), dtype=np.int64)
+    counts = {rule: int(outcomes.broken[shut, at].sum()) for at, rule in enumerate(outcomes.rules)}
+    counts["no outcome"] = int((~outcomes.broken[shut].any(axis=1)).sum())
     return Ranking(
         measure=first.name,
         goal=first.goal,
         options=options,
-        ties=tuple(names(outcomes.candidates[at]) for at in tied),
-        margin=None if best is None or outside is None else distance(best, outside),
+        ties=tuple(names(outcomes.candidates[at]) for at in order[:ties]),
+        margin=margin,
         unit=first.unit,
-        lead=None if best is None or outside is None else abs(best - outside),
+        lead=lead,
         compared=int(outcomes.known.sum()),
         candidates=len(model.candidates),
         excluded_count=len(shut),
-        excluded=tuple(find_nearest_excluded(model, outcomes, shut, best)),
-        excluded_by=count_excluded_by_rule(outcomes, shut),
+        excluded=tuple(find_nearest_excluded(model, outcomes, shut, options[0].outcome if options else None)),
+        excluded_by={name: count for name, count in counts.items() if count},
         stopped=outcomes.stopped,
         left_out=tuple(f"{part}: {words}" for part, words in find_null_cells(model)),
     )
-
-
-def count_excluded_by_rule(outcomes: Outcomes, shut: NDArray[np.int64]) -> Mapping[str, int]:
-    counts = {rule: int(outcomes.broken[shut, at].sum()) for at, rule in enumerate(outcomes.rules)}
-    without = int((~outcomes.broken[shut].any(axis=1)).sum()) if len(shut) else 0
-    return {name: count for name, count in {**counts, "no outcome": without}.items() if count}
 
 
 def find_nearest_excluded(
@@ -516,7 +489,7 @@ def find_nearest_excluded(
     order = sorted(shut, key=lambda at: (not np.isfinite(values[at]), sign * values[at]))
     for at in order[:NEAREST]:
         candidate, value = int(outcomes.candidates[at]), float(values[at])
-        rules = tuple(rule for place, rule in enumerate(outcomes.rules) if outcomes.broken[at, place])
+        rules = outcomes.rules_broken(at)
         why = "; ".join(
             explain_broken_rule(model.model, rule, outcomes.reasons.get((candidate, rule))) for rule in rules
         )
@@ -539,11 +512,11 @@ def add_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tup
     varied = (*varied, shaken.note) if shaken.note else varied
     stayed = sum(one.share for one in winners if one.name in ranking.ties)
     middle = compute_outcome_ranges(np.where(shaken.allowed, shaken.values[:, 0], np.nan)[:, whole])
-    ends = {int(number): pair for number, pair in zip(shaken.candidates, middle.tolist(), strict=True)}
-    spans = {model.candidates.name(number): pair for number, pair in ends.items() if pair[0] == pair[0]}
+    ranges = dict(zip(model.candidates.names(shaken.candidates), middle.tolist(), strict=True))
     options = tuple(
-        replace(one, low=spans[one.name][0], high=spans[one.name][1]) if one.name in spans else one
-        for one in ranking.options
+        replace(option, low=low, high=high) if not math.isnan(low) else option
+        for option in ranking.options
+        for low, high in [ranges.get(option.name, (math.nan, math.nan))]
     )
     return replace(
         ranking,
@@ -560,7 +533,7 @@ def explain_missing_trials(shaken: Outcomes, trials: int) -> str:
     """Explain why there are no more trials; '' if all were computed."""
     if not shaken.stopped:
         return ""
-    why = "" if shaken.how == "together" else f", and candidates are computed {shaken.how}"
+    why = f", and candidates are computed {shaken.execution}" if shaken.execution else ""
     return f"{shaken.stopped} after {trials} of {shaken.known.shape[-1]} trials{why}"
 
 
@@ -571,24 +544,19 @@ def check_joint_outcomes(
 
     It checks as many as the seconds allow. Raises ToolError on a difference.
     """
-    if outcomes.how != "together" or not len(outcomes.candidates):
+    if not outcomes.batched or not len(outcomes.candidates):
         return
     order = outcomes.order(model.model.first.goal)
     places = sorted({0, len(outcomes.candidates) - 1, *(int(at) for at in order[:1])})[:SAMPLE]
     sample = [int(outcomes.candidates[at]) for at in places]
-    alone = model.outcomes(sample, scenario=scenario, changes=changes, most=0, alone=True, seconds=seconds)
+    single = model.outcomes(sample, scenario=scenario, changes=changes, most=0, one_by_one=True, seconds=seconds)
     for at, place in enumerate(places):
-        if not alone.known[at]:
+        if not single.known[at]:
             return
-        same = np.allclose(alone.values[at], outcomes.values[place], rtol=ALIKE, atol=1e-9, equal_nan=True)
-        if not same or (alone.broken[at] != outcomes.broken[place]).any():
+        same = np.allclose(single.values[at], outcomes.values[place], rtol=ALIKE, atol=1e-9, equal_nan=True)
+        if not same or (single.broken[at] != outcomes.broken[place]).any():
             name = model.candidates.name(sample[at])
             raise ToolError(
-                f"{name} is {alone.values[at].tolist()} alone and {outcomes.values[place].tolist()} among all "
+                f"{name} is {single.values[at].tolist()} alone and {outcomes.values[place].tolist()} among all "
                 "candidates: a statement depends on the order of rows (LIMIT, first, ties); add ORDER BY."
             )
-
-
-def distance(best: float, other: float) -> float:
-    scale = max(abs(best), abs(other))
-    return abs(best - other) / scale if scale else 0.0

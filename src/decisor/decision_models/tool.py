@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from decisor.decision_models import analyses as answers
-from decisor.decision_models import analyses as effects
-from decisor.decision_models import analyses as studies
+from decisor.decision_models import analyses
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
 from decisor.errors import SetupError, ToolError
@@ -91,7 +89,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
 def show_certainty(model: OpenModel) -> Iterator[str]:
     """Describe the varied inputs, the certain inputs, and the columns in no statement."""
     inputs = model.model.inputs
-    varied = [f"{one.name} by {one.spread}" for one in inputs if one.spread]
+    varied = [f"{column.name} by {column.spread}" for column in model.model.varied]
     certain = [one.name for one in inputs if not one.spread]
     yield f"Uncertain: {', '.join(varied) or 'nothing'}."
     yield f"Taken as certain: {', '.join(certain) or 'all the rest'}."
@@ -144,7 +142,7 @@ class ModelTool:
     words: str = ""
     seconds: float = 120.0
     name: str = "whatif"
-    base: answers.BaseOutcomes | None = None
+    base: analyses.BaseOutcomes | None = None
 
     def describe(self) -> str:
         return f"{self.words}\n{FORMS}".strip()
@@ -184,7 +182,7 @@ class ModelTool:
         Text of no other form names candidates, or a scenario alone; a candidate's own name comes first.
         """
         plain = text.strip().strip("`\"' ")
-        if self.model.model.choice and answers.find_candidate_or_none(self.model, plain) is not None:
+        if self.model.model.choice and analyses.find_candidate_or_none(self.model, plain) is not None:
             return WhatIfWish((plain,), text=plain)
         wish = parse_wish(text)
         scenarios = {one.name.lower(): one.name for one in self.model.model.scenarios}
@@ -195,33 +193,32 @@ class ModelTool:
     def _answered(self, wish: WhatIfWish) -> Observation:
         model, seconds = self.model, wish.seconds
         if wish.kind == "rank" and not wish.candidates:
-            return answers.answer_rank(model, wish)
+            return analyses.answer_rank(model, wish)
         if not model.model.choice:
             if wish.kind in ("change", "scenario"):
-                return effects.answer_solved_change(model, wish, seconds)
+                return analyses.answer_solved_change(model, wish, seconds)
             raise ToolError(
                 "This model is for the solver: it takes `rank`, `set TABLE.COLUMN = ...` and `scenario NAME`."
             )
-        self.base = base = self.base or answers.compute_base_outcomes(model)
+        self.base = base = self.base or analyses.compute_base_outcomes(model)
         match wish.kind:
             case "rank":
-                return answers.answer_comparison(model, base, wish)
+                return analyses.answer_comparison(model, base, wish)
             case "why":
-                return answers.answer_why(model, base, wish)
+                return analyses.answer_why(model, base, wish)
             case "change" | "scenario":
-                return effects.answer_change(model, base, wish)
+                return analyses.answer_change(model, base, wish)
             case "scenarios":
-                return studies.answer_scenarios(model, base)
+                return analyses.answer_scenarios(model, base)
             case "pareto":
-                return studies.answer_pareto(model, base)
+                return analyses.answer_pareto(model, base)
             case "sensitivity":
-                return studies.answer_sensitivity(model, base, seconds)
+                return analyses.answer_sensitivity(model, base, seconds)
             case "turning points":
-                return studies.answer_turning_points(model, base, None, seconds)
+                return analyses.answer_turning_points(model, base, None, seconds)
             case "reach":
-                return studies.answer_turning_points(
-                    model, base, answers.resolve_wished_candidate(model, wish), seconds
-                )
+                target = analyses.resolve_candidate(model, wish.text or " ".join(wish.candidates))
+                return analyses.answer_turning_points(model, base, target, seconds)
 
     async def close(self) -> None:
         """Do nothing: whoever opened the model closes it."""
@@ -244,11 +241,8 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
     if file.choice:
         yield f"- {candidates_line(model)}"
     for rule in file.rules:
-        limit = f"{rule.measure} {'at most' if rule.at_most is not None else 'at least'} {rule.bound}"
-        yield (
-            f"- rule {rule.name}: "
-            f"{join_sql_lines(rule.text) or (join_sql_lines(limit) if rule.measure else 'no row of its query')}"
-        )
+        words = rule.text or (rule.limit if rule.measure else "no row of its query")
+        yield f"- rule {rule.name}: {join_sql_lines(words)}"
     for require in file.requires:
         yield f"- required, {require.name}: {join_sql_lines(require.text or require.sum)}"
     if file.scenarios:

@@ -10,15 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from decisor.errors import SetupError, ToolError
+from sqlglot import exp
+
+from decisor.errors import SetupError
 from decisor.sandbox.dialect import NAME, Dialect, FullName, Naming, build_naming
 from decisor.sandbox.engine import Caps, RestrictedTables, TableRule, bare_table_name, name_parts
 from decisor.types import Table, Value
-
-if TYPE_CHECKING:
-    from sqlglot import Expr
 
 CREATE_VIEW = re.compile(
     rf"\s*CREATE\s+(TEMP(ORARY)?\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?({NAME}\s*\.\s*)?{NAME.replace('name', 'own')}"
@@ -62,10 +61,8 @@ class Access:
     def closes(self, name: str, schema: str = "") -> bool:
         return not self.closed.isdisjoint(self.naming.of(name, schema))
 
-    def seen_in_catalog(self) -> Expr:
+    def seen_in_catalog(self) -> exp.Expr:
         """Return the condition for catalog rows about relations that may be seen."""
-        from sqlglot import exp
-
         name, schema = (exp.func("LOWER", exp.column(column)) for column in ("table_name", "table_schema"))
         if self.only:
             return name.isin(*sorted(self.only))
@@ -244,16 +241,3 @@ def query_of_view(definition: str) -> str:
     """
     match = CREATE_VIEW.fullmatch(definition)
     return match["query"] if match else definition
-
-
-def check_as_predicate(check: Callable[[str], str]) -> Callable[[str], bool]:
-    """Convert a check to a function that returns whether the check raises no ToolError."""
-
-    def passes(text: str) -> bool:
-        try:
-            check(text)
-        except ToolError:
-            return False
-        return True
-
-    return passes

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 
 from decisor.sandbox.cypher_guard import (
     CLAUSES,
+    CLOSING,
     FUNCTIONS,
+    NOTHING,
+    PATTERN_WORDS,
     SUBQUERIES,
     CypherToken,
     cypher_refusal,
@@ -20,9 +23,6 @@ from decisor.sandbox.cypher_guard import (
     tokenize_cypher,
 )
 
-NOTHING = CypherToken("symbol", "", "")
-CLOSING = {"(": ")", "[": "]", "{": "}"}
-PATTERN_WORDS = frozenset({"ALL", "ANY", "EXISTS"})
 LABELS_ONLY = frozenset(":")
 
 

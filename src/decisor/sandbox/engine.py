@@ -213,22 +213,21 @@ STOPPED = "Stopped: the query ran for more than {:.3g} s."
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Upper bounds for one query: rows, cell length, bytes, seconds and memory.
-
-    Cell length is in characters, bytes count all cells and names, seconds are wall-clock time, memory is in megabytes.
-
-    ``deny`` names tables (lower case, without schema), or labels and relationship types, that no checked statement may
-    read or see. Where ``only`` names some, no other may be. ``policy``: rows and columns that are not for everybody.
-    """
+    """Upper bounds for one query."""
 
     rows: int = 200
     cell_chars: int = 2000
     bytes: int = 1_000_000
+    """Size of all cells and names."""
     seconds: float = DEFAULT_SECONDS
+    """Wall-clock time."""
     memory_mb: int = 2048
     deny: tuple[str, ...] = ()
+    """Tables (lower case, without schema), or labels and relationship types, that no statement may read or see."""
     only: tuple[str, ...] = ()
+    """Tables that alone may be read; empty means all but the denied ones."""
     policy: Policy = NO_POLICY
+    """Rows and columns that are hidden from the reader."""
 
     @property
     def is_restricted(self) -> bool:
@@ -283,31 +282,34 @@ class Planning(Protocol):
 
 @dataclass(frozen=True)
 class Engine:
-    """The description of a database engine for the rest of the package.
-
-    ``title``: its name for people and models. ``schemes`` of URLs; ``endings`` of files that need none. ``file``: its
-    URL names a file or folder. ``server``: it answers over a network, and may go away and come back. ``connect`` raises
-    SetupError, and imports the driver: the description itself is read without it. ``heap``: its memory is reserved
-    ahead, and so can only be watched. ``probe``: a statement that runs wherever the server is there.
-    ``dialect``: of SQL. ``extra``: the part of the package that holds its driver, where that is installed by choice.
-    ``warehouse``: what is particular to one that is read through SQLAlchemy, whose URL is SQLAlchemy's. ``member``:
-    where it stands for many, the one of a name; its URL has the name as SCHEME+NAME. ``seconds``: that one query may
-    run where nobody says how long. ``plans``: a graph that tells ahead what a query reads (``Planning``).
-    """
+    """The description of a database engine, which is read without its driver."""
 
     name: str
     title: str
+    """Name for people and LLMs."""
     schemes: tuple[str, ...]
+    """Schemes of its URLs."""
     form: QueryForm
     connect: Callable[[str, Caps], EngineDatabase]
+    """Opens a database; imports the driver, and raises SetupError."""
     endings: tuple[str, ...] = ()
+    """Endings of files that are named without a URL."""
     file: bool = False
+    """True if its URL names a file or folder."""
     server: bool = False
+    """True if it answers over a network, and may go away and come back."""
     heap: bool = False
+    """True if its memory is reserved ahead, so that it can only be watched."""
     probe: str = ""
+    """Statement that runs wherever the server is there."""
     dialect: Dialect | None = None
     extra: str = ""
+    """Extra of the package that installs its driver; '' if it is always installed."""
     warehouse: Warehouse | None = None
+    """Facts of a database that is read through SQLAlchemy, whose URL is SQLAlchemy's."""
     member: Callable[[str], Engine] | None = None
+    """Returns the engine for NAME in a URL SCHEME+NAME, where this one stands for many."""
     seconds: float = DEFAULT_SECONDS
+    """Limit of a query, unless somebody sets another."""
     plans: bool = False
+    """True for a graph that tells ahead what a query reads (``Planning``)."""

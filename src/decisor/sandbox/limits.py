@@ -24,16 +24,16 @@ STATM = Path("/proc/self/statm")
 
 @dataclass(frozen=True, slots=True)
 class PlatformLimits:
-    """The limits of worker processes that a system enforces. time: a worker can be killed, so that no query outlives
-    its seconds. memory: a worker that holds too much is killed. alone: a worker ends itself if its parent is gone.
-    server: a server ends the query of a killed worker at once; if False, at the statement timeout (PostgreSQL,
-    MySQL) or when it notices.
-    """
+    """The limits of worker processes that a system enforces."""
 
     time: bool
+    """A worker can be killed, so that no query outlives its seconds."""
     memory: bool
+    """A worker that holds too much is killed."""
     alone: bool
+    """A worker ends itself if its parent is gone."""
     server: bool
+    """A server ends the query of a killed worker at once; if False, at its own statement timeout."""
 
     @property
     def lines(self) -> list[str]:

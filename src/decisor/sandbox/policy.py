@@ -13,16 +13,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import Expr, exp
+from sqlglot.errors import SqlglotError
 
 from decisor.errors import ToolError
 from decisor.sandbox.dialect import Dialect, FullName, add_schemas_to_query, sql_refusal
 from decisor.sandbox.engine import TOKEN, RestrictedTables, TableRule
 from decisor.types import Table, Value
-
-if TYPE_CHECKING:
-    from sqlglot import Expr
-
 
 PLAIN = {"this", "db", "catalog", "alias", "joins", "laterals", "pivots"}
 """What a use of a table may have around its name."""
@@ -35,8 +34,6 @@ REFUSED = "some rows or columns are not for this reader, so what tells of all of
 
 def restrict_query(tree: Expr, restricted: RestrictedTables, dialect: Dialect, depth: int = 0) -> Expr:
     """Restrict a tree, in place, to the rows and columns of its reader, and return it. Raises ToolError (refused)."""
-    from sqlglot import exp
-
     if depth > DEEPEST:
         raise sql_refusal("views are nested too deeply.")
     if dialect.prepare:
@@ -78,8 +75,6 @@ def tables_named_in_rules(restricted: RestrictedTables, dialect: Dialect) -> set
 
     With a WITH of such a name, a statement would choose which table they read.
     """
-    from sqlglot import exp
-
     conditions = [parse_condition(one, dialect) for rule in restricted.tables.values() for one in rule.conditions]
     names = {table.name.lower() for tree in conditions for table in tree.find_all(exp.Table)}
     for view in restricted.views:
@@ -92,8 +87,6 @@ def tables_named_in_rules(restricted: RestrictedTables, dialect: Dialect) -> set
 
 def replace_by_subquery(node: Expr, query: Expr) -> None:
     """Replace the use of a table by a subquery with the same alias and joins."""
-    from sqlglot import exp
-
     alias = node.args.get("alias")
     if alias is None or not alias.this:
         alias = exp.TableAlias(this=exp.to_identifier(node.name, quoted=node.this.args.get("quoted")))
@@ -103,8 +96,6 @@ def replace_by_subquery(node: Expr, query: Expr) -> None:
 
 def query_of_visible_rows(node: Expr, rule: TableRule, key: str, dialect: Dialect) -> Expr:
     """Return a query of the rows of a table that the reader may see."""
-    from sqlglot import exp
-
     table = exp.Table(this=node.this.copy(), db=node.args.get("db"), catalog=node.args.get("catalog"))
     table.meta[RAW] = True
     query = exp.select(*visible_columns(rule, key, dialect), copy=False).from_(table, copy=False)
@@ -116,8 +107,6 @@ def query_of_visible_rows(node: Expr, rule: TableRule, key: str, dialect: Dialec
 
 
 def visible_columns(rule: TableRule, key: str, dialect: Dialect) -> list[Expr]:
-    from sqlglot import exp
-
     if not rule.masked:
         return [exp.Star()]
     return [
@@ -134,8 +123,6 @@ def token_expression(column: str, key: str, dialect: Dialect) -> Expr:
 
 
 def fence(dialect: Dialect) -> tuple[str, Expr]:
-    from sqlglot import exp
-
     word, _, number = dialect.fence.partition(" ")
     value = exp.Neg(this=exp.Literal.number(number[1:])) if number.startswith("-") else exp.Literal.number(number)
     return ("limit", exp.Limit(expression=value)) if word == "LIMIT" else ("offset", exp.Offset(expression=value))
@@ -143,10 +130,6 @@ def fence(dialect: Dialect) -> tuple[str, Expr]:
 
 def parse_condition(text: str, dialect: Dialect) -> Expr:
     """Parse a condition of a person, or an expression of our own. Its tables are read without restriction."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
     try:
         tree = sqlglot.parse_one(f"SELECT {text}", dialect=dialect.name)
     except SqlglotError as error:
@@ -162,10 +145,6 @@ def parse_condition(text: str, dialect: Dialect) -> Expr:
 
 def view_query(view: FullName, restricted: RestrictedTables, dialect: Dialect) -> Expr:
     """Return the query of a view, with its columns named as the view's are."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import SqlglotError
-
     try:
         tree = sqlglot.parse_one(restricted.views[view].strip().rstrip(";"), dialect=dialect.name)
     except SqlglotError as error:
@@ -184,8 +163,6 @@ def view_query(view: FullName, restricted: RestrictedTables, dialect: Dialect) -
 
 def rename_query_columns(query: Expr, columns: Sequence[str]) -> Expr:
     """Return a query with other column names, as CREATE VIEW v (a, b) gives them."""
-    from sqlglot import exp
-
     names = [exp.to_identifier(name, quoted=True) for name in columns]
     alias = exp.TableAlias(this=exp.to_identifier("decisor_view"), columns=names)
     select = exp.select("*").from_("decisor_view")
@@ -199,9 +176,6 @@ def restrict_statement_text(statement: str, restricted: RestrictedTables, dialec
     Raises:
         ToolError: it does not parse.
     """
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-
     try:
         tree = sqlglot.parse_one(statement, dialect=dialect.name)
     except SqlglotError as error:
@@ -228,8 +202,6 @@ def reveal_tokens(text: str, restricted: RestrictedTables, dialect: Dialect, run
 
 
 def reveal_queries(tokens: list[str], restricted: RestrictedTables, dialect: Dialect) -> Iterator[str]:
-    from sqlglot import exp
-
     literals = ", ".join(f"'{token}'" for token in tokens)
     for name, rule in restricted.tables.items():
         own = query_of_visible_rows(

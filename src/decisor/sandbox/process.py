@@ -62,16 +62,15 @@ class KilledOutside(Exception):
 
 @dataclass(eq=False, slots=True)
 class ChildRequest:
-    """A request to a worker process. began: the time at which it became the first in line, 0 before that. memory_mb:
-
-    None if its memory is not watched.
-    """
+    """A request to a worker process."""
 
     frame: bytes
     seconds: float
     memory_mb: int | None
+    """Limit of the process; None if its memory is not watched."""
     reply: asyncio.Future[Frame]
     began: float = 0.0
+    """Time at which it became the first in line; 0 before that."""
     memory: int = 0
     """Bytes that the process held at most, as far as was seen."""
 
@@ -288,12 +287,11 @@ def asker_of(text: str) -> Asker:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A file with a line for each query of a database. path: a file of JSON lines that only its owner may read. reader:
-    the person that the queries are for.
-    """
+    """A file of JSON lines, one for each query of a database, that only its owner may read."""
 
     path: Path
     reader: str
+    """Person that the queries are for."""
 
     def write(self, source: str, statement: str, by: Asker, rows: int | None, complaint: str = "") -> None:
         """Write a line for one query. by: who asked; ``decisor`` for queries of its own, such as for the schema or for
@@ -613,13 +611,11 @@ async def check_statements(url: str, statements: Iterable[str], caps: Caps = Cap
 
 
 async def check_all_statements(worker: Worker, statements: Iterable[str]) -> list[StatementVerdict]:
-    """Return a verdict for each statement, in order."""
-    return [await verdict_on_statement(worker, statement) for statement in statements]
-
-
-async def verdict_on_statement(worker: Worker, statement: str) -> StatementVerdict:
-    try:
-        await worker.check(statement)
-    except ToolError as error:
-        return StatementVerdict(False, str(error))
-    return StatementVerdict(True)
+    verdicts = []
+    for statement in statements:
+        try:
+            await worker.check(statement)
+            verdicts.append(StatementVerdict(True))
+        except ToolError as error:
+            verdicts.append(StatementVerdict(False, str(error)))
+    return verdicts

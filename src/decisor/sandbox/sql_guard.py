@@ -17,9 +17,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import sqlglot
-from sqlglot import Token, TokenType
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.expressions import ALL_FUNCTIONS
 
-from decisor.sandbox.access import Access
+from decisor.errors import ToolError
+from decisor.sandbox.access import Access, Rows, read_access
 from decisor.sandbox.dialect import (
     FORMATTING,
     FUNCTION_CLASSES_REFUSED,
@@ -29,6 +32,7 @@ from decisor.sandbox.dialect import (
     check_word_characters,
     sql_refusal,
 )
+from decisor.sandbox.engine import Caps
 from decisor.sandbox.policy import REFUSED, restrict_query, restrict_statement_text
 from decisor.types import Table
 
@@ -101,10 +105,6 @@ def remove_comments(text: str, dialect: str) -> str:
     """
     if not MARKS.search(text):
         return text
-    import sqlglot
-    from sqlglot import TokenType
-    from sqlglot.errors import SqlglotError
-
     try:
         tokens = sqlglot.tokenize(text, dialect=dialect)
     except SqlglotError:
@@ -126,9 +126,6 @@ def parse_mysql_values(text: str) -> Expr:
     """Parse MySQL's statement VALUES as selects. sqlglot reads it only inside a FROM, and MySQL and MariaDB do not
     write it alike.
     """
-    import sqlglot
-    from sqlglot import exp
-
     tree = sqlglot.parse_one(f"INSERT INTO t {text}", dialect="mysql")
     values = tree.expression
     if not isinstance(values, exp.Values) or {key for key, value in tree.args.items() if value} != {
@@ -142,8 +139,6 @@ def parse_mysql_values(text: str) -> Expr:
 
 def cells_of_values_row(row: Expr) -> list[Expr]:
     """Return the cells of ``(1, 2)`` or of ``ROW(1, 2)``, with names."""
-    from sqlglot import exp
-
     inner = row.expressions[0] if len(row.expressions) == 1 else row
     cells = inner.expressions if isinstance(inner, exp.Func) and inner.name.upper() == "ROW" else row.expressions
     return [exp.alias_(cell, f"column_{number}") for number, cell in enumerate(cells)]
@@ -176,8 +171,6 @@ class SqlGuard:
 
     def query(self, text: str) -> str:
         """Check a query and return it, written anew from its tree."""
-        from sqlglot import exp
-
         tree = self._parse(text)
         if not isinstance(tree, exp.Query | exp.Values | exp.Pivot):
             raise sql_refusal(
@@ -195,8 +188,6 @@ class SqlGuard:
         Raises:
             ToolError: refused, with the reason.
         """
-        from sqlglot import exp
-
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for node in tree.walk():
             if not changing or node is not tree:
@@ -238,12 +229,6 @@ class SqlGuard:
         return restrict_statement_text(statement, restricted, self.dialect)
 
     def _parse(self, text: str) -> Expr:
-        import sqlglot
-        from sqlglot import TokenType, exp
-        from sqlglot.errors import ErrorLevel, SqlglotError
-
-        pass
-
         name = self.dialect.name
         try:
             for token in () if text.isascii() else sqlglot.tokenize(text, dialect=name):
@@ -266,8 +251,6 @@ class SqlGuard:
 
     def _node(self, node: Expr, own: set[str]) -> None:
         """Check one node. own: the names that the statement itself gives to parts (WITH)."""
-        from sqlglot import exp
-
         kind = type(node).__name__
         if isinstance(node, exp.Table):
             self._table(node, own)
@@ -289,8 +272,6 @@ class SqlGuard:
                 raise sql_refusal(f"functions of {schema} are not allowed.")
 
     def _known_function(self, node: Expr) -> None:
-        from sqlglot import exp
-
         names = {name.lower() for name in type(node).sql_names()} if isinstance(node, exp.Func) else set()
         if type(node).__name__ in FUNCTION_CLASSES_REFUSED or names & self.dialect.refused_functions:
             raise sql_refusal(f"the function {min(names, default='')} is not allowed.")
@@ -310,8 +291,6 @@ class SqlGuard:
 
     def _type(self, node: Expr) -> None:
         """Check a type in a cast. The name of a table is also the type of its rows."""
-        from sqlglot import exp
-
         text = node.sql(dialect=self.dialect.name)
         plain = text.replace('"', "").lower().rpartition(".")[2]
         if any(
@@ -323,8 +302,6 @@ class SqlGuard:
             raise sql_refusal("a type that tells of tables is not allowed where some may not be read.")
 
     def _table(self, node: Expr, own: set[str]) -> None:
-        from sqlglot import exp
-
         if isinstance(node.this, exp.Func):
             return  # its node is visited by itself
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
@@ -352,8 +329,6 @@ class SqlGuard:
 
     def _filtered(self, tree: Expr) -> None:
         """Replace catalog tables by a query without the hidden rows."""
-        from sqlglot import exp
-
         for node in list(tree.find_all(exp.Table)):
             if node.db.lower() == "information_schema":
                 rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(self.access.seen_in_catalog())
@@ -382,8 +357,6 @@ class SqlGuard:
         return name in dialect.readable or not name.startswith(dialect.reserved or ("\0",))
 
     def _write(self, tree: Expr) -> str:
-        from sqlglot import exp
-
         name = self.dialect.name
         if self.access.narrow:
             self._filtered(tree)
@@ -404,9 +377,6 @@ class SqlGuard:
         return text
 
     def _no_foreign_function(self, text: str) -> None:
-        import sqlglot
-        from sqlglot import TokenType
-
         tokens = sqlglot.tokenize(text, dialect=self.dialect.name)
         for before, token in pairwise(tokens):
             star = token.text == "*" and before.text.upper() in STAR_AFTER
@@ -423,11 +393,22 @@ class SqlGuard:
                 raise sql_refusal(f"{token.text} is a function of this database, and may not be called or named.")
 
 
+def build_guard(dialect: Dialect, caps: Caps, rows: Rows) -> SqlGuard:
+    """Build the guard of a database that is open, from its catalog. rows: runs a query of our own."""
+
+    def passes(text: str) -> bool:
+        try:
+            SqlGuard(dialect).query(text)
+        except ToolError:
+            return False
+        return True
+
+    return SqlGuard(dialect, read_access(dialect, caps, rows, passes))
+
+
 @cache
 def known_function_names() -> frozenset[str]:
     """Return the names of the functions that sqlglot has a class for, except the refused classes."""
-    from sqlglot.expressions import ALL_FUNCTIONS
-
     kinds = [kind for kind in ALL_FUNCTIONS if kind.__name__ not in FUNCTION_CLASSES_REFUSED]
     return frozenset(name.lower() for kind in kinds for name in kind.sql_names()) - FORMATTING
 
@@ -440,8 +421,6 @@ def check_format_width(pattern: Expr) -> None:
 
 def add_alias_of_text(column: Expr, dialect: str) -> Expr:
     """Return a column with an alias, if quotes around names would change the column's own name."""
-    from sqlglot import exp
-
     plain = isinstance(column, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.Identifier)
     if plain or not column.find(exp.Identifier):
         return column

@@ -54,7 +54,10 @@ def main() -> None:
     except (Exception, SystemExit) as error:
         send(sink, {"error": _line(error), "kind": "setup"})
         return
-    no_core_files()
+    with contextlib.suppress(ImportError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the rows of a query
     room = None if description.heap else limit_worker_memory(caps.memory_mb)
     if isinstance(database, Cancellable):
         signal.signal(signal.SIGTERM, partial(_cancel_and_end, database))
@@ -113,7 +116,7 @@ def answer_request(database: EngineDatabase, request: Frame, probe: str = "", en
             result = database.guard.without_hidden(result, statement, request["statement"])
         return {"table": table_to(result)}
     except ToolError as error:
-        outage = error.outage and not (probe and can_run(database, probe, caps))
+        outage = error.outage and not (probe and is_server_there(database, probe, caps))
         complaint = access_of(database).without_hidden(without_advice(str(error)), request["statement"])
         return {"error": complaint, "kind": "refused" if error.refused else "outage" if outage else "tool"}
     except RecursionError:
@@ -180,10 +183,9 @@ def plan_frame(database: EngineDatabase, text: str, caps: Caps) -> Frame:
     return {"table": table_to(database.run(f"{dialect.plan} {checked}", {}, caps))}
 
 
-def can_run(database: EngineDatabase, statement: str, caps: Caps) -> bool:
-    """Return whether the server runs a statement."""
+def is_server_there(database: EngineDatabase, probe: str, caps: Caps) -> bool:
     try:
-        database.run(statement, {}, caps)
+        database.run(probe, {}, caps)
     except Exception:
         return False
     return True
@@ -197,13 +199,6 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(nothing, fd)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     return source, sink
-
-
-def no_core_files() -> None:
-    with contextlib.suppress(ImportError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def without_advice(complaint: str) -> str:

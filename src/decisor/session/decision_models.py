@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from decisor.decision_models.client import OpenModel
-from decisor.decision_models.file import Model
+from decisor.decision_models.file import DecisionModel
 from decisor.semantics.definitions import Definitions
 from decisor.session.data import ask
 from decisor.session.result import Result
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened_model(
-    model: str | Path | Model,
+    model: str | Path | DecisionModel,
     db: Place = "",
     graph: Place = "",
     definitions: Definitions | None = None,
     **parameters: str | float | bool,
 ) -> AsyncIterator[OpenModel]:
-    """Open a decision model on a copy of the data at ``db`` or ``graph``. model: a Model, or the path of a model file.
-    definitions: of the metrics that its measures name.
+    """Open a decision model on a copy of the data at ``db`` or ``graph``.
+
+    ``definitions`` are those of the metrics that its measures name.
 
     Its methods block: call them with ``asyncio.to_thread`` where other things run on the loop.
 
@@ -48,7 +49,7 @@ async def opened_model(
     from decisor.session.definitions import fill_metric_queries
     from decisor.session.open_sources import open_first_database
 
-    parsed = model if isinstance(model, Model) else read_model_file(Path(model), **parameters)
+    parsed = model if isinstance(model, DecisionModel) else read_model_file(Path(model), **parameters)
     source = await open_first_database(db, graph)
     try:
         machine = await open_decision_model(fill_metric_queries(parsed, definitions, source), source, start_machine)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from decisor.decision_models.file import Measure, Model
+from decisor.decision_models.file import DecisionModel, Measure
 from decisor.errors import BudgetExceeded, ModelMistake, ParseError, SetupError, ToolError
 from decisor.parsing.prompting import explain_error
 from decisor.runtime.budget import Budget, Limits
@@ -233,7 +233,7 @@ def find_meaning(
 def measures_of_whatif(tool: object) -> Sequence[Measure]:
     """Return the measures of the decision model of a tool ``whatif``, none for other tools."""
     model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
-    return model.measures if isinstance(model, Model) else ()
+    return model.measures if isinstance(model, DecisionModel) else ()
 
 
 async def draft_definitions(db: Place, lm: LM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:
@@ -326,7 +326,7 @@ async def check_definitions_file(file: Path, db: Place) -> list[Finding]:
         await tool.close()
 
 
-def fill_metric_queries(model: Model, definitions: Definitions | None, source: object) -> Model:
+def fill_metric_queries(model: DecisionModel, definitions: Definitions | None, source: object) -> DecisionModel:
     """Return a decision model whose measures have the queries of their metrics.
 
     They are in the SQL of the model's copy.

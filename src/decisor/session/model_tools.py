@@ -25,7 +25,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from decisor.decision_models.file import Model, build_model, find_model_contradictions, parse_model
+from decisor.decision_models.file import DecisionModel, build_model, find_model_contradictions, parse_model
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.semantics.definitions import Definitions
 from decisor.system.settings import IMPORT_PATH, import_named_module
@@ -68,7 +68,10 @@ async def open_whatif_of_file(
 
 
 async def open_whatif_of_model(
-    parsed: Model, source: Database, stack: AsyncExitStack, definitions: Mapping[str, Definitions] = NO_DEFINITIONS
+    parsed: DecisionModel,
+    source: Database,
+    stack: AsyncExitStack,
+    definitions: Mapping[str, Definitions] = NO_DEFINITIONS,
 ) -> Tool:
     """Open a parsed decision model on a copy of a database, as a tool. ``stack`` closes it."""
     from decisor.decision_models.client import open_decision_model
@@ -284,7 +287,7 @@ class ModellingTool:
         """Do nothing: the tool holds nothing open."""
 
     @asynccontextmanager
-    async def opened(self, model: Model) -> AsyncIterator[OpenModel]:
+    async def opened(self, model: DecisionModel) -> AsyncIterator[OpenModel]:
         from decisor.decision_models.client import open_decision_model
         from decisor.sandbox.process import start_machine
 
@@ -331,7 +334,7 @@ def observe_findings(findings: Sequence[Finding]) -> Observation:
     return Observation(records, "\n".join(map(str, findings)) or "Nothing to complain about.")
 
 
-def build_model_of_facts(text: str) -> Model:
+def build_model_of_facts(text: str) -> DecisionModel:
     """Build a model from facts. It measures values that are read at present, and looks up the columns of its inputs.
 
     Raises:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decisor.decision_models.file import Model
+from decisor.decision_models.file import DecisionModel
 from decisor.history.recorder import Keeping
 from decisor.llms.providers import LMSpec, hide_lm_password
 from decisor.session.run_setup import name_of_technique
@@ -85,7 +85,7 @@ def iterate_model_texts(tools: Sequence[Tool]) -> Iterator[str]:
     """Yield the texts of the decision models among tools."""
     for tool in tools:
         model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
-        if isinstance(model, Model):
+        if isinstance(model, DecisionModel):
             yield model.text
 
 

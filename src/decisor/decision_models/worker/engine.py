@@ -1,8 +1,6 @@
-"""The engine of a decision model's scratch copy:
+"""The engine of a decision model's scratch copy: DuckDB in memory, in a worker, which no URL names.
 
-DuckDB in memory, in a worker, which no URL names.
-
-It opens on JSON in the place of a URL (``program``). A statement is a job of the parent, such as ``choice``,
+It opens on JSON in the place of a URL (``copies``). A statement is a job of the parent, such as ``choice``,
 ``outcomes``, ``present`` or ``solve``; other jobs, for people and checks, show what the statements do to real rows,
 find joins that count rows twice, and reverse rows. The model's own statements are checked on their trees; the database
 has no way to files, extensions or settings; the parent watches time and memory.
@@ -17,26 +15,33 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from decisor.decision_models.worker import execution as alone
-from decisor.decision_models.worker import execution as together
-from decisor.decision_models.worker.execution import changed_inputs, choice_table, chosen_row_values, execute_statement
-from decisor.decision_models.worker.inputs import Results, find_choice_reread, join_trials
+from decisor.decision_models.copies import parse_machine_content
+from decisor.decision_models.file import DecisionModel
+from decisor.decision_models.worker.execution import (
+    Evaluation,
+    changed_inputs,
+    chosen_row_values,
+    column_names,
+    create_choice,
+    duckdb_complaint,
+    evaluate_batched,
+    evaluate_one_by_one,
+    execute_statement,
+    measure_present,
+)
+from decisor.decision_models.worker.inputs import Results
 from decisor.decision_models.worker.program import (
     NEAR,
     ModelStatements,
-    Program,
     Statement,
-    TableColumn,
     assigned_columns,
-    fill_factor,
     load_model_tables,
     parse_change_statements,
-    parse_program,
 )
 from decisor.decision_models.worker.set_based import Unfit, Versions
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.dialect import sql_refusal
-from decisor.sandbox.engine import Caps, Engine, EngineDatabase
+from decisor.sandbox.engine import Caps, Engine
 from decisor.sandbox.engines.duckdb import duckdb_connection_settings
 from decisor.sandbox.wire import cell_as_plain_value
 from decisor.system.text import quote_identifier
@@ -46,81 +51,207 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def connect_model(url: str, caps: Caps) -> EngineDatabase:
-    """Open the scratch copy of a decision model.
-
-    Raises SetupError if the tables do not fit, or a statement of the model is refused.
-    """
-    pass
-
-    return connect_machine(url, caps)
-
-
-ENGINE = Engine(name="model", title="decision model", schemes=(), form="jobs", connect=connect_model)
-
-
+MAX_CHOICE = 200_000
+CELL_CHARS = 1000
 SAMPLE_CELL_CHARS = 60
+FEW_ROWS = 10_000
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 Side = tuple[str, str]
 """A table and a column."""
 
 
-def reverse_rows(db: duckdb.DuckDBPyConnection, tables: Mapping[str, tuple[str, ...]]) -> Table:
-    """Reverse the order of the rows of every table; a second call restores it."""
-    for name in tables:
-        db.execute(
-            f"CREATE OR REPLACE TABLE {quote_identifier(name)} AS SELECT * FROM {quote_identifier(name)} "
-            "ORDER BY rowid DESC"
-        )
-    return Table((), ())
+@dataclass(eq=False)
+class Machine:
+    """The scratch copy of a decision model, which runs the jobs of its parent."""
 
+    db: duckdb.DuckDBPyConnection
+    model: DecisionModel
+    parts: ModelStatements
+    tables: dict[str, tuple[str, ...]]
+    """Columns of the copied tables, by the table's name in lower case."""
+    columns: tuple[str, ...] = ()
+    """Columns of the query of choice; none before it was run."""
+    unfit: str = ""
+    """Why the statements cannot be batched; '' as long as they were."""
+    dense: set[str] = field(default_factory=set)
+    """Tables of which a candidate changes many rows."""
 
-def read_change_effects(
-    db: duckdb.DuckDBPyConnection,
-    program: Program,
-    parts: ModelStatements,
-    columns: Sequence[str],
-    candidate: Sequence[int],
-) -> Table:
-    """Return the effect of each statement of the change for one candidate.
+    def check(self, statement: str) -> str:
+        raise sql_refusal("a decision model takes only the jobs of its parent.")
 
-    Each row has the statement, its table, the rows before, and the count and first of the rows that go and that come.
-    """
-    rows: list[tuple[Value, ...]] = []
-    with changed_inputs(db, program, (), None), choice_table(db, candidate):
-        values = chosen_row_values(db, columns, candidate) if program.single else {}
-        for at, statement in enumerate(parts.change):
-            old = f"__old_{at}"
-            db.execute(f"CREATE TEMP TABLE {old} AS SELECT * FROM {quote_identifier(statement.target)}")
-            execute_statement(db, statement, values)
-            gone = table_difference(db, old, statement.target)
-            come = table_difference(db, statement.target, old)
-            count = db.execute(f"SELECT count(*) FROM {old}").fetchall()[0][0]
-            rows.append((statement.tree.sql("duckdb"), statement.target, count, *gone, *come))
-    return Table(("statement", "table", "rows", "gone", "first_gone", "come", "first_come"), tuple(rows))
+    def run(self, statement: str, parameters: Mapping[str, Any], caps: Caps) -> Table:
+        """Run a job. Raises ToolError with the part of the model that fails, and the reason."""
+        match statement:
+            case "choice":
+                return self.choice()
+            case "outcomes":
+                began = time.process_time()
+                results = self.outcomes(**parameters)
+                results.cpu = time.process_time() - began
+                return results.table()
+            case "present":
+                return self.present(**parameters)
+            case "solve":
+                from decisor.decision_models.worker.solver import propose_choice
 
+                before = self.before(parameters["scenario"], parameters["changes"])
+                return propose_choice(self.db, self.model, self.parts, before, parameters)
+            case "reverse":  # a second time restores the order
+                for name in map(quote_identifier, self.tables):
+                    self.db.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} ORDER BY rowid DESC")
+                return Table((), ())
+            case "effects":
+                return self.change_effects(**parameters)
+            case "touched":
+                return self.count_updated_rows(**parameters)
+            case "counts":
+                return Table(("change", "recompute"), ((len(self.parts.change), len(self.parts.recompute)),))
+            case "joins":
+                return find_suspicious_joins(self.db, self.parts, self.tables)
+            case _:
+                raise ToolError(f"a decision model has no job {statement!r}.")
 
-def count_updated_rows(db: duckdb.DuckDBPyConnection, updates: Sequence[Statement]) -> Table:
-    """Count the rows that each UPDATE would change in the present tables, and all rows of the table."""
-    rows = []
-    for statement in updates:
-        where = statement.tree.args.get("where")
-        here = exp.select("count(*)").from_(statement.tree.this.copy())
-        query = here.where(where.this.copy()) if where is not None else here
-        count = execute_statement(db, replace(statement, tree=query), {}).fetchall()[0][0]
-        rows.append((count, db.execute(f"SELECT count(*) FROM {quote_identifier(statement.target)}").fetchall()[0][0]))
-    return Table(("rows", "whole"), tuple(rows))
+    def close(self) -> None:
+        self.db.close()
 
+    def choice(self) -> Table:
+        """Return the rows that may be chosen, and keep them under numbers from 0 in ``__rows``."""
+        if self.parts.choice is None:
+            raise ToolError("the model has no choice.")
+        if not self.columns:
+            columns = tuple(column_names(execute_statement(self.db, self.parts.choice, {})))
+            if len({name.lower() for name in columns}) < len(columns):
+                raise ToolError("choice: two columns have one name; give them names (AS).")
+            query = self.parts.choice.tree.sql("duckdb")
+            numbered = f"SELECT *, row_number() OVER () - 1 AS __r FROM ({query}) LIMIT {MAX_CHOICE + 1}"
+            self.db.execute(f"CREATE TABLE __rows AS {numbered}")
+            for name, kind, *_ in self.db.execute("DESCRIBE __rows").fetchall():
+                if kind.startswith("DECIMAL"):  # as DOUBLE, 12.25 of both kinds is one candidate
+                    exact = "HUGEINT" if kind.endswith(",0)") else "DOUBLE"
+                    self.db.execute(f"ALTER TABLE __rows ALTER {quote_identifier(name)} TYPE {exact}")
+            self.columns = columns
+        rows = self.db.execute('SELECT * EXCLUDE ("__r") FROM __rows ORDER BY "__r"').fetchall()
+        if len(rows) > MAX_CHOICE:
+            raise ToolError(f"choice gives more than {MAX_CHOICE:,} rows.")
+        return Table(self.columns, tuple(tuple(cell_as_plain_value(cell, CELL_CHARS) for cell in row) for row in rows))
 
-def table_difference(db: duckdb.DuckDBPyConnection, one: str, other: str) -> tuple[Value, Value]:
-    """Return how many rows one table has and the other lacks, and the first of them as a mapping."""
-    query = f"SELECT * FROM {quote_identifier(one)} EXCEPT ALL SELECT * FROM {quote_identifier(other)}"
-    count = db.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0]
-    cursor = db.execute(f"SELECT * FROM ({query}) ORDER BY ALL LIMIT 1")
-    names = [name for name, *_ in cursor.description or ()]
-    first = cursor.fetchall()
-    return count, {
-        name: cell_as_plain_value(cell, SAMPLE_CELL_CHARS) for name, cell in zip(names, first[0], strict=True)
-    } if first else None
+    def outcomes(
+        self,
+        candidates: Sequence[Sequence[int]],
+        scenario: str = "",
+        changes: str = "",
+        seeds: Sequence[int] = (),
+        most: int = 3,
+        single: bool = False,
+        skip: int | None = None,
+        varies: Sequence[str] | None = None,
+        factors: Sequence[float] = (),
+    ) -> Results:
+        """Return the outcomes of candidates, in each of the trials that ``seeds`` or ``factors`` names.
+
+        Those of the first trial come first.
+
+        Args:
+            candidates: rows of the choice that each consists of.
+            single: evaluate one by one.
+            skip: number of a statement of change and recompute to leave out, from 0.
+            varies: inputs (table.column) that alone vary. None means all.
+            factors: value of ``$__factor`` in the changes, in each trial.
+        """
+        import duckdb
+
+        if not self.columns:
+            self.choice()
+        model = self.model
+        if varies is not None:
+            model = replace(model, inputs=tuple(column for column in model.inputs if column.name in varies))
+        before = self.before(scenario, changes)
+        parts = self.parts.without(skip)
+        task = Evaluation(self.db, model, parts, self.columns, candidates, before, seeds, factors, most)
+        reason = self.unfit
+        if not single and not self.unfit:
+            names = self.columns if model.take.single else ()
+            versions = Versions(self.db, dict(self.tables), names, dense=self.dense)
+            try:
+                return evaluate_batched(task, versions)
+            except (Unfit, duckdb.Error) as error:
+                reason = duckdb_complaint(error)
+            finally:
+                versions.drop()
+        results = evaluate_one_by_one(task)
+        # Only now: a statement that fails one by one too is at fault itself, not the rewriting.
+        self.unfit = results.reason = reason
+        return results
+
+    def present(self, scenario: str = "", changes: str = "", seed: int | None = None) -> Table:
+        """Return each measure with nothing chosen."""
+        self.choice()
+        before = self.before(scenario, changes)
+        numbers = measure_present(Evaluation(self.db, self.model, self.parts, self.columns, (), before), seed)
+        return Table(("measure", "value"), tuple(numbers.items()))
+
+    def before(self, scenario: str, text: str) -> list[Statement]:
+        """Return the statements that hold for all candidates: a scenario, and further changes."""
+        if scenario and scenario not in self.parts.scenarios:
+            raise ToolError(f"there is no scenario {scenario}; there is {', '.join(self.parts.scenarios) or 'none'}.")
+        changes = parse_change_statements("what-if", text, self.model.parameters)
+        for statement in changes:
+            self.widen(statement)
+        return [*(self.parts.scenarios[scenario] if scenario else ()), *changes]
+
+    def widen(self, statement: Statement) -> None:
+        """Convert columns of whole numbers that a statement sets to DOUBLE: the values would be rounded."""
+        if statement.target not in self.tables:
+            raise ToolError(
+                f"{statement.part}: there is no table {statement.target} to change; there is "
+                f"{', '.join(self.tables) or 'none of those that it names'}."
+            )
+        table = quote_identifier(statement.target)
+        kinds = {row[0].lower(): row[:2] for row in self.db.execute(f"DESCRIBE {table}").fetchall()}
+        for name in assigned_columns(statement):
+            column, kind = kinds.get(name.lower(), ("", ""))
+            if kind in WHOLE:
+                self.db.execute(f"ALTER TABLE {table} ALTER {quote_identifier(column)} TYPE DOUBLE")
+
+    def change_effects(self, candidate: Sequence[int]) -> Table:
+        """Return the effect of each statement of the change for one candidate.
+
+        Each row has the statement, its table, the rows before, and the count and first of the rows that go and come.
+        """
+        self.choice()
+        rows: list[tuple[Value, ...]] = []
+        with changed_inputs(self.db, self.model, (), None):
+            create_choice(Evaluation(self.db, self.model, self.parts, self.columns, ()), candidate)
+            values = chosen_row_values(self.columns, candidate) if self.model.take.single else {}
+            for at, statement in enumerate(self.parts.change):
+                old, table = f"__old_{at}", quote_identifier(statement.target)
+                self.db.execute(f"CREATE TEMP TABLE {old} AS SELECT * FROM {table}")
+                execute_statement(self.db, statement, values)
+                gone, come = self.difference(old, table), self.difference(table, old)
+                rows.append((statement.tree.sql("duckdb"), statement.target, self.count(old), *gone, *come))
+        return Table(("statement", "table", "rows", "gone", "first_gone", "come", "first_come"), tuple(rows))
+
+    def difference(self, table: str, without: str) -> tuple[Value, Value]:
+        """Return how many rows one table has and the other lacks, and the first of them as a mapping."""
+        query = f"SELECT * FROM {table} EXCEPT ALL SELECT * FROM {without}"
+        cursor = self.db.execute(f"SELECT * FROM ({query}) ORDER BY ALL LIMIT 1")
+        names, rows = column_names(cursor), cursor.fetchall()
+        plain = [[cell_as_plain_value(cell, SAMPLE_CELL_CHARS) for cell in row] for row in rows]
+        return self.count(f"({query})"), dict(zip(names, plain[0], strict=True)) if plain else None
+
+    def count_updated_rows(self, text: str) -> Table:
+        """Count the rows that each UPDATE would change in the present tables, and all rows of the table."""
+        rows = []
+        for statement in self.before("", text):
+            where = statement.tree.args.get("where")
+            query = exp.select("count(*)").from_(statement.tree.this.copy())
+            query = query.where(where.this.copy()) if where is not None else query
+            count = execute_statement(self.db, replace(statement, tree=query), {}).fetchall()[0][0]
+            rows.append((count, self.count(quote_identifier(statement.target))))
+        return Table(("rows", "whole"), tuple(rows))
+
+    def count(self, relation: str) -> int:
+        return int(self.db.execute(f"SELECT count(*) FROM {relation}").fetchall()[0][0])
 
 
 def find_suspicious_joins(
@@ -164,9 +295,9 @@ def joined_column_pairs(statement: Statement, tables: Mapping[str, tuple[str, ..
         if source is None:
             continue
         named = {
-            one.alias_or_name.lower(): one.name.lower()
-            for one in [source.this, *(join.this for join in select.args.get("joins") or [])]
-            if isinstance(one, exp.Table) and one.name.lower() in tables
+            table.alias_or_name.lower(): table.name.lower()
+            for table in [source.this, *(join.this for join in select.args.get("joins") or [])]
+            if isinstance(table, exp.Table) and table.name.lower() in tables
         }
         for join in select.args.get("joins") or []:
             on = join.args.get("on")
@@ -187,244 +318,24 @@ def side_of(tree: exp.Expr, named: Mapping[str, str], tables: Mapping[str, tuple
     return (owners[0], tree.name) if len(owners) == 1 else None
 
 
-MAX_CHOICE = 200_000
-CELL_CHARS = 1000
-FEW_ROWS = 10_000
-WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-
-
-@dataclass(eq=False)
-class Machine:
-    """The scratch copy of a decision model, which runs the jobs of its parent. tables: the columns of the copied
-    tables, by lower-case name. columns: of the query of choice. dense: tables of which a candidate changes many
-    rows.
-    """
-
-    db: duckdb.DuckDBPyConnection
-    program: Program
-    parts: ModelStatements
-    tables: dict[str, tuple[str, ...]]
-    columns: tuple[str, ...] = ()
-    unfit: str = ""
-    dense: set[str] = field(default_factory=set)
-
-    def check(self, statement: str) -> str:
-        raise sql_refusal("a decision model takes only the jobs of its parent.")
-
-    def run(self, statement: str, parameters: Mapping[str, Any], caps: Caps) -> Table:
-        """Run a job. Raises ToolError with the part of the model that fails, and the reason."""
-        match statement:
-            case "choice":
-                return self.choice()
-            case "outcomes":
-                began = time.process_time()
-                results = self.outcomes(**parameters)
-                results.cpu = time.process_time() - began
-                return results.table()
-            case "present":
-                return self.present(**parameters)
-            case "solve":
-                return self.solve(**parameters)
-            case "reverse":
-                return reverse_rows(self.db, self.tables)
-            case "effects":
-                self.choice()
-                return read_change_effects(self.db, self.program, self.parts, self.columns, **parameters)
-            case "touched":
-                return count_updated_rows(self.db, self.before("", **parameters))
-            case "counts":
-                return Table(("change", "recompute"), ((len(self.parts.change), len(self.parts.recompute)),))
-            case "joins":
-                return find_suspicious_joins(self.db, self.parts, self.tables)
-            case _:
-                raise ToolError(f"a decision model has no job {statement!r}.")
-
-    def close(self) -> None:
-        self.db.close()
-
-    def choice(self) -> Table:
-        """Return the rows that may be chosen, and keep them under numbers from 0 in ``__rows``."""
-        if self.parts.choice is None:
-            raise ToolError("the model has no choice.")
-        if not self.columns:
-            cursor = alone.execute_statement(self.db, self.parts.choice, {})
-            columns = tuple(name for name, *_ in cursor.description or ())
-            if len({name.lower() for name in columns}) < len(columns):
-                raise ToolError("choice: two columns have one name; give them names (AS).")
-            query = self.parts.choice.tree.sql("duckdb")
-            numbered = f"SELECT *, row_number() OVER () - 1 AS __r FROM ({query}) LIMIT {MAX_CHOICE + 1}"
-            self.db.execute(f"CREATE TABLE __rows AS {numbered}")
-            self._decimals()
-            self.columns = columns
-        rows = self.db.execute('SELECT * EXCLUDE ("__r") FROM __rows ORDER BY "__r"').fetchall()
-        if len(rows) > MAX_CHOICE:
-            raise ToolError(f"choice gives more than {MAX_CHOICE:,} rows.")
-        return Table(self.columns, tuple(tuple(cell_as_plain_value(cell, CELL_CHARS) for cell in row) for row in rows))
-
-    def _decimals(self) -> None:
-        """Convert DECIMAL columns of the choice to DOUBLE, so that 12.25 of both kinds is one candidate.
-
-        DECIMALs without digits behind the point stay exact.
-        """
-        for name, kind, *_ in self.db.execute("DESCRIBE __rows").fetchall():
-            if kind.startswith("DECIMAL"):
-                exact = "HUGEINT" if kind.endswith(",0)") else "DOUBLE"
-                self.db.execute(f"ALTER TABLE __rows ALTER {quote_identifier(name)} TYPE {exact}")
-
-    def outcomes(
-        self,
-        candidates: Sequence[Sequence[int]],
-        scenario: str = "",
-        changes: str = "",
-        seeds: Sequence[int] = (),
-        most: int = 3,
-        single: bool = False,
-        skip: int | None = None,
-        varies: Sequence[str] | None = None,
-        factors: Sequence[float] = (),
-    ) -> Results:
-        """Return the outcomes of candidates, in each of the trials that ``seeds`` names.
-
-        Those of the first trial come first. candidates: the rows that each consists of. single: evaluate one by one.
-        skip: the number of a statement of change and recompute to leave out, from 0. varies: the only inputs that vary
-        (table.column), None for all. factors: each is a trial without seeds, and the value of ``$__factor`` in the
-        changes.
-        """
-        import duckdb
-
-        if varies is not None:
-            some = tuple(one for one in self.program.spreads if f"{one.table}.{one.column}" in varies)
-            narrowed = replace(self, program=replace(self.program, spreads=some))
-            results = narrowed.outcomes(candidates, scenario, changes, seeds, most, single, skip, None, factors)
-            self.columns, self.unfit = narrowed.columns, narrowed.unfit
-            return results
-
-        if not self.columns:
-            self.choice()
-        before = self.before(scenario, changes)
-        parts = self.parts.without(skip)
-        if not single and not self.unfit:
-            try:
-                return self._together(parts, before, seeds, factors, candidates, most)
-            except (Unfit, duckdb.Error) as error:
-                why = alone.duckdb_complaint(error)
-            results = self._alone(parts, before, seeds, factors, candidates, most)
-            self.unfit = why
-        else:
-            results = self._alone(parts, before, seeds, factors, candidates, most)
-        results.how = f"one by one: {self.unfit}" if self.unfit else "one by one"
-        return results
-
-    def present(self, scenario: str = "", changes: str = "", seed: int | None = None) -> Table:
-        """Return each measure with nothing chosen."""
-        self.choice()
-        numbers = alone.measure_present(self.db, self.program, self.parts, self.before(scenario, changes), seed)
-        values = ((name, None if value is None or value != value else value) for name, value in numbers.items())
-        return Table(("measure", "value"), tuple(values))
-
-    def solve(
-        self,
-        seconds: float,
-        scenario: str = "",
-        changes: str = "",
-        forced: Sequence[tuple[str, int, float]] = (),
-        excluded: Sequence[Sequence[int]] = (),
-        seed: int | None = None,
-    ) -> Table:
-        """Return the solver's proposal, measured by the model's SQL."""
-        from decisor.decision_models.worker.solver import propose_choice
-
-        before = self.before(scenario, changes)
-        return propose_choice(self.db, self.program, self.parts, before, seconds, forced, excluded, seed)
-
-    def before(self, scenario: str, text: str) -> list[Statement]:
-        """Return the statements that hold for all candidates: a scenario, and further changes."""
-        if scenario and scenario not in self.parts.scenarios:
-            raise ToolError(f"there is no scenario {scenario}; there is {', '.join(self.parts.scenarios) or 'none'}.")
-        more = parse_change_statements("what-if", text, self.program.parameters)
-        for statement in more:
-            self.widen(statement)
-        return [*(self.parts.scenarios[scenario] if scenario else ()), *more]
-
-    def widen(self, statement: Statement) -> None:
-        """Convert columns of whole numbers that a statement sets to DOUBLE: the values would be rounded."""
-        if statement.target not in self.tables:
-            raise ToolError(
-                f"{statement.part}: there is no table {statement.target} to change; there is "
-                f"{', '.join(self.tables) or 'none of those that it names'}."
-            )
-        kinds = dict(row[:2] for row in self.db.execute(f"DESCRIBE {quote_identifier(statement.target)}").fetchall())
-        lower = {name.lower(): name for name in kinds}
-        for name in assigned_columns(statement):
-            column = lower.get(name.lower(), "")
-            if column and kinds[column] in WHOLE:
-                self.db.execute(
-                    f"ALTER TABLE {quote_identifier(statement.target)} ALTER {quote_identifier(column)} TYPE DOUBLE"
-                )
-
-    def _together(
-        self,
-        parts: ModelStatements,
-        before: Sequence[Statement],
-        seeds: Sequence[int],
-        factors: Sequence[float],
-        places: Sequence[Sequence[int]],
-        most: int,
-    ) -> Results:
-        db, program = self.db, self.program
-        names = self.columns if program.single else ()
-        versions = Versions(db, dict(self.tables), names, dense=self.dense)
-        try:
-            together.prepare_versions(db, program, versions, before, seeds, factors)
-            trials = max(1, len(seeds), len(factors))
-            anew = find_choice_reread(parts.choice, self.columns, before, program.spreads if seeds else ())
-            return together.evaluate_together(db, program, parts, versions, places, self.columns, most, trials, anew)
-        finally:
-            versions.drop()
-
-    def _alone(
-        self,
-        parts: ModelStatements,
-        before: Sequence[Statement],
-        seeds: Sequence[int],
-        factors: Sequence[float],
-        places: Sequence[Sequence[int]],
-        most: int,
-    ) -> Results:
-        befores = [[fill_factor(one, factor) for one in before] for factor in factors] or [list(before)]
-        anew = find_choice_reread(parts.choice, self.columns, before, self.program.spreads if seeds else ())
-        every = [
-            alone.evaluate_one_by_one(self.db, self.program, parts, here, seed, places, self.columns, most, anew)
-            for here in befores
-            for seed in (list[int | None](seeds) or [None])
-        ]
-        return join_trials(every, len(places))
-
-
-def thread_count(tables: Mapping[str, Sequence[TableColumn]]) -> int:
-    """Return the number of DuckDB's threads.
-
-    A second thread costs more than it gives if statements take milliseconds.
-    """
-    return 1 if sum(len(columns[0].values) for columns in tables.values() if columns) <= FEW_ROWS else 2
-
-
 def connect_machine(url: str, caps: Caps) -> Machine:
     """Open the scratch copy. Raises SetupError if the tables do not fit, or a statement is refused."""
     import duckdb
 
-    program, tables = parse_program(url)
+    model, tables = parse_machine_content(url)
     try:
-        parts = ModelStatements.of(program)
+        parts = ModelStatements.of(model)
     except ToolError as error:
         raise SetupError(str(error)) from error
-    db = duckdb.connect(config={**duckdb_connection_settings(caps.memory_mb), "threads": str(thread_count(tables))})
-    load_model_tables(db, tables, program.doubles)
+    rows = sum(len(columns[0].values) for columns in tables.values() if columns)
+    threads = "1" if rows <= FEW_ROWS else "2"  # a second one costs more than it gives where statements take ms
+    db = duckdb.connect(config={**duckdb_connection_settings(caps.memory_mb), "threads": threads})
+    load_model_tables(db, tables, [column.name for column in model.inputs])
     db.execute(NEAR)
     db.execute("SET python_enable_replacements = false")
     db.execute("SET lock_configuration = true")
-    names = {name.lower(): tuple(one.name for one in columns) for name, columns in tables.items()}
-    machine = Machine(db, program, parts, names)
+    names = {name.lower(): tuple(column.name for column in columns) for name, columns in tables.items()}
+    machine = Machine(db, model, parts, names)
     try:
         for statement in parts.every():
             if statement.target:
@@ -432,3 +343,6 @@ def connect_machine(url: str, caps: Caps) -> Machine:
     except ToolError as error:
         raise SetupError(str(error)) from error
     return machine
+
+
+ENGINE = Engine(name="model", title="decision model", schemes=(), form="jobs", connect=connect_machine)

@@ -13,6 +13,7 @@ then are. A row that is missing then keeps its values, and the result says so.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from decisor.decision_models.worker.program import InputVariation, Statement, assigned_columns
+from decisor.decision_models.file import Input
+from decisor.decision_models.worker.program import ModelStatements, Statement, assigned_columns
 from decisor.sandbox.wire import cell_as_plain_value
 from decisor.system.text import quote_identifier
 from decisor.types import Table, Value
@@ -31,23 +33,16 @@ if TYPE_CHECKING:
 
 
 ROWS = "__rows"
-ANEW = "__rows_now"
-
-
-@dataclass(frozen=True)
-class ChoiceReread:
-    """The way to find the rows of the choice again on changed data.
-
-    keys: columns of the choice that nothing changes.
-    """
-
-    keys: tuple[str, ...]
+REREAD = "__rows_now"
 
 
 def find_choice_reread(
-    choice: Statement | None, columns: Sequence[str], before: Iterable[Statement], spreads: Iterable[InputVariation]
-) -> ChoiceReread | None:
-    """Return how to read the choice again, None if the choice does not read the changed data."""
+    choice: Statement | None, columns: Sequence[str], before: Iterable[Statement], spreads: Iterable[Input]
+) -> tuple[str, ...] | None:
+    """Return the columns of the choice that nothing changes, by which its rows are found again on changed data.
+
+    None if the choice does not read the changed data.
+    """
     if choice is None:
         return None
     before = [one for one in before if one.target in choice.reads]
@@ -57,7 +52,7 @@ def find_choice_reread(
     names = {one.name.lower() for one in choice.tree.find_all(exp.Column)}
     if not whole and not changed & names and not (changed and choice.tree.find(exp.Star)):
         return None
-    return ChoiceReread(tuple(unchanged_columns(choice.tree, columns, changed)))
+    return tuple(unchanged_columns(choice.tree, columns, changed))
 
 
 def unchanged_columns(tree: exp.Expr, columns: Sequence[str], changed: set[str]) -> Iterable[str]:
@@ -74,7 +69,7 @@ def unchanged_columns(tree: exp.Expr, columns: Sequence[str], changed: set[str])
 
 
 def reread_choice(
-    db: duckdb.DuckDBPyConnection, anew: ChoiceReread, columns: Sequence[str], query: str, trials: str = ""
+    db: duckdb.DuckDBPyConnection, keys: Sequence[str], columns: Sequence[str], query: str, trials: str = ""
 ) -> tuple[str, str]:
     """Read the choice again on the changed data; return its table, and a note.
 
@@ -82,13 +77,11 @@ def reread_choice(
     data, of each trial with its ``__t``.
     """
     count = db.execute(f"SELECT count(*) FROM {ROWS}").fetchall()[0][0]
-    named = ", ".join(map(quote_identifier, anew.keys))
-    single = anew.keys and db.execute(f"SELECT count(*) FROM (SELECT DISTINCT {named} FROM {ROWS})").fetchall()[0][0]
+    named = ", ".join(map(quote_identifier, keys))
+    single = keys and db.execute(f"SELECT count(*) FROM (SELECT DISTINCT {named} FROM {ROWS})").fetchall()[0][0]
     if single != count:
         return ROWS, "choice keeps the values that it read before: nothing that stays tells its rows apart"
-    same = " AND ".join(
-        f"n.{quote_identifier(one)} IS NOT DISTINCT FROM o.{quote_identifier(one)}" for one in anew.keys
-    )
+    same = " AND ".join(f"n.{quote_identifier(one)} IS NOT DISTINCT FROM o.{quote_identifier(one)}" for one in keys)
     cells = ", ".join(
         f"CASE WHEN n.__hit THEN n.{quote_identifier(one)} ELSE o.{quote_identifier(one)} END AS "
         f"{quote_identifier(one)}"
@@ -96,17 +89,17 @@ def reread_choice(
     )
     each, more, join = (f" CROSS JOIN {trials} AS t", ", t.__t", " AND n.__t = t.__t") if trials else ("", "", "")
     db.execute(
-        f'CREATE OR REPLACE TEMP TABLE {ANEW} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {ROWS} AS o{each} '
+        f'CREATE OR REPLACE TEMP TABLE {REREAD} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {ROWS} AS o{each} '
         f"LEFT JOIN (SELECT *, TRUE AS __hit FROM ({query})) AS n ON {same}{join}"
     )
     times = db.execute(f"SELECT count(*) FROM {trials}").fetchall()[0][0] if trials else 1
-    rows, hits = db.execute(f"SELECT count(*), count(__hit) FROM {ANEW}").fetchall()[0]
-    db.execute(f"ALTER TABLE {ANEW} DROP COLUMN __hit")
+    rows, hits = db.execute(f"SELECT count(*), count(__hit) FROM {REREAD}").fetchall()[0]
+    db.execute(f"ALTER TABLE {REREAD} DROP COLUMN __hit")
     if rows != count * times:
         return ROWS, "choice keeps the values that it read before: it has a row twice on the changed data"
     if hits < rows:
-        return ANEW, "rows that choice no longer gives on the changed data keep the values of before"
-    return ANEW, ""
+        return REREAD, "rows that choice no longer gives on the changed data keep the values of before"
+    return REREAD, ""
 
 
 CELL_CHARS = 200
@@ -133,49 +126,54 @@ class BrokenRule:
 
 @dataclass
 class Results:
-    """The outcomes of candidates. values: by measure, one number for each candidate, nan if there is none. how:
-    'together', or the reason why the candidates were computed one by one. note: a remark on them, or ''. cpu:
-    seconds of computation.
-    """
+    """The outcomes of candidates, as the worker computes them."""
 
     values: dict[str, Floats]
+    """Numbers of each measure, one for each candidate; nan if it has none."""
     broken: dict[str, BrokenRule]
-    how: str = "together"
+    batched: bool = True
+    """True if one statement computed all candidates, False if they were computed one by one."""
+    reason: str = ""
+    """Why the statements could not be batched."""
     note: str = ""
     cpu: float = 0.0
+    """Seconds of computation."""
 
     @classmethod
-    def empty(cls, measures: Sequence[str], rules: Sequence[str], count: int) -> Results:
-        return cls({name: np.full(count, np.nan) for name in measures}, {name: BrokenRule() for name in rules})
+    def empty(cls, parts: ModelStatements, count: int, batched: bool) -> Results:
+        values = {name: np.full(count, np.nan) for name in parts.measures}
+        return cls(values, {name: BrokenRule() for name in (*parts.rules, *parts.bounds)}, batched)
 
     def table(self) -> Table:
-        """Convert the results to a table for the parent."""
-        rows: list[tuple[Value, ...]] = [("how", self.how, self.note, self.cpu, None)]
+        rows: list[tuple[Value, ...]] = [("execution", self.reason, self.note, self.cpu, self.batched)]
         for name, values in self.values.items():
-            rows.append(("measure", name, [None if value != value else value for value in values.tolist()], None, None))
+            rows.append(("measure", name, [none_if_nan(value) for value in values.tolist()], None, None))
         for name, broken in self.broken.items():
             for candidate, count in broken.counts.items():
                 rows.append(("rule", name, candidate, count, list(broken.rows.get(candidate, ()))))
         return Table(("kind", "name", "value", "count", "rows"), tuple(rows))
 
 
-def join_trials(every: Sequence[Results], count: int) -> Results:
+def none_if_nan(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def join_trials(trials: Sequence[Results], count: int) -> Results:
     """Join the results of several trials with ``count`` candidates each."""
-    first = every[0]
-    values = {name: np.concatenate([one.values[name] for one in every]) for name in first.values}
-    broken = {name: BrokenRule() for name in first.broken}
-    for trial, one in enumerate(every):
-        for name, each in one.broken.items():
-            broken[name].counts |= {at + trial * count: number for at, number in each.counts.items()}
-            broken[name].rows |= {at + trial * count: rows for at, rows in each.rows.items()}
-    note = next((one.note for one in every if one.note), "")
-    return Results(values, broken, first.how, note)
+    joined = trials[0]
+    joined.values = {name: np.concatenate([results.values[name] for results in trials]) for name in joined.values}
+    for trial, results in enumerate(trials[1:], 1):
+        for name, broken in results.broken.items():
+            joined.broken[name].counts |= {at + trial * count: number for at, number in broken.counts.items()}
+            joined.broken[name].rows |= {at + trial * count: rows for at, rows in broken.rows.items()}
+    joined.note = next((results.note for results in trials if results.note), "")
+    return joined
 
 
 DRAWS = "__draws"
 
 
-def draw_factors(spread: InputVariation, seed: int, count: int) -> Floats:
+def draw_factors(spread: Input, seed: int, count: int) -> Floats:
     """Draw the factors of one input in one trial: 1 + U(-share, share) for ``count`` rows or groups."""
     name = hashlib.sha256(f"{spread.table}.{spread.column}".lower().encode()).digest()
     words = np.frombuffer(name[:16], dtype="<u4").tolist()
@@ -183,17 +181,15 @@ def draw_factors(spread: InputVariation, seed: int, count: int) -> Floats:
     return np.asarray(1 + spread.share * (2 * stream.random(count) - 1))
 
 
-def spreads_by_table(spreads: Sequence[InputVariation]) -> dict[str, list[InputVariation]]:
+def spreads_by_table(spreads: Sequence[Input]) -> dict[str, list[Input]]:
     """Return the varied inputs of each varied table (lower case)."""
-    by_table: dict[str, list[InputVariation]] = {}
+    by_table: dict[str, list[Input]] = {}
     for spread in spreads:
         by_table.setdefault(spread.table.lower(), []).append(spread)
     return by_table
 
 
-def register_draws(
-    db: duckdb.DuckDBPyConnection, table: str, spreads: Sequence[InputVariation], seeds: Sequence[int]
-) -> None:
+def register_draws(db: duckdb.DuckDBPyConnection, table: str, spreads: Sequence[Input], seeds: Sequence[int]) -> None:
     """Register the view ``__draws`` with the factors of the inputs for each row and trial.
 
     ``r`` is the row's rowid, ``t`` the trial, and ``f0``, ``f1`` ... are the factors of the inputs; it is ordered by
@@ -212,9 +208,7 @@ def register_draws(
     db.register(DRAWS, cells)
 
 
-def draw_of_each_row(
-    db: duckdb.DuckDBPyConnection, table: str, spread: InputVariation, count: int
-) -> NDArray[np.int64]:
+def draw_of_each_row(db: duckdb.DuckDBPyConnection, table: str, spread: Input, count: int) -> NDArray[np.int64]:
     """Return the number of the draw for each row, in the order of rowid.
 
     A row has its own draw, the only one, or that of its value.
@@ -226,7 +220,7 @@ def draw_of_each_row(
     return np.asarray(db.execute(query).fetchnumpy()["g"], dtype=np.int64)
 
 
-def varied_columns(table: str, spreads: Sequence[InputVariation]) -> list[tuple[str, str]]:
+def varied_columns(table: str, spreads: Sequence[Input]) -> list[tuple[str, str]]:
     """Return each varied column, quoted, and its new value if ``__draws`` is joined as ``__d``."""
     places = [quote_identifier(spread.column) for spread in spreads]
     return [(place, f"{quote_identifier(table)}.{place} * __d.f{at}") for at, place in enumerate(places)]

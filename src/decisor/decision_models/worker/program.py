@@ -10,12 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+import sqlglot
 from numpy.typing import NDArray
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
 
+from decisor.decision_models.copies import CopyColumn
+from decisor.decision_models.file import Bound, DecisionModel
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.dialect import check_statement_size, sql_refusal, word_set
 from decisor.sandbox.engines.duckdb import DIALECT
@@ -25,84 +30,6 @@ from decisor.types import Value
 
 if TYPE_CHECKING:
     import duckdb
-    from sqlglot import exp
-
-
-@dataclass(frozen=True)
-class TableColumn:
-    """A column of a copied table: name, type at the source ('' if it is not known), and values."""
-
-    name: str
-    type: str
-    values: Sequence[Value]
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A rule that a measure is at most (side 1) or at least (side -1) the value of the query ``sql``."""
-
-    measure: str
-    side: int
-    sql: str
-
-
-@dataclass(frozen=True)
-class InputVariation:
-    """The way an input varies in a trial. share:
-
-    0.1 for 10 %. how: each, together, or the column by whose values it varies.
-    """
-
-    table: str
-    column: str
-    share: float
-    how: str
-
-
-@dataclass(frozen=True)
-class LinearPart:
-    """A variable, a requirement or a goal of an integer program, with the fields of its table in the file."""
-
-    name: str
-    fields: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Program:
-    """The statements of a model file, as the parent sends them. single: a candidate is one row of ``choice``, whose
-    columns are parameters. parameters: the model's own. rules: by name, the query of the rows that break the rule.
-    doubles: table.column names held as decimals. seconds: the longest that a statement may take.
-    """
-
-    choice: str = ""
-    single: bool = True
-    parameters: Mapping[str, Value] = field(default_factory=dict)
-    change: str = ""
-    recompute: str = ""
-    times: int = 0
-    until: str = ""
-    measures: Mapping[str, str] = field(default_factory=dict)
-    rules: Mapping[str, str] = field(default_factory=dict)
-    limits: Mapping[str, Limit] = field(default_factory=dict)
-    scenarios: Mapping[str, str] = field(default_factory=dict)
-    spreads: tuple[InputVariation, ...] = ()
-    doubles: tuple[str, ...] = ()
-    variables: tuple[LinearPart, ...] = ()
-    requirements: tuple[LinearPart, ...] = ()
-    goals: tuple[LinearPart, ...] = ()
-    seconds: float = 20.0
-
-
-def parse_program(text: str) -> tuple[Program, dict[str, list[TableColumn]]]:
-    """Parse the program and its tables from the JSON that the worker is opened on."""
-    content = json.loads(text)
-    tables = {name: [TableColumn(**column) for column in columns] for name, columns in content.pop("tables").items()}
-    content["limits"] = {name: Limit(**limit) for name, limit in content.get("limits", {}).items()}
-    content["spreads"] = tuple(InputVariation(**spread) for spread in content.get("spreads", ()))
-    content["doubles"] = tuple(content.get("doubles", ()))
-    for name in ("variables", "requirements", "goals"):
-        content[name] = tuple(LinearPart(**one) for one in content.get(name, ()))
-    return Program(**content), tables
 
 
 CHANCE = word_set("rand random uuid gen_random_uuid uuidv4 uuidv7 setseed generateuuidv4")
@@ -155,10 +82,6 @@ def parse_change_statements(part: str, text: str, parameters: Mapping[str, Value
 
 
 def parse_statements(part: str, text: str, parameters: Mapping[str, Value]) -> list[Statement]:
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import ErrorLevel, SqlglotError
-
     if not text.strip():
         return []
     try:
@@ -175,8 +98,6 @@ def parse_statements(part: str, text: str, parameters: Mapping[str, Value]) -> l
 
 
 def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Statement:
-    from sqlglot import exp
-
     fill_parameters(tree, parameters)
     if not isinstance(tree, exp.Query | exp.Update | exp.Delete | exp.Insert):
         raise sql_refusal(
@@ -199,8 +120,6 @@ def compare_within_rounding(statement: Statement) -> Statement:
     >>> compare_within_rounding(parse_query("rule", "SELECT 1 FROM t WHERE a > 0.3", {})).tree.sql("duckdb")
     'SELECT 1 FROM t WHERE (a > 0.3 AND NOT __NEAR(a, 0.3))'
     """
-    from sqlglot import exp
-
     tree = statement.tree.copy()
     for between in list(tree.find_all(exp.Between)):
         value, low, high = between.this, between.args["low"], between.args["high"]
@@ -219,8 +138,6 @@ def compare_within_rounding(statement: Statement) -> Statement:
 
 
 def target_of(tree: exp.Expr) -> str:
-    from sqlglot import exp
-
     named = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
     if not isinstance(named, exp.Table) or not isinstance(named.this, exp.Identifier) or named.db:
         raise sql_refusal("what is changed is to be a table of the copy.")
@@ -229,16 +146,12 @@ def target_of(tree: exp.Expr) -> str:
 
 def fill_parameters(tree: exp.Expr, values: Mapping[str, Value]) -> None:
     """Replace parameters of these names by literals, in place."""
-    from sqlglot import exp
-
     for place in list(tree.find_all(exp.Placeholder)):
         if place.name in values:
             place.replace(literal_expression(values[place.name]))
 
 
 def literal_expression(value: Value) -> exp.Expr:
-    from sqlglot import exp
-
     if isinstance(value, float):
         return exp.cast(exp.Literal.number(repr(value)) if value >= 0 else exp.Literal.string(repr(value)), "DOUBLE")
     return exp.convert(value if isinstance(value, int | str | None) else str(value))
@@ -259,11 +172,13 @@ def assigned_columns(statement: Statement) -> tuple[str, ...]:
     >>> assigned_columns(parse_change_statements("change", "UPDATE t SET a = 1, b = 2", {})[0])
     ('a', 'b')
     """
-    from sqlglot import exp
-
     if not isinstance(statement.tree, exp.Update):
         return ()
     return tuple(one.this.name for one in statement.tree.expressions if isinstance(one, exp.EQ))
+
+
+def write_bound_as_query(bound: Bound | None) -> str:
+    return bound if isinstance(bound, str) else f"SELECT CAST('{bound!r}' AS DOUBLE)"
 
 
 @dataclass(frozen=True)
@@ -280,24 +195,35 @@ class ModelStatements:
     scenarios: Mapping[str, list[Statement]]
 
     @classmethod
-    def of(cls, program: Program) -> ModelStatements:
-        """Parse the statements of a program. Raises ToolError with the part of the file that is refused."""
-        values = program.parameters
+    def of(cls, model: DecisionModel) -> ModelStatements:
+        """Parse the statements of a model. Raises ToolError with the part of the file that is refused."""
 
         def query(part: str, text: str) -> Statement:
-            return parse_query(part, text, values)
+            return parse_query(part, text, model.parameters)
 
+        def changes(part: str, text: str) -> list[Statement]:
+            return parse_change_statements(part, text, model.parameters)
+
+        recompute = model.recompute
         return cls(
-            query("choice", program.choice) if program.choice else None,
-            parse_change_statements("change", program.change, values),
-            parse_change_statements("recompute.sql", program.recompute, values),
-            query("recompute.until", program.until) if program.until else None,
-            {name: query(f"measure.{name}.sql", text) for name, text in program.measures.items()},
-            {name: compare_within_rounding(query(f"rule.{name}.broken", text)) for name, text in program.rules.items()},
-            {name: query(f"rule.{name}", limit.sql) for name, limit in program.limits.items()},
+            query("choice", model.choice) if model.choice else None,
+            changes("change", model.change),
+            changes("recompute.sql", recompute.sql) if recompute else [],
+            query("recompute.until", recompute.until) if recompute and recompute.until else None,
+            {measure.name: query(f"measure.{measure.name}.sql", measure.sql) for measure in model.measures},
             {
-                name: parse_change_statements(f"scenario.{name}.change", text, values)
-                for name, text in program.scenarios.items()
+                rule.name: compare_within_rounding(query(f"rule.{rule.name}.broken", rule.broken))
+                for rule in model.rules
+                if rule.broken
+            },
+            {
+                rule.name: query(f"rule.{rule.name}", write_bound_as_query(rule.bound))
+                for rule in model.rules
+                if rule.measure
+            },
+            {
+                scenario.name: changes(f"scenario.{scenario.name}.change", scenario.change)
+                for scenario in model.scenarios
             },
         )
 
@@ -347,7 +273,7 @@ MAX_EXACT = 2**53
 
 
 def load_model_tables(
-    db: duckdb.DuckDBPyConnection, tables: Mapping[str, Sequence[TableColumn]], doubles: Sequence[str]
+    db: duckdb.DuckDBPyConnection, tables: Mapping[str, Sequence[CopyColumn]], doubles: Sequence[str]
 ) -> None:
     """Create the copied tables. Raises SetupError if a table does not fit."""
     import duckdb
@@ -383,11 +309,11 @@ def array(kind: str, values: Sequence[Value]) -> NDArray[np.generic]:
     return texts
 
 
-def duckdb_type_of_column(column: TableColumn, wide: bool) -> tuple[str, Sequence[Value]]:
+def duckdb_type_of_column(column: CopyColumn, wide: bool) -> tuple[str, Sequence[Value]]:
     """Return the type in DuckDB, and the values. wide: numbers become DOUBLE whatever they are.
 
-    >>> (duckdb_type_of_column(TableColumn("id", "", (2**53 + 1, None)), False),
-    ...     duckdb_type_of_column(TableColumn("x", "NUMERIC", ("0.1", 2)), False))
+    >>> (duckdb_type_of_column(CopyColumn("id", (2**53 + 1, None)), False),
+    ...     duckdb_type_of_column(CopyColumn("x", ("0.1", 2), "NUMERIC"), False))
     (('BIGINT', [9007199254740993, None]), ('DOUBLE', [0.1, 2]))
     """
     values = [parse_digits(value) for value in column.values] if is_numeric_column(column) else column.values
@@ -452,7 +378,7 @@ def type_of_empty_column(kind: str) -> str:
     return "BOOLEAN" if re.search("bool", kind, re.I) else "INTEGER"
 
 
-def is_numeric_column(column: TableColumn) -> bool:
+def is_numeric_column(column: CopyColumn) -> bool:
     """Return whether a column has numbers in texts.
 
     It has by its type, or if some cells are numbers and the others their digits (decimals that no float holds exactly).

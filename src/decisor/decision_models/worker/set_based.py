@@ -58,19 +58,21 @@ class Version:
 
 @dataclass
 class Versions:
-    """The present versions of the tables, for all candidates. tables: columns by lower-case name. names: parameters of
-    a candidate. now: the versions of changed tables, by lower-case name. key: whether statements run for candidates
-    or for trials at present. relations: to be dropped at the end. dense: tables of which candidates change many
-    rows.
-    """
+    """The present versions of the tables, for all candidates."""
 
     db: duckdb.DuckDBPyConnection
     tables: dict[str, tuple[str, ...]]
+    """Columns of each table, by its name in lower case."""
     names: Collection[str]
+    """Parameters of a candidate."""
     now: dict[str, Version] = field(default_factory=dict)
+    """Versions of changed tables, by their names in lower case."""
     key: str = "__c"
+    """``__c`` while statements run for candidates, ``__t`` while they run for trials."""
     relations: list[tuple[str, str]] = field(default_factory=list)
+    """Kind and name of each relation to drop at the end."""
     dense: set[str] = field(default_factory=set)
+    """Tables of which candidates change many rows."""
 
     def depends(self, statement: Statement) -> bool:
         """Return whether the result of a statement may differ between candidates."""
@@ -457,22 +459,22 @@ LOSS = 1e-4
 
 
 @dataclass(frozen=True)
-class FewRows:
-    """The few rows of a table that each candidate changes. shared: the table as all candidates have it, None if it is
-    as it was loaded. was, become: the changed rows before and after, with their candidate; become is None for a
-    DELETE.
-    """
+class SparseChanges:
+    """The rows of a table that candidates change, where these are few."""
 
     table: str
     shared: Version | None
+    """The table as all candidates have it; None if it is as it was loaded."""
     was: Version
+    """The changed rows before the change, with their candidate."""
     become: Version | None
+    """The changed rows after the change; None for a DELETE."""
 
 
-def find_few_rows(
+def find_sparse_changes(
     db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, candidates: int
-) -> FewRows | None:
-    """Return the rows that a statement would change, None if they are not few.
+) -> SparseChanges | None:
+    """Return the rows that a statement would change, None if they are not sparse.
 
     None also for a statement that is no UPDATE or DELETE with a condition on a table that all candidates share. Raises
     Unfit.
@@ -508,25 +510,29 @@ def find_few_rows(
             )
         finally:
             versions.restore(name, shared)
-    return FewRows(name, shared, was, become)
+    return SparseChanges(name, shared, was, become)
 
 
 def measure_by_difference(
-    db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, few: FewRows
+    db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, sparse: SparseChanges
 ) -> Floats | None:
     """Return a measure for each candidate from the changed rows alone.
 
     None if it is not made of sums, or if the sums would lose digits.
     """
-    if not is_made_of_sums(statement, versions, few.table):
+    if not is_made_of_sums(statement, versions, sparse.table):
         return None
-    last = versions.now[few.table]
+    last = versions.now[sparse.table]
     try:
-        shared = sums_of_version(db, versions, statement, few.table, few.shared)
-        less = sums_of_version(db, versions, statement, few.table, few.was)
-        plus = sums_of_version(db, versions, statement, few.table, few.become) if few.become else np.zeros_like(less)
+        shared = sums_of_version(db, versions, statement, sparse.table, sparse.shared)
+        less = sums_of_version(db, versions, statement, sparse.table, sparse.was)
+        plus = (
+            sums_of_version(db, versions, statement, sparse.table, sparse.become)
+            if sparse.become
+            else np.zeros_like(less)
+        )
     finally:
-        versions.restore(few.table, last)
+        versions.restore(sparse.table, last)
     whole = shared - less + plus
     scale = np.abs(shared) + np.abs(less) + np.abs(plus)
     lost = (np.abs(whole) < LOSS * scale)[:, ::2] & (whole[:, 1::2] > 0)

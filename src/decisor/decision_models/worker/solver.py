@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from decisor.decision_models.worker.execution import changed_inputs, execute_statement, first_broken_rows, query_number
-from decisor.decision_models.worker.inputs import Floats
-from decisor.decision_models.worker.program import LinearPart, ModelStatements, Program, Statement, parse_query
+from decisor.decision_models.file import DecisionModel, Require
+from decisor.decision_models.worker.execution import (
+    changed_inputs,
+    column_names,
+    execute_statement,
+    first_broken_rows,
+    query_number,
+)
+from decisor.decision_models.worker.inputs import Floats, none_if_nan
+from decisor.decision_models.worker.program import ModelStatements, Statement, parse_query
 from decisor.errors import ToolError
 from decisor.sandbox.wire import cell_as_plain_value
 from decisor.system.extras import missing_extra_error
@@ -153,7 +160,7 @@ class Unknowns:
     """
 
     db: duckdb.DuckDBPyConnection
-    program: Program
+    model: DecisionModel
     starts: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     columns: dict[str, list[str]] = field(default_factory=dict)
@@ -161,9 +168,9 @@ class Unknowns:
 
     def read(self) -> None:
         """Build a table ``__x_NAME`` for each variable. Raises ToolError with the part of the file."""
-        for one in self.program.variables:
+        for one in self.model.variables:
             part = f"variable.{one.name}.each"
-            self.columns[one.name] = self.numbered(f"__x_{one.name}", part, one.fields["each"])
+            self.columns[one.name] = self.numbered(f"__x_{one.name}", part, one.each)
             if clash := next((name for name in self.columns[one.name] if name.lower() in ANSWER), ""):
                 raise ToolError(
                     f"{part}: a column is called {clash}, as a column of the solver's answer is. Give it "
@@ -177,8 +184,8 @@ class Unknowns:
 
     def numbered(self, table: str, part: str, sql: str) -> list[str]:
         """Write the rows of a query, with their number, as a table; return its columns."""
-        statement = parse_query(part, sql, self.program.parameters)
-        columns = [name for name, *_ in execute_statement(self.db, statement, {}).description or ()]
+        statement = parse_query(part, sql, self.model.parameters)
+        columns = column_names(execute_statement(self.db, statement, {}))
         inner = statement.tree.sql("duckdb")
         self.db.execute(
             f"CREATE OR REPLACE TEMP TABLE {quote_identifier(table)} AS "
@@ -191,25 +198,24 @@ class Unknowns:
         upper bound of their sum.
         """
         low, high, whole = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count, dtype=bool)
-        for one in self.program.variables:
+        for one in self.model.variables:
             span = slice(self.starts[one.name], self.starts[one.name] + self.sizes[one.name])
-            low[span], high[span], whole[span] = KINDS[one.fields["kind"]]
-            if one.fields.get("most") is not None:
+            low[span], high[span], is_whole = KINDS[one.kind]
+            whole[span] = is_whole
+            if one.most is not None:
                 # HiGHS calls 2.5 optimal for a whole unknown whose most is 2.5, and has no amounts then.
-                is_whole = KINDS[one.fields["kind"]][2]
-                high[span] = np.floor(one.fields["most"]) if is_whole else one.fields["most"]
+                high[span] = np.floor(one.most) if is_whole else one.most
         for unknown, value in fixed.items():
             low[unknown] = high[unknown] = value
-        goal = next(iter(self.program.goals), None)
-        first = next(iter(self.program.measures))
-        if goal is None or goal.name != first:
-            raise ToolError(f"measure.{first} needs sum, as it decides and the solver is to find the best.")
+        goal = self.model.first
+        if not goal.sum:
+            raise ToolError(f"measure.{goal.name} needs sum, as it decides and the solver is to find the best.")
         self.db.execute("CREATE OR REPLACE TEMP TABLE __key AS SELECT 0 AS __n")
-        cells = self.terms(f"measure.{goal.name}.sum", goal.fields["sum"], [])
+        cells = self.terms(f"measure.{goal.name}.sum", goal.sum, [])
         cost = np.zeros(self.count)
         cost[cells["x"]] = cells["c"]
-        matrix = Matrix(low, high, whole, cost, goal.fields["goal"] == "min")
-        for require in self.program.requirements:
+        matrix = Matrix(low, high, whole, cost, goal.goal == "min")
+        for require in self.model.requires:
             self.require(matrix, require)
         for unknowns, coefficients, most in cuts:
             matrix.add(np.zeros(len(unknowns), dtype=int), unknowns, coefficients, [-np.inf], [most])
@@ -217,12 +223,12 @@ class Unknowns:
             matrix.add([0], [0], [0.0], [-np.inf], [np.inf])
         return matrix
 
-    def require(self, matrix: Matrix, one: LinearPart) -> None:
-        part, side = f"require.{one.name}", one.fields["side"]
-        keys = self.numbered("__key", f"{part}.each", one.fields["each"] or "SELECT 0 AS one")
+    def require(self, matrix: Matrix, one: Require) -> None:
+        part, side = f"require.{one.name}", one.side
+        keys = self.numbered("__key", f"{part}.each", one.each or "SELECT 0 AS one")
         size = self.db.execute("SELECT count(*) FROM __key").fetchall()[0][0]
-        bound = self.bound(part, one.fields["bound"], keys, size)
-        cells = self.terms(f"{part}.sum", one.fields["sum"], keys)
+        bound = self.bound(part, one.bound, keys, size)
+        cells = self.terms(f"{part}.sum", one.sum, keys)
         none = np.full(size, np.inf)
         least = -none if side == "at_most" else bound
         greatest = none if side == "at_least" else bound
@@ -236,7 +242,7 @@ class Unknowns:
             cells = self.db.execute(f"SELECT CAST({column} AS DOUBLE) AS v FROM __key ORDER BY __n")
             return np.asarray(cells.fetchnumpy()["v"], dtype=np.float64)
         if isinstance(value, str):
-            rows = execute_statement(self.db, parse_query(part, value, self.program.parameters), {}).fetchmany(2)
+            rows = execute_statement(self.db, parse_query(part, value, self.model.parameters), {}).fetchmany(2)
             if len(rows) != 1 or len(rows[0]) != 1 or rows[0][0] is None or rows[0][0] != rows[0][0]:
                 raise ToolError(f"{part}: its bound must be one number; the query gives NULL, none or several.")
             value = rows[0][0]
@@ -246,7 +252,7 @@ class Unknowns:
         """Raise ToolError with the first row whose ``__v`` is no number. The solver would read it as 0."""
         odd = f'CAST("__v" AS DOUBLE) IS NULL OR {test}(CAST("__v" AS DOUBLE))'
         cursor = self.db.execute(f"SELECT * EXCLUDE (__n) FROM ({query}) WHERE {odd} LIMIT 1")
-        names = [name for name, *_ in cursor.description or ()]
+        names = column_names(cursor)
         for row in cursor.fetchall():
             cells = [
                 f"{name} {cell_as_plain_value(cell, CELL_CHARS)}"
@@ -351,42 +357,35 @@ Cut = tuple[list[int], list[float], float]
 
 def propose_choice(
     db: duckdb.DuckDBPyConnection,
-    program: Program,
+    model: DecisionModel,
     parts: ModelStatements,
     before: Sequence[Statement],
-    seconds: float,
-    forced: Sequence[tuple[str, int, float]],
-    excluded: Sequence[Sequence[int]],
-    seed: int | None = None,
+    request: Mapping[str, Any],
 ) -> Table:
-    """Return the best choice as rows of kind and value. forced: variable, row and amount. excluded: choices of the
-    first variable, by their chosen rows, that may not result again. seed: of a trial.
+    """Return the best choice as rows of kind and value, measured by the model's SQL.
+
+    The request has ``seconds``; ``forced``, triples of variable, row and amount; ``excluded``, choices of the first
+    variable, by their chosen rows, that may not result again; and ``seed`` for a trial.
     """
-    with changed_inputs(db, program, before, seed):
-        unknowns = Unknowns(db, program)
+    with changed_inputs(db, model, before, request.get("seed")):
+        unknowns = Unknowns(db, model)
         unknowns.read()
-        fixed = {unknowns.starts[name] + row: value for name, row, value in forced}
-        matrix = unknowns.matrix(fixed, [cut_choice(unknowns, rows) for rows in excluded])
-        solution = solve_program(matrix, seconds)
-        rows = list(solution_figures(solution, unknowns.count, len(matrix.least)))
+        fixed = {unknowns.starts[name] + row: value for name, row, value in request["forced"]}
+        matrix = unknowns.matrix(fixed, [cut_choice(unknowns, rows) for rows in request["excluded"]])
+        solution = solve_program(matrix, request["seconds"])
+        figures: dict[str, float] = {
+            "objective": solution.objective,
+            "bound": solution.bound,
+            "seconds": solution.seconds,
+            "unknowns": unknowns.count,
+            "requirements": len(matrix.least),
+            "checked": solution.checked,
+        }
+        rows: list[tuple[Value, ...]] = [("status", solution.status, None, None)]
+        rows += [("figure", name, value, None) for name, value in figures.items()]
         if len(solution.amounts):
             rows += measure_solution(db, parts, unknowns, solution)
         return Table(("kind", "name", "value", "rows"), tuple(rows))
-
-
-def solution_figures(solution: Solution, unknowns: int, rows: int) -> Sequence[tuple[Value, ...]]:
-    numbers = {
-        "objective": solution.objective,
-        "bound": solution.bound,
-        "seconds": solution.seconds,
-        "unknowns": unknowns,
-        "requirements": rows,
-        "checked": solution.checked,
-    }
-    return [
-        ("status", solution.status, None, None),
-        *(("figure", name, value, None) for name, value in numbers.items()),
-    ]
 
 
 def cut_choice(unknowns: Unknowns, rows: Sequence[int]) -> Cut:
@@ -402,36 +401,25 @@ def measure_solution(
 ) -> list[tuple[Value, ...]]:
     """Measure a solution by the model's SQL, on tables of the proposal. Whole amounts are rounded before."""
     amounts = solution.amounts.copy()
-    for one in unknowns.program.variables:
-        if one.fields["kind"] != "amount":
+    for one in unknowns.model.variables:
+        if one.kind != "amount":
             span = slice(unknowns.starts[one.name], unknowns.starts[one.name] + unknowns.sizes[one.name])
             amounts[span] = np.round(amounts[span])
     unknowns.as_tables(amounts)
     rows: list[tuple[Value, ...]] = []
     for name, statement in parts.measures.items():
-        value = query_number(db, statement, {})
-        rows.append(("measure", name, None if value != value else value, None))
+        rows.append(("measure", name, none_if_nan(query_number(db, statement, {})), None))
     for name, statement in parts.rules.items():
-        for count, row in first_broken_rows(db, statement, {}, 1)[:1]:
-            rows.append(
-                (
-                    "rule",
-                    name,
-                    count,
-                    [{key: cell_as_plain_value(cell, SOLUTION_CELL_CHARS) for key, cell in (row or {}).items()}],
-                )
-            )
+        for count, row in first_broken_rows(db, statement, {}, 1):
+            rows.append(("rule", name, count, [plain_cells(row or {})]))
     for name in unknowns.starts:
-        rows.append(("chosen", name, None, read_chosen_rows(db, name)))
+        numbered = f"SELECT row_number() OVER () - 1 AS row, * FROM {quote_identifier(name)}"
+        cursor = db.execute(f"SELECT * EXCLUDE (chosen) FROM ({numbered}) WHERE chosen ORDER BY row LIMIT {MOST_ROWS}")
+        names = column_names(cursor)
+        chosen = [plain_cells(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
+        rows.append(("chosen", name, None, chosen))
     return rows
 
 
-def read_chosen_rows(db: duckdb.DuckDBPyConnection, name: str) -> list[Value]:
-    """Return the first ``MOST_ROWS`` chosen rows of a variable, with their number (row)."""
-    numbered = f"SELECT row_number() OVER () - 1 AS row, * FROM {quote_identifier(name)}"
-    cursor = db.execute(f"SELECT * EXCLUDE (chosen) FROM ({numbered}) WHERE chosen ORDER BY row LIMIT {MOST_ROWS}")
-    names = [one for one, *_ in cursor.description or ()]
-    return [
-        {key: cell_as_plain_value(cell, SOLUTION_CELL_CHARS) for key, cell in zip(names, row, strict=True)}
-        for row in cursor.fetchall()
-    ]
+def plain_cells(row: Mapping[str, object]) -> dict[str, Value]:
+    return {name: cell_as_plain_value(cell, SOLUTION_CELL_CHARS) for name, cell in row.items()}

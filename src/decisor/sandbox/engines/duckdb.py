@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sqlglot import Expr, exp
+
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.access import check_as_predicate, read_access
 from decisor.sandbox.dialect import (
     COMMON,
     INFORMATION_SCHEMA,
@@ -22,13 +23,12 @@ from decisor.sandbox.dialect import (
 )
 from decisor.sandbox.engine import Caps, Engine
 from decisor.sandbox.engines import database_file
-from decisor.sandbox.sql_guard import SqlGuard
+from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import bind_parameters, build_capped_table
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import duckdb
-    from sqlglot import Expr
 
 ROWS_AT_ONCE = 64
 HERE = "system.main.current_schema()"
@@ -108,8 +108,6 @@ def use_full_match(tree: Expr) -> Expr:
 
     sqlglot would write it as a match of a part.
     """
-    from sqlglot import exp
-
     for node in list(tree.find_all(exp.RegexpLike)):
         if "start" not in node.meta:  # those written as a function know where
             node.replace(exp.Anonymous(this="regexp_full_match", expressions=[node.this, node.expression]))
@@ -227,12 +225,10 @@ def connect_duckdb(url: str, caps: Caps) -> Duck:
         db = duckdb.connect(str(path), read_only=True, config=dict(duckdb_connection_settings(caps.memory_mb)))
         db.execute("SET python_enable_replacements = false")  # no option of connect
         db.execute("SET lock_configuration = true")
-        access = read_access(
-            DIALECT, caps, lambda query: db.execute(query).fetchall(), check_as_predicate(SqlGuard(DIALECT).query)
-        )
+        guard = build_guard(DIALECT, caps, lambda query: db.execute(query).fetchall())
     except duckdb.Error as error:
         raise SetupError(f"{path} cannot be read as a DuckDB database: {' '.join(str(error).split())}") from error
-    return Duck(db, SqlGuard(DIALECT, access))
+    return Duck(db, guard)
 
 
 ENGINE = Engine(

@@ -130,12 +130,11 @@ def connect_kglite(url: str, caps: Caps) -> Kglite:
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
     graph.read_only(True)
-    own = {label: _properties_of_data(graph, label, names) for label, names in _properties(graph).items()}
+    own = {
+        label: _properties_of_data(graph, label, set(kind["properties"]))
+        for label, kind in graph.schema()["node_types"].items()
+    }
     return Kglite(graph, own, frozenset(caps.deny))
-
-
-def _properties(graph: Graph) -> dict[str, set[str]]:
-    return {label: set(kind["properties"]) for label, kind in graph.schema()["node_types"].items()}
 
 
 def _properties_of_data(graph: Graph, label: str, names: set[str]) -> frozenset[str]:

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from sqlglot import Expr, exp
+
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.access import check_as_predicate, read_access
 from decisor.sandbox.dialect import COMMON, NAME, Dialect, Queries, StatementForms, word_set
 from decisor.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.sandbox.engines import parse_url_options
-from decisor.sandbox.sql_guard import SqlGuard
+from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import bind_parameters, build_capped_table
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import pymysql
     from pymysql.cursors import SSCursor
-    from sqlglot import Expr
 
 SQL_MODE = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"
 CONNECT_SECONDS = 10
@@ -90,8 +90,6 @@ def rewrite_for_mysql(tree: Expr) -> Expr:
     """Rewrite REGEXP so that both servers know it, and drop the table DUAL. sqlglot writes REGEXP_LIKE, which MariaDB
     lacks.
     """
-    from sqlglot import exp
-
     for node in list(tree.find_all(exp.RegexpLike)):
         if not node.args.get("flag"):
             place = exp.Anonymous(this="REGEXP_INSTR", expressions=[node.this, node.expression])
@@ -104,8 +102,6 @@ def rewrite_for_mysql(tree: Expr) -> Expr:
 
 def keep_median(tree: Expr) -> Expr:
     """Keep MariaDB's MEDIAN(x) OVER (...), of which sqlglot would write a PERCENTILE_CONT that no server has."""
-    from sqlglot import exp
-
     for node in list(tree.find_all(exp.Median)):
         node.replace(exp.Anonymous(this="MEDIAN", expressions=[node.this]))
     return tree
@@ -113,8 +109,6 @@ def keep_median(tree: Expr) -> Expr:
 
 def fold_dotted_i(tree: Expr) -> Expr:
     """Replace the letter İ in names by i. A server that keeps names in lower case reads it so, unlike Python."""
-    from sqlglot import exp
-
     keep_median(tree)
     for name in tree.find_all(exp.Identifier):
         name.set("this", name.name.replace("İ", "i"))
@@ -321,10 +315,10 @@ def connect_mysql(url: str, caps: Caps) -> Mysql:
 
         lower = rows("SELECT @@lower_case_table_names")[0][0]
         dialect = replace(DIALECT, prepare=fold_dotted_i) if lower else DIALECT
-        access = read_access(dialect, caps, rows, check_as_predicate(SqlGuard(dialect).query))
+        guard = build_guard(dialect, caps, rows)
     except pymysql.Error as error:
         raise SetupError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}") from error
-    return Mysql(url, SqlGuard(dialect, access), db)
+    return Mysql(url, guard, db)
 
 
 ENGINE = Engine(

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sqlglot import Expr, exp
+
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.access import check_as_predicate, read_access
 from decisor.sandbox.catalog import QUERIES
 from decisor.sandbox.dialect import COMMON, INFORMATION_SCHEMA, Dialect, StatementForms, word_set
 from decisor.sandbox.engine import Caps, ConnectionLost, Engine
-from decisor.sandbox.sql_guard import SqlGuard
+from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import bind_parameters, build_capped_table
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import psycopg
-    from sqlglot import Expr
 
     Connection = psycopg.Connection[tuple[object, ...]]
     Cursor = psycopg.Cursor[tuple[object, ...]]
@@ -45,8 +45,6 @@ AS_TEXT = (
 
 def cut_long_names(tree: Expr) -> Expr:
     """Cut names to the bytes that the server reads of them."""
-    from sqlglot import exp
-
     for name in tree.find_all(exp.Identifier):
         if len(long := name.name.encode()) > LONGEST_NAME:
             name.set("this", long[:LONGEST_NAME].decode(errors="ignore"))
@@ -232,15 +230,10 @@ def connect_postgres(url: str, caps: Caps) -> Postgres:
 
     try:
         db = connect_psycopg(url)
-        access = read_access(
-            DIALECT,
-            caps,
-            lambda query: db.execute(query.encode()).fetchall(),
-            check_as_predicate(SqlGuard(DIALECT).query),
-        )
+        guard = build_guard(DIALECT, caps, lambda query: db.execute(query.encode()).fetchall())
     except psycopg.Error as error:
         raise SetupError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}") from error
-    return Postgres(url, SqlGuard(DIALECT, access), db)
+    return Postgres(url, guard, db)
 
 
 ENGINE = Engine(

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.access import check_as_predicate, read_access
 from decisor.sandbox.catalog import INSPECTED
 from decisor.sandbox.dialect import COMMON, INFORMATION_SCHEMA, Dialect, word_set
 from decisor.sandbox.engine import SECONDS, Caps, ConnectionLost, Engine, Warehouse
 from decisor.sandbox.engines.sqlalchemy import FILES, check_policy_support
-from decisor.sandbox.sql_guard import SqlGuard
+from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import build_capped_table
 from decisor.types import Table, Value
 
@@ -200,10 +199,7 @@ def connect_spark(url: str, caps: Caps) -> Spark:
         raise
     except Exception as error:  # of Spark, gRPC and Arrow
         raise SetupError(f"Spark cannot be reached: {spark_complaint(error)}") from error
-    access = read_access(
-        DIALECT, caps, lambda query: database.catalog(query) or (), check_as_predicate(SqlGuard(DIALECT).query)
-    )
-    database.guard = SqlGuard(DIALECT, access)
+    database.guard = build_guard(DIALECT, caps, lambda query: database.catalog(query) or ())
     return database
 
 

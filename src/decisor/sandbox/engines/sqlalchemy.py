@@ -19,11 +19,10 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.access import check_as_predicate, read_access
 from decisor.sandbox.catalog import INSPECTED, SYSTEM, inspect_catalog
 from decisor.sandbox.dialect import COMMON, INFORMATION_SCHEMA, Dialect, Queries, word_set
 from decisor.sandbox.engine import SECONDS, Caps, ConnectionLost, Engine, Warehouse
-from decisor.sandbox.sql_guard import SqlGuard
+from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import build_capped_table
 from decisor.system.extras import format_pip_install, require_package
 from decisor.types import Table, Value
@@ -215,13 +214,12 @@ def connect_warehouse(title: str, url: str, caps: Caps, dialect: Dialect, wareho
             catalog = inspect_catalog(query, database.db)
             yield from catalog[1] if catalog else database.db.exec_driver_sql(query, execution_options=AS_IT_STANDS)
 
-        access = read_access(dialect, caps, rows, check_as_predicate(SqlGuard(dialect).query))
+        database.guard = build_guard(dialect, caps, rows)
         database.db.rollback()
     except SetupError:
         raise
     except Exception as error:  # drivers have classes of their own
         raise SetupError(f"{title} cannot be reached: {driver_complaint(error)}") from error
-    database.guard = SqlGuard(dialect, access)
     return database
 
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from sqlglot import Expr, exp
+
 from decisor.errors import SetupError, ToolError
-from decisor.sandbox.access import check_as_predicate, read_access
 from decisor.sandbox.dialect import COMMON, NAME, Dialect, Queries, StatementForms, word_set
 from decisor.sandbox.engine import STOPPED, Caps, Engine, token_for
 from decisor.sandbox.engines import database_file
-from decisor.sandbox.sql_guard import SqlGuard
+from decisor.sandbox.sql_guard import SqlGuard, build_guard
 from decisor.sandbox.wire import build_capped_table
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import apsw
     import apsw.ext
-    from sqlglot import Expr
 
 PRAGMAS = "table_info|table_xinfo|foreign_key_list|index_list|index_info|index_xinfo"
 COLUMNS = """SELECT m.name, m.type = 'view', c.name, upper(c.type), c."notnull" = 0
@@ -62,8 +62,6 @@ def expand_in_table(tree: Expr) -> Expr:
     """Replace ``a IN t`` by ``a IN (SELECT * FROM t)``, as SQLite means it, even if t is a text. sqlglot takes t for a
     column.
     """
-    from sqlglot import exp
-
     for node in list(tree.find_all(exp.In)):
         place = node.args.get("field")
         if place is None:
@@ -260,15 +258,13 @@ def connect_sqlite(url: str, caps: Caps) -> Sqlite:
     db.authorizer = engine.authorize
     db.set_progress_handler(lambda: time.monotonic() > engine.deadline, STEPS_BETWEEN_CHECKS)
     try:
-        access = read_access(
-            DIALECT, caps, lambda query: list(db.execute(query)), check_as_predicate(engine.guard.query)
-        )
+        guard = build_guard(DIALECT, caps, lambda query: list(db.execute(query)))
     except apsw.Error as error:
         raise SetupError(f"The schema of {path} cannot be read: {message(error)}.") from error
     engine.views = frozenset(
         str(name).lower() for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'")
     )
-    engine.guard = SqlGuard(DIALECT, access)
+    engine.guard = guard
     return engine
 
 
