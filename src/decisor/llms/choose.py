@@ -25,20 +25,24 @@ from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from decisor.errors import Error, LMError, SetupError
-from decisor.llms.concurrency import EndpointFacts, endpoint_of, read_endpoint_facts
 from decisor.llms.endpoint import parse_address
+from decisor.llms.endpoint_lm import EndpointLM
+from decisor.llms.facts import (
+    EndpointFacts,
+    LocalServer,
+    endpoint_of,
+    list_models_at,
+    look_for_servers,
+    read_endpoint_facts,
+)
 from decisor.llms.prices import FREE, Price, parse_price, published_price
 from decisor.llms.providers import (
     OPENAI,
     PROVIDERS,
-    EndpointLM,
     LMSpec,
-    LocalServer,
     Provider,
     check_spec,
     host_of_url,
-    list_models_at,
-    look_for_servers,
     read_spec,
 )
 from decisor.runtime.call import lm_settings_of

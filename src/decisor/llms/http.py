@@ -21,8 +21,9 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BytesIO
+from typing import Protocol
 
 import aiohttp
 from yarl import URL
@@ -117,15 +118,11 @@ def unpack_body(body: bytes, encoding: str, max_bytes: int) -> bytes:
 PASSING_OF_PROXY = {408, 429, 500, 502, 503, 504}
 
 
-@dataclass(frozen=True, slots=True)
-class HttpTarget:
-    """An endpoint as its HTTP client sees it. where: the place, as people are told it. max_bytes: of a body, as it is
-    sent and unpacked. connections: at once; 0 means half of the files that this process may have open.
-    """
+class HttpTarget(Protocol):
+    """What a client has to know of an endpoint: its fields are those of ``Endpoint``."""
 
     url: str
     where: str
-    headers: Mapping[str, str] = field(repr=False)
     proxy: Proxy | None
     max_bytes: int
     connect_seconds: float
@@ -223,10 +220,10 @@ class Connector(aiohttp.TCPConnector):
 class HttpClient:
     """The connections to one endpoint, for the event loop that runs at their creation."""
 
-    def __init__(self, target: HttpTarget) -> None:
+    def __init__(self, target: HttpTarget, headers: Mapping[str, str]) -> None:
         self.target, self.loop = target, asyncio.get_running_loop()
         # Not the session's own headers: those go to a proxy too, with the key among them.
-        self.headers = {**target.headers, "Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self.headers = {**headers, "Content-Type": "application/json", "Accept-Encoding": "identity"}
         self.proxy_headers = target.proxy.headers() if target.proxy else {}
         if not target.url.startswith("https:"):
             self.headers |= self.proxy_headers

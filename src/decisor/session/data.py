@@ -281,7 +281,7 @@ async def ask_once(
 
     Connections of LLMs that were given as objects are closed too: this event loop may end here.
     """
-    from decisor.llms.concurrency import close_lm
+    from decisor.llms.shared import close_lm
 
     check_options(options)
     settings: Mapping[str, Any] = options.get("settings", {})
