@@ -67,8 +67,6 @@ class McpServer:
     def meter(self) -> ByteMeter:
         from decisor.tools.mcp_transport import ByteMeter
 
-        pass
-
         return ByteMeter()
 
     @property
@@ -111,8 +109,6 @@ class McpServer:
 
     def transport(self) -> Any:
         from decisor.tools.mcp_transport import build_server_start, connect_address, connect_process
-
-        pass
 
         variables = {name: one.reveal() for name, one in self.keys.items()}
         if self.place.startswith(("http://", "https://")):
