@@ -37,7 +37,7 @@ from decisor.decision_models.ranking import (
 )
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
-from decisor.system.wording import format_amount, format_count, format_ranking, format_ranking_lines
+from decisor.system.wording import format_amount, format_count, format_ranking
 from decisor.types import CandidatePoint, Goal, Observation, Ranking, Record, ScenarioOutcome, Study, Swing, Turn, Value
 
 NOW = "now"
@@ -377,7 +377,7 @@ def have_equal_outcomes(one: Outcomes, other: Outcomes) -> bool:
 
 def format_fixed_ranking(ranking: Ranking) -> list[str]:
     """Format a ranking in which nothing varies on purpose."""
-    return [line for line in format_ranking_lines(ranking) if not line.startswith("Nothing was varied")]
+    return [line for line in format_ranking(ranking).splitlines() if not line.startswith("Nothing was varied")]
 
 
 def resolve_condition(model: OpenModel, wish: WhatIfWish) -> tuple[str, str, str]:

@@ -47,9 +47,9 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        blocks = self.blocks.values()
-        texts = ("".join(str(block.get(name) or "") for block in blocks) for name in ("text", "thinking"))
-        written, thinking = texts
+        written, thinking = (
+            "".join(str(block.get(name) or "") for block in self.blocks.values()) for name in ("text", "thinking")
+        )
         return written or "".join(self.inputs.values()) or thinking
 
     def add(self, event: Mapping[str, Any]) -> None:
@@ -66,7 +66,12 @@ class MessageParts:
             case "content_block_start":
                 self.blocks[at] = dict(to_mapping(event.get("content_block")))
             case "content_block_delta":
-                self._add_delta(at, to_mapping(event.get("delta")))
+                block, delta = self.blocks.setdefault(at, {"type": "text"}), to_mapping(event.get("delta"))
+                for name in ("text", "thinking"):
+                    if isinstance(piece := delta.get(name), str):
+                        block[name] = str(block.get(name) or "") + piece
+                if isinstance(piece := delta.get("partial_json"), str):
+                    self.inputs[at] = self.inputs.get(at, "") + piece
             case "message_delta":
                 self.message["stop_reason"] = to_mapping(event.get("delta")).get("stop_reason")
                 self._count(event.get("usage"))
@@ -78,27 +83,16 @@ class MessageParts:
     def _count(self, usage: object) -> None:
         self.message["usage"] |= {name: count for name, count in to_mapping(usage).items() if count is not None}
 
-    def _add_delta(self, at: int, delta: Mapping[str, Any]) -> None:
-        block = self.blocks.setdefault(at, {"type": "text"})
-        for name in ("text", "thinking"):
-            if isinstance(delta.get(name), str):
-                block[name] = str(block.get(name) or "") + delta[name]
-        if isinstance(delta.get("partial_json"), str):
-            self.inputs[at] = self.inputs.get(at, "") + delta["partial_json"]
-
     def reply(self, finish: str = "") -> dict[str, object]:
         """Return the message as an endpoint without a stream sends it. finish: why it was ended here."""
-        content = [self._block(at, block) for at, block in sorted(self.blocks.items())]
+        content = []
+        for at, block in sorted(self.blocks.items()):
+            text = self.inputs.get(at, "")
+            try:
+                content.append({**block, "input": json.loads(text)} if text.strip() else block)
+            except (ValueError, RecursionError):
+                content.append({"type": "text", "text": text})  # it was cut off
         return {**self.message, "content": content, **({"stop_reason": finish} if finish else {})}
-
-    def _block(self, at: int, block: dict[str, object]) -> dict[str, object]:
-        text = self.inputs.get(at, "")
-        if not text.strip():
-            return block
-        try:
-            return {**block, "input": json.loads(text)}
-        except (ValueError, RecursionError):
-            return {"type": "text", "text": text}  # it was cut off
 
 
 WORTH = 3_000

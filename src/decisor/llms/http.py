@@ -24,6 +24,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
@@ -227,10 +228,16 @@ class HttpClient:
         self.proxy_headers = target.proxy.headers() if target.proxy else {}
         if not target.url.startswith("https:"):
             self.headers |= self.proxy_headers
+        proxy_url = target.proxy.url if target.proxy else ""
+        # Reading the certificates that this machine trusts, or SSL_CERT_FILE names, takes 20 ms.
+        speaks_tls = "https" in (urlsplit(target.url).scheme, urlsplit(proxy_url).scheme)
         self.room = asyncio.Semaphore(target.connections or max_connections())
         self.session = aiohttp.ClientSession(
             connector=Connector(
-                limit=0, ssl=choose_certificates(target), keepalive_timeout=IDLE_SECONDS, ttl_dns_cache=300
+                limit=0,
+                ssl=ssl.create_default_context() if speaks_tls else True,
+                keepalive_timeout=IDLE_SECONDS,
+                ttl_dns_cache=300,
             ),
             timeout=aiohttp.ClientTimeout(
                 total=None, connect=target.connect_seconds, sock_connect=target.connect_seconds
@@ -259,7 +266,15 @@ class HttpClient:
         CONNECTED.set(sent)
         await self._enter()
         try:
-            return await self._exchange(url, payload, headers, take)
+            async with self.session.post(
+                URL(url, encoded=True) if "%" in url else url,
+                data=payload if len(payload) < LARGE_BODY else BytesIO(payload),
+                headers={**self.headers, **headers},
+                allow_redirects=False,
+                proxy=proxy.url if proxy else None,
+                proxy_headers=self.proxy_headers or None,
+            ) as response:
+                return await self._read(response, payload, take)
         except asyncio.CancelledError:
             if sent:
                 bill.append(estimate_prompt_usage(payload))
@@ -283,27 +298,6 @@ class HttpClient:
         else:
             await self.room.acquire()
 
-    async def _exchange(self, url: str, payload: bytes, headers: Mapping[str, str], take: Take | None) -> HttpReply:
-        """Send a request and read its reply; raise LMError, and the errors of aiohttp."""
-        proxy = self.target.proxy
-        async with self.session.post(
-            URL(url, encoded=True) if "%" in url else url,
-            data=payload if len(payload) < LARGE_BODY else BytesIO(payload),
-            headers={**self.headers, **headers},
-            allow_redirects=False,
-            proxy=proxy.url if proxy else None,
-            proxy_headers=self.proxy_headers or None,
-        ) as response:
-            return await self._read(response, payload, take)
-
-    def _is_page_of_proxy(self, response: aiohttp.ClientResponse) -> bool:
-        """Return whether a reply may be the page of a proxy in the endpoint's place.
-
-        A proxy that knows the user, but not this password, may answer so (tinyproxy does).
-        """
-        is_passed_on = not self.target.url.startswith("https:")
-        return is_passed_on and bool(self.proxy_headers) and response.content_type == "text/html"
-
     async def close(self) -> None:
         await self.session.close()
 
@@ -318,7 +312,10 @@ class HttpClient:
                 f"{where} answered {status}, which is no answer to what was asked.", used=estimate_prompt_usage(payload)
             )
         proxy = self.target.proxy
-        if proxy is not None and (status == 407 or (status == 401 and self._is_page_of_proxy(response))):
+        # A proxy that knows the user, but not this password, may answer with a page of its own (tinyproxy does).
+        is_passed_on = not self.target.url.startswith("https:") and bool(self.proxy_headers)
+        is_page = is_passed_on and response.content_type == "text/html"
+        if proxy is not None and (status == 407 or (status == 401 and is_page)):
             raise refusal_of_proxy(status, response.reason or "", proxy, where)
         if not 200 <= status < 300:
             return HttpReply(status, headers, await read_refusal_body(response, encoding))
@@ -334,15 +331,6 @@ class HttpClient:
         except UndecodableBody as error:
             problem = RetryableError(f"{where} sent {error}.", used=estimate_prompt_usage(payload))
         raise problem
-
-
-def choose_certificates(target: HttpTarget) -> ssl.SSLContext | bool:
-    """Return the certificates that this machine trusts (or SSL_CERT_FILE names) if TLS is spoken.
-
-    They are only read then; else True.
-    """
-    speaks = target.url.startswith("https:") or (target.proxy is not None and target.proxy.url.startswith("https:"))
-    return ssl.create_default_context() if speaks else True
 
 
 def max_connections() -> int:

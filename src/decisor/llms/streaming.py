@@ -301,17 +301,15 @@ class StreamAttempt:
                 self.parts.is_done = True
             else:
                 self.parts.add(parse_chunk(data, self.where))
-                self._show(self.parts.text)
+                text = self.parts.text
+                if len(text) != len(self.text):
+                    self.text = text
+                    self.on_text(text)
+                if len(text) - self.looked_at >= LOOK_EVERY:
+                    self.looked_at = len(text)
+                    if find_loop_start(text) is not None:
+                        raise ReplyLoop
         return self.parts.is_done
-
-    def _show(self, text: str) -> None:
-        if len(text) != len(self.text):
-            self.text = text
-            self.on_text(text)
-            if len(text) - self.looked_at >= LOOK_EVERY:
-                self.looked_at = len(text)
-                if find_loop_start(text) is not None:
-                    raise ReplyLoop
 
     def cost(self, used: Usage) -> Usage:
         """Return ``used`` with the completion tokens written so far, at a token per four characters."""

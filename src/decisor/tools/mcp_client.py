@@ -125,7 +125,11 @@ class McpServer:
         there = {one.name for one in every}
         if unknown := [name for name in names if name not in there]:
             raise SetupError(f"{self.label} has no tool {unknown[0]!r}; it has {list_sorted_names(there)}.")
-        chosen = [one for one in every if (one.name in names if names else is_declared_read_only(one))]
+        chosen = [
+            one
+            for one in every
+            if (one.name in names if names else one.annotations and one.annotations.read_only_hint is True)
+        ]
         if not chosen:
             raise SetupError(
                 f"No tool of {self.label} says that it only reads: name those that may be called, as "
@@ -243,10 +247,6 @@ def iterate_result_texts(result: CallToolResult) -> Iterator[str]:
     for one in result.content:
         text = getattr(one, "text", None)
         yield text if isinstance(text, str) else f"({one.type}, which is not shown)"
-
-
-def is_declared_read_only(tool: mcp_types.Tool) -> bool:
-    return tool.annotations is not None and tool.annotations.read_only_hint is True
 
 
 async def open_mcp_tools(spec: str, keys: Mapping[str, Secret], patience: float = START_SECONDS) -> list[McpTool]:
