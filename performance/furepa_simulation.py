@@ -3,7 +3,7 @@
     python performance/furepa_simulation.py [--questions 100] [--calls 6] [--sets musique 2wiki hotpotqa] [--seeds 2]
 
 Long: all of it takes hours. `--sets musique --questions 2 --training 6 --seeds 1 --anchored 0.5` only shows that it
-runs; with 5 and 15 in their places it says something. Needs decisor[learned].
+runs; with 5 and 15 in their places it says something. Needs decisor[lab].
 
 Each technique has the same number of calls, the last of them for the answer. The reasoner proposes queries of mixed
 quality and answers when it has read every gold passage (tests/policies/furepa.py says what it assumes), so a right
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from decisor.documents.index import DocumentIndex, build_memory_index
 from decisor.documents.passage import read_passages
 from decisor.documents.tool import PassagesTool
-from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.benchmark import read_question_rows
 from decisor.lab.statistics import bootstrap, wilson
 from decisor.lab.training import HopExample, drop_hit_features, fit_query_scorer, measure_queries, read_hop_examples
 from decisor.llms.openai_compatible import OpenAICompatible

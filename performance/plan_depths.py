@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from decisor.lab.paper_figures import DEPTHS
-from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.benchmark import read_question_rows
+from decisor.lab.papers import published_table
 from decisor.lab.qa.datasets import MUSIQUE, STRATEGYQA, TWOWIKI
 from decisor.lab.qa.score import find_references, percent_by_depth, plan_depth
 from head import words
@@ -34,8 +34,8 @@ def main(data: Path) -> None:
     for name in SETS:
         path = data / "multihop" / name / "probtree_question_decompositions.jsonl.gz"
         show(f"{name}, GPT-3", [tree(row["question"], row["value"]) for row in read_question_rows(path)])
-    for name, shares in DEPTHS.items():
-        print(f"{name}, Plan-RAG's table 2: " + " ".join(f"{share:.1f}" for share in shares))
+    for line in published_table("qa_plan_depth").lines:
+        print(f"{line.about}, Plan-RAG's table 2: " + " ".join(f"{share:.1f}" for share in line.cells[1:]))
 
 
 def show(what: str, plans: Sequence[Needs]) -> None:

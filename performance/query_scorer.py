@@ -4,7 +4,7 @@ a random one, the untrained rule, the built-in scorer, and the best choice there
     python performance/query_scorer.py [--data DIR] [--sets musique hotpotqa] [--keep FOLDER]
 
 `--sets musique --questions 6` is the smallest, half a minute on a busy machine; all of it is long. Needs
-decisor[learned].
+decisor[lab].
 
 Five folds by question. Differences are paired over questions, with 95 % bootstrap intervals. Pools: ``lm`` the question
 and sub-questions that GPT-3 wrote (ProbTree's, answers filled in), ``plain`` all candidates but gold decompositions,
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from decisor.documents.index import build_memory_index
 from decisor.documents.passage import read_passages
-from decisor.lab.qa.bench import read_question_rows
+from decisor.lab.benchmark import read_question_rows
 from decisor.lab.statistics import bootstrap
 from decisor.lab.training import (
     HopExample,

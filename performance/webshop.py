@@ -2,7 +2,7 @@
 
 python performance/webshop.py [FOLDER] [--times N]    N copies of the products, to see how cost grows
 
-A minute. Needs decisor[benchmarks] and bm25s.
+A minute. Needs decisor[lab] and bm25s.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def test_every_extra_that_a_message_names_is_one_of_the_package() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     texts = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
     names = {name for text in texts for match in NAMED.findall(text) for name in match if name}
-    assert {"graph", "neo4j", "postgres", "serve", "documents"} <= names
+    assert {"graph", "neo4j", "postgres", "serve", "documents", "lab"} <= names
     assert names <= set(extras), names - set(extras)
 
 
@@ -53,6 +53,14 @@ def test_where_a_driver_is_missing_the_message_says_what_to_type(module: str, ca
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert re.search(rf"needs? {module}: .*pip install .*{module}\S*>=\d", ran.stdout), ran.stdout
+
+
+@pytest.mark.parametrize("words", [["eval", "--help"], ["bench", "list"], ["ask", "--example", "trade"]])
+def test_where_the_lab_is_missing_one_sentence_says_how_to_get_it(words: list[str]) -> None:
+    code = f"import sys; sys.modules['rapidfuzz'] = None\nfrom decisor.cli import main\nmain({words!r})"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert re.fullmatch(r"decisor: (decisor \w+|--example) needs the lab: .*install .*\n", ran.stderr), ran.stderr
 
 
 def test_a_set_up_without_pip_is_sent_to_uv(tmp_path: Path) -> None:

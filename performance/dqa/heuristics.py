@@ -18,9 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.dqa.failures import CEILING
 from decisor.lab.dqa.worlds import Scenario
 from decisor.lab.evaluation.case_run import CaseAttempt, run_case
-from decisor.lab.paper_figures import CEILING, PAPER, figures_of_scenario
+from decisor.lab.papers import figures_of_scenario
 from decisor.lab.statistics import wilson
 from decisor.system.tasks import map_concurrently
 from decisor.techniques import build_technique
@@ -51,7 +52,7 @@ async def main() -> None:
             form = row.group.partition(" ")[2] or "mean of sql and graph"
             print(f"  {row.technique:20}  {row.value:5.1f} %  published, {form}")
         print(f"  printed rules followed exactly: {CEILING[scenario]} %; answered in {seconds:.1f} s")
-    print(f"Published: {PAPER}.")
+    print(f"Published: {figures_of_scenario('locating', asked.form)[0].source}.")
 
 
 if __name__ == "__main__":

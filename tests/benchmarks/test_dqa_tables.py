@@ -11,7 +11,7 @@ from decisor.lab.dqa.analysis import make_dqa_paper_tables
 from decisor.lab.dqa.bench import DqaBench, find_retrieval_kinds
 from decisor.lab.dqa.generator import generate_dataset
 from decisor.lab.dqa.worlds import WorldCase
-from decisor.lab.paper_tables import tables_for
+from decisor.lab.papers import tables_for
 from decisor.trace.events import LMCall, Trace, TraceEntry
 from decisor.types import Decision
 

@@ -13,26 +13,20 @@ from servers.openai_server import serve_threaded
 
 RIVERS = '''"""Rivers: where they end. Right is an exact match."""
 
-from decisor.lab.qa.bench import QaSet, make_qa_bench as qa_bench
-from decisor.lab.qa.bench import make_qa_case as qa_case
-from decisor.lab.qa.bench import report_row_errors as row_errors, read_question_rows as rows
+from decisor.lab.qa.bench import QaSet, make_qa_bench, make_qa_case
 
 
-def read_cases(path):
-    cases = []
-    for number, row in enumerate(rows(path), 1):
-        with row_errors(path, number, "Rivers"):
-            cases.append(qa_case(str(row["id"]), row["question"], [row["answer"]], facts={"long": row["km"] > 900}))
-    return cases
+def parse_case(row):
+    return make_qa_case(str(row["id"]), row["question"], [row["answer"]], facts={"long": row["km"] > 900})
 
 
 def long_rivers(cases):
     return [case for case in cases if case.facts["long"]]
 
 
-RIVERS = QaSet(name="rivers", title="Rivers", folder="rivers", files=("rivers.jsonl",), read_cases=read_cases,
+RIVERS = QaSet(name="rivers", title="Rivers", folder="rivers", files=("rivers.jsonl",), parse_case=parse_case,
                option="long", part=long_rivers)
-RiversBench = qa_bench(RIVERS, __name__)
+RiversBench = make_qa_bench(RIVERS, __name__)
 '''
 ROWS = [
     {"id": 1, "question": "Where does the Rhine end?", "answer": "North Sea", "km": 1230},

@@ -10,7 +10,7 @@ import pytest
 from decisor.documents.minilm import find_model_folder
 from decisor.errors import SetupError
 from decisor.lab.benchmark import BENCHES, Bench, Case, Outcome, Score
-from decisor.lab.paper_tables import tables_for
+from decisor.lab.papers import tables_for
 from decisor.lab.qa.datasets import ArcBench, HotpotQABench, MuSiQueBench, ParallelQABench, PopQABench, StrategyQABench
 from decisor.llms.scripted import ScriptedLM
 from decisor.runtime.run import Run

@@ -3,9 +3,9 @@
 import pytest
 
 from data import DATA
-from decisor.lab.benchmark import BENCHES, open_bench
+from decisor.lab.benchmark import open_bench
 from decisor.lab.evaluation.suite import SuiteRequest, open_suite, parse_suite_entry
-from decisor.lab.paper_figures import figures_of_room
+from decisor.lab.papers import read_published
 from decisor.system.settings import label_with_settings
 from decisor.techniques import TECHNIQUES, build_technique
 
@@ -24,7 +24,7 @@ def test_a_label_holds_what_changes_a_case(text: str, named: str) -> None:
     assert label_with_settings(name, open_bench(name, **settings), settings) == named
 
 
-@pytest.mark.parametrize("text", sorted({one.technique for name in BENCHES for one in figures_of_room(name)}))
+@pytest.mark.parametrize("text", sorted({one.technique for one in read_published()[0]}))
 def test_a_published_figure_of_a_technique_that_is_here_has_the_label_that_a_run_of_it_would_have(text: str) -> None:
     named = text.partition(" (")[0]  # whose model it was
     if named.split()[0] not in TECHNIQUES or "," in named:

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from decisor.history.recorder import update_past_run
 from decisor.history.store import History, PastRun
+from decisor.lab.evaluation_pages import router
 from decisor.server.app import WebServer, bind_socket, make_web_server
 from decisor.server.live import LiveRun
 from decisor.server.settings import ServerSettings
@@ -153,7 +154,7 @@ def running(serving: ServerSettings, runs: Mapping[str, Entries], live: Mapping[
         loops.append(asyncio.get_running_loop())
         ready.set()
 
-    server: WebServer = make_web_server(replace(serving, port=port, history=history), started)
+    server: WebServer = make_web_server(replace(serving, port=port, history=history), started, [router])
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from decisor.history.store import History
+from decisor.lab.evaluation_pages import router
 from decisor.server.app import bind_socket, make_web_server
 from decisor.server.settings import ServerSettings
 from decisor.session.request import Sources, build_sources
@@ -99,7 +100,7 @@ def served(serving: ServerSettings, history: History | None = None) -> Iterator[
     listening = bind_socket(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
-    server = make_web_server(replace(serving, port=port, history=history), ready.set)
+    server = make_web_server(replace(serving, port=port, history=history), ready.set, [router])
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)

@@ -239,7 +239,13 @@ def build_app(words: Sequence[str]) -> typer.Typer:
             app.command(name, help=summary)(_placeholder_command)
             continue
         module, _, attribute = place.partition(":")
-        found_command: Callable[..., object] | typer.Typer = getattr(importlib.import_module(module), attribute)
+        if module.startswith("decisor.lab."):
+            from decisor.system.extras import import_lab
+
+            home = import_lab(module.removeprefix("decisor.lab."), f"decisor {name}")
+        else:
+            home = importlib.import_module(module)
+        found_command: Callable[..., object] | typer.Typer = getattr(home, attribute)
         if isinstance(found_command, typer.Typer):
             app.add_typer(found_command, name=name, help=summary)
         else:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -42,7 +42,6 @@ from decisor.system.storage import check_writable
 from decisor.types import Question
 
 if TYPE_CHECKING:
-    from decisor.lab.examples import WorldExample
     from decisor.semantics.readings import Readings
     from decisor.session.request import Sources
     from decisor.session.result import Result
@@ -424,14 +423,14 @@ def print_object(result: Result) -> None:
     print_json(result.as_object())
 
 
-def find_example_world(name: str, question: str) -> WorldExample | None:
+def find_example_world(name: str, question: str) -> Any:
     if not name:
         return None
     if question:
         raise SetupError("An example brings its own question: leave out yours, or name your data with --db.")
-    from decisor.lab.examples import make_example
+    from decisor.system.extras import import_lab
 
-    return make_example(name)
+    return import_lab("examples", "--example").make_example(name)
 
 
 def read_question_text(question: str) -> str:

@@ -131,8 +131,7 @@ OTHERS: Parts = {
     "solver of decision models (HiGHS)": ("highspy", "solver"),
     "keys in the system's keyring": ("keyring", "keyring"),
     "spans of OpenTelemetry": ("opentelemetry.sdk", "otel"),
-    "metrics of benchmarks": ("Stemmer", "benchmarks"),
-    "decisor train (scikit-learn)": ("sklearn", "learned"),
+    "lab (decisor eval, report, bench, train)": ("rapidfuzz", "lab"),
     "evaluations on a cluster (Ray)": ("ray", "ray"),
 }
 

@@ -252,8 +252,9 @@ def is_run_store(place: str) -> bool:
 
 def read_store_runs(place: str) -> Iterator[OldRun]:
     """Yield the answered cases of a run store."""
-    from decisor.lab.evaluation.postgres_store import open_store
+    from decisor.system.extras import import_lab
 
+    open_store = import_lab("evaluation.postgres_store", "Verifying an evaluation").open_store
     with closing(open_store(place, create=False)) as store:
         for outcome in store.each_outcome():
             if outcome.answer:

@@ -49,7 +49,7 @@ from decisor.session.user_tools import (
     split_all_at_commas,
     split_at_commas,
 )
-from decisor.system.extras import require_package
+from decisor.system.extras import import_lab, require_package
 
 if TYPE_CHECKING:
     from decisor.history.store import History
@@ -161,9 +161,12 @@ def serve_command(
         if browser:
             open_page(address + (f"#{token}" if token else ""))
 
+    routers = []
+    with contextlib.nullcontext() if evaluation else contextlib.suppress(SetupError):
+        routers = [import_lab("evaluation_pages", "--evaluation").router]
     print_folder_file(config)
     with open_server_history(history and config.keeps_history) as place:
-        run_web_server(replace(serving, history=place), listening, ready)
+        run_web_server(replace(serving, history=place), listening, ready, routers)
 
 
 @contextmanager

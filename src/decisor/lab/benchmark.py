@@ -4,19 +4,24 @@ finished case.
 A benchmark is a frozen dataclass. Its fields are its settings, on the command line too, and the first is ``data``: the
 place of the released files. It joins loaders and environments to a scorer. An ``Outcome`` has plain values only: the
 run store keeps them, and every report is made from them. ``compute_search_metrics`` and its neighbours read the trace
-of a search, for every benchmark with an environment.
+of a search, for every benchmark with an environment; ``read_question_rows`` reads the released files, whatever their
+layout.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
 import hashlib
+import json
 import os
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from decisor.errors import SetupError
 from decisor.system.settings import build_from_settings, import_class, setting_fields
@@ -272,3 +277,66 @@ class Outcome:
     def key(self) -> tuple[str, str, str, str, int]:
         """The values that identify an outcome in a run."""
         return self.benchmark, self.case, self.technique, self.model, self.repeat
+
+
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+
+def read_question_rows(path: Path) -> Iterator[Row]:
+    """Yield every row of a file as a mapping.
+
+    Raises:
+        SetupError: the file cannot be read, or a line is not a JSON object.
+    """
+    kind = path.name.removesuffix(".gz")
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8-sig", newline="") as file
+        ):
+            if kind.endswith(".tsv"):
+                csv.field_size_limit(2**24)
+                yield from csv.DictReader(file, delimiter="\t")
+                return
+            rows = parse_json_rows(file.read()) if kind.endswith(".json") else parse_json_lines(file)
+            for number, row in enumerate(rows, 1):
+                if not isinstance(row, dict):
+                    raise ValueError(f"row {number} is no JSON object")
+                yield row
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError, csv.Error) as error:
+        raise SetupError(f"{path} cannot be read: {error}.") from error
+
+
+def parse_json_lines(file: Iterable[str]) -> Iterator[object]:
+    return (json.loads(line) for line in file if line.strip())
+
+
+def parse_json_rows(text: str) -> Iterator[object]:
+    """Yield the rows of a JSON text: a list, an object by id, or JSON lines (some releases name them .json)."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        yield from parse_json_lines(text.splitlines())
+        return
+    if isinstance(value, dict) and all(isinstance(item, dict) for item in value.values()):
+        value = [{"id": key, **item} for key, item in value.items()]
+    if not isinstance(value, list):
+        raise ValueError("it holds no list of questions")
+    yield from value
+
+
+def parse_question_rows(path: Path, what: str, parse: Callable[[Row], T]) -> Iterator[T]:
+    """Parse every row of a file.
+
+    Raises:
+        SetupError: the file cannot be read, or a row is not of ``what``.
+    """
+    for number, row in enumerate(read_question_rows(path), 1):
+        try:
+            parsed = parse(row)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise SetupError(f"{path}, row {number}, is no question of {what}: {why}.") from error
+        yield parsed

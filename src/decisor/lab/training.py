@@ -12,13 +12,13 @@ Nothing here is seen by a technique: gold hops label what a model would have pro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from decisor.lab.qa.bench import Row, read_question_rows, report_row_errors
+from decisor.lab.benchmark import Row, parse_question_rows
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.shared.query_scorer import (
     STOP,
@@ -351,15 +351,8 @@ def read_hop_examples(path: Path, passages: Mapping[str, Record]) -> list[HopExa
     Raises:
         SetupError: the file cannot be read, or a row is no such question.
     """
-    return list(iterate_hop_examples(path, passages))
-
-
-def iterate_hop_examples(path: Path, passages: Mapping[str, Record]) -> Iterator[HopExample]:
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "questions with gold passages"):
-            one = parse_hop_example(row, passages)
-        if all(hop.gold in passages for hop in one.hops):
-            yield one
+    examples = parse_question_rows(path, "questions with gold passages", lambda row: parse_hop_example(row, passages))
+    return [example for example in examples if all(hop.gold in passages for hop in example.hops)]
 
 
 def parse_hop_example(row: Row, passages: Mapping[str, Record]) -> HopExample:

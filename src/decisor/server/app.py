@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -31,7 +31,6 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor.errors import Error, LMError, OutageError, SetupError, ToolError
-from decisor.lab.evaluation_pages import router as evaluations_router
 from decisor.server.connections import BACKLOG, make_connection_class
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
@@ -269,8 +268,8 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-def make_app(serving: ServerSettings, here: AppState) -> FastAPI:
-    """Build the application without the guard, which ``guarded_app`` puts around it."""
+def make_app(serving: ServerSettings, here: AppState, routers: Sequence[APIRouter] = ()) -> FastAPI:
+    """Build the application without the guard, which ``guarded_app`` puts around it. routers: of rooms above."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -298,7 +297,7 @@ def make_app(serving: ServerSettings, here: AppState) -> FastAPI:
     )
     app.state.here, app.state.page = here, read_page()
     for router in (
-        *(ask_router, runs_router, record_router, models_router, evaluations_router),
+        *(ask_router, runs_router, record_router, models_router, *routers),
         *(session_router, docs_router, page_router),
     ):
         app.include_router(router)
@@ -311,10 +310,10 @@ def make_app(serving: ServerSettings, here: AppState) -> FastAPI:
     return app
 
 
-def guarded_app(serving: ServerSettings) -> tuple[ASGIApp, AppState]:
+def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> tuple[ASGIApp, AppState]:
     """Return the guarded application and its state."""
     here = AppState(serving, f"decisor-{serving.port}")
-    app = make_app(serving, here)
+    app = make_app(serving, here, routers)
     hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
     return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", here.cookie), here
 
@@ -402,8 +401,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
-def make_web_server(serving: ServerSettings, ready: Callable[[], None]) -> WebServer:
-    app, here = guarded_app(serving)
+def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers: Sequence[APIRouter] = ()) -> WebServer:
+    app, here = guarded_app(serving, routers)
     config = uvicorn.Config(
         app,
         log_level="critical",
@@ -422,9 +421,14 @@ def make_web_server(serving: ServerSettings, ready: Callable[[], None]) -> WebSe
     return WebServer(config, here, ready)
 
 
-def run_web_server(serving: ServerSettings, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C or SIGTERM. ``serving`` has the port of the socket."""
+def run_web_server(
+    serving: ServerSettings,
+    listening: socket.socket,
+    ready: Callable[[], None],
+    routers: Sequence[APIRouter] = (),
+) -> None:
+    """Serve until Ctrl-C or SIGTERM. ``serving`` has the port of the socket; routers: of rooms above."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with contextlib.suppress(KeyboardInterrupt), collect_cycles_rarely():
-        make_web_server(serving, ready).run(sockets=[listening])
+        make_web_server(serving, ready, routers).run(sockets=[listening])

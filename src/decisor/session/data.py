@@ -41,7 +41,13 @@ from decisor.session.definitions import (
     question_as_read,
     read_definitions_of_databases,
 )
-from decisor.session.model_tools import find_whatif_of_question, has_world_schema, open_whatif_of_file
+from decisor.session.model_tools import (
+    Recogniser,
+    find_whatif_of_question,
+    list_schema_names,
+    load_recognisers,
+    open_whatif_of_file,
+)
 from decisor.session.open_sources import limit_database_scans, open_places, open_user_tools
 from decisor.session.provenance import build_provenance, history_owner, prepare_keeping
 from decisor.session.request import Names, Options, Places, Sources, build_sources, check_options, check_unique_names
@@ -96,6 +102,8 @@ class Data:
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
     loop: AbstractEventLoop | None = None
     tells_places: bool = True
+    recognisers: Sequence[Recogniser] = field(default_factory=load_recognisers)
+    """Modules that know decision models of databases by their schema."""
 
     def __repr__(self) -> str:
         return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"
@@ -121,8 +129,12 @@ class Data:
 
     @cached_property
     def worlds(self) -> Sequence[Database]:
-        """Databases with the schema of a Decision QA world."""
-        return [tool for tool in self.databases if has_world_schema(tool)]
+        """Databases with a schema that a recogniser knows."""
+        return [
+            tool
+            for tool in self.databases
+            if any(recogniser.recognise_world(list_schema_names(tool)) for recogniser in self.recognisers)
+        ]
 
     async def ask(
         self, question: str | Question, *, past: Sequence[TraceEntry] = (), **options: Unpack[Options]
@@ -244,7 +256,7 @@ class Data:
             return list_modelling_tools(self.databases, choice.technique)
         if any(tool.name == "whatif" for tool in self.tools):
             return ()
-        model = await find_whatif_of_question(question, self.worlds) if self.worlds else None
+        model = await find_whatif_of_question(question, self.worlds, self.recognisers) if self.worlds else None
         if model is None and choice.name == EXACT:
             raise SetupError(NOTHING_TO_COMPUTE if choice.by_name else NOTHING_DECIDES)
         return [model] if model else ()

@@ -17,12 +17,13 @@ import asyncio
 import json
 import re
 import tomllib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.file import Model, build_model, find_model_contradictions, parse_model
 from decisor.errors import ModelMistake, SetupError, ToolError
@@ -32,7 +33,7 @@ from decisor.system.structured_files import find_schema_faults
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count, format_ranking
 from decisor.tools.abilities import Database
-from decisor.types import Finding, Observation, Question, Record, Tool, Value, WhatIf
+from decisor.types import BulkSource, Finding, Observation, Question, Record, Tool, Value, WhatIf
 
 if TYPE_CHECKING:
     from decisor.decision_models.client import OpenModel
@@ -96,31 +97,44 @@ async def load_function_models(path: str, source: Database) -> Find:
     return lambda semantics: model
 
 
-async def find_whatif_of_question(question: Question, databases: Sequence[Database]) -> Tool | None:
-    """Return the tool of the Decision QA world that a question is about, else None.
+class Recogniser(Protocol):
+    """A module that knows the decision models of databases with a schema of its own."""
 
-    A database has its schema, and the question names the subject.
-    """
-    from decisor.lab.dqa.models import recognise_model
+    def recognise_world(self, names: Iterable[str]) -> str:
+        """Return the kind of world with these tables, or labels and relationship types; "" if it knows none."""
 
+    async def recognise_model(self, source: BulkSource, names: Iterable[str], text: str) -> WhatIf | None:
+        """Return the decision model of a question asked of ``source``; None if the question is about none."""
+
+
+RECOGNISERS = ("decisor.lab.dqa.models",)
+"""Modules that every session asks, as far as they are installed: by name, since no import points up."""
+
+
+def load_recognisers() -> Sequence[Recogniser]:
+    found: list[Recogniser] = []
+    for name in RECOGNISERS:
+        with suppress(ModuleNotFoundError):
+            found.append(import_module(name))
+    return found
+
+
+async def find_whatif_of_question(
+    question: Question, databases: Sequence[Database], recognisers: Sequence[Recogniser]
+) -> Tool | None:
+    """Return the tool of the decision model that a recogniser knows for a question, else None."""
     for database in databases:
-        model = await recognise_model(database, list_schema_names(database), str(question))
-        if model is not None:
-            return build_whatif_tool(partial(model_with_semantics, model))
+        for recogniser in recognisers:
+            model = await recogniser.recognise_model(database, list_schema_names(database), str(question))
+            if model is not None:
+                return build_whatif_tool(partial(model_with_semantics, model))
     return None
 
 
 def model_with_semantics(model: Any, semantics: str) -> WhatIf:
-    """Return one of the two decision models of a Decision QA world."""
+    """Return a recognised decision model under one of its semantics."""
     whole: WhatIf = replace(model, semantics=semantics)
     return whole
-
-
-def has_world_schema(database: Database) -> bool:
-    """Return whether a database has the schema of a Decision QA world."""
-    from decisor.lab.dqa.models import recognise_world
-
-    return bool(recognise_world(list_schema_names(database)))
 
 
 def build_whatif_tool(find: Find) -> Tool:

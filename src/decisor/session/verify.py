@@ -140,7 +140,7 @@ async def whatif_of_past_decision(past: PastDecision, data: Data, stack: AsyncEx
     """Open the decision model as it was, else the one that the question is about."""
     if past.model and data.databases:
         return await open_whatif_of_model(parse_model(past.model), data.databases[0], stack, data.definitions)
-    return await find_whatif_of_question(past.question, data.databases)
+    return await find_whatif_of_question(past.question, data.databases, data.recognisers)
 
 
 async def repeat_past_step(past: PastStep, tools: Mapping[str, Tool]) -> Observation:

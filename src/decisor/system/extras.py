@@ -16,8 +16,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 from decisor.errors import SetupError
 from decisor.system.secrets import redact
@@ -39,6 +41,21 @@ def require_package(package: str, extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise missing_extra_error(f"This needs {package}", extra) from error
+
+
+LAB = ("rapidfuzz", "sklearn", "Stemmer")
+"""Modules that only the extra ``lab`` brings."""
+
+
+def import_lab(module: str, user: str) -> ModuleType:
+    """Import a module of ``decisor.lab``, which nothing imports by a statement. user: what needs it.
+
+    Raises:
+        SetupError: the extra ``lab`` is not installed.
+    """
+    if not all(map(find_spec, LAB)):
+        raise missing_extra_error(f"{user} needs the lab", "lab")
+    return import_module(f"decisor.lab.{module}")
 
 
 def format_install_command(extra: str) -> str:

@@ -12,7 +12,6 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +75,8 @@ def eval_command(
     """
     from decisor.errors import SetupError
     from decisor.lab.evaluation.postgres_store import open_store
-    from decisor.lab.evaluation.suite import SuiteRequest, open_suite, read_suite
+    from decisor.lab.evaluation.suite import SuiteRequest, format_suite_table, open_suite, read_suite
+    from decisor.lab.statistics import STATES
 
     named = [*(benches or ()), *format_own_bench(questions, {"db": db, "graph": graph, "docs": docs})]
     options: dict[str, Any] = {
@@ -111,13 +111,19 @@ def eval_command(
     opened = open_store(request.store)
     try:
         if again:
-            opened.reopen(check_states(again))
+            if unknown := set(again) - set(STATES):
+                raise SetupError(f"--again is one of {', '.join(STATES)}, not {sorted(unknown)[0]}.")
+            opened.reopen(again)
         code = (
             asyncio.run(run_suite_here(to_run, opened, request))
             if executor == "local"
             else run_suite_on_ray(opened, request, workers)
         )
-        print_outcomes(opened, as_json)
+        if as_json:
+            for outcome in opened.each_outcome():
+                print_json(outcome)
+        else:
+            print(format_suite_table(opened.each_outcome()))
     finally:
         opened.close()
     raise typer.Exit(code)
@@ -133,15 +139,6 @@ def format_own_bench(questions: Path | None, places: dict[str, Names]) -> list[s
             raise SetupError(f"--{next(iter(settings))} goes with --questions FILE: a benchmark brings its own data.")
         return []
     return [shlex.join(["own", f"questions={questions}", *(f"{name}={text}" for name, text in settings.items())])]
-
-
-def check_states(states: list[str]) -> list[str]:
-    from decisor.errors import SetupError
-    from decisor.lab.statistics import STATES
-
-    if unknown := set(states) - set(STATES):
-        raise SetupError(f"--again is one of {', '.join(STATES)}, not {sorted(unknown)[0]}.")
-    return states
 
 
 async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -> int:
@@ -267,17 +264,6 @@ def format_dollars(amount: float | None) -> str:
     return "price unknown" if amount is None else f"${amount:.2f}"
 
 
-def print_outcomes(store: RunStore, as_json: bool) -> None:
-    """Print the table of everything in the store, or its outcomes as JSON lines. ``decisor report`` has more."""
-    from decisor.lab.evaluation.suite import format_suite_table
-
-    if as_json:
-        for outcome in store.each_outcome():
-            print_json(outcome)
-    else:
-        print(format_suite_table(store.each_outcome()))
-
-
 def hide_credentials(store: str) -> str:
     """Return the place of a run store without user and password.
 
@@ -290,6 +276,7 @@ def hide_credentials(store: str) -> str:
     return f"{scheme}://{redact(rest.rpartition('@')[2])}" if mark else store
 
 
+MOST_FEATURES = 10
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -345,7 +332,9 @@ def train_query_scorer(
     save_query_scorer(QueryScorer(scorer.trees, scorer.rarity, card, rule), out)
     for name, value in figures.items():
         print(f"{name.replace('_', ' ')}: {value}")
-    print(f"splits by feature: {format_feature_counts(count_splits_by_feature(scorer))}")
+    splits = [f"{name} {count}" for name, count in count_splits_by_feature(scorer).items()]
+    more = f" and {len(splits) - MOST_FEATURES} more" if len(splits) > MOST_FEATURES else ""
+    print(f"splits by feature: {', '.join(splits[:MOST_FEATURES])}{more}")
     option = " -o assess=before" if assess == "before" else ""
     print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}{option}")
 
@@ -404,8 +393,3 @@ def measure_held_out(candidates: MeasuredQueries, seed: int) -> dict[str, Value]
         "held_out_mrr_random": round(float(choices.random.mean()), 4),
         "held_out_mrr_best": round(float(choices.oracle.mean()), 4),
     }
-
-
-def format_feature_counts(counts: Mapping[str, int], most: int = 10) -> str:
-    more = f" and {len(counts) - most} more" if len(counts) > most else ""
-    return ", ".join(f"{name} {count}" for name, count in list(counts.items())[:most]) + more

@@ -6,7 +6,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO, TypeVar
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from decisor.lab.benchmark import Outcome
-    from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
+    from decisor.lab.evaluation.comparisons import Ranks, WinRate
     from decisor.lab.evaluation.store import Key, RunStore
     from decisor.lab.report.document import BenchmarkReport, Report
     from decisor.types import LM
@@ -43,6 +43,12 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
 ) -> None:
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
+    from decisor.lab.evaluation.comparisons import (
+        collect_opinions,
+        compute_win_rates,
+        measure_agreement,
+        rank_by_preference,
+    )
     from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.report.document import make_report
 
@@ -50,54 +56,35 @@ def command(
         raise SetupError("Give one of --markdown, --csv and --json.")
     if (wins is None) != (over is None):
         raise SetupError("--wins MODEL and --over TECHNIQUE go together.")
-    store = open_store(run, create=False)
-    try:
+    with closing(open_store(run, create=False)) as store:
         outcomes = store.outcomes()
         if not outcomes:
             raise SetupError(f"{run} holds no finished case yet.")
-        before = None if against is None else read_outcomes(against)
-        second = judge_failures(store, judge, judge_cases) if judge else None
-        order = rank_techniques(store, ranks, judge_cases) if ranks else ()
-        report = make_report(
-            outcomes, store.about(), before, second, order, measure_wins(store, wins, over, judge_cases)
-        )
+        before, second = None, None
+        order: Sequence[Ranks] = ()
+        rates: Sequence[WinRate] = ()
+        if against is not None:
+            with closing(open_store(against, create=False)) as earlier:
+                before = earlier.outcomes()
+        # The replies of judges are kept in the store, so they are bought once.
+        if judge:
+            found = ask_with_judge(judge, lambda lm: collect_opinions(store, lm, judge_cases))
+            second = measure_agreement(found, judge.partition("@")[0])
+        if ranks:
+            order = ask_with_judge(
+                ranks, lambda lm: rank_by_preference(store, lm, ranks.partition("@")[0], judge_cases)
+            )
+        if wins and over:
+            name = wins.partition("@")[0]
+            rates = ask_with_judge(wins, lambda lm: compute_win_rates(store, lm, name, over, judge_cases))
+        report = make_report(outcomes, store.about(), before, second, order, rates)
         if html:
             states: dict[Key, str] | None = None if before is None else {one.key: one.state for one in before}
             write_report_page(report, store, html, states, sys.stderr if markdown or csv or as_json else sys.stdout)
-    finally:
-        store.close()
     if markdown or csv or as_json:
         print(format_report_text(report, markdown, csv), end="")
     elif not html:
         print_report(report)
-
-
-def judge_failures(store: RunStore, judge: str, most: int) -> Agreement:
-    """Return how far a judge LLM agrees with the rules on failures.
-
-    Its replies are kept in the store, so they are bought once.
-    """
-    from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
-
-    return measure_agreement(
-        ask_with_judge(judge, lambda lm: collect_opinions(store, lm, most)), judge.partition("@")[0]
-    )
-
-
-def rank_techniques(store: RunStore, judge: str, most: int) -> list[Ranks]:
-    """Return the techniques' mean ranks by a judge LLM's preference. Its replies are kept in the store."""
-    from decisor.lab.evaluation.comparisons import rank_by_preference
-
-    return ask_with_judge(judge, lambda lm: rank_by_preference(store, lm, judge.partition("@")[0], most))
-
-
-def measure_wins(store: RunStore, judge: str | None, over: str | None, most: int) -> list[WinRate]:
-    """Return each technique's win rate over the technique ``over``; [] if no judge is named."""
-    from decisor.lab.evaluation.comparisons import compute_win_rates
-
-    if judge is None or over is None:
-        return []
-    return ask_with_judge(judge, lambda lm: compute_win_rates(store, lm, judge.partition("@")[0], over, most))
 
 
 def ask_with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
@@ -116,16 +103,6 @@ def ask_with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
                 await end()
 
     return asyncio.run(run())
-
-
-def read_outcomes(path: str) -> list[Outcome]:
-    from decisor.lab.evaluation.postgres_store import open_store
-
-    store = open_store(path, create=False)
-    try:
-        return store.outcomes()
-    finally:
-        store.close()
 
 
 def format_report_text(report: Report, markdown: bool, csv: bool) -> str:

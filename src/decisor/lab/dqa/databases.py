@@ -24,8 +24,16 @@ from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.lab.dqa import worlds as dumps
-from decisor.lab.dqa.worlds import DqaWorld, WorldData, build_world_schema, column_types_of, iterate_world_tables
+from decisor.lab.dqa.worlds import (
+    DqaWorld,
+    WorldData,
+    build_world_graph,
+    build_world_schema,
+    column_types_of,
+    iterate_world_tables,
+)
 from decisor.sandbox.engines import parse_url
+from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.types import BulkSource, Tool
 
@@ -71,33 +79,35 @@ def to_spark(world: WorldData, url: str) -> None:
 
     Raise SetupError if the database exists or cannot be written; then nothing of the world stays.
     """
-    server, name = split_spark_url(url)
-    session = session_of(server)
-    try:
+    with spark_session(url) as (session, name):
         session.sql(f"CREATE DATABASE `{name}`")
-    except Exception as error:  # of Spark, gRPC and Arrow
-        raise spark_setup_error(url, error) from error
-    try:
-        notes = column_types_of(world)
-        for table, columns, rows in iterate_world_tables(world):
-            kinds = ", ".join(f"`{column}` {TYPES[notes[table][column]]}" for column in columns)
-            frame = session.createDataFrame(list(rows), kinds)
-            frame.coalesce(1).write.saveAsTable(f"`{name}`.`{table}`")
-    except Exception as error:  # of Spark, gRPC and Arrow
-        session.sql(f"DROP DATABASE `{name}` CASCADE")
-        raise spark_setup_error(url, error) from error
-    finally:
-        session.stop()
+        try:
+            notes = column_types_of(world)
+            for table, columns, rows in iterate_world_tables(world):
+                kinds = ", ".join(f"`{column}` {TYPES[notes[table][column]]}" for column in columns)
+                frame = session.createDataFrame(list(rows), kinds)
+                frame.coalesce(1).write.saveAsTable(f"`{name}`.`{table}`")
+        except Exception:
+            session.sql(f"DROP DATABASE `{name}` CASCADE")
+            raise
 
 
-def drop_spark(place: str) -> None:
-    """Drop a database on Spark if it exists. Raise SetupError if the server does not do it."""
-    server, name = split_spark_url(place)
-    session = session_of(server)
+@contextlib.contextmanager
+def spark_session(place: str) -> Iterator[tuple[SparkSession, str]]:
+    """Open a session on the server of a place, for the database that it names.
+
+    Raises:
+        SetupError: pyspark is missing, or the server does not do what it is asked for.
+    """
+    with require_package("pyspark, as Spark is read through it", "spark"):
+        from decisor.sandbox.engines.spark import open_spark_session, spark_complaint
+
+        server, name = split_spark_url(place)
+        session = open_spark_session(server)
     try:
-        session.sql(f"DROP DATABASE IF EXISTS `{name}` CASCADE")
-    except Exception as error:  # of Spark, gRPC and Arrow
-        raise spark_setup_error(place, error) from error
+        yield session, name
+    except Exception as error:  # of Spark, gRPC and Arrow, which share no class
+        raise SetupError(f"Cannot change {place.partition(';')[0]}: {spark_complaint(error)}") from error
     finally:
         session.stop()
 
@@ -111,23 +121,6 @@ def split_spark_url(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     name, mark, options = parts.path.lstrip("/").partition(";")
     return urlunsplit(parts._replace(path=f"/{mark}{options}")), name.replace("`", "``")
-
-
-def session_of(server: str) -> SparkSession:
-    from decisor.sandbox.engines.spark import open_spark_session
-
-    try:
-        return open_spark_session(server)
-    except ModuleNotFoundError as error:
-        from decisor.system.extras import missing_extra_error
-
-        raise missing_extra_error("Spark needs pyspark", "spark") from error
-
-
-def spark_setup_error(place: str, error: Exception) -> SetupError:
-    from decisor.sandbox.engines.spark import spark_complaint
-
-    return SetupError(f"Cannot change {place.partition(';')[0]}: {spark_complaint(error)}")
 
 
 async def load_database(dump: Path, url: str) -> None:
@@ -149,14 +142,12 @@ async def load_world(world: WorldData, url: str) -> None:
         "mysql": to_mysql,
         "spark": to_spark,
     }
-    await asyncio.to_thread(writers.get(engine, to_graph), world, place)
+    if engine in writers:
+        await asyncio.to_thread(writers[engine], world, place)
+    else:
+        from decisor.graphs.load import load_nodes_and_edges
 
-
-def to_graph(world: WorldData, url: str) -> None:
-    from decisor.graphs.load import load_nodes_and_edges
-    from decisor.lab.dqa.worlds import build_world_graph
-
-    load_nodes_and_edges(url, *build_world_graph(world))
+        await asyncio.to_thread(load_nodes_and_edges, place, *build_world_graph(world))
 
 
 def to_sqlite(world: WorldData, url: str) -> None:
@@ -314,29 +305,19 @@ async def open_own_place(place: str, world: DqaWorld, fresh: bool) -> Tool:
     Raises:
         SetupError: the place holds something else, or the server cannot be used.
     """
-    pass
-
     if fresh:
         await asyncio.to_thread(drop_own_place, place)
     try:
         await load_world(world.data, place)
+        return await open_database(place)
     except SetupError as error:  # it is there; or the account may only read
-        return await wait_for_own_place(place, world, error)
-    return await open_database(place)
-
-
-async def wait_for_own_place(place: str, world: DqaWorld, error: SetupError) -> Tool:
-    """Open the tool of a place once it contains the whole world.
-
-    Another process may be loading it. Raise SetupError: ``error`` if nothing is there.
-    """
-    for _ in range(WAITS):
-        if tool := await open_if_loaded(place, world):
-            return tool
-        if "already exists" not in str(error):
-            raise error
-        await asyncio.sleep(WAIT_SECONDS)  # another process may be loading it
-    raise SetupError(f"{hide_password(place)} holds half of a world: --fresh loads it anew.") from error
+        for _ in range(WAITS):
+            if tool := await open_if_loaded(place, world):
+                return tool
+            if "already exists" not in str(error):
+                raise
+            await asyncio.sleep(WAIT_SECONDS)  # another process may be loading it
+        raise SetupError(f"{hide_password(place)} holds half of a world: --fresh loads it anew.") from error
 
 
 async def open_if_loaded(place: str, world: DqaWorld) -> Tool | None:
@@ -424,35 +405,27 @@ def drop_own_place(place: str) -> None:
 
         drop_labelled_graph(place)
     elif parts.scheme in ("sc", "spark"):
-        drop_spark(place)
+        with spark_session(place) as (session, quoted):
+            session.sql(f"DROP DATABASE IF EXISTS `{quoted}` CASCADE")
     elif parts.scheme.startswith("postgres"):
-        drop_postgres(place, name)
+        import psycopg
+
+        try:
+            with psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True) as admin:
+                identifier = psycopg.sql.Identifier(name)
+                admin.execute(psycopg.sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(identifier))
+        except psycopg.Error as error:
+            raise SetupError(f"Cannot drop {hide_password(place)}: {' '.join(str(error).split())}") from error
     else:
-        drop_mysql(place, name)
+        import pymysql
 
+        from decisor.sandbox.engines.mysql import open_mysql
 
-def drop_postgres(place: str, name: str) -> None:
-    import psycopg
-
-    try:
-        server = urlunsplit(urlsplit(place)._replace(path="/postgres"))
-        with psycopg.connect(server, autocommit=True) as admin:
-            quoted = psycopg.sql.Identifier(name)
-            admin.execute(psycopg.sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(quoted))
-    except psycopg.Error as error:
-        raise SetupError(f"Cannot drop {hide_password(place)}: {' '.join(str(error).split())}") from error
-
-
-def drop_mysql(place: str, name: str) -> None:
-    import pymysql
-
-    from decisor.sandbox.engines.mysql import open_mysql
-
-    try:
-        with open_mysql(urlunsplit(urlsplit(place)._replace(path=""))) as admin, admin.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE IF EXISTS `{name.replace('`', '``')}`")
-    except pymysql.Error as error:
-        raise SetupError(f"Cannot drop {hide_password(place)}: {error.args[-1]}") from error
+        try:
+            with open_mysql(urlunsplit(parts._replace(path=""))) as admin, admin.cursor() as cursor:
+                cursor.execute(f"DROP DATABASE IF EXISTS {_ticked(name)}")
+        except pymysql.Error as error:
+            raise SetupError(f"Cannot drop {hide_password(place)}: {error.args[-1]}") from error
 
 
 STORES = {"sql": "sqlite", "graph": "kglite"}
@@ -509,8 +482,6 @@ class Stores:
                 self.settled.add(world.key)
                 return tool
             return await open_database(place or self.url)
-        pass
-
         path = self._path(world.key)
         url = f"{STORES[self.form]}:///{path}"
         if not path.exists():

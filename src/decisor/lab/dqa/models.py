@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
-from decisor.lab.dqa import building, locating
-from decisor.lab.dqa.locating import Semantics
 from decisor.types import BulkSource, WhatIf
+
+if TYPE_CHECKING:
+    from decisor.lab.dqa.locating import Semantics
 
 
 def recognise_world(names: Iterable[str]) -> str:
@@ -53,6 +55,11 @@ async def recognise_model(
     or labels and relationship types.
     """
     kind = recognise_world(names)
+    if not kind:
+        return None
+    # Every session asks this module of its databases; the simulators are loaded where there is a world.
+    from decisor.lab.dqa import building, locating
+
     try:
         if kind == "locating":
             trade = await locating.read_trade_network(source)

@@ -11,16 +11,15 @@ the release; there ``has_merchant`` stays the text "True" or "False".
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from decisor.errors import SetupError
 from decisor.graphs.load import GraphEdge, GraphNode
-from decisor.lab.benchmark import Case
+from decisor.lab.benchmark import Case, Row, read_question_rows
 from decisor.lab.dqa.building import BuildingData
 from decisor.lab.dqa.locating import LocatingData
 from decisor.lab.dqa.rows import BUILDING, LOCATING, MISNAMED, build_typed_row
@@ -74,21 +73,31 @@ def read_dqa_cases(folder: Path, scenario: str, form: str, limit: int | None = N
     Raises:
         SetupError: the folder, a question or its database cannot be read.
     """
-    pass
-
     if not (folder / scenario / "questions").is_dir():
         raise SetupError(NO_FOLDER.format(folder=folder, scenario=scenario))
     released = read_dqa_questions(
         folder, "locating" if scenario == "locating" else "building", "sql" if form == "sql" else "graph"
     )
     worlds: dict[str, DqaWorld] = {}
-    return [world_case(one, find_world(one.database, worlds)) for one in released[:limit]]
+    cases = []
+    for question in released[:limit]:
+        world, subject = find_world(question.database, worlds), question.subject
+        cases.append(
+            WorldCase(
+                Case(question.id, question.question, (question.gold,), question.scenario),
+                world,
+                subject,
+                model_of_subject(world.data, subject, "released").candidates(),
+                find_gold_ties(world.data, subject, question.gold),
+                find_tie_set(world.data, subject, "paper"),
+                find_able_candidates(world.data, subject),
+            )
+        )
+    return cases
 
 
 def find_world(path: Path, worlds: dict[str, DqaWorld]) -> DqaWorld:
     """Return the world of a dump, from ``worlds`` if its file or its content was read before."""
-    pass
-
     if str(path) in worlds:
         return worlds[str(path)]
     try:
@@ -100,18 +109,6 @@ def find_world(path: Path, worlds: dict[str, DqaWorld]) -> DqaWorld:
         worlds[key] = DqaWorld(key, path, parse_dump(content.decode("utf-8")))
     worlds[str(path)] = worlds[key]
     return worlds[key]
-
-
-def world_case(one: DqaCase, world: DqaWorld) -> WorldCase:
-    return WorldCase(
-        Case(one.id, one.question, (one.gold,), one.scenario),
-        world,
-        one.subject,
-        model_of_subject(world.data, one.subject, "released").candidates(),
-        find_gold_ties(world.data, one.subject, one.gold),
-        find_tie_set(world.data, one.subject, "paper"),
-        find_able_candidates(world.data, one.subject),
-    )
 
 
 def find_tie_set(data: LocatingData | BuildingData, subject: str, semantics: str) -> tuple[str, ...]:
@@ -173,67 +170,48 @@ def read_dqa_questions(folder: Path, scenario: Scenario, form: Form) -> list[Dqa
 
     Raise SetupError if a file is missing or is not a question file.
     """
-    manifest = _manifest(folder)
-    return [_case(item, folder, scenario, form, manifest) for item in _questions(folder, scenario)]
+    manifest = folder / "MANIFEST.tsv"
+    lines = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
+    moved = {line.split("\t")[0]: line.split("\t")[1] for line in lines if "\t" in line}
+    return [
+        parse_released_question(item, folder, scenario, form, moved)
+        for item in read_released_questions(folder, scenario)
+    ]
 
 
-def list_question_databases(folder: Path, scenario: Scenario, form: Form) -> list[Path]:
-    """Return the distinct databases behind the questions, in the order of first use."""
-    return list(dict.fromkeys(case.database for case in read_dqa_questions(folder, scenario, form)))
-
-
-def _questions(folder: Path, scenario: Scenario) -> list[Mapping[str, Any]]:
+def read_released_questions(folder: Path, scenario: Scenario) -> list[Row]:
     for name in QUESTIONS[scenario]:
         path = folder / scenario / "questions" / name
         if path.is_file():
-            try:
-                items = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise SetupError(f"{path} is not JSON: {error}.") from error
-            if not isinstance(items, list):
-                raise SetupError(f"{path} holds no list of questions.")
-            return items
+            return list(read_question_rows(path))
     raise SetupError(f"{folder} holds no questions: there is no {scenario}/questions/{QUESTIONS[scenario][0]}.")
 
 
-def _case(
-    item: Mapping[str, object], folder: Path, scenario: Scenario, form: Form, manifest: Mapping[str, str]
+def parse_released_question(
+    item: Mapping[str, object], folder: Path, scenario: Scenario, form: Form, moved: Mapping[str, str]
 ) -> DqaCase:
+    """Parse a question of the release. moved: places of databases that are kept elsewhere, by their released places."""
+    trade = scenario == "locating"
+    place, ending = PLACES[form]
     try:
-        trade = scenario == "locating"
         name = f"q{item['question_num']}" if trade else str(item["country"])
-        question = Question(
-            str(item["question"]).strip(), str(item["business_rules"]).strip(), str(item.get("goal", "")).strip()
-        )
-        subject = str(item["country"] if trade else item["goods"])
+        released = f"{scenario}/queries/{place}/{name}.{ending}"
+        database = folder / moved.get(released, released)
+        if not database.is_file():
+            raise SetupError(f"There is no {database}.")
         return DqaCase(
             f"{scenario}-{item['question_num']}",
-            question,
-            _dump(folder, scenario, form, name, manifest),
+            Question(
+                str(item["question"]).strip(), str(item["business_rules"]).strip(), str(item.get("goal", "")).strip()
+            ),
+            database.resolve(),
             scenario,
             form,
-            subject,
+            str(item["country"] if trade else item["goods"]),
             str(item["answer"]),
         )
     except KeyError as missing:
         raise SetupError(f"A question of {scenario} has no {missing}.") from None
-
-
-def _dump(folder: Path, scenario: Scenario, form: Form, name: str, manifest: Mapping[str, str]) -> Path:
-    place, ending = PLACES[form]
-    released = f"{scenario}/queries/{place}/{name}.{ending}"
-    path = folder / manifest.get(released, released)
-    if not path.is_file():
-        raise SetupError(f"There is no {path}.")
-    return path.resolve()
-
-
-def _manifest(folder: Path) -> dict[str, str]:
-    path = folder / "MANIFEST.tsv"
-    if not path.is_file():
-        return {}
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {line.split("\t")[0]: line.split("\t")[1] for line in lines if "\t" in line}
 
 
 INSERT = re.compile(r'INSERT INTO ["`]?(\w+)["`]?\s*(?:\(([^)]*)\))?\s*VALUES\s*\((.*)\)\s*;\s*$', re.IGNORECASE)

@@ -140,14 +140,18 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         async with attempt.bench.environment(case) as env:
             try:
                 watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
-                decision = await decide_case(
-                    case, loop, Run(lm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
-                )
+                run = Run(lm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
+                try:
+                    decision = await decide_by_technique(loop, case.question, run)
+                except SetupError as error:  # the technique lacks something, not the benchmark
+                    raise DoesNotApply(str(error)) from error
             finally:
                 simulated = environment_lm_usage(env)
             score = await attempt.bench.score(case, decision, trace.entries)
             snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.entries)
-            score = await add_judged_metrics(attempt.bench, score, case, decision)
+            judge: Callable[..., Awaitable[Score]] | None = getattr(attempt.bench, "judged", None)
+            if judge is not None:
+                score = await judge(score, case, decision)
     except DoesNotApply:
         raise
     except SetupError as error:
@@ -163,6 +167,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     trace.add(RunUsage(budget.spent))
     path = critical_seconds(trace.entries)
     score = score or Score(None)
+    unread = sum(1 for _ in events_of(trace.entries, UnreadableReply))
     outcome = Outcome(
         benchmark=attempt.benchmark,
         case=case.id,
@@ -179,7 +184,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         failure=score.failure,
         tags=(*score.tags, *find_trace_marks(trace.entries)),
         metrics=score.metrics,
-        counts={**score.counts, **count_unread_replies(trace.entries)},
+        counts={**score.counts, **({"unread_replies": unread} if unread else {})},
         usage=budget.spent,
         seconds=round(max(time.monotonic() - began, path), 6),
         critical=round(path, 6),
@@ -187,23 +192,6 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         beside=usage_by_role(score.judging + snapshots.judging, simulated),
     )
     return outcome, trace.entries
-
-
-def count_unread_replies(entries: Sequence[TraceEntry]) -> dict[str, int]:
-    """Return the count of LLM replies that could not be read; empty if all could be read."""
-    count = sum(1 for _ in events_of(entries, UnreadableReply))
-    return {"unread_replies": count} if count else {}
-
-
-async def decide_case(case: Case, technique: Technique, run: Run) -> Decision:
-    """Return the technique's decision.
-
-    Raise DoesNotApply, not SetupError, as the technique lacks something, not the benchmark.
-    """
-    try:
-        return await decide_by_technique(technique, case.question, run)
-    except SetupError as error:
-        raise DoesNotApply(str(error)) from error
 
 
 def state_of_outcome(decision: Decision, score: Score, crash: str) -> State:
@@ -216,12 +204,6 @@ def state_of_outcome(decision: Decision, score: Score, crash: str) -> State:
     if decision.stopped == "budget" and not decision.answer:
         return "over_budget"
     return "unscored" if score.right is None else "right" if score.right else "wrong"
-
-
-async def add_judged_metrics(bench: Bench, score: Score, case: Case, decision: Decision) -> Score:
-    """Add the metrics of an LLM judge to a score, if the benchmark has one for final answers."""
-    judge: Callable[..., Awaitable[Score]] | None = getattr(bench, "judged", None)
-    return score if judge is None else await judge(score, case, decision)
 
 
 @dataclass

@@ -12,24 +12,20 @@ metric ``llm_eval``, whether an answer means the same as an accepted one.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-import json
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, make_dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from decisor.documents.index import FORMAT, build_index, is_index, open_index, read_current_version, read_index_metadata
 from decisor.documents.minilm import MiniLM
 from decisor.documents.passage import Passage, read_passages
 from decisor.documents.tool import PassagesTool
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Case, Score, short_digest
+from decisor.lab.benchmark import Case, Row, Score, parse_question_rows, short_digest
 from decisor.lab.judges import OwnLM, grade_by_llm_eval, open_judge_run
 from decisor.lab.qa.score import Right, exact, score_qa_answer
 from decisor.session.documents import embedder_closer, embedder_of_environment
@@ -71,15 +67,6 @@ def make_passage(title: str, text: str) -> Passage:
     """
     digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:8]
     return Passage(f"{title}#{digest}", text, title)
-
-
-def drop_repeated_passages(passages: Iterator[Passage]) -> Iterator[Passage]:
-    """Yield each passage once."""
-    ids: set[str] = set()
-    for one in passages:
-        if one.id not in ids:
-            ids.add(one.id)
-            yield one
 
 
 Mode = Literal["bm25", "dense", "hybrid"]
@@ -143,134 +130,75 @@ def build_cached_index(name: str, source: Path, passages: Callable[[], Iterable[
     return place
 
 
-Row = Mapping[str, Any]
-
-
-def find_questions_file(data: Path, folder: str, names: Sequence[str], what: str) -> Path:
-    """Return the file itself or the first of ``names`` that exists.
-
-    They are looked for in ``data``, in ``data/folder`` and in ``data/multihop/folder``.
-
-    Raises:
-        SetupError: there is none; it says which names would do.
-    """
-    if data.is_file():
-        return data
-    places = [data, data / folder, data / "multihop" / folder]
-    for place in places:
-        for name in names:
-            if (place / name).is_file():
-                return place / name
-    raise SetupError(f"{data} holds no questions of {what}: there is no {' or '.join(names)}. Give the folder or file.")
-
-
-def read_question_rows(path: Path) -> Iterator[Row]:
-    """Yield every row of a file as a mapping.
-
-    Raises:
-        SetupError: the file cannot be read, or a line is not a JSON object.
-    """
-    try:
-        with open_questions_file(path) as file:
-            if path.name.removesuffix(".gz").endswith(".tsv"):
-                csv.field_size_limit(2**24)
-                yield from csv.DictReader(file, delimiter="\t")
-            elif path.name.removesuffix(".gz").endswith(".json"):
-                yield from parse_json_rows(file.read(), path)
-            else:
-                yield from parse_json_lines(file, path)
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError, csv.Error) as error:
-        raise SetupError(f"{path} cannot be read: {error}.") from error
-
-
-def open_questions_file(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8-sig", newline="")
-
-
-def parse_json_lines(file: Iterable[str], path: Path) -> Iterator[Row]:
-    for number, line in enumerate(file, 1):
-        if line.strip():
-            yield check_json_object(json.loads(line), path, number)
-
-
-def parse_json_rows(text: str, path: Path) -> Iterator[Row]:
-    """Yield the rows of a JSON text.
-
-    It is a list of objects, an object of objects by id, or JSON lines (some releases name them .json).
-    """
-    try:
-        value = json.loads(text)
-    except ValueError:
-        yield from parse_json_lines(text.splitlines(), path)
-        return
-    if isinstance(value, dict) and all(isinstance(item, dict) for item in value.values()):
-        value = [{"id": key, **item} for key, item in value.items()]
-    if not isinstance(value, list):
-        raise SetupError(f"{path} holds no list of questions.")
-    for number, item in enumerate(value, 1):
-        yield check_json_object(item, path, number)
-
-
-def check_json_object(item: object, path: Path, number: int) -> Row:
-    if not isinstance(item, dict):
-        raise SetupError(f"{path}, row {number}, is no JSON object.")
-    return item
-
-
-@contextmanager
-def report_row_errors(path: Path, number: int, what: str) -> Iterator[None]:
-    """Convert errors of a malformed row to a SetupError.
-
-    Use: ``with report_row_errors(path, number, "HotpotQA"): ...``.
-    """
-    where = f"{path}, row {number}, is no question of {what}"
-    try:
-        yield
-    except KeyError as error:
-        raise SetupError(f"{where}: it has no {error}.") from error
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
-        raise SetupError(f"{where}: {error}.") from error
-
-
-def as_written(answer: str, case: Case) -> str:
-    return answer
-
-
 @dataclass(frozen=True)
 class QaSet:
-    """A set of questions: its files, how they are read, and which answers are right.
-
-    ``files``: names of its files, the first that is there counts, in ``folder`` of the data. ``read_cases`` and
-    ``read_passages`` get that file; a set without ``read_passages`` has no corpus of its own. ``read_answer``: the
-    answer as it is scored (a letter, yes or no, '' where there is none). ``right``: whether that is right.
-    ``option``: a setting of its own, yes or no, which leaves only the cases of ``part``.
-    """
+    """A set of questions: its files, how their rows are parsed, and which answers are right."""
 
     name: str
     title: str
     folder: str
+    """Folder of the data with the files."""
     files: tuple[str, ...]
-    read_cases: Callable[[Path], list[Case]]
+    """Names of its files; the first one that exists counts."""
+    parse_case: Callable[[Row], Case | None]
+    """Makes a case of a row; None if the row is no question that counts."""
+    complete: Callable[[list[Case], Path], list[Case]] = lambda cases, path: cases
+    """Adds to the cases what stands beside their file."""
+    parse_passages: Callable[[Row], Iterable[Passage]] | None = None
+    """Makes the passages of a row, if the questions bring their own."""
     read_passages: Callable[[Path], Iterator[Passage]] | None = None
-    read_answer: Callable[[str, Case], str] = as_written
+    """Reads the corpus that belongs to a file of questions."""
+    read_answer: Callable[[str, Case], str] = lambda answer, case: answer
+    """Reads what is scored out of an answer (a letter, yes or no); '' if it contains none."""
     right: Right = exact
     option: str = ""
+    """Name of a setting of its own, yes or no, which leaves only the cases of ``part``."""
     part: Callable[[list[Case]], list[Case]] = list
 
     def file(self, data: Path) -> Path:
-        """Return the first of ``files`` that exists. Raise SetupError if ``data`` contains none of them."""
-        return find_questions_file(data, self.folder, self.files, self.title)
+        """Return ``data`` if it is a file, else the first of ``files`` in it or in the set's folder.
+
+        Raises:
+            SetupError: there is none.
+        """
+        if data.is_file():
+            return data
+        for folder in (data, data / self.folder, data / "multihop" / self.folder):
+            for name in self.files:
+                if (folder / name).is_file():
+                    return folder / name
+        names = " or ".join(self.files)
+        raise SetupError(f"{data} holds no questions of {self.title}: there is no {names}. Give the folder or file.")
 
     def cases(self, data: Path, only_part: bool = False) -> list[Case]:
         """Read the cases of the set. Raise SetupError if there is no such file or a row is no question of the set."""
-        cases = self.read_cases(self.file(data))
+        path = self.file(data)
+        cases = [case for case in parse_question_rows(path, self.title, self.parse_case) if case is not None]
+        cases = self.complete(cases, path)
         return self.part(cases) if only_part else cases
+
+    @property
+    def has_corpus(self) -> bool:
+        return bool(self.read_passages or self.parse_passages)
 
     def passages(self, data: Path) -> Iterator[Passage]:
         """Iterate over the set's own corpus, empty if it has none. Raise SetupError if it cannot be read."""
-        return self.read_passages(self.file(data)) if self.read_passages else iter(())
+        if self.read_passages:
+            return self.read_passages(self.file(data))
+        return iter(()) if self.parse_passages is None else self.context_passages(self.file(data), self.parse_passages)
+
+    def context_passages(self, path: Path, parse: Callable[[Row], Iterable[Passage]]) -> Iterator[Passage]:
+        """Iterate over the corpus beside our own file, else over every passage of every question, each once."""
+        beside = path.with_name("corpus.jsonl.gz")
+        if beside.is_file():
+            yield from read_passages(beside)
+            return
+        ids: set[str] = set()
+        for context in parse_question_rows(path, self.title, parse):
+            for passage in context:
+                if passage.id not in ids:
+                    ids.add(passage.id)
+                    yield passage
 
 
 class QaBench:
@@ -300,7 +228,7 @@ class QaBench:
     def index(self) -> Path | None:
         if self.corpus:
             return open_corpus_index(Path(self.corpus), self.mode)
-        if self.questions.read_passages is None:
+        if not self.questions.has_corpus:
             return None
         file = self.questions.file(self.data)
         return build_cached_index(self.name, file, lambda: self.questions.passages(self.data), self.mode)

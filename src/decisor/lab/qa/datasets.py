@@ -1,20 +1,23 @@
 """The sets of questions over documents: how the released files of each are read, and which answers are right in it.
 
-A set is one value, ``QaSet``, beside the functions that read it. Each is read as released, or as our own gzipped JSON
-lines with their corpus. * HotpotQA (Yang et al., EMNLP 2018): two-hop questions over Wikipedia;
-``hotpot_dev_distractor_v1.json`` or ``..._fullwiki_v1.json``. Right is a normalized exact match. ``distractor``: only
-questions of the distractor setting. * 2WikiMultiHopQA (Ho et al., COLING 2020): two to four hops over Wikipedia;
-``dev.json`` or ``train.json``. Right is an exact match; ``id_aliases.json`` beside it adds accepted names. * MuSiQue
-(Trivedi et al., TACL 2022): two to four hops that cannot be shortened; ``musique_ans_v1.0_dev.jsonl``. Right is an
-exact match with any alias. * StrategyQA (Geva et al., TACL 2021): yes-no questions with implicit steps;
-``strategyqa_train.json`` with ``strategyqa_train_paragraphs.json``, or dev.jsonl.gz with dev_corpus.jsonl.gz. Right is
-the first yes or no of the answer. Each annotator marked their own evidence; ``recall@10`` is the best over annotators,
-as released. * ARC-Challenge (Clark et al., 2018): choices in science; ``ARC-Challenge-Test.jsonl`` (or with choices as
-two lists). Right is the choice, named by letter or by text. Techniques that read passages need a ``corpus``. * PopQA
-(Mallen et al., ACL 2023): one fact about a thing, often a rare one; ``popQA.tsv``. Right is an answer that contains an
-accepted one. ``longtail``: only the rarely read subjects, as Self-RAG and Plan-RAG report. * ParallelQA (Kim et al.,
-"LLMCompiler", ICML 2024): figures of several things, compared; ``parallelqa_dataset.json``. Right is a number within
-10 %, else an exact match. Techniques that read passages need a ``corpus``.
+A set is one value, ``QaSet``, beside the functions that parse its rows. Each is read as released, or as our own gzipped
+JSON lines with their corpus:
+
+* HotpotQA (Yang et al., EMNLP 2018): two-hop questions over Wikipedia; ``hotpot_dev_distractor_v1.json`` or
+  ``..._fullwiki_v1.json``. Right is a normalized exact match. ``distractor``: only questions of that setting.
+* 2WikiMultiHopQA (Ho et al., COLING 2020): two to four hops over Wikipedia; ``dev.json`` or ``train.json``. Right is an
+  exact match; ``id_aliases.json`` beside it adds accepted names.
+* MuSiQue (Trivedi et al., TACL 2022): two to four hops that cannot be shortened; ``musique_ans_v1.0_dev.jsonl``. Right
+  is an exact match with any alias.
+* StrategyQA (Geva et al., TACL 2021): yes-no questions with implicit steps; ``strategyqa_train.json`` with
+  ``strategyqa_train_paragraphs.json``, or dev.jsonl.gz with dev_corpus.jsonl.gz. Right is the first yes or no of the
+  answer. Each annotator marked their own evidence; ``recall@10`` is the best over annotators, as released.
+* ARC-Challenge (Clark et al., 2018): choices in science; ``ARC-Challenge-Test.jsonl`` (or with choices as two lists).
+  Right is the choice, named by letter or by text. Techniques that read passages need a ``corpus``.
+* PopQA (Mallen et al., ACL 2023): one fact about a thing, often a rare one; ``popQA.tsv``. Right is an answer that
+  contains an accepted one. ``longtail``: only the rarely read subjects, as Self-RAG and Plan-RAG report.
+* ParallelQA (Kim et al., "LLMCompiler", ICML 2024): figures of several things, compared; ``parallelqa_dataset.json``.
+  Right is a number within 10 %, else an exact match. Techniques that read passages need a ``corpus``.
 
 HotpotQA and 2WikiMultiHopQA have one layout, and MuSiQue another:
 
@@ -33,52 +36,33 @@ from pathlib import Path
 
 from decisor.documents.passage import Passage, read_passages
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Case
-from decisor.lab.qa.bench import (
-    YES_NO,
-    QaSet,
-    Row,
-    drop_repeated_passages,
-    make_passage,
-    make_qa_bench,
-    make_qa_case,
-    read_question_rows,
-    report_row_errors,
-)
+from decisor.lab.benchmark import Case, Row, parse_question_rows
+from decisor.lab.qa.bench import YES_NO, QaSet, make_passage, make_qa_bench, make_qa_case
 from decisor.lab.qa.score import contains_gold, equals_main_gold, is_close_to_gold
 from decisor.lab.text_match import read_choice_letter, read_first_yes_no
 from decisor.types import Value
 
 
-def read_arc_cases(path: Path) -> list[Case]:
-    """Read the cases of ARC-Challenge. gold: the letter, then the text of the right choice.
+def parse_arc_case(row: Row) -> Case:
+    """Make a case of ARC-Challenge. gold: the letter, then the text of the right choice.
 
     ``facts["choices"]``: letter to text.
     """
-    cases = []
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "ARC-Challenge"):
-            stem, choices = parse_arc_choices(row)
-            answer = str(row.get("answerKey") or row["answer"])
-            listed = "\n".join(f"{letter}. {text}" for letter, text in choices.items())
-            goal = f"Choices:\n{listed}\n\nAnswer with the letter of the right choice."
-            gold = [answer, choices[answer]]
-            cases.append(make_qa_case(str(row["id"]), stem, gold, goal=goal, facts={"choices": choices}))
-    return cases
-
-
-def parse_arc_choices(row: Row) -> tuple[str, dict[str, str]]:
-    """Return the question without its choices, and the choices by letter."""
-    question, choices = row["question"], row.get("choices")
-    if isinstance(question, dict):
-        question, choices = question["stem"], question["choices"]
-    if isinstance(choices, list):
-        return question, {str(choice["label"]): str(choice["text"]) for choice in choices}
-    if not isinstance(choices, dict):
+    stem, listed = row["question"], row.get("choices")
+    if isinstance(stem, dict):  # as released; a copy on Hugging Face has the choices beside the question, as two lists
+        stem, listed = stem["stem"], stem["choices"]
+    if isinstance(listed, list):
+        choices = {str(choice["label"]): str(choice["text"]) for choice in listed}
+    elif not isinstance(listed, dict):
         raise ValueError("it has no choices")
-    if set(choices) == {"label", "text"}:
-        return question, dict(zip(map(str, choices["label"]), map(str, choices["text"]), strict=True))
-    return question, {str(letter): str(text) for letter, text in choices.items()}
+    elif set(listed) == {"label", "text"}:
+        choices = dict(zip(map(str, listed["label"]), map(str, listed["text"]), strict=True))
+    else:
+        choices = {str(letter): str(text) for letter, text in listed.items()}
+    answer = str(row.get("answerKey") or row["answer"])
+    lines = "\n".join(f"{letter}. {text}" for letter, text in choices.items())
+    goal = f"Choices:\n{lines}\n\nAnswer with the letter of the right choice."
+    return make_qa_case(str(row["id"]), stem, [answer, choices[answer]], goal=goal, facts={"choices": choices})
 
 
 def read_arc_letter(answer: str, case: Case) -> str:
@@ -93,60 +77,34 @@ ARC = QaSet(
     title="ARC-Challenge",
     folder="arc_challenge",
     files=("test.jsonl.gz", "ARC-Challenge-Test.jsonl", "ARC-Challenge-Dev.jsonl", "dev.jsonl.gz"),
-    read_cases=read_arc_cases,
+    parse_case=parse_arc_case,
     read_answer=read_arc_letter,
     right=equals_main_gold,
 )
 ArcBench = make_qa_bench(ARC, __name__)
 
 
-def read_musique_cases(path: Path) -> list[Case]:
-    """Read the answerable questions. ``group``: hops and shape (2hop, 3hop1, 3hop2, 4hop1, ...)."""
-    cases = []
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "MuSiQue"):
-            if row.get("answerable", True):
-                cases.append(parse_own_musique_row(row) if "gold" in row else parse_released_musique_row(row))
-    return cases
-
-
-def parse_own_musique_row(row: Row) -> Case:
-    group = str(row.get("type", ""))
-    facts = {"decomposition": row["decomposition"], "source": row.get("source", "")}
-    return make_qa_case(
-        row["id"], row["question"], [row["answer"], *row["aliases"]], row["gold"], group=group, facts=facts
-    )
-
-
-def parse_released_musique_row(row: Row) -> Case:
-    passages = musique_passages(row)
-    ids = [one.id for one in passages]
+def parse_musique_case(row: Row) -> Case | None:
+    """Make a case of an answerable question. ``group``: hops and shape (2hop, 3hop1, 3hop2, 4hop1, ...)."""
+    if not row.get("answerable", True):
+        return None
+    if "gold" in row:  # our own file
+        facts = {"decomposition": row["decomposition"], "source": row.get("source", "")}
+        answers, group = [row["answer"], *row["aliases"]], str(row.get("type", ""))
+        return make_qa_case(row["id"], row["question"], answers, row["gold"], group=group, facts=facts)
+    ids = [passage.id for passage in parse_musique_passages(row)]
     number = {paragraph["idx"]: at for at, paragraph in enumerate(row["paragraphs"])}
     gold = [id for id, paragraph in zip(ids, row["paragraphs"], strict=True) if paragraph["is_supporting"]]
     parts: list[Value] = [
         {"question": part["question"], "answer": part["answer"], "gold": ids[number[part["paragraph_support_idx"]]]}
         for part in row["question_decomposition"]
     ]
-    group = row["id"].partition("__")[0]
-    answers = [row["answer"], *row["answer_aliases"]]
+    answers, group = [row["answer"], *row["answer_aliases"]], row["id"].partition("__")[0]
     return make_qa_case(row["id"], row["question"], answers, gold, group=group, facts={"decomposition": parts})
 
 
-def musique_passages(row: Row) -> list[Passage]:
+def parse_musique_passages(row: Row) -> list[Passage]:
     return [make_passage(paragraph["title"], paragraph["paragraph_text"]) for paragraph in row["paragraphs"]]
-
-
-def read_musique_corpus(path: Path) -> Iterator[Passage]:
-    """Read the corpus beside our own file, else every paragraph of every question, each once."""
-    beside = path.with_name("corpus.jsonl.gz")
-    return read_passages(beside) if beside.is_file() else drop_repeated_passages(iterate_musique_passages(path))
-
-
-def iterate_musique_passages(path: Path) -> Iterator[Passage]:
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "MuSiQue"):
-            passages = musique_passages(row)
-        yield from passages
 
 
 MUSIQUE = QaSet(
@@ -154,75 +112,40 @@ MUSIQUE = QaSet(
     title="MuSiQue",
     folder="musique",
     files=("questions.jsonl.gz", "musique_ans_v1.0_dev.jsonl", "musique_ans_v1.0_train.jsonl"),
-    read_cases=read_musique_cases,
-    read_passages=read_musique_corpus,
+    parse_case=parse_musique_case,
+    parse_passages=parse_musique_passages,
 )
 MuSiQueBench = make_qa_bench(MUSIQUE, __name__)
 
 
-def read_paragraph_cases(path: Path, what: str) -> list[Case]:
-    """Read the cases in the order of the file. Raise SetupError if a row is no question of the set."""
-    cases = []
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, what):
-            gold = row["gold"] if "gold" in row else gold_paragraph_ids(row)
-            cases.append(
-                make_qa_case(
-                    str(row.get("_id") or row["id"]),
-                    row["question"],
-                    [row["answer"], *row.get("aliases", ())],
-                    gold,
-                    group=str(row.get("type", "")),
-                    facts={
-                        "supporting_facts": row["supporting_facts"],
-                        "evidences": row.get("evidences", []),
-                        "evidences_id": row.get("evidences_id", []),
-                        "answer_id": row.get("answer_id"),
-                        "source": row.get("source", ""),
-                        "gold_by": row.get("gold_by", ""),
-                    },
-                )
-            )
-    return cases
+def parse_hotpotqa_case(row: Row) -> Case:
+    """Make a case of HotpotQA or 2WikiMultiHopQA.
 
-
-def gold_paragraph_ids(row: Row) -> list[str]:
-    """Return the ids of the context's paragraphs that contain a supporting fact.
-
-    In the fullwiki setting some may be missing.
+    Gold are the paragraphs of the context that contain a supporting fact; in the fullwiki setting some may be missing.
     """
-    titles = {title for title, _ in row["supporting_facts"]}
-    return [one.id for one in context_passages(row) if one.title in titles]
-
-
-def context_passages(row: Row) -> list[Passage]:
-    return [make_passage(title, " ".join(part.strip() for part in sentences)) for title, sentences in row["context"]]
-
-
-def read_paragraph_corpus(path: Path, what: str) -> Iterator[Passage]:
-    """Read the corpus beside our own file, else every paragraph of every context, each once."""
-    beside = path.with_name("corpus.jsonl.gz")
-    if beside.is_file():
-        return read_passages(beside)
-    return drop_repeated_passages(
-        one
-        for number, row in enumerate(read_question_rows(path), 1)
-        for one in read_context_passages(path, number, row, what)
+    gold = row.get("gold")
+    if gold is None:
+        titles = {title for title, _ in row["supporting_facts"]}
+        gold = [passage.id for passage in parse_context_passages(row) if passage.title in titles]
+    return make_qa_case(
+        str(row.get("_id") or row["id"]),
+        row["question"],
+        [row["answer"], *row.get("aliases", ())],
+        gold,
+        group=str(row.get("type", "")),
+        facts={
+            "supporting_facts": row["supporting_facts"],
+            "evidences": row.get("evidences", []),
+            "evidences_id": row.get("evidences_id", []),
+            "answer_id": row.get("answer_id"),
+            "source": row.get("source", ""),
+            "gold_by": row.get("gold_by", ""),
+        },
     )
 
 
-def read_context_passages(path: Path, number: int, row: Row, what: str) -> list[Passage]:
-    with report_row_errors(path, number, what):
-        passages = context_passages(row)
-    return passages
-
-
-def read_hotpotqa_cases(path: Path) -> list[Case]:
-    return read_paragraph_cases(path, "HotpotQA")
-
-
-def read_hotpotqa_corpus(path: Path) -> Iterator[Passage]:
-    return read_paragraph_corpus(path, "HotpotQA")
+def parse_context_passages(row: Row) -> list[Passage]:
+    return [make_passage(title, " ".join(part.strip() for part in sentences)) for title, sentences in row["context"]]
 
 
 def keep_distractor_cases(cases: list[Case]) -> list[Case]:
@@ -240,22 +163,44 @@ HOTPOTQA = QaSet(
     title="HotpotQA",
     folder="hotpotqa",
     files=("questions.jsonl.gz", "hotpot_dev_distractor_v1.json", "hotpot_dev_fullwiki_v1.json"),
-    read_cases=read_hotpotqa_cases,
-    read_passages=read_hotpotqa_corpus,
+    parse_case=parse_hotpotqa_case,
+    parse_passages=parse_context_passages,
     option="distractor",
     part=keep_distractor_cases,
 )
 HotpotQABench = make_qa_bench(HOTPOTQA, __name__)
 
 
-def read_parallelqa_cases(path: Path) -> list[Case]:
-    """Read the cases of ParallelQA. ``group``: number of things that are looked up side by side."""
-    cases = []
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "ParallelQA"):
-            group = f"{int(row['branch'])} branches"
-            cases.append(make_qa_case(str(row["id"]), row["question"], [str(row["answer"])], group=group))
-    return cases
+def add_wikidata_aliases(cases: list[Case], path: Path) -> list[Case]:
+    """Add the other names of each answer's Wikidata id, if the released file of them is beside the questions."""
+    beside = path.with_name("id_aliases.json")
+    if not beside.is_file():
+        return cases
+    names = dict(
+        parse_question_rows(beside, "the aliases", lambda row: (str(row["Q_id"]), (*row["aliases"], *row["demonyms"])))
+    )
+    return [
+        replace(case, gold=tuple(dict.fromkeys((*case.gold, *names.get(str(case.facts["answer_id"]), ())))))
+        for case in cases
+    ]
+
+
+TWOWIKI = QaSet(
+    name="twowiki",
+    title="2WikiMultiHopQA",
+    folder="2wikimultihopqa",
+    files=("questions.jsonl.gz", "dev.json", "train.json", "test.json"),
+    parse_case=parse_hotpotqa_case,
+    complete=add_wikidata_aliases,
+    parse_passages=parse_context_passages,
+)
+TwoWikiBench = make_qa_bench(TWOWIKI, __name__)
+
+
+def parse_parallelqa_case(row: Row) -> Case:
+    """Make a case of ParallelQA. ``group``: number of things that are looked up side by side."""
+    group = f"{int(row['branch'])} branches"
+    return make_qa_case(str(row["id"]), row["question"], [str(row["answer"])], group=group)
 
 
 PARALLELQA = QaSet(
@@ -263,7 +208,7 @@ PARALLELQA = QaSet(
     title="ParallelQA",
     folder="llmcompiler",
     files=("parallelqa.jsonl.gz", "parallelqa_dataset.json"),
-    read_cases=read_parallelqa_cases,
+    parse_case=parse_parallelqa_case,
     right=is_close_to_gold,
 )
 ParallelQABench = make_qa_bench(PARALLELQA, __name__)
@@ -273,18 +218,12 @@ LONG_TAIL_VIEWS = 100
 """Page views a month; subjects with fewer are the part that is reported (1,399 of the released questions)."""
 
 
-def read_popqa_cases(path: Path) -> list[Case]:
-    """Read the cases of PopQA. ``group``: the relation asked for."""
-    cases = []
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "PopQA"):
-            answers = row["answers"] if "answers" in row else json.loads(row["possible_answers"])
-            facts = {"views": int(row["s_pop"]), "subject": row["subj"]}
-            gold = row.get("gold", ())
-            cases.append(
-                make_qa_case(str(row["id"]), row["question"], answers, gold, group=str(row["prop"]), facts=facts)
-            )
-    return cases
+def parse_popqa_case(row: Row) -> Case:
+    """Make a case of PopQA. ``group``: the relation asked for."""
+    answers = row["answers"] if "answers" in row else json.loads(row["possible_answers"])
+    facts = {"views": int(row["s_pop"]), "subject": row["subj"]}
+    gold = row.get("gold", ())
+    return make_qa_case(str(row["id"]), row["question"], answers, gold, group=str(row["prop"]), facts=facts)
 
 
 def read_popqa_corpus(path: Path) -> Iterator[Passage]:
@@ -304,7 +243,7 @@ POPQA = QaSet(
     title="PopQA",
     folder="popqa",
     files=("questions.jsonl.gz", "popQA.tsv", "popqa.tsv", "test.tsv"),
-    read_cases=read_popqa_cases,
+    parse_case=parse_popqa_case,
     read_passages=read_popqa_corpus,
     right=contains_gold,
     option="longtail",
@@ -313,28 +252,18 @@ POPQA = QaSet(
 PopQABench = make_qa_bench(POPQA, __name__)
 
 
-def read_strategyqa_cases(path: Path) -> list[Case]:
-    cases = []
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "StrategyQA"):
-            answer = {True: "yes", False: "no"}.get(row["answer"], str(row["answer"]))
-            annotators = [evidence_of_annotator(steps) for steps in row["evidence"]]
-            facts = {"annotators": annotators, "decomposition": row["decomposition"], "facts": row["facts"]}
-            passages = [id for evidence in annotators for id in evidence]
-            id = str(row.get("qid") or row["id"])
-            cases.append(make_qa_case(id, row["question"], [answer], passages, goal=YES_NO, facts=facts))
-    return cases
-
-
-def evidence_of_annotator(steps: object) -> list[str]:
-    """Return the paragraph ids of one annotator.
-
-    Each step contains lists of ids, or the words operation or no_evidence.
-    """
-    if not isinstance(steps, list):
-        raise ValueError("its evidence is no list")
-    ids = [id for step in steps for group in step if isinstance(group, list) for id in group]
-    return list(dict.fromkeys(ids))
+def parse_strategyqa_case(row: Row) -> Case:
+    answer = {True: "yes", False: "no"}.get(row["answer"], str(row["answer"]))
+    annotators = []
+    for steps in row["evidence"]:
+        if not isinstance(steps, list):
+            raise ValueError("its evidence is no list")
+        # A step has lists of paragraph ids, or the words operation or no_evidence.
+        ids = [id for step in steps for group in step if isinstance(group, list) for id in group]
+        annotators.append(list(dict.fromkeys(ids)))
+    facts = {"annotators": annotators, "decomposition": row["decomposition"], "facts": row["facts"]}
+    passages = [id for evidence in annotators for id in evidence]
+    return make_qa_case(str(row.get("qid") or row["id"]), row["question"], [answer], passages, goal=YES_NO, facts=facts)
 
 
 def read_strategyqa_corpus(path: Path) -> Iterator[Passage]:
@@ -346,18 +275,11 @@ def read_strategyqa_corpus(path: Path) -> Iterator[Passage]:
     beside = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
     if beside is None:
         raise SetupError(f"There are no paragraphs beside {path}: {names[0]} is missing.")
-    for number, row in enumerate(read_question_rows(beside), 1):
-        with report_row_errors(beside, number, "the paragraphs of StrategyQA"):
-            one = parse_strategyqa_paragraph(row)
-        yield one
-
-
-def parse_strategyqa_paragraph(row: Row) -> Passage:
-    return Passage(str(row["id"]), str(row["content"]), str(row["title"]))
-
-
-def read_yes_no(answer: str, case: Case) -> str:
-    return read_first_yes_no(answer)
+    yield from parse_question_rows(
+        beside,
+        "the paragraphs of StrategyQA",
+        lambda row: Passage(str(row["id"]), str(row["content"]), str(row["title"])),
+    )
 
 
 STRATEGYQA = QaSet(
@@ -365,46 +287,9 @@ STRATEGYQA = QaSet(
     title="StrategyQA",
     folder="strategyqa",
     files=("dev.jsonl.gz", "strategyqa_dev.json", "strategyqa_train.json", "dev.json", "train.json"),
-    read_cases=read_strategyqa_cases,
+    parse_case=parse_strategyqa_case,
     read_passages=read_strategyqa_corpus,
-    read_answer=read_yes_no,
+    read_answer=lambda answer, case: read_first_yes_no(answer),
     right=equals_main_gold,
 )
 StrategyQABench = make_qa_bench(STRATEGYQA, __name__)
-
-
-def read_twowiki_cases(path: Path) -> list[Case]:
-    names = read_wikidata_aliases(path.with_name("id_aliases.json"))
-    return [add_answer_aliases(case, names) for case in read_paragraph_cases(path, "2WikiMultiHopQA")]
-
-
-def read_twowiki_corpus(path: Path) -> Iterator[Passage]:
-    return read_paragraph_corpus(path, "2WikiMultiHopQA")
-
-
-def read_wikidata_aliases(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read the other names of each Wikidata id from the released file; empty if there is no file."""
-    if not path.is_file():
-        return {}
-    names = {}
-    for number, row in enumerate(read_question_rows(path), 1):
-        with report_row_errors(path, number, "the aliases"):
-            names[str(row["Q_id"])] = (*row["aliases"], *row["demonyms"])
-    return names
-
-
-def add_answer_aliases(case: Case, names: Mapping[str, tuple[str, ...]]) -> Case:
-    """Return the case with the other names of its answer."""
-    also = names.get(str(case.facts.get("answer_id")), ())
-    return replace(case, gold=tuple(dict.fromkeys((*case.gold, *also)))) if also else case
-
-
-TWOWIKI = QaSet(
-    name="twowiki",
-    title="2WikiMultiHopQA",
-    folder="2wikimultihopqa",
-    files=("questions.jsonl.gz", "dev.json", "train.json", "test.json"),
-    read_cases=read_twowiki_cases,
-    read_passages=read_twowiki_corpus,
-)
-TwoWikiBench = make_qa_bench(TWOWIKI, __name__)

@@ -5,7 +5,7 @@ Retrieval and citations are measured by recall, rank, supporting facts, evidence
 Metrics of retrieval are of the passages that were put before the LLM: a technique may search more than it shows, and
 passages that a scorer skipped, or that were cut, helped nobody to an answer. The tables are the depth of plans, the
 documents of a sub-query, the worth of the critic and the relevance expert, and attribution. Tables 3 and 4 of the
-paper are accuracies and stand in ``lab/paper_figures.py``.
+paper are accuracies, the figures in ``lab/published/qa.toml``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from decisor.lab import text_match as answers
 from decisor.lab.benchmark import Case, Outcome, Score
-from decisor.lab.paper_figures import DEPTHS, normalize_benchmark_name
-from decisor.lab.paper_tables import PaperLine, PaperTable, Sides, format_share_of, make_own_line, make_published_line
+from decisor.lab.papers import (
+    PaperLine,
+    PaperTable,
+    Sides,
+    format_share_of,
+    make_own_line,
+    make_paper_table,
+    normalize_benchmark_name,
+)
 from decisor.lab.statistics import percent_of_cases
 from decisor.lab.text_match import NO_PUNCTUATION, em, harmonic_mean, hotpot_overlap
 from decisor.parsing.attribution import attribute_answer
@@ -215,126 +222,48 @@ def percent_by_depth(depths: Iterable[int]) -> dict[str, float]:
     return {">=4" if number == 4 else str(number): 100 * plans[number] / total for number in range(5)}
 
 
-PAPER = "Plan*RAG (arXiv 2410.20753)"
-ON_HOTPOTQA, ON_POPQA = "hotpotqa", "popqa"
-
-
 def make_qa_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperTable]:
-    name = normalize_benchmark_name(benchmark)
-    planned_by = {side: part for side, part in sides.items() if any("nodes" in one.counts for one in part)}
-    return (
-        make_plan_depth_table(name, planned_by),
-        make_document_count_table(name, planned_by),
-        make_experts_table(name, planned_by),
-        make_attribution_table(name, sides),
-    )
-
-
-def make_plan_depth_table(name: str, sides: Sides) -> PaperTable:
-    """Return the table of plan depths. The main question is at depth 0, so 0 means no plan."""
-    lines = []
+    """Return the tables of the Plan*RAG paper: depth of plans, documents, experts, attribution of right answers."""
+    depths, documents, experts = list[PaperLine](), list[PaperLine](), list[PaperLine]()
     for side, part in sides.items():
-        deep = [min(one.counts.get("depth", 0), 4) for one in part]
-        lines.append(make_own_line(side, *(format_share_of(deep.count(depth), len(deep)) for depth in range(5))))
-    if name in DEPTHS:
-        lines.append(make_published_line("reasoning_dag", *(f"{share:g} %" for share in DEPTHS[name])))
-    return PaperTable(
-        title="Depth of plans",
-        source=f"{PAPER}, table 2",
-        head=("Technique", "0", "1", "2", "3", "4 or more"),
-        lines=tuple(lines),
-    )
+        if not any("nodes" in outcome.counts for outcome in part):
+            continue
+        # The main question is at depth 0, so 0 means no plan.
+        deep = [min(outcome.counts.get("depth", 0), 4) for outcome in part]
+        depths.append(make_own_line(side, *(format_share_of(deep.count(depth), len(deep)) for depth in range(5))))
 
-
-def make_document_count_table(name: str, sides: Sides) -> PaperTable:
-    """Return the table of documents kept by sub-queries, for ``relevance=many``.
-
-    It tells for how many of the sub-queries with documents there was just one.
-    """
-    lines: list[PaperLine] = []
-    for side, part in sides.items():
-        nodes = sum(max(one.counts["nodes"], 1) for one in part if "nodes" in one.counts)
-        one_document = sum(one.counts.get("nodes_one_document", 0) for one in part)
-        several = sum(one.counts.get("nodes_documents", 0) for one in part)
-        with_any = one_document + several
-        lines.append(
+        # With relevance=many a sub-query keeps several documents: for how many was there just one?
+        nodes = sum(max(outcome.counts["nodes"], 1) for outcome in part if "nodes" in outcome.counts)
+        with_one = sum(outcome.counts.get("nodes_one_document", 0) for outcome in part)
+        with_several = sum(outcome.counts.get("nodes_documents", 0) for outcome in part)
+        documents.append(
             make_own_line(
                 side,
                 f"{nodes} ({nodes / len(part):.2f} a question)",
                 format_mean_metric(part, "acc"),
-                format_share_of(one_document, with_any),
-                format_share_of(several, with_any),
+                format_share_of(with_one, with_one + with_several),
+                format_share_of(with_several, with_one + with_several),
             )
         )
-    if name == ON_HOTPOTQA:
-        lines.append(
-            make_published_line(
-                "reasoning_dag relevance=many (1,500 questions)",
-                "3978 (2.65 a question)",
-                "39.73 %",
-                "88.5 %",
-                "11.5 %",
-            )
-        )
-    return PaperTable(
-        title="Documents of a sub-query",
-        source=f"{PAPER}, table 5",
-        head=("Technique", "sub-queries", "Acc", "one document", "several"),
-        lines=tuple(lines),
-        note="Run it with relevance=many; with relevance=one each has one at most.",
-    )
 
-
-def make_experts_table(name: str, sides: Sides) -> PaperTable:
-    lines = []
-    for side, part in sides.items():
-        retrievals = sum(one.counts.get("retrievals", 0) for one in part)
-        lines.append(
-            make_own_line(side, format_mean_metric(part, "acc"), format_mean_metric(part, "f1"), str(retrievals))
-        )
-    if name == ON_HOTPOTQA:
-        for side, acc, f1, many in EXPERTS:
-            lines.append(make_published_line(side, f"{acc:g} %", f"{f1:g} %", many))
-    return PaperTable(
-        title="What the critic and the relevance expert are worth",
-        source=f"{PAPER}, table 6",
-        head=("Technique", "Acc", "F1", "retrievals"),
-        lines=tuple(lines),
-        note="Ours come of -t with critic=yes, critic=no and relevance=none.",
-    )
-
-
-def make_attribution_table(name: str, sides: Sides) -> PaperTable:
-    """Return the table of the attribution of right answers, found by one function for all techniques."""
-    kinds = ("attributed", "declared", "unattributed")
-    lines = [
-        make_own_line(side, *(format_mean_metric(part, kind) for kind in kinds))
+        retrievals = str(sum(outcome.counts.get("retrievals", 0) for outcome in part))
+        experts.append(make_own_line(side, format_mean_metric(part, "acc"), format_mean_metric(part, "f1"), retrievals))
+    attributions = [
+        make_own_line(side, *(format_mean_metric(part, kind) for kind in get_args(Attribution)))
         for side, part in sides.items()
-        if any("attributed" in one.metrics for one in part)
+        if any("attributed" in outcome.metrics for outcome in part)
     ]
-    if name == ON_POPQA:
-        lines.append(make_published_line("reasoning_dag (Llama-3-8B)", "76 %", "12 %", "12 %"))
-    return PaperTable(
-        title="Attribution of right answers",
-        source=f"{PAPER}, section 4",
-        head=("Technique", *kinds),
-        lines=tuple(lines),
-        note="Attributed: a cited document holds the answer as whole words; declared: none is cited. Yes and no are "
-        "never attributed.",
+    about = [normalize_benchmark_name(benchmark)]
+    return (
+        make_paper_table("qa_plan_depth", depths, about),
+        make_paper_table("qa_document_count", documents, about),
+        make_paper_table("qa_experts", experts, about),
+        make_paper_table("qa_attribution", attributions, about),
     )
 
 
 def format_mean_metric(part: Sequence[Outcome], name: str) -> str:
     return percent_of_cases([one for one in part if name in one.metrics], lambda one: one.metrics[name])
-
-
-EXPERTS = (
-    ("reasoning_dag critic=yes", 36.6, 40.72, "2530 of 3926 sub-queries"),
-    ("reasoning_dag critic=no", 37.13, 41.52, "3163"),
-    ("reasoning_dag critic=yes relevance=one", 39.33, 42.01, ""),
-    ("reasoning_dag critic=yes relevance=none", 31.6, 36.18, ""),
-)
-"""Technique, Acc, F1 and retrievals on 1,500 questions of HotpotQA: table 6."""
 
 
 PROBE = 60

@@ -24,7 +24,7 @@ from decisor.lab.curves import (
     compute_budget_curve,
 )
 from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
-from decisor.lab.paper_figures import DEPTHS, PublishedFigure
+from decisor.lab.papers import PublishedFigure, published_table
 from decisor.lab.statistics import COUNTED, ComparedSide, Interval, SummaryRow, sides_of
 from decisor.system.wording import plural
 from decisor.views.markup import (
@@ -232,9 +232,11 @@ def make_depth_chart(benchmark: str, parts: dict[str, list[Outcome]]) -> ReportC
             series.append(ReportSeries(name, marks))
     if not series:
         return None
-    if benchmark in DEPTHS:
-        marks = tuple(ReportMark(at, share / 100, _depth(at)) for at, share in enumerate(DEPTHS[benchmark]))
-        series.append(ReportSeries("reasoning_dag (Llama-3-8B)", marks, True, "Plan*RAG (arXiv 2410.20753), table 2"))
+    printed = published_table("qa_plan_depth")
+    for line in printed.lines:
+        if line.about == benchmark:
+            marks = tuple(ReportMark(at, float(share) / 100, _depth(at)) for at, share in enumerate(line.cells[1:]))
+            series.append(ReportSeries("reasoning_dag (Llama-3-8B)", marks, True, printed.source))
     note = "0: no plan; 1: parts side by side; 2 and more: parts that wait for each other."
     return ReportChart(
         id="depth-share",

@@ -12,8 +12,7 @@ from typing import Any
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
-from decisor.lab.paper_figures import PublishedFigure, figures_for
-from decisor.lab.paper_tables import PaperTable, tables_for
+from decisor.lab.papers import PaperTable, PublishedFigure, figures_for, tables_for
 from decisor.lab.report import charts as svg
 from decisor.lab.report.charts import (
     ReportChart,

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.paper_tables import PaperTable
+from decisor.lab.papers import PaperTable
 from decisor.lab.report import charts as formatting
 from decisor.lab.report.charts import (
     SPACE,

@@ -42,8 +42,7 @@ from decisor.lab.judges import (
     prefer_by_passing,
     solvable_pass_rate,
 )
-from decisor.lab.paper_figures import RADAGENT, TOOL_FAILURES
-from decisor.lab.paper_tables import PaperTable, Sides, make_own_line, make_published_line
+from decisor.lab.papers import PaperTable, Sides, make_own_line, make_paper_table
 from decisor.lab.toolbench.environment import (
     FINISH,
     UNAVAILABLE,
@@ -65,7 +64,7 @@ from decisor.runtime.run import Run
 from decisor.system.secrets import Secret
 from decisor.system.tasks import map_concurrently
 from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
-from decisor.types import LM, Decision, Environment, Observation, Question, Usage
+from decisor.types import LM, Decision, Environment, Question, Record, Usage
 
 CLASSES: Mapping[str, frozenset[int]] = {
     "hallucinated_tool": frozenset({1}),
@@ -90,23 +89,18 @@ class CallOutcome:
 def list_call_outcomes(events: Sequence[TraceEntry]) -> list[CallOutcome]:
     """Return the outcomes of the calls in time order. Actions without an observation are left out."""
     actions = {entry.id: entry.event for entry in events if isinstance(entry.event, ActionStart)}
-    results = [result for result in events_of(events, ActionResult) if result.action in actions]
-    return [call_outcome(actions[one.action].tool, actions[one.action].input, one.observation) for one in results]
-
-
-def call_outcome(tool: str, arguments: str, observation: Observation) -> CallOutcome:
-    fields = observation.records[0].fields if observation.records else {}
-    error, response = str(fields.get("error", "")), str(fields.get("response", ""))
-    status = status_of_error(error)
-    if tool == FINISH and not status:
-        status = 3 if observation.answer else 4
-    return CallOutcome(
-        tool,
-        arguments,
-        status,
-        by=observation.records[0].source if observation.records else "",
-        response=f"{error} {response}".strip(),
-    )
+    outcomes = []
+    for result in events_of(events, ActionResult):
+        if result.action not in actions:
+            continue
+        action, observation = actions[result.action], result.observation
+        record = observation.records[0] if observation.records else Record("", {})
+        error, response = str(record.fields.get("error", "")), str(record.fields.get("response", ""))
+        status = status_of_error(error)
+        if action.tool == FINISH and not status:
+            status = 3 if observation.answer else 4
+        outcomes.append(CallOutcome(action.tool, action.input, status, record.source, f"{error} {response}".strip()))
+    return outcomes
 
 
 def find_met_classes(outcomes: Sequence[CallOutcome]) -> list[str]:
@@ -346,34 +340,14 @@ def make_toolbench_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperT
         by_class = compute_incidences(part)
         if by_class[DECISION].runs:
             lines.append(make_own_line(name, *(format_incidence(by_class[one]) for one in names)))
-    for technique, classes in TOOL_FAILURES.items():
-        lines.append(
-            make_published_line(technique, *(format_failure_shares(*classes[one]) for one in CLASSES), NOT_OURS)
-        )
-    return [
-        PaperTable(
-            title="Tool failures: incidence, and share of these runs that passed all the same",
-            source=f"{RADAGENT}, table 3",
-            head=("Technique", *(one.replace("_", " ") for one in names)),
-            lines=tuple(lines),
-            note="Of runs that a judge read. The paper’s decision failure is not shown: it has no printed rule, and "
-            "ours, not passed and none of the other classes, leaves out runs that met one of them.",
-        )
-    ]
-
-
-NOT_OURS = "counted otherwise"
+    return [make_paper_table("tool_failures", lines)]
 
 
 def format_incidence(one: Incidence) -> str:
-    fix = one.fix_ratio
-    return format_failure_shares(100 * one.share, None if fix is None else 100 * fix)
+    """Format the share of runs that met a failure class, and the share of these that passed.
 
-
-def format_failure_shares(share: float, fix: float | None) -> str:
-    """Format the share of runs with a failure class and the share of these that passed.
-
-    >>> format_failure_shares(14.2, 25.4), format_failure_shares(2, None)
-    ('14.2 %, 25.4 % passed', '2.0 %')
+    >>> format_incidence(Incidence(runs=8, met=2, fixed=1)), format_incidence(Incidence(8, 0, 0))
+    ('25.0 %, 50.0 % passed', '0.0 %')
     """
-    return f"{share:.1f} %" + (f", {fix:.1f} % passed" if fix is not None else "")
+    passed = "" if one.fix_ratio is None else f", {100 * one.fix_ratio:.1f} % passed"
+    return f"{100 * one.share:.1f} %{passed}"

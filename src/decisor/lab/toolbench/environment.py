@@ -26,7 +26,6 @@ A call ends with a code of the release by its error, or with 13 if it was not re
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import re
 from collections import Counter
@@ -39,6 +38,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from decisor.errors import LMError, SetupError
+from decisor.lab.benchmark import Row, read_question_rows
 from decisor.system.secrets import Secret, redact_known
 from decisor.tools.arguments import ToolArguments
 from decisor.types import LM, Action, Message, Observation, Record, Sampling, Usage, Value
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 Schema = Mapping[str, Any]
-"""A function as OpenAI\'s function calling takes it."""
+"""A function as OpenAI's function calling takes it."""
 LONGEST_NAME, LONGEST_TEXT = 64, 256
 TYPES = {"NUMBER": "integer", "STRING": "string", "BOOLEAN": "boolean"}
 RESERVED = {"from", "class", "return", "false", "true", "id", "and"}
@@ -156,7 +156,6 @@ def apis_by_function(apis: Sequence[Api]) -> dict[str, Api]:
     return by_name
 
 
-Row = Mapping[str, Any]
 QUERIES, CALLS = "test_queries.jsonl.gz", "recorded_calls.jsonl.gz"
 
 
@@ -188,7 +187,7 @@ def load_tasks(folder: Path, split: str = "all") -> list[ToolTask]:
     Raises:
         SetupError: no file is there, one is not of the released form, or there is no such split.
     """
-    rows = list(_iterate_instructions(folder))
+    rows = list(iterate_instructions(folder))
     splits = Counter(name for name, _ in rows)
     if split != "all" and split not in splits:
         raise SetupError(f"{folder} has no split {split!r}; it has all, {', '.join(sorted(splits))}.")
@@ -196,12 +195,11 @@ def load_tasks(folder: Path, split: str = "all") -> list[ToolTask]:
     for name, row in rows:
         if split in ("all", name):
             try:
-                task = _task(name, row)
+                task = parse_tool_task(name, row)
             except (KeyError, TypeError, AttributeError) as error:
                 raise SetupError(f"An instruction of {folder} is not of the released form: {error!r}.") from error
             counts[task.id] += 1
-            again = f"-{counts[task.id]}" if counts[task.id] > 1 else ""
-            tasks.append(ToolTask(task.id + again, task.split, task.query, task.apis, task.relevant))
+            tasks.append(replace(task, id=f"{task.id}-{counts[task.id]}") if counts[task.id] > 1 else task)
     return tasks
 
 
@@ -210,12 +208,15 @@ def load_calls(folder: Path) -> list[RecordedCall]:
     path = folder / CALLS
     if not path.is_file():
         return []
-    return [RecordedCall(row["category"], row["tool"], row["api"], row["input"], row["output"]) for row in _lines(path)]
+    return [
+        RecordedCall(row["category"], row["tool"], row["api"], row["input"], row["output"])
+        for row in read_question_rows(path)
+    ]
 
 
-def _iterate_instructions(folder: Path) -> Iterator[tuple[str, Row]]:
+def iterate_instructions(folder: Path) -> Iterator[tuple[str, Row]]:
     if (folder / QUERIES).is_file():
-        for row in _lines(folder / QUERIES):
+        for row in read_question_rows(folder / QUERIES):
             yield str(row.get("split", "test")), row
         return
     files = sorted(folder.glob("G[123]_*.json"))
@@ -225,44 +226,29 @@ def _iterate_instructions(folder: Path) -> Iterator[tuple[str, Row]]:
             "data/test_instruction of ToolBench's released data."
         )
     for file in files:
-        try:
-            for row in json.loads(file.read_text("utf-8")):
-                yield file.stem, row
-        except ValueError as error:
-            raise SetupError(f"{file} is not JSON: {error}.") from error
+        for row in read_question_rows(file):
+            yield file.stem, row
 
 
-def _lines(path: Path) -> Iterator[Row]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise SetupError(f"{path}, line {number} is not JSON: {error}.") from error
-            if not isinstance(row, dict):
-                raise SetupError(f"{path}, line {number} holds no object.")
-            yield row
-
-
-def _task(split: str, row: Row) -> ToolTask:
-    apis = tuple(_api(one) for one in row["api_list"])
+def parse_tool_task(split: str, row: Row) -> ToolTask:
+    apis = tuple(
+        Api(
+            api["category_name"],
+            api["tool_name"],
+            api["api_name"],
+            api.get("api_description") or "",
+            *(
+                tuple(
+                    ApiParameter(part["name"], part["type"], part.get("description") or "", part.get("default", ""))
+                    for part in api[parameters]
+                )
+                for parameters in ("required_parameters", "optional_parameters")
+            ),
+        )
+        for api in row["api_list"]
+    )
     relevant = tuple((str(tool), str(api)) for tool, api in row.get("relevant APIs", ()))
     return ToolTask(f"{split}-{row['query_id']}", split, str(row["query"]).strip(), apis, relevant)
-
-
-def _api(row: Row) -> Api:
-    return Api(
-        row["category_name"],
-        row["tool_name"],
-        row["api_name"],
-        row.get("api_description") or "",
-        tuple(_parameter(one) for one in row["required_parameters"]),
-        tuple(_parameter(one) for one in row["optional_parameters"]),
-    )
-
-
-def _parameter(row: Row) -> ApiParameter:
-    return ApiParameter(row["name"], row["type"], row.get("description") or "", row.get("default", ""))
 
 
 NO_FUNCTION = "No such function name"
@@ -309,8 +295,6 @@ def split_server_output(output: Value) -> tuple[str, str]:
     ...     split_server_output({"error": "Timeout error...", "response": ""}))
     (('', '7'), ('Timeout error...', ''))
     """
-    import json
-
     value = output
     if isinstance(output, str):
         try:

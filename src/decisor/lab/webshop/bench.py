@@ -23,13 +23,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Case, Score, compute_search_metrics, short_digest
 from decisor.lab.webshop.products import SPLITS, Goal, Kind, Product, Split
 from decisor.lab.webshop.shop import ORDER, Shop, WebShop, format_order, open_shop
-from decisor.system.extras import missing_extra_error
+from decisor.system.extras import require_package
 from decisor.system.storage import cache_folder
 from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
 from decisor.types import Decision, Environment, Question, Record, Value
@@ -50,26 +49,20 @@ CLOSED = frozenset(CLOSED_CLASSES.split())
 @cache
 def load_noun_finder() -> tuple[str, Nouns]:
     """Return the name of the noun finder (spacy:MODEL or heuristic) and its function."""
-    model = _model()
-    if model is None:
+    try:
+        import spacy
+    except ImportError:
         return "heuristic", find_nouns_by_rule
+    installed = next((name for name in MODELS if spacy.util.is_package(name)), None)
+    if installed is None:
+        return "heuristic", find_nouns_by_rule
+    model = spacy.load(installed)
 
     @lru_cache(maxsize=20_000)
     def by_model(text: str) -> tuple[str, ...]:
         return tuple(token.text.lower() for token in model(text) if token.pos_ in KINDS)
 
     return f"spacy:{model.meta['name']}", by_model
-
-
-def _model() -> Any:
-    try:
-        import spacy
-    except ImportError:
-        return None
-    for name in MODELS:
-        if spacy.util.is_package(name):
-            return spacy.load(name)
-    return None
 
 
 @lru_cache(maxsize=20_000)
@@ -179,18 +172,9 @@ def rate_name_likeness(one: str, other: str) -> int:
     ...     rate_name_likeness("red", "blue"))
     (100, 100, 29)
     """
-    fuzz, prepared = _fuzzy()
-    score: float = fuzz.token_set_ratio(one, other, processor=prepared)
-    return round(score)
-
-
-@cache
-def _fuzzy() -> tuple[Any, Any]:
-    try:
+    with require_package("rapidfuzz, as WebShop's reward compares names", "lab"):
         from rapidfuzz import fuzz, utils
-    except ImportError as error:
-        raise missing_extra_error("WebShop's reward, which compares names, needs rapidfuzz", "benchmarks") from error
-    return fuzz, utils.default_process
+    return round(fuzz.token_set_ratio(one, other, processor=utils.default_process))
 
 
 KEPT_FROM_BYTES = 100 * 2**20
@@ -242,7 +226,8 @@ class WebShopBench:
 
     async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         goal = self.shop.goals[int(str(case.facts["number"]))]
-        orders = list_orders(events)
+        results = events_of(events, ActionResult)
+        orders = [record for result in results for record in result.observation.records if record.source == ORDER]
         fits = [self.fit(order, goal) for order in orders]
         at = find_named_order(decision.answer, orders)
         got = fits[at] if at is not None else NOTHING
@@ -258,15 +243,16 @@ class WebShopBench:
             "first_reward": fits[0].reward if fits else 0.0,
             **compute_search_metrics(events),
         }
-        failure = (
-            ""
-            if got.reward == 1
-            else "no_order"
-            if at is None
-            else "not_selected"
-            if best == 1
-            else find_missing_part(got)
-        )
+        if got.reward == 1:
+            failure = ""
+        elif at is None:
+            failure = "no_order"
+        elif best == 1:
+            failure = "not_selected"
+        else:  # the first part of the reward that is missing
+            parts = {"wrong_kind": got.type, "attributes": got.attributes, "options": got.options}
+            failure = next((name for name, value in parts.items() if value < 1), "price")
+        used = [action.tool for action in events_of(events, ActionStart)]
         answer = str(orders[at].fields["order"]) if at is not None else ""
         return Score(
             got.reward == 1,
@@ -274,7 +260,7 @@ class WebShopBench:
             metrics,
             failure=failure,
             tags=(f"nouns:{load_noun_finder()[0]}",),
-            counts=count_shop_actions(events, orders),
+            counts={"orders": len(orders), "searches": used.count("search"), "clicks": used.count("click")},
         )
 
     def fit(self, order: Record, goal: Goal) -> PurchaseFit:
@@ -303,12 +289,6 @@ def shop_cache_folder(folder: Path) -> Path | None:
     return cache_folder() / "webshop" / short_digest("\n".join(state))
 
 
-def list_orders(events: Sequence[TraceEntry]) -> list[Record]:
-    """Return the orders of a run in time order."""
-    results = events_of(events, ActionResult)
-    return [record for result in results for record in result.observation.records if record.source == ORDER]
-
-
 def find_named_order(answer: str, orders: Sequence[Record]) -> int | None:
     """Return the index of the order that an answer names, None if it names none.
 
@@ -317,15 +297,3 @@ def find_named_order(answer: str, orders: Sequence[Record]) -> int | None:
     whole = [at for at, order in enumerate(orders) if order.fields["order"] == answer.strip()]
     of_product = [at for at, order in enumerate(orders) if str(order.fields["asin"]).lower() in answer.lower()]
     return (whole or of_product)[-1] if whole or of_product else None
-
-
-def find_missing_part(got: PurchaseFit) -> str:
-    """Return the first part of the reward that is missing: kind, attributes, options or price."""
-    if got.type < 1:
-        return "wrong_kind"
-    return "attributes" if got.attributes < 1 else "options" if got.options < 1 else "price"
-
-
-def count_shop_actions(events: Sequence[TraceEntry], orders: Sequence[Record]) -> dict[str, int]:
-    used = [action.tool for action in events_of(events, ActionStart)]
-    return {"orders": len(orders), "searches": used.count("search"), "clicks": used.count("click")}

@@ -189,5 +189,5 @@ def _stemmer() -> Any:
     try:
         import Stemmer
     except ImportError as error:
-        raise missing_extra_error("WebShop's search needs a stemmer", "benchmarks") from error
+        raise missing_extra_error("WebShop's search needs a stemmer", "lab") from error
     return Stemmer.Stemmer("porter")

@@ -420,7 +420,7 @@ def grow_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: in
     try:
         return fit_trees(rows, labels, trees, seed)
     except ModuleNotFoundError as error:
-        raise missing_extra_error("Training needs scikit-learn", "learned") from error
+        raise missing_extra_error("Training needs scikit-learn", "lab") from error
     except ImportError:
         return grow_trees_in_process(rows, labels, trees, seed)
 
