@@ -23,7 +23,7 @@ from typing import TypeVar
 from decisor.errors import LMError, ParseError
 from decisor.lab.benchmark import Bench, Case, open_bench
 from decisor.llms.choose import choose_lm
-from decisor.llms.concurrency import close_lm
+from decisor.llms.shared import close_lm
 from decisor.parsing.labelled import LabelledReply, Move
 from decisor.parsing.plan import PlanGraph
 from decisor.parsing.prompting import Calling

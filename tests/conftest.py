@@ -84,7 +84,7 @@ def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
-    if facts := sys.modules.get("decisor.llms.concurrency"):
+    if facts := sys.modules.get("decisor.llms.facts"):
         facts.KNOWN.clear()  # a server of this test may have the port of one before
 
 

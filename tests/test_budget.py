@@ -18,10 +18,9 @@ from decisor.cli.output import print_error
 from decisor.errors import BudgetExceeded, LMError, SetupError
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, evaluate_suite
-from decisor.llms.concurrency import ConcurrencyLimit, LimitedLM
-from decisor.llms.journal import Journal
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.prices import Price
+from decisor.llms.shared import ConcurrencyLimit, Journal, SharedLM
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
@@ -111,7 +110,7 @@ async def test_an_unknown_price_is_refused_before_the_first_call_where_dollars_a
 
 
 async def test_a_price_is_known_through_every_wrapper_of_an_lm() -> None:
-    lm = LimitedLM(Paid(), ConcurrencyLimit(1))
+    lm = SharedLM(Paid(), ConcurrencyLimit(1))
     run = Run(Journal(Nothing()).lm(lm), Toolbox([]), Budget(Limits(dollars=1.0)))
     assert await run.ask("x", str) == "1"
 

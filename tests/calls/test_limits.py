@@ -14,7 +14,8 @@ import pytest
 from decisor.errors import BudgetExceeded, LMError
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import evaluate_suite
-from decisor.llms.concurrency import find_slots, limit_concurrency
+from decisor.llms.facts import find_slots
+from decisor.llms.shared import limit_concurrency
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
@@ -74,7 +75,7 @@ async def test_a_reply_is_capped_by_what_is_left_of_the_tokens() -> None:
 
 
 async def test_a_cap_of_its_own_is_no_part_of_what_a_reply_is_known_by() -> None:
-    from decisor.llms.journal import request_digest
+    from decisor.llms.shared import request_digest
 
     ask = [Message("user", "Hi")]
     assert request_digest(ask, "m", Sampling(max_tokens=300, capped=True)) == request_digest(ask, "m", Sampling())
@@ -118,7 +119,7 @@ async def test_what_is_cancelled_in_line_costs_nothing() -> None:
     (lm,) = limit_concurrency([slow := Slow(60.0)], 1)
     runs = [run_on(lm), run_on(lm)]
     calls = [asyncio.create_task(run.ask("Hi", str)) for run in runs]
-    while not (slow.calls and lm.at_once.waiting):  # noqa: ASYNC110
+    while not (slow.calls and lm.concurrency and lm.concurrency.waiting):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     for call in calls:
         call.cancel()
@@ -188,4 +189,4 @@ async def test_a_server_that_does_not_tell_of_slots_is_asked_as_many_at_once_as_
         lm = server.lm()
         assert await find_slots([lm]) == {lm.endpoint.where: 0}
         (limited,) = limit_concurrency([lm], 5, await find_slots([lm]))
-        assert limited.at_once.most == 5
+        assert limited.concurrency is not None and limited.concurrency.most == 5

@@ -91,6 +91,6 @@ def test_a_western_text_is_read_as_windows_1252(text: str) -> None:
 
 def test_a_row_with_an_empty_text_is_left_out() -> None:
     with pytest.raises(UnreadableDocument, match="no text"):
-        RowForm().document("", {"id": 1, "title": "Genua", "text": ""})
-    [passage] = RowForm().document("", {"id": 1, "text": "", "body": "A port."}).cut()
+        RowForm().document("", {"id": 1, "title": "Genua", "text": ""}, "row 1").cut()
+    [passage] = RowForm().document("", {"id": 1, "text": "", "body": "A port."}, "row 1").cut()
     assert passage.text == "A port."

@@ -56,7 +56,7 @@ def read_text(folder: Path, text: str, name: str = "api.yaml") -> OpenApiDocumen
         (HEAD + "paths: " + "{a: " * 3_000 + "}" * 3_000, "nested deeper than 100"),
         (HEAD + "when: 2001-99-99\npaths: !!python/object/apply:os.system ['true']\n", "no operation"),
         (HEAD + "? [1, 2]\n: 3\n", "key that is no text"),
-        (HEAD + "<<: 3\n", "stands for no object"),
+        (HEAD + "<<: 3\n", "list of mappings for merging"),
         (HEAD + "a: !!timestamp x\nb: !!int x\nc: !!float x\nd: !!binary '?'\n", "no operation"),
         ('{"openapi": "3.0.0", "a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested deeper than 100"),
         ('{"openapi": "3.0.0", "a": ' + "[" * 500 + "]" * 500 + "}", "nested deeper than 100"),

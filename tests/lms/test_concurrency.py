@@ -7,8 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from decisor.llms.concurrency import SLOWED_SECONDS, ConcurrencyLimit, limit_concurrency
 from decisor.llms.openai_compatible import OpenAICompatible
+from decisor.llms.shared import SLOWED_SECONDS, ConcurrencyLimit, limit_concurrency
 from decisor.types import Completion, Message, Sampling
 from servers.openai_server import completion, serve_app
 
@@ -42,7 +42,8 @@ async def test_no_more_calls_are_under_way_than_allowed_and_all_are_made() -> No
 async def test_calls_that_are_cancelled_while_they_wait_leave_no_place_taken() -> None:
     crowd = Crowd()
     (lm,) = limit_concurrency([crowd], 2)
-    limit = lm.at_once
+    limit = lm.concurrency
+    assert limit is not None
     tasks = [asyncio.create_task(lm.complete(HI)) for _ in range(20)]
     await asyncio.sleep(0)
     for task in tasks[::2]:
@@ -99,10 +100,10 @@ async def test_a_provider_that_refuses_a_crowd_gets_smaller_ones_and_every_call_
         one, two = (OpenAICompatible(name, f"{origin}/v1") for name in ("a", "b"))
         one.endpoint.retries.first_seconds = 0.01
         lms = limit_concurrency([one, two], 16)
-        assert lms[0].at_once is lms[1].at_once
+        assert (shared := lms[0].concurrency) is lms[1].concurrency
         replies = await asyncio.gather(*(lms[at % 2].complete(HI) for at in range(150)))
         for lm in lms:
             await lm.close()
     assert [reply.text for reply in replies] == ["ok"] * 150
     assert max(server.seen) <= 16 and server.refused
-    assert lms[0].at_once.slowed > 0
+    assert shared is not None and shared.slowed > 0

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from decisor.errors import Error, LMError, ParseError
-from decisor.llms.journal import Journal
 from decisor.llms.retry import Retries
+from decisor.llms.shared import Journal
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
 from decisor.tools.toolbox import Toolbox

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from decisor.errors import SetupError
 from decisor.llms import choose
-from decisor.llms.providers import EndpointLM
+from decisor.llms.endpoint_lm import EndpointLM
 from decisor.types import Message, Sampling
 from servers.fault_server import KEY
 from servers.openai_server import completion, serve_app

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from decisor.errors import LMError
-from decisor.llms.journal import Journal
 from decisor.llms.scripted import ScriptedLM
+from decisor.llms.shared import Journal
 from decisor.types import Completion, Message, Sampling, Usage
 
 HI = [Message("user", "Hi")]

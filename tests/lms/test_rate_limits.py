@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from decisor.errors import LMError
-from decisor.llms.concurrency import limit_concurrency
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.retry import Retries
+from decisor.llms.shared import limit_concurrency
 from servers.fault_plays import status
 from servers.fault_server import ASK, faulty
 from servers.openai_server import completion, serve_app

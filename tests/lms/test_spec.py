@@ -102,7 +102,7 @@ async def test_the_settings_reach_every_call() -> None:
         lm = choose.choose_lm(f"m@{server.origin}/v1 max_tokens=77 temperature=0.3", ALONE)
         assert lm is not None
         await Run(lm, Toolbox([]), Budget()).ask("Hi", str)
-        await lm.close()  # type: ignore[attr-defined]
+        await lm.close()
     assert (server.bodies[0]["max_tokens"], server.bodies[0]["temperature"]) == (77, 0.3)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from decisor.llms.anthropic import Anthropic
-from decisor.llms.journal import request_digest
 from decisor.llms.openai_compatible import OpenAICompatible
-from decisor.llms.structured_output import takes_no_sizes
+from decisor.llms.shared import request_digest
 from decisor.types import Completion, Function, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import ASK, KEY, Faulty, Play, faulty
@@ -110,9 +109,12 @@ async def test_sizes_are_dropped_before_the_schema_and_the_schema_before_the_for
 
 
 def test_openai_itself_gets_its_strict_kind_at_once() -> None:
-    assert takes_no_sizes("api.openai.com") and takes_no_sizes("mine.openai.azure.com:443")
-    assert not takes_no_sizes("localhost:8080")
-    assert "response_format.sizes" in OpenAICompatible("gpt-4.1", key=KEY).dropped
+    for address, is_strict in (
+        ("https://api.openai.com/v1", True),
+        ("https://mine.openai.azure.com:443/v1", True),
+        ("http://localhost:8080/v1", False),
+    ):
+        assert ("response_format.sizes" in OpenAICompatible("gpt-4.1", address, KEY).dropped) is is_strict
 
 
 def test_a_request_with_functions_is_another_than_one_without() -> None:

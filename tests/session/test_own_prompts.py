@@ -9,8 +9,8 @@ import pytest
 
 from decisor.cli import run_command_line as command
 from decisor.errors import SetupError
-from decisor.llms.journal import as_plain
 from decisor.llms.openai_compatible import build_chat_request
+from decisor.llms.shared import list_sampling_values
 from decisor.parsing.prompting import Asking
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
@@ -87,7 +87,9 @@ async def test_a_temperature_and_top_p_of_ones_own_are_those_of_every_call() -> 
     body = build_chat_request("m", [Message("user", "x")], lm.samplings[0], set())
     assert (body["temperature"], body["top_p"]) == (0.7, 0.9)
     assert "top_p" not in build_chat_request("m", [Message("user", "x")], Sampling(), set())
-    assert as_plain(lm.samplings[0]) != as_plain(Sampling(stop=lm.samplings[0].stop, temperature=0.7))
+    assert list_sampling_values(lm.samplings[0]) != list_sampling_values(
+        Sampling(stop=lm.samplings[0].stop, temperature=0.7)
+    )
 
 
 def test_a_technique_that_has_a_temperature_of_its_own_keeps_it() -> None:

@@ -16,7 +16,7 @@ import decisor
 from decisor.errors import LMError, SetupError
 from decisor.lab.game24 import Puzzle, make_puzzle_question
 from decisor.llms import choose
-from decisor.llms.concurrency import close_lm
+from decisor.llms.shared import close_lm
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.session.result import Result

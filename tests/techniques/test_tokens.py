@@ -295,7 +295,7 @@ def test_a_kept_completion_comes_back_with_its_tokens() -> None:
 
 
 def test_the_key_of_a_bought_reply_depends_on_raw_and_logprobs() -> None:
-    from decisor.llms.journal import request_digest
+    from decisor.llms.shared import request_digest
 
     asked = [Message("user", "Hi")]
     samplings = (Sampling(), Sampling(continuation=True), Sampling(logprobs=5))

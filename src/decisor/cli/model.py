@@ -187,7 +187,7 @@ def rank_model_command(
 ) -> None:
     """Rank all candidates of a decision model, without an LLM."""
     from decisor.decision_models.optimize import rank_or_solve
-    from decisor.system.wording import format_ranking_lines
+    from decisor.system.wording import format_ranking
 
     async def run() -> Ranking:
         async with AsyncExitStack() as stack:
@@ -204,7 +204,7 @@ def rank_model_command(
     if as_json:
         print_json(ranking)
     else:
-        print("\n".join(format_ranking_lines(ranking)))
+        print(format_ranking(ranking))
     if not ranking.options:
         raise typer.Exit(Exit.FAILED)
 

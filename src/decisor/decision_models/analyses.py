@@ -38,7 +38,7 @@ from decisor.decision_models.ranking import (
 )
 from decisor.errors import ToolError
 from decisor.parsing.whatif_request import WhatIfWish
-from decisor.system.wording import format_amount, format_count, format_ranking, format_ranking_lines
+from decisor.system.wording import format_amount, format_count, format_ranking
 from decisor.types import CandidatePoint, Goal, Observation, Ranking, Record, ScenarioOutcome, Study, Swing, Turn, Value
 
 NOW = "now"

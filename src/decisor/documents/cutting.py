@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 from decisor.documents.passage import Passage
 from decisor.documents.search import UNSPACED
@@ -33,18 +34,6 @@ class DocumentContent:
     blocks: tuple[TextBlock, ...] = ()
 
 
-@dataclass
-class _OpenPassage:
-    """The sentences of a passage that is being filled. ``size``: in words."""
-
-    parts: list[str] = field(default_factory=list)
-    size: int = 0
-
-    def put(self, part: str, size: int) -> None:
-        self.parts.append(part)
-        self.size += size
-
-
 def cut_passages(key: str, content: DocumentContent, words: int = WORDS) -> tuple[Passage, ...]:
     """Cut a document into passages with ids KEY#1, KEY#2, ... No passage crosses a heading.
 
@@ -53,23 +42,10 @@ def cut_passages(key: str, content: DocumentContent, words: int = WORDS) -> tupl
     ['One two three. Four five six.', 'Seven eight. Nine.']
     """
     cut: list[Passage] = []
-    for trail, texts in _group_by_heading(content.blocks):
-        for text in _cut_blocks(texts, words):
+    for trail, blocks in groupby(content.blocks, key=lambda block: block.trail):
+        for text in _cut_blocks(list(blocks), words):
             cut.append(Passage(f"{key}#{len(cut) + 1}", text, content.title, " > ".join(trail), len(cut) + 1))
     return tuple(cut)
-
-
-def _group_by_heading(blocks: Iterable[TextBlock]) -> Iterator[tuple[tuple[str, ...], list[TextBlock]]]:
-    trail: tuple[str, ...] = ()
-    texts: list[TextBlock] = []
-    for block in blocks:
-        if block.trail != trail and texts:
-            yield trail, texts
-            texts = []
-        trail = block.trail
-        texts.append(block)
-    if texts:
-        yield trail, texts
 
 
 def _cut_blocks(blocks: Sequence[TextBlock], words: int) -> list[str]:
@@ -78,20 +54,21 @@ def _cut_blocks(blocks: Sequence[TextBlock], words: int) -> list[str]:
     A passage ends when it has that many, or when the next sentence would exceed 1.2 times that. A rest of less than a
     quarter joins the passage before it. A passage that begins within a table begins with the column names.
     """
-    heaps = [_OpenPassage()]
+    passages: list[list[str]] = [[]]
+    filled = 0  # words of the last passage
     for block in blocks:
         for number, (joint, sentence) in enumerate(_split_long_sentences(block.text, words)):
             size = count_word_units(sentence)
-            if heaps[-1].size >= words or (heaps[-1].size and heaps[-1].size + size > 1.2 * words):
-                heaps.append(_OpenPassage())
-                if block.head:
-                    heaps[-1].parts.append(f"\n{block.head}")
-            heaps[-1].put(f"{joint if number else chr(10)}{sentence}", size)
-    if len(heaps) > 1 and heaps[-1].size < words / 4:
-        rest = heaps.pop()
-        headed = blocks[-1].head and rest.parts[0] == f"\n{blocks[-1].head}"
-        heaps[-1].put("".join(rest.parts[1 if headed else 0 :]), rest.size)
-    return [text for heap in heaps if (text := "".join(heap.parts).strip())]
+            if filled >= words or (filled and filled + size > 1.2 * words):
+                passages.append([f"\n{block.head}"] if block.head else [])
+                filled = 0
+            passages[-1].append(f"{joint if number else chr(10)}{sentence}")
+            filled += size
+    if len(passages) > 1 and filled < words / 4:
+        rest = passages.pop()
+        has_head = blocks[-1].head and rest[0] == f"\n{blocks[-1].head}"
+        passages[-1] += rest[1 if has_head else 0 :]
+    return [text for sentences in passages if (text := "".join(sentences).strip())]
 
 
 def _split_long_sentences(text: str, words: int) -> Iterator[tuple[str, str]]:
@@ -111,17 +88,10 @@ def _split_long_sentences(text: str, words: int) -> Iterator[tuple[str, str]]:
         if count_word_units(sentence) <= words:
             pieces = [[" ".join(parts)]] if parts else []
         else:
-            pieces = [
-                list(_cut_by_length(" ".join(parts[at : at + words]), words)) for at in range(0, len(parts), words)
-            ]
+            lines, most = (" ".join(parts[at : at + words]) for at in range(0, len(parts), words)), 12 * words
+            pieces = [[line[at : at + most] for at in range(0, len(line), most)] for line in lines]
         for number, piece in enumerate(pieces):
-            yield from ((joint if at == number == 0 else "" if at else " ", one) for at, one in enumerate(piece))
-
-
-def _cut_by_length(text: str, words: int) -> Iterator[str]:
-    """Cut a text without spaces by its length."""
-    most = 12 * words
-    yield from (text[at : at + most] for at in range(0, len(text), most))
+            yield from ((joint if at == number == 0 else "" if at else " ", part) for at, part in enumerate(piece))
 
 
 def count_word_units(text: str) -> int:

@@ -14,7 +14,7 @@ import logging
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from decisor.databases.files.delimited import find_header
 from decisor.databases.files.formats import cell_value
@@ -45,39 +45,36 @@ COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 MOST_CHARS = 20_000_000
 DROPPED = ["script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head", "select"]
 LEVELS = {f"h{level}": level for level in range(1, 7)}
-BLOCKS = {
-    "p",
-    "div",
-    "li",
-    "ul",
-    "ol",
-    "dl",
-    "dt",
-    "dd",
-    "tr",
-    "table",
-    "section",
-    "article",
-    "main",
-    "header",
-    "footer",
-    "nav",
-    "aside",
-    "blockquote",
-    "pre",
-    "figure",
-    "figcaption",
-    "form",
-    "fieldset",
-    "hr",
-    "br",
-    "body",
-    "html",
-}
+BLOCKS = frozenset(
+    re.findall(
+        r"\w+",
+        "p div li ul ol dl dt dd tr table section article main header footer nav aside blockquote pre figure "
+        "figcaption form fieldset hr br body html",
+    )
+)
 
 
 class UnreadableDocument(Error):
     """The reason why a document is skipped."""
+
+
+class Outline:
+    """The title of a document, and the headings above the place that is being read."""
+
+    def __init__(self, title: str = "") -> None:
+        self.title = title
+        self.headings: list[tuple[int, str]] = []
+
+    @property
+    def trail(self) -> tuple[str, ...]:
+        return tuple(name for _, name in self.headings)
+
+    def add(self, level: int, name: str) -> None:
+        """Add a heading. The first of level 1 is the title, if there is none."""
+        if level <= 1 and not self.title:
+            self.title, self.headings = name, []
+        else:
+            self.headings = [(above, text) for above, text in self.headings if above < level] + [(level, name)]
 
 
 def read_untrusted(
@@ -151,30 +148,24 @@ def read_markdown(data: bytes) -> DocumentContent:
     )  # YAML at the top
     lines = text.split("\n")
     blocks: list[TextBlock] = []
-    trail: list[tuple[int, str]] = []
-    title, head = "", ""
+    outline, head = Outline(), ""
     # Without the marks within a paragraph: they are kept as they stand, and 50,000 brackets took half a minute.
     tokens = MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         if token.map is None or (token.level and token.type != "tr_open"):
             continue
-        names = tuple(name for _, name in trail)
         part = "\n".join(lines[slice(*token.map)]).strip("\n")
         part = part if token.type == "fence" else LINK.sub(r"\1", part).strip()
         if token.type == "heading_open" and following is not None:
-            level, heading = int(token.tag[1]), LINK.sub(r"\1", following.content).strip()
-            if level == 1 and not title:
-                title, trail = heading, []
-            else:
-                trail = [(above, name) for above, name in trail if above < level] + [(level, heading)]
+            outline.add(int(token.tag[1]), LINK.sub(r"\1", following.content).strip())
         elif token.type == "table_open":
             head = ""
         elif token.type == "tr_open" and not head:
             head = part
-            blocks.append(TextBlock(part, names))
+            blocks.append(TextBlock(part, outline.trail))
         elif part:
-            blocks.append(TextBlock(part, names, head if token.type == "tr_open" else ""))
-    return DocumentContent(title, tuple(blocks))
+            blocks.append(TextBlock(part, outline.trail, head if token.type == "tr_open" else ""))
+    return DocumentContent(outline.title, tuple(blocks))
 
 
 def read_html(data: bytes) -> DocumentContent:
@@ -203,27 +194,30 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
     It follows links between nodes, so that deep nesting does not overflow the stack.
     """
     blocks: list[TextBlock] = []
-    trail: list[tuple[int, str]] = []
-    texts: list[str] = []
+    outline, texts = Outline(title), list[str]()
     level, cells, named, head = 0, 0, 0, ""
 
     def close() -> None:
-        nonlocal level, title, head
+        nonlocal level, head
         text = " ".join("".join(texts).split())
         texts.clear()
         if not text.strip("| "):
             text = ""
-        if level and text:
-            if level == 1 and not title:
-                title = text
-            trail[:] = [(above, name) for above, name in trail if above < level]
-            if not (level == 1 and text == title):
-                trail.append((level, text))
+        if level == 1 and text and text == outline.title:
+            outline.headings = []  # many pages repeat their title above the text
+        elif level and text:
+            outline.add(level, text)
         elif text:
             is_head = cells > 1 and named == cells
-            blocks.append(TextBlock(text, tuple(name for _, name in trail), head if cells and not is_head else ""))
+            blocks.append(TextBlock(text, outline.trail, head if cells and not is_head else ""))
             head = text if is_head else head
         level = 0
+
+    def start_row(tag: str | None) -> None:
+        nonlocal cells, named, head
+        if tag in ("table", "tr"):
+            cells = named = 0
+            head = "" if tag == "table" else head
 
     node: LexborNode | None = root
     while node is not None:
@@ -232,10 +226,8 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
             texts.append(node.text_content or "")
         elif tag in LEVELS or tag in BLOCKS:
             close()
-            level = LEVELS.get(tag, 0)
-            if tag in ("table", "tr"):
-                cells = named = 0
-                head = "" if tag == "table" else head
+            level = LEVELS.get(tag or "", 0)
+            start_row(tag)
         elif tag in ("td", "th"):
             texts.append(" | " if cells else "")
             cells, named = cells + 1, named + (tag == "th")
@@ -249,12 +241,10 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
                 break
             if node.tag in LEVELS or node.tag in BLOCKS:
                 close()
-                if node.tag in ("table", "tr"):
-                    cells = named = 0
-                    head = "" if node.tag == "table" else head
+                start_row(node.tag)
         node = node.next if node is not None else None
     close()
-    return DocumentContent(title, tuple(blocks))
+    return DocumentContent(outline.title, tuple(blocks))
 
 
 MOST_BYTES = 400_000_000
@@ -332,8 +322,12 @@ def check_archive(data: bytes) -> None:
                 if part.filename.lower().endswith((".xml", ".rels")):
                     with archive.open(part) as file:
                         head = file.read(HEAD)
-                        check_xml(head)
-                        left -= 0 if part.filename.startswith("xl/") else count_elements(head, file)
+                        plain = head.replace(b"\0", b"").upper()  # of UTF-16 too
+                        if b"<!DOCTYPE" in plain or b"<!ENTITY" in plain:
+                            raise UnreadableDocument("its XML declares entities, which no office program writes")
+                        if not part.filename.startswith("xl/"):
+                            pieces = (head, *iter(lambda file=file: file.read(2**20), b""))  # type: ignore[misc]
+                            left -= sum(piece.count(b"<") - piece.count(b"</") for piece in pieces)
                 if left < 0:
                     raise UnreadableDocument(
                         f"it has more than {MOST_ELEMENTS:,} elements (paragraphs, cells): split it"
@@ -342,28 +336,16 @@ def check_archive(data: bytes) -> None:
         raise UnreadableDocument(f"it is damaged ({type(error).__name__})") from error
 
 
-def count_elements(head: bytes, rest: IO[bytes]) -> int:
-    """Count the tags that begin in the head and the rest of a file."""
-    return sum(part.count(b"<") - part.count(b"</") for part in (head, *iter(lambda: rest.read(2**20), b"")))
-
-
-def check_xml(head: bytes) -> None:
-    plain = head.replace(b"\0", b"").upper()  # of UTF-16 too
-    if b"<!DOCTYPE" in plain or b"<!ENTITY" in plain:
-        raise UnreadableDocument("its XML declares entities, which no office program writes")
-
-
 def read_word_content(document: Document) -> tuple[str, list[TextBlock]]:
     from docx.table import Table
 
-    title = ""
-    trail: list[tuple[int, str]] = []
-    blocks: list[TextBlock] = []
+    outline, blocks = Outline(), list[TextBlock]()
     level_of_style: dict[str | None, int | None] = {}
     for item in document.iter_inner_content():
-        names = tuple(name for _, name in trail)
         if isinstance(item, Table):
-            texts = [join_cells(one.text for one in drop_merged_repeats(row.cells)) for row in item.rows]
+            # A merged cell stands in each of its columns.
+            rows = [{id(cell): cell.text for cell in row.cells} for row in item.rows]
+            texts = [join_cells(row.values()) for row in rows]
         else:
             # python-docx takes 1 ms to look up a style by its id, at each paragraph.
             text, style = clean_document_text(item.text).strip(), item._p.style
@@ -371,15 +353,12 @@ def read_word_content(document: Document) -> tuple[str, list[TextBlock]]:
                 level_of_style[style] = read_heading_level(item.style.name if item.style else "")
             level = level_of_style[style]
             if level is not None and text:
-                if level <= 1 and not title:
-                    title, trail = text, []
-                else:
-                    trail = [(above, name) for above, name in trail if above < level] + [(level, text)]
+                outline.add(level, text)
                 continue
             texts = [text]
         head = texts[0] if isinstance(item, Table) and len(texts) > 1 else ""
-        blocks += [TextBlock(text, names, head if at else "") for at, text in enumerate(texts) if text]
-    return title or drop_template_title(document.core_properties.title, "Word Document"), blocks
+        blocks += [TextBlock(text, outline.trail, head if at else "") for at, text in enumerate(texts) if text]
+    return outline.title or drop_template_title(document.core_properties.title, "Word Document"), blocks
 
 
 def read_heading_level(style: str | None) -> int | None:
@@ -394,14 +373,9 @@ def read_heading_level(style: str | None) -> int | None:
     return int(number) if word == "Heading" and number.isdecimal() else None
 
 
-def drop_merged_repeats(row: Iterable[object]) -> list[Any]:
-    """Return each cell once although a merged cell is in several columns."""
-    return list({id(cell): cell for cell in row}.values())
-
-
 def join_cells(texts: Iterable[str]) -> str:
-    one_line = [" ".join(clean_document_text(text).split()) for text in texts]
-    return " | ".join(one_line) if any(one_line) else ""
+    cells = [" ".join(clean_document_text(text).split()) for text in texts]
+    return " | ".join(cells) if any(cells) else ""
 
 
 def read_slides_content(presentation: Presentation) -> tuple[str, Iterator[TextBlock]]:
@@ -412,8 +386,8 @@ def read_slides_content(presentation: Presentation) -> tuple[str, Iterator[TextB
         name = " ".join(clean_document_text(heading.text_frame.text).split()) if heading is not None else ""
         title = title or name
         places.append((f"slide {number}", name, slide))
-    whole_title = title or drop_template_title(presentation.core_properties.title, "PowerPoint Presentation")
-    return whole_title, (block for place in places for block in read_slide_blocks(*place))
+    title = title or drop_template_title(presentation.core_properties.title, "PowerPoint Presentation")
+    return title, (block for place in places for block in read_slide_blocks(*place))
 
 
 def read_slide_blocks(place: str, name: str, slide: Slide) -> Iterator[TextBlock]:

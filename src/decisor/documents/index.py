@@ -22,9 +22,11 @@ import os
 import re
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -56,19 +58,19 @@ OURS = ("lock", "embedded.db", "embedded.db-journal", "CURRENT.new")
 
 @dataclass(frozen=True, slots=True)
 class IndexMetadata:
-    """The facts about an index.
-
-    ``embedder``: its name, empty without vectors. ``width``: dimension of the vectors. ``words``: length of a passage.
-    ``next_number``: number of the next passage.
-    """
+    """The facts about an index."""
 
     passages: int = 0
     documents: int = 0
     next_number: int = 0
+    """Number of the next passage."""
     language: str = "english"
     embedder: str = ""
+    """Name of the model; '' without vectors."""
     width: int = 0
+    """Dimension of the vectors."""
     words: int = 100
+    """Length of a passage."""
     format: int = FORMAT
 
 
@@ -97,10 +99,6 @@ def read_index_metadata(folder: Path) -> IndexMetadata:
     return about
 
 
-def write_index_metadata(folder: Path, about: IndexMetadata) -> None:
-    write_durably(folder / "about.json", json.dumps(asdict(about), indent=1))
-
-
 def write_durably(path: Path, text: str) -> None:
     """Write a file so that after a crash it has either the old or the new content."""
     aside = path.with_name(f"{path.name}.new")
@@ -109,11 +107,12 @@ def write_durably(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     aside.replace(path)
-    sync_folder(path.parent)
+    sync_to_disk(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def sync_to_disk(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -125,7 +124,10 @@ def lock_index(path: Path) -> Iterator[None]:
     """Lock an index for one builder. Raise SetupError if another one is at work or the folder is no index."""
     import fcntl
 
-    if path.exists() and not is_index(path) and not _is_free_folder(path):
+    names = {entry.name for entry in path.iterdir()} if path.is_dir() else {"a file"} if path.exists() else set()
+    # The remains of a killed first build are no reason to refuse.
+    is_free = not names or ("lock" in names and all(name.isdigit() or name in OURS for name in names))
+    if not is_free and not is_index(path):
         raise SetupError(f"{path} holds something that is no index: name another place for it with --out.")
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -140,12 +142,6 @@ def lock_index(path: Path) -> Iterator[None]:
         yield
 
 
-def _is_free_folder(path: Path) -> bool:
-    """Return whether a folder is empty or has only the remains of a killed first build."""
-    names = {entry.name for entry in path.iterdir()} if path.is_dir() else {"a file"}
-    return not names or ("lock" in names and all(name.isdigit() or name in OURS for name in names))
-
-
 def remove_old_versions(path: Path, keep: int) -> None:
     """Remove every version but one. Readers that have an old one open can continue."""
     for entry in path.iterdir():
@@ -156,13 +152,8 @@ def remove_old_versions(path: Path, keep: int) -> None:
 def switch_version(path: Path, number: int) -> None:
     """Make a version the current one, after all its files are on disk."""
     for folder, _, names in os.walk(path / str(number)):
-        for name in names:
-            handle = os.open(Path(folder) / name, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        sync_folder(Path(folder))
+        for name in (*names, ""):
+            sync_to_disk(Path(folder) / name)
     write_durably(path / "CURRENT", f"{number}\n")
 
 
@@ -186,26 +177,26 @@ class SourceDocument:
 
 def wrap_passages(passages: Iterable[Passage]) -> Iterator[SourceDocument]:
     """Yield each passage as a document of its own."""
-    for one in passages:
-        yield SourceDocument(one.id, stamp_of(one.title, one.section, one.text), lambda one=one: (one,))  # type: ignore[misc]
+    for passage in passages:
+        stamp = stamp_of(passage.title, passage.section, passage.text)
+        yield SourceDocument(passage.id, stamp, partial(tuple, (passage,)))
 
 
 @dataclass(frozen=True, slots=True)
 class IndexChanges:
-    """The numbers of documents added, updated, deleted and so on by an update.
-
-    ``passages``: number in the index now. ``skipped``: the first thousand of the unread documents, each with the
-    reason. ``anew``: reason why nothing of the old index could be kept.
-    """
+    """The numbers of documents added, updated, deleted and so on by an update."""
 
     added: int = 0
     updated: int = 0
     deleted: int = 0
     unchanged: int = 0
     passages: int = 0
+    """Number in the index now."""
     unread: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
+    """The first thousand of the unread documents, each with the reason."""
     anew: str = ""
+    """Reason why nothing of the old index could be kept."""
 
     @property
     def any(self) -> bool:
@@ -233,77 +224,67 @@ class PassageStore(Protocol):
         """Return key, first number and count of the documents stored before."""
         ...
 
+    def finish(self, next_number: int) -> IndexMetadata:
+        """Write everything with the metadata of the index, and return the metadata."""
+        ...
+
 
 class StoreUpdater:
     """An update that brings a store to hold exactly the documents it takes. ``number``: of the next passage."""
 
     def __init__(self, store: PassageStore, number: int) -> None:
         self.store, self.number = store, number
-        self.added = self.updated = self.deleted = self.unchanged = self.unread = 0
+        self.counts: Counter[str] = Counter()
         self.skipped: list[tuple[str, str]] = []
         self.stamps: dict[str, bytes] = {}
 
-    def take(self, one: SourceDocument) -> None:
-        """Add a document, replace its older version, or leave it unchanged.
-
-        A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
-        """
-        if one.key in self.stamps:
-            if self.stamps[one.key] != one.stamp:
-                self.skip(one.key, "another one before it has this name or id")
-            return
-        earlier = self.store.earlier(one.key)
-        if earlier is not None and earlier[0] == one.stamp:
-            self.unchanged += 1
-            self.stamps[one.key] = one.stamp
-            return
-        try:
-            passages = tuple(one.cut())
-        except UnreadableDocument as error:
-            self.skip(one.key, str(error))
-            return
-        self.stamps[one.key] = one.stamp
-        if earlier is not None:
-            self.store.drop(earlier[1], earlier[2])
-        for at, passage in enumerate(passages):
-            self.store.put(self.number + at, passage)
-        self.store.note(one.key, one.stamp, self.number, len(passages))
-        self.number += len(passages)
-        self.updated += earlier is not None
-        self.added += earlier is None
-
-    def skip(self, key: str, why: str) -> None:
-        self.unread += 1
-        if len(self.skipped) < MOST_SKIPPED:
-            self.skipped.append((key, why))
-
-    def drop_rest(self) -> None:
-        """Delete the stored documents that were not taken."""
+    def update(self, documents: Iterable[SourceDocument], progress: Progress) -> IndexChanges:
+        """Take all documents, delete the others, and finish the store."""
+        before = self.number
+        for document in documents:
+            self.take(document)
+            progress(document.key, self.number - before)
         for key, first, count in self.store.documents():
             if key not in self.stamps:
                 self.store.drop(first, count)
                 self.store.forget(key)
-                self.deleted += 1
+                self.counts["deleted"] += 1
+        about = self.store.finish(self.number)
+        return replace(IndexChanges(**self.counts), passages=about.passages, skipped=tuple(self.skipped))  # type: ignore[arg-type]
 
-    def changes(self, about: IndexMetadata) -> IndexChanges:
-        return IndexChanges(
-            added=self.added,
-            updated=self.updated,
-            deleted=self.deleted,
-            unchanged=self.unchanged,
-            passages=about.passages,
-            unread=self.unread,
-            skipped=tuple(self.skipped),
-        )
+    def take(self, document: SourceDocument) -> None:
+        """Add a document, replace its older version, or leave it unchanged.
 
+        A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
+        """
+        key, stamp = document.key, document.stamp
+        if key in self.stamps:
+            if self.stamps[key] != stamp:
+                self.skip(key, "another one before it has this name or id")
+            return
+        earlier = self.store.earlier(key)
+        if earlier is not None and earlier[0] == stamp:
+            self.counts["unchanged"] += 1
+            self.stamps[key] = stamp
+            return
+        try:
+            passages = tuple(document.cut())
+        except UnreadableDocument as error:
+            self.skip(key, str(error))
+            return
+        self.stamps[key] = stamp
+        if earlier is not None:
+            self.store.drop(earlier[1], earlier[2])
+        for at, passage in enumerate(passages):
+            self.store.put(self.number + at, passage)
+        self.store.note(key, stamp, self.number, len(passages))
+        self.number += len(passages)
+        self.counts["added" if earlier is None else "updated"] += 1
 
-def update_documents(updater: StoreUpdater, documents: Iterable[SourceDocument], progress: Progress) -> None:
-    """Take all documents and then delete the others."""
-    before = updater.number
-    for one in documents:
-        updater.take(one)
-        progress(one.key, updater.number - before)
-    updater.drop_rest()
+    def skip(self, key: str, why: str) -> None:
+        self.counts["unread"] += 1
+        if len(self.skipped) < MOST_SKIPPED:
+            self.skipped.append((key, why))
 
 
 def explain_rebuild(before: IndexMetadata, about: IndexMetadata) -> str:
@@ -313,8 +294,8 @@ def explain_rebuild(before: IndexMetadata, about: IndexMetadata) -> str:
         ("embedder", before.embedder, about.embedder),
         ("words of a passage", before.words, about.words),
     )
-    other = [f"{name} {was or 'none'}, now {now or 'none'}" for name, was, now in settings if was != now]
-    return f"it had other settings ({'; '.join(other)})" if other else ""
+    changed = [f"{name} {was or 'none'}, now {now or 'none'}" for name, was, now in settings if was != now]
+    return f"it had other settings ({'; '.join(changed)})" if changed else ""
 
 
 WRITER_BYTES = 200_000_000
@@ -366,9 +347,7 @@ def update_index(
             vectors = VectorBuilder(embedder, path / EMBEDDED, older)
         try:
             with raise_disk_errors(), closing(LocalStore(folder, about, vectors)) as store:
-                updater = StoreUpdater(store, about.next_number)
-                update_documents(updater, documents, progress)
-                changes = updater.changes(store.finish(updater.number))
+                changes = StoreUpdater(store, about.next_number).update(documents, progress)
             if not changes.passages and not may_be_empty:
                 return IndexChanges(unread=changes.unread, skipped=changes.skipped)
             if before is None or changes.any:
@@ -472,7 +451,6 @@ class LocalStore:
         return self.rows.execute("SELECT key, first, count FROM documents").fetchall() if self.older else []
 
     def finish(self, next_number: int) -> IndexMetadata:
-        """Write everything to disk with the metadata of the index, and return the metadata."""
         self.write()
         self.writer.commit()
         self.writer.wait_merging_threads()
@@ -480,7 +458,7 @@ class LocalStore:
         self.rows.execute("COMMIT")
         width = self.vectors.finish(self.folder / VECTORS) if self.vectors is not None else 0
         about = replace(self.about, passages=passages, documents=documents, next_number=next_number, width=width)
-        write_index_metadata(self.folder, about)
+        write_durably(self.folder / "about.json", json.dumps(asdict(about), indent=1))
         return about
 
     def close(self) -> None:
@@ -572,10 +550,9 @@ def sample_titles(titles: Iterable[str], whole: bool, most: int) -> tuple[tuple[
     >>> sample_titles(["Genua", "", "Genua", "Oslo", "Rome"], True, 2)
     (('Genua', 'Rome'), False)
     """
-    names = dict.fromkeys(title.strip() for title in titles)
-    names.pop("", None)
-    few = list(names)[:: max(1, -(-len(names) // most))] if names else []
-    return tuple(few), whole and len(few) == len(names)
+    names = [name for name in dict.fromkeys(title.strip() for title in titles) if name]
+    sample = names[:: max(1, -(-len(names) // most))]
+    return tuple(sample), whole and len(sample) == len(names)
 
 
 async def rerank_records(reranker: Reranker, query: str, records: Sequence[Record]) -> tuple[Record, ...]:
@@ -612,24 +589,20 @@ def open_index(
         raise SetupError(f"There is no index in {path}: make one with decisor index SOURCE --out {path}.")
     number = read_current_version(path)
     while True:
+        folder = path / str(number)
         try:
-            index = _open_index_version(path / str(number), mode)
+            about = read_index_metadata(folder)
+            words = WordIndex.open(folder / "words", about.language)
+            has_vectors = mode != "bm25" and about.embedder
+            vectors = PassageVectors.open(folder / VECTORS) if has_vectors else None
             break
-        except SetupError:
+        except SetupError:  # a builder may have removed this version since its number was read
             if (newer := read_current_version(path)) == number:
                 raise
             number = newer
     if mode != "bm25":
-        embedder = choose_index_embedder(path, index.about, embedder)
-    return replace(index, embedder=embedder, reranker=reranker)
-
-
-def _open_index_version(folder: Path, mode: Mode) -> DocumentIndex:
-    about = read_index_metadata(folder)
-    words = WordIndex.open(folder / "words", about.language)
-    if mode == "bm25":
-        return DocumentIndex(words, about)
-    return DocumentIndex(words, about, mode, PassageVectors.open(folder / VECTORS) if about.embedder else None)
+        embedder = choose_index_embedder(path, about, embedder)
+    return DocumentIndex(words, about, mode, vectors, embedder, reranker)
 
 
 def choose_index_embedder(place: object, about: IndexMetadata, embedder: Embedder | None) -> Embedder:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol
 
 from decisor.errors import SetupError
 from decisor.types import Record, Value
@@ -59,7 +59,7 @@ def read_passages(path: Path | str) -> Iterator[Passage]:
     path = Path(path)
     number = 0
     try:
-        with open_passages_file(path) as lines:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007
                 if line.strip():
                     yield build_passage(json.loads(line))
@@ -67,10 +67,6 @@ def read_passages(path: Path | str) -> Iterator[Passage]:
         raise SetupError(f"There is no file {path}: name JSON lines with id, text and title.") from error
     except (OSError, EOFError, ValueError) as error:
         raise SetupError(f"{path}, line {number}: {error}. A line is an object with id, text and title.") from error
-
-
-def open_passages_file(path: Path) -> TextIO:
-    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
 
 
 def build_passage(row: Value) -> Passage:

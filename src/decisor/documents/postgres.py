@@ -33,7 +33,6 @@ from decisor.documents.index import (
     explain_rebuild,
     rerank_records,
     sample_titles,
-    update_documents,
     wrap_passages,
 )
 from decisor.documents.passage import Embedder, Passage, Reranker
@@ -293,17 +292,15 @@ def update_table_index(
     Raises:
         SetupError: the server does not answer or refuses, the table is somebody else's, or another builder is at work.
     """
+    about = replace(about, embedder=embedder.name if embedder else "")
     with connect_to_table(place) as db:
         lock = int.from_bytes(stamp_of(place.sql("$T"))[:8], "big", signed=True)
         if db.execute("SELECT pg_try_advisory_xact_lock(%s)", (lock,)).fetchone() != (True,):
             raise SetupError(f"{place} is being built by another process: wait for it to end.")
         before = read_table_metadata(db, place)
-        about = replace(about, embedder=embedder.name if embedder else "")
         why = explain_rebuild(before, about) if before and not fresh else ""
         with closing(TableStore(db, place, about, embedder, before, bool(fresh or why))) as store:
-            updater = StoreUpdater(store, store.about.next_number)
-            update_documents(updater, documents, progress)
-            changes = updater.changes(store.finish(updater.number))
+            changes = StoreUpdater(store, store.about.next_number).update(documents, progress)
             if not changes.passages and not may_be_empty:
                 db.rollback()
                 return IndexChanges(unread=changes.unread, skipped=changes.skipped), 0
@@ -356,8 +353,7 @@ class TableStore:
         self.words, self.terms = build_analyzer(about.language), self.about.terms
         self.waiting: list[tuple[int, Passage]] = []
         self.entries: list[tuple[int, int, int, str]] = []
-        self.gone: list[int] = []
-        self.forgotten: list[str] = []
+        self.gone, self.forgotten = list[int](), list[str]()
         self.noted: list[tuple[str, bytes, int, int]] = []
         self.run(CREATE)
         if anew:
@@ -369,9 +365,7 @@ class TableStore:
                 self.run("CREATE EXTENSION IF NOT EXISTS vector")
                 self.run("ALTER TABLE $T DROP COLUMN IF EXISTS vector, ADD COLUMN vector halfvec")
         rows = self.run("SELECT key, stamp, first, count FROM $T_documents")
-        self.older: dict[str, tuple[bytes, int, int]] = {
-            key: (stamp, first, count) for key, stamp, first, count in rows
-        }
+        self.older: dict[str, tuple[bytes, int, int]] = {key: (stamp, *numbers) for key, stamp, *numbers in rows}
 
     def run(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         cursor = self.db.execute(self.place.sql(statement).encode(), parameters or None)

@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Timer
 from typing import IO, TYPE_CHECKING, cast
@@ -127,14 +127,6 @@ class ParserProcess:
             self.child = None
 
 
-def limit_parser_process() -> None:
-    """Limit the memory of the child as far as the system can; it can write no file."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    limit_reader_memory()
-
-
 def parse_file(kind: str, path: str) -> dict[str, object]:
     try:
         data = Path(path).read_bytes()
@@ -152,15 +144,15 @@ def parse_file(kind: str, path: str) -> dict[str, object]:
     return {"title": content.title, "blocks": [(block.text, block.trail, block.head) for block in content.blocks]}
 
 
-def serve_parser(requests: IO[bytes], answers: IO[bytes]) -> None:
-    for request in requests:
-        answers.write(json.dumps(parse_file(*json.loads(request))).encode() + b"\n")
-        answers.flush()
-
-
 def main() -> None:
-    limit_parser_process()
-    serve_parser(sys.stdin.buffer, sys.stdout.buffer)
+    """Parse the files that standard input names, with limited memory and without a file to write to."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    limit_reader_memory()
+    for request in sys.stdin.buffer:
+        sys.stdout.buffer.write(json.dumps(parse_file(*json.loads(request))).encode() + b"\n")
+        sys.stdout.buffer.flush()
 
 
 LONGEST_LINE = 4 * 2**20
@@ -184,13 +176,11 @@ class RowForm:
     id: str = ""
     words: int = WORDS
 
-    def document(self, where: str, row: Mapping[str, Value]) -> SourceDocument:
-        """Build the document of a row.
+    def document(self, where: str, row: Mapping[str, Value], name: str) -> SourceDocument:
+        """Build the document of a row; one that is reported and skipped if it has no text.
 
         ``where``: prefix of the id, as WHERE:ID, unless empty. A row without an id is identified by its content.
-
-        Raises:
-            UnreadableDocument: it has no text.
+        ``name``: of the row, for complaints.
         """
         text_name, title_name, id_name = (
             column or find_filled_column(row, usual)
@@ -201,16 +191,18 @@ class RowForm:
             text = clean_document_text(str(row.get(text_name) or "")).strip()
         else:
             lines = (
-                f"{name}: {format_row_value(value)}" for name, value in row.items() if value not in (None, "", [], {})
+                f"{column}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
+                for column, value in row.items()
+                if value not in (None, "", [], {})
             )
             text = clean_document_text("\n".join(lines)).strip()
         if not text:
             lacks = self.text and self.text not in row
-            raise UnreadableDocument(f"it has no {self.text}; it has {list_names(row)}" if lacks else "it has no text")
+            why = f"it has no {self.text}; it has {list_names(row)}" if lacks else "it has no text"
+            return build_unreadable_document(name, why)
         stamp = stamp_of(title, text, str(self.words))
-        own = clean_document_text(str(row[id_name])) if row.get(id_name) not in (None, "") else ""
-        own = own or stamp.hex()[:12]
-        key = f"{where}:{own}" if where else own
+        id = clean_document_text(str(row[id_name])) if row.get(id_name) not in (None, "") else ""
+        key = f"{where}{':' if where else ''}{id or stamp.hex()[:12]}"
 
         def cut() -> tuple[Passage, ...]:
             if has_at_most_words(text, WHOLE * self.words):
@@ -256,10 +248,6 @@ def looks_like_data(columns: Sequence[str]) -> bool:
     return number or not all(columns) or len(set(columns)) < len(columns)
 
 
-def format_row_value(value: Value) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
 def build_unreadable_document(key: str, why: str) -> SourceDocument:
     """Build a document that is reported and skipped when its turn comes."""
 
@@ -283,24 +271,22 @@ def read_json_documents(lines: IO[bytes], name: str, where: str, form: RowForm) 
                     name, f"line {number} is longer than {LONGEST_LINE:,} bytes; what follows is not read"
                 )
                 return
-            if line.strip():
-                yield _read_json_row(line, f"{name} line {number}", where, form)
+            if not line.strip():
+                continue
+            row_name = f"{name} line {number}"
+            try:
+                row = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError):
+                yield build_unreadable_document(row_name, "it is no JSON in UTF-8")
+                continue
+            if isinstance(row, dict):
+                yield form.document(where, row, row_name)
+            else:
+                yield build_unreadable_document(row_name, "it is no JSON object")
         if not number:
             yield build_unreadable_document(name, "it is empty")
     except (OSError, EOFError) as error:
         yield build_unreadable_document(name, f"it cannot be read after line {number}: {error}")
-
-
-def _read_json_row(line: bytes, name: str, where: str, form: RowForm) -> SourceDocument:
-    try:
-        row = json.loads(line.decode("utf-8-sig"))
-        if not isinstance(row, dict):
-            return build_unreadable_document(name, "it is no JSON object")
-        return form.document(where, row)
-    except (ValueError, RecursionError):
-        return build_unreadable_document(name, "it is no JSON in UTF-8")
-    except UnreadableDocument as error:
-        return build_unreadable_document(name, str(error))
 
 
 def read_csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) -> Iterator[SourceDocument]:
@@ -322,10 +308,7 @@ def read_csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) ->
             why = f"taken for names of columns ({list_names(columns)}): if it is data, put a row of names above it"
             yield build_unreadable_document(f"{name} row 1", why)
         for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
-            try:
-                yield form.document(where, dict(zip(columns, cells, strict=False)))
-            except UnreadableDocument as error:
-                yield build_unreadable_document(f"{name} row {number}", str(error))
+            yield form.document(where, dict(zip(columns, cells, strict=False)), f"{name} row {number}")
         if number == 1:
             yield build_unreadable_document(
                 name, "it has no rows below the names of its columns" if first else "it is empty"
@@ -343,24 +326,22 @@ async def read_table_documents(tool: SqlTool, names: Sequence[str], form: RowFor
         SetupError: there is no such table.
         ToolError: it cannot be read.
     """
-    there = {table.name: table for table in tool.tables}
-    if missing := [name for name in names if name not in there]:
-        others = f"there is {list_names(there)}" if there else "the database has no tables"
+    table_of_name = {table.name: table for table in tool.tables}
+    if missing := [name for name in names if name not in table_of_name]:
+        others = f"there is {list_names(table_of_name)}" if table_of_name else "the database has no tables"
         raise SetupError(f"There is no table {', '.join(missing)}; {others}.")
     documents: list[SourceDocument] = []
-    for table in [there[name] for name in names] or tool.tables:
+    for table in [table_of_name[name] for name in names] or tool.tables:
         quoted = ".".join(map(tool.quoted, table.name.split(".")))
         rows = await tool.fetch(f"SELECT * FROM {quoted}", MOST_ROWS)
         if why := form.missing([column.name for column in table.columns]):
             documents.append(build_unreadable_document(table.name, why))
             continue
         keys = [column.name for column in table.columns if column.key]
-        own = RowForm(form.text, form.title, form.id or (keys[0] if len(keys) == 1 else ""), form.words)
+        keyed = replace(form, id=form.id or (keys[0] if len(keys) == 1 else ""))
         for number, row in enumerate(rows.rows, 1):
-            try:
-                documents.append(own.document(table.name, dict(zip(rows.columns, row, strict=True))))
-            except UnreadableDocument as error:
-                documents.append(build_unreadable_document(f"{table.name} row {number}", str(error)))
+            values = dict(zip(rows.columns, row, strict=True))
+            documents.append(keyed.document(table.name, values, f"{table.name} row {number}"))
         if rows.truncated:
             documents.append(build_unreadable_document(table.name, f"only the first {len(rows.rows):,} rows are read"))
     return documents
@@ -378,18 +359,18 @@ KINDS = (*READERS, *ROWS)
 
 @dataclass
 class FolderReader:
-    """A folder or file that is being read.
-
-    ``total``, ``at``: bytes, for a progress bar. ``strange``: number of files left out, by the end of their names.
-    ``outside``: links that lead out of the folder or to no file.
-    """
+    """A folder or file that is being read."""
 
     root: Path
     form: RowForm = field(default_factory=RowForm)
     total: int = 0
+    """Bytes of all files."""
     at: int = 0
+    """Bytes read so far, for a progress bar."""
     strange: Counter[str] = field(default_factory=Counter)
+    """Number of files left out, by the end of their names."""
     outside: list[str] = field(default_factory=list)
+    """Links that lead out of the folder or to no file."""
     parser: ParserProcess = field(default_factory=ParserProcess)
 
     def __post_init__(self) -> None:
@@ -399,7 +380,6 @@ class FolderReader:
             raise SetupError(f"{self.root} cannot be read: it ends in none of {' '.join(KINDS)}.")
         self.files = [self.root] if self.root.is_file() else list(self._walk())
         self.total = sum(path.stat().st_size for path in self.files)
-        self.at = 0
 
     def documents(self) -> Iterator[SourceDocument]:
         done = 0
@@ -434,12 +414,14 @@ class FolderReader:
         """
         real = self.root.resolve()
         for folder, inner, names in os.walk(self.root):
-            inner[:] = sorted(one for one in inner if not one.startswith(".") and not is_index(Path(folder) / one))
+            inner[:] = sorted(name for name in inner if name[0] != "." and not is_index(Path(folder) / name))
             for name in sorted(names):
                 path = Path(folder) / name
                 if name.startswith("."):
                     continue
-                if not stat.S_ISREG(path.lstat().st_mode) and not _is_inner_link(path, real):
+                target = path.resolve()
+                leads_inside = path.is_symlink() and target.is_file() and target.is_relative_to(real)
+                if not stat.S_ISREG(path.lstat().st_mode) and not leads_inside:
                     self.outside.append(build_file_key(path, self.root))
                 elif read_file_suffix(path) in KINDS:
                     yield path
@@ -454,12 +436,6 @@ def build_file_key(path: Path, root: Path) -> str:
     """
     name = path.name if path == root else path.relative_to(root).as_posix()
     return os.fsencode(name).decode("utf-8", "replace")
-
-
-def _is_inner_link(path: Path, real: Path) -> bool:
-    """Return whether a path is a link to a regular file within the folder."""
-    target = path.resolve()
-    return path.is_symlink() and target.is_file() and target.is_relative_to(real)
 
 
 def read_file_suffix(path: Path) -> str:

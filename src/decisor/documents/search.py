@@ -34,26 +34,11 @@ K1, B = 1.2, 0.75
 """Tantivy's own constants, which it does not let go of."""
 LONGEST_TERM, MOST_TERMS = 40, 200
 MORE = 6
-LANGUAGES = [
-    "arabic",
-    "danish",
-    "dutch",
-    "english",
-    "finnish",
-    "french",
-    "german",
-    "greek",
-    "hungarian",
-    "italian",
-    "norwegian",
-    "portuguese",
-    "romanian",
-    "russian",
-    "spanish",
-    "swedish",
-    "tamil",
-    "turkish",
-]
+LANGUAGES = re.findall(
+    r"\w+",
+    "arabic danish dutch english finnish french german greek hungarian italian norwegian portuguese romanian russian "
+    "spanish swedish tamil turkish",
+)
 NO_STOP_WORDS = ("arabic", "greek", "romanian", "tamil", "turkish")
 ENGLISH_STOP_WORDS = re.findall(
     r"\w+",
@@ -92,8 +77,8 @@ def build_analyzer(language: str = "english") -> tantivy.TextAnalyzer:
         builder = builder.filter(t.Filter.stopword(language))
     if language in LANGUAGES:
         builder = builder.filter(t.Filter.stemmer(language))
-    whole: tantivy.TextAnalyzer = builder.filter(t.Filter.ascii_fold()).build()
-    return whole
+    analyzer: tantivy.TextAnalyzer = builder.filter(t.Filter.ascii_fold()).build()
+    return analyzer
 
 
 def space_characters(text: str) -> str:
@@ -151,12 +136,11 @@ class WordIndex:
         terms = list_query_terms(self.analyzer, text)
         if not terms or limit < 1:
             return []
-        schema, should, query = self.index.schema, t.Occur.Should, t.Query
-        parts = [(should, query.term_query(schema, "words", term, "freq")) for term in terms]
-        hits = self.searcher.search(query.boolean_query(parts), limit + MORE, count=False).hits
+        parts = [(t.Occur.Should, t.Query.term_query(self.index.schema, "words", term, "freq")) for term in terms]
+        hits = self.searcher.search(t.Query.boolean_query(parts), limit + MORE, count=False).hits
         if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
             numbers = self.numbers([address for _, address in hits])
-            hits = [hit for _, hit in sorted(zip(numbers, hits, strict=True), key=lambda one: (-one[1][0], one[0]))]
+            hits = [hit for _, hit in sorted(zip(numbers, hits, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]
         return [(address, score) for score, address in hits[:limit]]
 
     def numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
@@ -184,8 +168,8 @@ def build_word_schema() -> tantivy.Schema:
     builder.add_text_field("words", tokenizer_name="words", index_option="freq")
     builder.add_integer_field("number", indexed=True, fast=True)
     builder.add_bytes_field("passage", stored=True)
-    whole: tantivy.Schema = builder.build()
-    return whole
+    schema: tantivy.Schema = builder.build()
+    return schema
 
 
 def build_index_entry(number: int, passage: Passage, title_times: int = TITLE_TIMES) -> tantivy.Document:
@@ -245,22 +229,20 @@ class PassageVectors:
         """Return (number, cosine) of the given passages in order; those without a vector are missing."""
         import numpy as np
 
-        there = [number for number in numbers if number in self.index]
-        if not there:
+        known = [number for number in numbers if number in self.index]
+        if not known:
             return []
-        near = np.asarray(self.index.get(np.array(there, np.uint64)), np.float32) @ vector
-        return list(zip(there, near.tolist(), strict=True))
+        near = np.asarray(self.index.get(np.array(known, np.uint64)), np.float32) @ vector
+        return list(zip(known, near.tolist(), strict=True))
 
 
 @dataclass
 class VectorBuilder:
-    """A collector that embeds passages in batches.
-
-    ``part``: file of finished vectors until the build is done, so that a killed build does not pay twice.
-    """
+    """A collector that embeds passages in batches."""
 
     embedder: Embedder
     part: Path
+    """File of finished vectors until the build is done, so that a killed build does not pay twice."""
     old: Path | None = None
     index: NeighbourIndex | None = None
     waiting: list[tuple[int, Passage]] = field(default_factory=list)
@@ -286,8 +268,7 @@ class VectorBuilder:
 
         if not self.waiting:
             return
-        texts = [passage.whole for _, passage in self.waiting]
-        vectors = self.memory.embed(self.embedder, texts)
+        vectors = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
         if self.index is None:
             self.index = create_neighbour_index(vectors.shape[1])
         if vectors.shape[1] != self.index.ndim:

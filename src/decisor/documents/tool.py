@@ -69,19 +69,23 @@ class PassagesTool:
         if not query:
             raise ToolError("Say in words what you look for.")
         hits = await self.retriever.find(query[:LONGEST], self.limit)
-        records = tuple(present_passage(record, f"r{number}") for number, record in enumerate(hits, 1))
+        records = tuple(
+            # The position is no evidence, and hidden characters are for nobody.
+            replace(
+                record,
+                id=f"r{number}",
+                source=record.id,
+                fields={name: clean_value(value) for name, value in record.fields.items() if name in FIELDS},
+                text=clean_text(record.text),
+            )
+            for number, record in enumerate(hits, 1)
+        )
         if self.audit is not None:
             self.audit.write(self.name, query, asker_of(text), len(records))
         return Observation(records, "" if records else "No passage has any of these words: try others.")
 
     async def close(self) -> None:
         await self.end()
-
-
-def present_passage(record: Record, id: str) -> Record:
-    """Return a record as the LLM sees it. It has no position, which is no evidence, and no hidden characters."""
-    fields = {name: clean_value(value) for name, value in record.fields.items() if name in FIELDS}
-    return replace(record, id=id, source=record.id, fields=fields, text=clean_text(record.text))
 
 
 COLUMNS = ("path", "folder", "name", "title", "section")
@@ -166,17 +170,14 @@ class RestrictedRetriever:
         wide = limit * FIRST
         while True:
             hits = tuple(await self.retriever.find(query, wide))
-            own = tuple(compress(hits, self.condition.among([collect_condition_values(one) for one in hits])))
-            if len(own) >= limit or len(hits) < wide or wide >= MOST:
-                return own[:limit]
+            values = [
+                {name.lower(): value for name, value in hit.fields.items()} | split_document_path(hit.source or hit.id)
+                for hit in hits
+            ]
+            shown = tuple(compress(hits, self.condition.among(values)))
+            if len(shown) >= limit or len(hits) < wide or wide >= MOST:
+                return shown[:limit]
             wide *= FIRST
-
-
-def collect_condition_values(record: Record) -> dict[str, Value]:
-    """Collect the values of a passage by the names that a condition uses."""
-    return {name.lower(): value for name, value in record.fields.items()} | split_document_path(
-        record.source or record.id
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,9 +49,8 @@ from typing import Literal, TypeVar
 from decisor.errors import BudgetExceeded, LMError, ParseError, SetupError
 from decisor.lab.statistics import sample_deviation
 from decisor.llms import choose
-from decisor.llms.concurrency import close_lm
-from decisor.llms.journal import Journal
 from decisor.llms.prices import price_of_lm
+from decisor.llms.shared import Journal, close_lm
 from decisor.parsing.cleaning import clean_reply
 from decisor.parsing.prompting import Ways, ways_of
 from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass

@@ -9,32 +9,24 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from decisor.errors import LMError
-from decisor.llms.concurrency import context_length_at
-from decisor.llms.endpoint import Endpoint, run_within
-from decisor.llms.openai_compatible import find_refused_part
+from decisor.llms.endpoint import open_endpoint
+from decisor.llms.endpoint_lm import EndpointLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
-from decisor.llms.streaming import Send, clean_shown_text, run_while_writing, stream_reply
 from decisor.llms.structured_output import (
     anthropic_usage,
+    find_refused_part,
     form_instruction,
     format_calls,
-    postprocess_reply,
     replace_lone_surrogates,
     to_mapping,
 )
-from decisor.parsing.prompting import Ways
-from decisor.runtime.call import LMSettings
-from decisor.system.secrets import Secret
-from decisor.trace.events import OnText
-from decisor.types import Completion, Message, Sampling, Usage
+from decisor.types import Completion, Message, Sampling
 
 
 class MessageParts:
@@ -55,9 +47,9 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        blocks = self.blocks.values()
-        texts = ("".join(str(block.get(name) or "") for block in blocks) for name in ("text", "thinking"))
-        written, thinking = texts
+        written, thinking = (
+            "".join(str(block.get(name) or "") for block in self.blocks.values()) for name in ("text", "thinking")
+        )
         return written or "".join(self.inputs.values()) or thinking
 
     def add(self, event: Mapping[str, Any]) -> None:
@@ -74,7 +66,12 @@ class MessageParts:
             case "content_block_start":
                 self.blocks[at] = dict(to_mapping(event.get("content_block")))
             case "content_block_delta":
-                self._add_delta(at, to_mapping(event.get("delta")))
+                block, delta = self.blocks.setdefault(at, {"type": "text"}), to_mapping(event.get("delta"))
+                for name in ("text", "thinking"):
+                    if isinstance(piece := delta.get(name), str):
+                        block[name] = str(block.get(name) or "") + piece
+                if isinstance(piece := delta.get("partial_json"), str):
+                    self.inputs[at] = self.inputs.get(at, "") + piece
             case "message_delta":
                 self.message["stop_reason"] = to_mapping(event.get("delta")).get("stop_reason")
                 self._count(event.get("usage"))
@@ -86,27 +83,16 @@ class MessageParts:
     def _count(self, usage: object) -> None:
         self.message["usage"] |= {name: count for name, count in to_mapping(usage).items() if count is not None}
 
-    def _add_delta(self, at: int, delta: Mapping[str, Any]) -> None:
-        block = self.blocks.setdefault(at, {"type": "text"})
-        for name in ("text", "thinking"):
-            if isinstance(delta.get(name), str):
-                block[name] = str(block.get(name) or "") + delta[name]
-        if isinstance(delta.get("partial_json"), str):
-            self.inputs[at] = self.inputs.get(at, "") + delta["partial_json"]
-
     def reply(self, finish: str = "") -> dict[str, object]:
         """Return the message as an endpoint without a stream sends it. finish: why it was ended here."""
-        content = [self._block(at, block) for at, block in sorted(self.blocks.items())]
+        content = []
+        for at, block in sorted(self.blocks.items()):
+            text = self.inputs.get(at, "")
+            try:
+                content.append({**block, "input": json.loads(text)} if text.strip() else block)
+            except (ValueError, RecursionError):
+                content.append({"type": "text", "text": text})  # it was cut off
         return {**self.message, "content": content, **({"stop_reason": finish} if finish else {})}
-
-    def _block(self, at: int, block: dict[str, object]) -> dict[str, object]:
-        text = self.inputs.get(at, "")
-        if not text.strip():
-            return block
-        try:
-            return {**block, "input": json.loads(text)}
-        except (ValueError, RecursionError):
-            return {"type": "text", "text": text}  # it was cut off
 
 
 WORTH = 3_000
@@ -121,12 +107,12 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SentPrompt:
-    """A prompt that was sent, with the ends of its blocks. turns: pairs of role and text. cuts: ends of the blocks, in
-    order.
-    """
+    """A prompt that was sent."""
 
     turns: tuple[tuple[str, str], ...]
+    """Pairs of role and text."""
     cuts: tuple[Place, ...]
+    """Ends of its blocks, in order."""
 
 
 @dataclass
@@ -146,11 +132,11 @@ class CacheMarks:
         texts = tuple((turn["role"], turn["content"]) for turn in turns)
         place, cuts = self._place(texts)
         self.recent.appendleft(SentPrompt(texts, cuts))
-        whole: list[dict[str, object]] = [dict(turn) for turn in turns]
-        for number, turn in enumerate(whole):
+        marked: list[dict[str, object]] = [dict(turn) for turn in turns]
+        for number, turn in enumerate(marked):
             if ends := [at for of, at in cuts if of == number]:
                 turn["content"] = split_into_blocks(turns[number]["content"], ends, place == (number, ends[-1]))
-        return whole
+        return marked
 
     def _place(self, turns: tuple[tuple[str, str], ...]) -> tuple[Place | None, tuple[Place, ...]]:
         """Find the end of the longest common beginning with a recent prompt, and the cuts up to it.
@@ -198,10 +184,10 @@ def find_common_end(before: Sequence[tuple[str, str]], turns: Sequence[tuple[str
     while same < min(len(before), len(turns)) and before[same] == turns[same]:
         same += 1
     if same < min(len(before), len(turns)) and before[same][0] == turns[same][0]:
-        text, other = before[same][1], turns[same][1]
-        length = common_prefix_length(text, other)
-        if length < len(other):
-            length = other.rfind("\n", 0, length) + 1
+        text = turns[same][1]
+        length = common_prefix_length(before[same][1], text)
+        if length < len(text):
+            length = text.rfind("\n", 0, length) + 1
         if length:
             return same, length
     while same and not turns[same - 1][1]:  # a turn without text has no block to mark
@@ -209,14 +195,15 @@ def find_common_end(before: Sequence[tuple[str, str]], turns: Sequence[tuple[str
     return (same - 1, len(turns[same - 1][1])) if same else (0, 0)
 
 
-def common_prefix_length(one: str, other: str) -> int:
+def common_prefix_length(left: str, right: str) -> int:
     """Return the number of characters that both texts begin with.
 
     >>> common_prefix_length("abcd", "abxd"), common_prefix_length("ab", "abc"), common_prefix_length("", "a")
     (2, 2, 0)
     """
-    most = min(len(one), len(other))
-    return bisect_left(range(most), True, key=lambda at: one[: at + 1] != other[: at + 1])
+    # Comparing slices is done in C: characters one by one took a hundred times as long.
+    most = min(len(left), len(right))
+    return bisect_left(range(most), True, key=lambda at: left[: at + 1] != right[: at + 1])
 
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -238,16 +225,16 @@ FINISH = {
 
 DROPPABLE = ("temperature", "top_p", "stop_sequences", "tool_choice", "tools")
 
-EMPTY: Mapping[str, object] = {}
-STREAMED: Mapping[str, object] = {"stream": True}
 
-
-class Anthropic:
-    """An LLM behind ``POST {base_url}/v1/messages``. Fields as in OpenAICompatible.
+class Anthropic(EndpointLM):
+    """An LLM behind ``POST {base_url}/v1/messages``.
 
     A schema is asked for as the input of a tool that must be used; of a model that refuses to be forced (one that
     thinks), by an instruction, from its first refusal on. ``n`` texts are ``n`` calls; a seed is not offered.
     """
+
+    stream_fields = {"stream": True}  # noqa: RUF012
+    ways_of_field = {"tools": ("json", "tools")}  # noqa: RUF012
 
     def __init__(
         self,
@@ -259,88 +246,29 @@ class Anthropic:
         price: Price | None = None,
         retries: Retries | None = None,
     ) -> None:
-        self.name = model
-        self.seconds = seconds
-        self.price = price
-        self.dropped: set[str] = set()
-        self.marks = CacheMarks()
-        self.settings = LMSettings()
-        self.ways = Ways()
-        headers: dict[str, Secret | str] = {
-            "User-Agent": "decisor",
-            "anthropic-version": VERSION,
-            "x-api-key": Secret(key.strip()),
-        }
         url = base_url.strip().rstrip("/").removesuffix("/v1") + "/v1/messages"
-        self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
-        self.context = context_length_at(self.endpoint, model)
-
-    def __repr__(self) -> str:
-        return f"Anthropic({self.name!r} at {self.endpoint.where})"
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        """Ask for one text, whatever ``sampling.n`` is, cut at the stop words.
-
-        Raises:
-            LMError: no usable reply within ``seconds``.
-        """
-        ask = partial(self._ask, messages, sampling, self.endpoint.post, EMPTY)
-        return await run_within(self.seconds, ask, self.endpoint.where, self.price)
-
-    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
-        """Ask as ``complete`` does, and show the text as it is written.
-
-        ``seconds`` is the longest time without an event.
-
-        Raises:
-            LMError: no usable reply.
-        """
-        on_text, parts = (
-            clean_shown_text(on_text, sampling.stop, self.endpoint),
-            partial(MessageParts, self.endpoint.where),
+        headers = {"anthropic-version": VERSION}
+        endpoint = open_endpoint(
+            url, key, max_bytes=max_bytes, retries=retries, key_header="x-api-key", headers=headers
         )
+        self.connect(model, endpoint, seconds, price)
+        self.marks = CacheMarks()
 
-        def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Awaitable[Completion]:
-            send = partial(stream_reply, self.endpoint, parts, on_text, alive)
-            return self._ask(messages, sampling, send, STREAMED, ends, bill)
+    def build_request(self, messages: Sequence[Message], sampling: Sampling) -> tuple[dict[str, object], str]:
+        marks = None if "cache_control" in self.dropped else self.marks
+        return build_messages_request(self.name, messages, sampling, self.dropped, marks), ""
 
-        return await run_while_writing(self.seconds, ask, self.endpoint, self.price)
+    def parse_reply(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        return parse_message(reply, messages, self.endpoint.where)
 
-    async def close(self) -> None:
-        await self.endpoint.close()
+    def open_parts(self) -> MessageParts:
+        return MessageParts(self.endpoint.where)
 
-    async def _ask(
-        self,
-        messages: Sequence[Message],
-        sampling: Sampling,
-        send: Send,
-        more: Mapping[str, object],
-        ends: float,
-        bill: list[Usage],
-    ) -> Completion:
-        """Send requests until one is not refused, each without the parts that were.
-
-        more: further fields of the body.
-        """
-        while True:
-            marks = None if "cache_control" in self.dropped else self.marks
-            body = build_messages_request(self.name, messages, sampling, self.dropped, marks)
-            try:
-                return await send({**body, **more}, partial(self._read, messages, sampling), ends, bill)
-            except LMError as error:
-                refused = find_refused_part(error, body)
-                if marks is not None and error.kind == "request" and "cache_control" in str(error):
-                    self.dropped.add("cache_control")
-                    continue
-                if refused in self.dropped or refused not in DROPPABLE:
-                    raise
-                self.dropped.add(refused)
-                if refused == "tools":
-                    self.ways.against |= {"json": "it refused tools", "tools": "it refused tools"}
-
-    def _read(self, messages: Sequence[Message], sampling: Sampling, reply: object) -> Completion:
-        completion = parse_message(reply, messages, self.endpoint.where)
-        return postprocess_reply(completion, sampling, self.endpoint.secrets, self.price, self.name)
+    def find_refused(self, error: LMError, body: Mapping[str, object]) -> str:
+        if "cache_control" not in self.dropped and error.kind == "request" and "cache_control" in str(error):
+            return "cache_control"
+        refused = find_refused_part(error, body)
+        return refused if refused in DROPPABLE else ""
 
 
 def build_messages_request(
@@ -351,12 +279,13 @@ def build_messages_request(
     System text stands apart, turns alternate, blank stop words are left out. marks: for the endpoint's cache.
     """
     system = "\n\n".join(message.content for message in messages if message.role == "system")
-    words = (
-        form_instruction(sampling, {"tools", "response_format"})
-        if "tools" in without
-        else tool_instruction(sampling, without)
-    )
-    turns = alternate_turns([*drop_system_messages(messages), *([Message("user", words)] if words else [])])
+    words = ""
+    if "tools" in without:
+        words = form_instruction(sampling, {"tools", "response_format"})
+    elif "tool_choice" in without and (sampling.functions or sampling.schema):
+        words = USE_ONE if sampling.functions else USE_REPLY
+    asked = [message for message in messages if message.role != "system"]
+    turns = alternate_turns([*asked, *([Message("user", words)] if words else [])])
     if system and not turns:
         turns, system = [{"role": "user", "content": system}], ""
     body: dict[str, object] = {
@@ -378,13 +307,6 @@ def build_messages_request(
     return {name: value for name, value in body.items() if name not in without - {"tool_choice"}}
 
 
-def tool_instruction(sampling: Sampling, without: AbstractSet[str]) -> str:
-    """Return the sentence that asks for a tool if the endpoint forces none; else ''."""
-    if "tool_choice" not in without or not (sampling.functions or sampling.schema):
-        return ""
-    return USE_ONE if sampling.functions else USE_REPLY
-
-
 def build_tools(sampling: Sampling) -> dict[str, object]:
     """Build the tools of which one must be used.
 
@@ -392,19 +314,14 @@ def build_tools(sampling: Sampling) -> dict[str, object]:
     """
     if sampling.functions:
         tools = [
-            {"name": one.name, "description": one.description, "input_schema": one.parameters}
-            for one in sampling.functions
+            {"name": function.name, "description": function.description, "input_schema": function.parameters}
+            for function in sampling.functions
         ]
         return {"tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
     if sampling.schema is None:
         return {}
     tool = {"name": REPLY, "description": "Give the reply.", "input_schema": sampling.schema}
     return {"tools": [tool], "tool_choice": {"type": "tool", "name": REPLY}}
-
-
-def drop_system_messages(messages: Sequence[Message]) -> list[Message]:
-    """Drop the system messages, which stand apart in a Messages request."""
-    return [message for message in messages if message.role != "system"]
 
 
 def alternate_turns(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -458,5 +375,6 @@ def read_blocks_text(blocks: Sequence[object]) -> str:
         return written
     if uses[0].get("name") == REPLY:
         return replace_lone_surrogates(json.dumps(uses[0].get("input"), ensure_ascii=False))
-    calls = [{"function": {"name": one.get("name"), "arguments": one.get("input")}} for one in uses]
-    return format_calls(written, calls)
+    return format_calls(
+        written, [{"function": {"name": row.get("name"), "arguments": row.get("input")}} for row in uses]
+    )

@@ -25,26 +25,31 @@ from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from decisor.errors import Error, LMError, SetupError
-from decisor.llms.concurrency import EndpointFacts, endpoint_of, read_endpoint_facts
 from decisor.llms.endpoint import parse_address
+from decisor.llms.endpoint_lm import EndpointLM
+from decisor.llms.facts import (
+    EndpointFacts,
+    LocalServer,
+    endpoint_of,
+    list_models_at,
+    look_for_servers,
+    read_endpoint_facts,
+)
 from decisor.llms.prices import FREE, Price, parse_price, published_price
 from decisor.llms.providers import (
     OPENAI,
     PROVIDERS,
-    EndpointLM,
     LMSpec,
-    LocalServer,
     Provider,
     check_spec,
     host_of_url,
-    list_models_at,
-    look_for_servers,
     read_spec,
 )
+from decisor.llms.proxies import is_loopback_address
 from decisor.runtime.call import lm_settings_of
 from decisor.runtime.prompt import estimate_tokens
 from decisor.system.secrets import hide_password
-from decisor.types import LM, Completion, Function, Message, Sampling
+from decisor.types import LM, Function, Message, Sampling
 
 SPEC = re.compile(
     r"(?P<model>[^@\s].*?)(?:@(?P<url>https?://\S+|(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/\S*)?))?"
@@ -79,7 +84,15 @@ def choose_lm(
         SetupError: what was named cannot be used.
     """
     name, settings = read_name_and_spec(spec, environ)
-    chosen = None if name.lower() == "none" else open_named_lm(name, environ, providers)
+    if name.lower() == "none":
+        return None
+    chosen = None
+    if name:
+        chosen = open_lm_by_name(name, environ, providers)
+    elif provider := next((provider for provider in providers if provider.is_usual(environ)), None):
+        chosen = lm_of(provider, provider.default_model(environ), environ)
+    elif server := next((server for server in look_for_servers(environ) if server.models), None):
+        chosen = lm_at(server, server.models[0], environ)
     if chosen is not None:
         chosen.settings = settings.settings
         chosen.price = settings.pricing or chosen.price
@@ -99,19 +112,6 @@ def read_name_and_spec(spec: str | LMSpec | None, environ: Mapping[str, str]) ->
     return (name or usual_name, own.over(usual)) if name in ("", usual_name) else (name, own)
 
 
-def open_named_lm(name: str, environ: Mapping[str, str], providers: Sequence[Provider]) -> EndpointLM | None:
-    """Return the LLM of MODEL[@URL], or of '' the first available; raise SetupError if unusable.
-
-    None if none was named and none is available.
-    """
-    if name:
-        return open_lm_by_name(name, environ, providers)
-    if provider := next((one for one in providers if one.is_usual(environ)), None):
-        return lm_of(provider, provider.default_model(environ), environ)
-    running = next((server for server in look_for_servers(environ) if server.models), None)
-    return None if running is None else lm_at(running, running.models[0], environ)
-
-
 def open_lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provider] = PROVIDERS) -> EndpointLM:
     """Return the LLM of MODEL or MODEL@BASE_URL; of @BASE_URL the only one there.
 
@@ -122,26 +122,22 @@ def open_lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[P
     if not model:
         model = find_only_model(url, environ)
     if url:
-        at_home = (
-            one for one in providers if not one.is_open and host_of_url(url) == host_of_url(one.address(environ))
-        )
-        if provider := next(at_home, None):
-            return provider.lm(model, url, provider.key(environ), price_of_model(environ, model, url))
-        own_api = (one for one in providers if one.is_open and one.prefix and model.startswith(one.prefix))
-        provider = next(own_api, OPENAI)
-        return provider.lm(model, url, key_for_url(url, environ), price_of_model(environ, model, url))
-    theirs = [one for one in providers if one.prefix and model.startswith(one.prefix)]
-    anyones = [one for one in providers if not one.prefix]
-    if provider := next(
-        (one for one in [*theirs, *anyones] if one.is_set(environ) or is_loopback_url(one.base_url)), None
-    ):
-        return lm_of(provider, model, environ)
+        price = price_of_model(environ, model, url)
+        for provider in providers:
+            if not provider.is_open and host_of_url(url) == host_of_url(provider.address(environ)):
+                return provider.lm(model, url, provider.key(environ), price)
+        speakers = (one for one in providers if one.is_open and one.prefix and model.startswith(one.prefix))
+        return next(speakers, OPENAI).lm(model, url, key_for_url(url, environ), price)
+    theirs = [provider for provider in providers if provider.prefix and model.startswith(provider.prefix)]
+    for provider in [*theirs, *(provider for provider in providers if not provider.prefix)]:
+        if provider.is_set(environ) or is_loopback_url(provider.base_url):
+            return lm_of(provider, model, environ)
     for server in look_for_servers(environ):
         if model in server.models or f"{model}:latest" in server.models:
             return lm_at(server, model, environ)
     if HOST.search(spec):
         raise SetupError("The address of an LM begins with http:// or https://, as --lm MODEL@https://HOST/v1")
-    keys = " or ".join(f"{one.variables}_API_KEY" for one in theirs or providers if theirs or one.model)
+    keys = " or ".join(f"{provider.variables}_API_KEY" for provider in theirs or providers if theirs or provider.model)
     name = hide_password(model.rstrip("@"))
     raise SetupError(
         f"There is no endpoint for the LM {name!r}. Set {keys}, start Ollama if it has it, "
@@ -155,9 +151,8 @@ def find_only_model(url: str, environ: Mapping[str, str]) -> str:
     if len(models) == 1:
         return models[0]
     more = f" and {len(models) - MOST_NAMED} more" if len(models) > MOST_NAMED else ""
-    some = ", ".join(models[:MOST_NAMED]) + more
-    there = f"has {some}: name one of them" if models else "lists no models: name one"
-    raise SetupError(f"{host_of_url(url)} {there}, as --lm MODEL@{url}")
+    listed = f"has {', '.join(models[:MOST_NAMED])}{more}: name one of them" if models else "lists no models: name one"
+    raise SetupError(f"{host_of_url(url)} {listed}, as --lm MODEL@{url}")
 
 
 def parse_spec(spec: str) -> tuple[str, str]:
@@ -250,8 +245,7 @@ def is_loopback_url(url: str) -> bool:
     >>> is_loopback_url("http://localhost:8000/v1"), is_loopback_url("http://127.1.2.3"), is_loopback_url("https://lm.example.com")
     (True, True, False)
     """
-    name = urlsplit(url).hostname or ""
-    return name in ("localhost", "::1") or (name.startswith("127.") and name.replace(".", "").isdigit())
+    return is_loopback_address(urlsplit(url).hostname or "")
 
 
 PROBE_SECONDS = 60.0
@@ -335,9 +329,11 @@ async def measure_lm(lm: LM) -> Measurement:
     if not first.ok:
         return Measurement(first, context=context, slots=facts.slots, busy=is_busy or first.kind == "rate")
     began = time.monotonic()
-    story = await ask_or_none(lm, Sampling(max_tokens=LONG), TELL)
-    seconds = time.monotonic() - began
-    speed = story.usage.completion_tokens / seconds if story else 0.0
+    speed = 0.0
+    with suppress(Error, TimeoutError):
+        async with asyncio.timeout(EACH_SECONDS):
+            story = await lm.complete(TELL, Sampling(max_tokens=LONG))
+        speed = story.usage.completion_tokens / (time.monotonic() - began)
     heeds = {
         name: verdict for name, look in LOOKS.items() if (verdict := await measure_setting(lm, name, look)) is not None
     }
@@ -357,13 +353,6 @@ async def measure_setting(lm: LM, name: str, look: Callable[[LM], Awaitable[bool
     if DROPPED[name] in dropped and not (name == "max_tokens" and seen):
         return "refused"
     return "yes" if seen else "ignored"
-
-
-async def ask_or_none(lm: LM, sampling: Sampling, messages: list[Message]) -> Completion | None:
-    with suppress(Error, TimeoutError):
-        async with asyncio.timeout(EACH_SECONDS):
-            return await lm.complete(messages, sampling)
-    return None
 
 
 async def caps(lm: LM) -> bool:

@@ -9,14 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlunsplit
 
 from decisor.errors import LMError, SetupError
 from decisor.llms.choose import key_for_url, parse_spec
-from decisor.llms.endpoint import Endpoint, parse_address
+from decisor.llms.endpoint import build_api_url, open_endpoint
 from decisor.llms.providers import OPENAI
 from decisor.llms.retry import Retries, RetryableError
-from decisor.system.secrets import Secret
 from decisor.system.tasks import map_concurrently
 
 if TYPE_CHECKING:
@@ -46,12 +44,8 @@ class EndpointEmbedder:
         retries: Retries | None = None,
     ) -> None:
         self.name, self.seconds, self.longest = model, seconds, longest
-        headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
-        if key:
-            headers["Authorization"] = Secret(f"Bearer {key.strip()}")
-        self.endpoint = Endpoint(embeddings_url(base_url), headers, MAX_BYTES, retries or Retries())
-        if key:
-            self.endpoint.secrets.append(Secret(key.strip()))
+        url = build_api_url(base_url, "/embeddings")
+        self.endpoint = open_endpoint(url, key, max_bytes=MAX_BYTES, retries=retries)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -116,17 +110,6 @@ def parse_vectors(reply: Any, count: int, where: str) -> NDArray[np.float64]:
     if vectors.ndim != 2 or len(vectors) != count or not np.isfinite(vectors).all():
         raise LMError(f"{where} sent {len(vectors)} embeddings for {count} texts, or not numbers alone.")
     return vectors
-
-
-def embeddings_url(base_url: str) -> str:
-    """Return the embeddings address of a base URL.
-
-    >>> embeddings_url("http://localhost:11434"), embeddings_url("https://api.example.com/v1/")
-    ('http://localhost:11434/v1/embeddings', 'https://api.example.com/v1/embeddings')
-    """
-    scheme, host, path, query, _ = parse_address(base_url.strip())
-    path = path.rstrip("/").removesuffix("/embeddings") or "/v1"
-    return urlunsplit((scheme, host, f"{path}/embeddings", query, ""))
 
 
 def open_embedder(spec: str, environ: Mapping[str, str] = os.environ) -> EndpointEmbedder:

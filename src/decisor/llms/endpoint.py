@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from os import urandom
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from decisor.errors import LMError, SetupError
 from decisor.llms.prices import Price, add_dollars, estimate_prompt_usage
@@ -21,31 +21,28 @@ from decisor.system.secrets import Secret, redact
 from decisor.types import Completion, Usage
 
 if TYPE_CHECKING:
-    from decisor.llms.http import HttpClient, HttpTarget
+    from decisor.llms.http import HttpClient
 
 T = TypeVar("T")
 
 
 @dataclass
 class Endpoint:
-    """An address that JSON is posted to. ``secrets`` must never be seen.
-
-    ``max_bytes``: of a reply, as it is sent and as it is unpacked. ``connect_seconds``: for each new connection.
-    ``connections``: at once; 0: half of the files that this process may have open.
-    """
+    """An address that JSON is posted to. ``secrets`` must never be seen."""
 
     url: str
     headers: Mapping[str, Secret | str] = field(default_factory=dict)
     max_bytes: int = 8 * 2**20
+    """Of a reply, as it is sent and as it is unpacked."""
     retries: Retries = field(default_factory=Retries)
     connect_seconds: float = 10.0
+    """For each new connection."""
     connections: int = 0
+    """At once; 0 means half of the files that this process may have open."""
 
     def __post_init__(self) -> None:
         parts = parse_address(self.url)
-        if not all(
-            reveal_text(value).isascii() and reveal_text(value).isprintable() for value in self.headers.values()
-        ):
+        if not all(text.isascii() and text.isprintable() for text in map(reveal_text, self.headers.values())):
             raise SetupError(f"The key for {parts.hostname} holds characters that no key has. Was it copied whole?")
         self.where = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
         self.secrets = [value for value in self.headers.values() if isinstance(value, Secret)]
@@ -105,28 +102,48 @@ class Endpoint:
             )
         else:
             return read(content)
-        raise problem
+        raise problem  # within the handler its context would hold the body
 
     def opened(self) -> HttpClient:
         """Return the connections of this event loop. Connections of another loop are of no use in it."""
         if self._client is None or self._client.loop is not asyncio.get_running_loop():
             from decisor.llms.http import HttpClient
 
-            self._client = HttpClient(self._target())
+            self._client = HttpClient(self, {name: reveal_text(value) for name, value in self.headers.items()})
         return self._client
 
-    def _target(self) -> HttpTarget:
-        from decisor.llms.http import HttpTarget
 
-        return HttpTarget(
-            url=self.url,
-            where=self.where,
-            headers={name: reveal_text(value) for name, value in self.headers.items()},
-            proxy=self.proxy,
-            max_bytes=self.max_bytes,
-            connect_seconds=self.connect_seconds,
-            connections=self.connections,
-        )
+def open_endpoint(
+    url: str,
+    key: str | None,
+    *,
+    max_bytes: int,
+    retries: Retries | None = None,
+    key_header: str = "Authorization",
+    headers: Mapping[str, str] | None = None,
+) -> Endpoint:
+    """Open the endpoint of an API. ``key``: sent as a bearer token, in another ``key_header`` as it is."""
+    key = (key or "").strip()
+    sent: dict[str, Secret | str] = {"User-Agent": "decisor", **(headers or {})}
+    if key:
+        sent[key_header] = Secret(f"Bearer {key}" if key_header == "Authorization" else key)
+    endpoint = Endpoint(url, sent, max_bytes, retries or Retries())
+    if key:
+        endpoint.secrets.append(Secret(key))
+    return endpoint
+
+
+def build_api_url(base_url: str, path: str) -> str:
+    """Return the address of one path of an OpenAI-compatible API, of a base URL with or without it.
+
+    >>> build_api_url("http://localhost:11434", "/embeddings")
+    'http://localhost:11434/v1/embeddings'
+    >>> build_api_url("https://api.example.com/v1/", "/chat/completions")
+    'https://api.example.com/v1/chat/completions'
+    """
+    scheme, host, root, query, _ = parse_address(base_url.strip())
+    root = root.rstrip("/").removesuffix(path) or "/v1"
+    return urlunsplit((scheme, host, f"{root}{path}", query, ""))
 
 
 async def run_within(

@@ -113,15 +113,11 @@ def published_price(model: str, host: str, environ: Mapping[str, str]) -> Price 
     """
     own = environ.get("DECISOR_PRICES")
     rows = (*(read_prices(Path(own)) if own else ()), *read_prices(SHIPPED))
-    return next((row.price for row in rows if is_row_of_model(row, model, host)), None)
-
-
-def is_row_of_model(row: PriceRow, model: str, host: str) -> bool:
-    """Return whether a model is the model of a row, or its dated snapshot."""
-    if host != row.host or not model.startswith(row.model):
-        return False
-    rest = model[len(row.model) :]
-    return not rest or SNAPSHOT.fullmatch(rest) is not None
+    for row in rows:
+        name, ending = model[: len(row.model)], model[len(row.model) :]
+        if (host, name) == (row.host, row.model) and (not ending or SNAPSHOT.fullmatch(ending)):
+            return row.price
+    return None
 
 
 @cache
@@ -147,15 +143,14 @@ def parse_price_row(row: Mapping[str, object]) -> PriceRow:
     """Parse a row of a price table; raise ValueError, TypeError or LookupError if it is none."""
     if wrong := row.keys() - {"host", "model", "date", "source", *AMOUNTS}:
         raise ValueError(f"there is no {', '.join(sorted(wrong))}")
-    amounts = {name: amount_of(row[name]) for name in AMOUNTS if name in row}
+    amounts = {}
+    for name in (name for name in AMOUNTS if name in row):
+        amount = row[name]
+        if not isinstance(amount, int | float) or isinstance(amount, bool) or not 0 <= amount < 1e6:
+            raise ValueError(f"{amount!r} is no amount of dollars")
+        amounts[name] = float(amount)
     day = row["date"]
     if not isinstance(day, date):
         raise ValueError(f"{row['model']}: the date {day!r} is none")
     price = Price(**{"prompt": amounts["prompt"], "completion": amounts["completion"], **amounts})
     return PriceRow(str(row["host"]), str(row["model"]), price, day, str(row["source"]))
-
-
-def amount_of(value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 1e6:
-        raise ValueError(f"{value!r} is no amount of dollars")
-    return float(value)

@@ -1,28 +1,26 @@
-"""The providers of LLMs, the settings of one LLM, and the LLM servers of this machine.
+"""The providers of LLMs, and the settings of one LLM.
 
 A provider is a line of ``PROVIDERS``, with its class by name. The class is called with ``model``, ``base_url``,
 ``key`` and ``price`` by name; its LLMs have an ``endpoint``. ``LMSpec`` holds everything that is set for one LLM, as a
-text or an object. Local servers are Ollama on port 11434 and llama.cpp's on 8080, if they run.
+text or an object.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from types import MappingProxyType
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from decisor.errors import SetupError
-from decisor.llms.endpoint import Endpoint, parse_address
+from decisor.llms.endpoint_lm import EndpointLM
+from decisor.llms.facts import list_models_at
 from decisor.llms.prices import Price, parse_price
 from decisor.runtime.call import LMSettings
 from decisor.system.secrets import hide_password, redact
 from decisor.system.settings import build_from_settings
-from decisor.types import LM
 
 SETTING = re.compile(r"[a-z_]+=\S*")
 WITH_ADDRESS = re.compile(
@@ -35,19 +33,22 @@ WITH_ADDRESS = re.compile(
 class LMSpec:
     """An LLM with its settings; the same as ``"MODEL@URL timeout=900 context=8192 max_tokens=800"``.
 
-    ``model`` and ``url``: '' for what the environment says, or for the only model there. ``timeout``: seconds for one
-    completion with all its retries. ``context``: tokens that a prompt and its reply may have together; else as the
-    endpoint says it. ``max_tokens``: of a reply. ``temperature``: of calls for which a technique names none.
-    ``price``: dollars per million tokens of prompt and reply, and of what was read from a cache.
+    None means as the environment, the endpoint or a technique has it.
     """
 
     model: str = ""
+    """'' means the one of the environment, or the only one at ``url``."""
     url: str = ""
     timeout: float | None = None
+    """Seconds for one completion with all its retries."""
     context: int | None = None
+    """Tokens that a prompt and its reply may have together."""
     max_tokens: int | None = None
+    """Of a reply."""
     temperature: float | None = None
+    """Of calls for which a technique names none."""
     price: str | None = None
+    """Dollars per million tokens of prompt, of reply, and of what was read from a cache: ``0.4,1.6,0.1``."""
 
     @property
     def name(self) -> str:
@@ -65,11 +66,9 @@ class LMSpec:
 
     def over(self, other: LMSpec) -> LMSpec:
         """Return this spec with its gaps filled from another. The LLM is this one's if it names one."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        left = {name: getattr(other, name) for name, value in own.items() if value in (None, "")}
-        if self.model or self.url:
-            left |= {"model": self.model, "url": self.url}
-        return LMSpec(**{**own, **left})
+        gaps = [field.name for field in fields(self) if getattr(self, field.name) in (None, "")]
+        filled = replace(self, **{name: getattr(other, name) for name in gaps})
+        return replace(filled, model=self.model, url=self.url) if self.model or self.url else filled
 
 
 def hide_lm_password(text: str) -> str:
@@ -115,114 +114,26 @@ def check_spec(spec: LMSpec) -> None:
     _ = spec.pricing
 
 
-LOOK_SECONDS = 0.5
-MAX_BYTES = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class LocalServer:
-    """A local LLM server: base URL, whether it answered as one, and its models. Those of Ollama are newest first."""
-
-    name: str
-    url: str
-    running: bool = False
-    models: tuple[str, ...] = ()
-
-
-def look_for_servers(environ: Mapping[str, str]) -> Iterator[LocalServer]:
-    """Look for Ollama, then for llama.cpp, on this machine.
-
-    ``DECISOR_OLLAMA_PORT`` and ``DECISOR_LLAMACPP_PORT`` name other ports; 0 means none.
-    """
-    yield look_for_server("Ollama", "/api/tags", "name", environ.get("DECISOR_OLLAMA_PORT", "11434"))
-    yield look_for_server("llama.cpp", "/v1/models", "id", environ.get("DECISOR_LLAMACPP_PORT", "8080"))
-
-
-def look_for_server(name: str, path: str, field: str, port: str) -> LocalServer:
-    """Ask a port of the loopback interface whether it is an LLM server, for at most half a second."""
-    url = f"http://127.0.0.1:{port}/v1"
-    is_port = port.isascii() and port.isdigit() and 0 < int(port[:9]) < 2**16
-    reply = get_json(f"http://127.0.0.1:{port}{path}") if is_port else None
-    listed = reply.get("models" if field == "name" else "data") if isinstance(reply, Mapping) else None
-    if not isinstance(listed, list):
-        return LocalServer(name, url)
-    rows = [row for row in listed if isinstance(row, Mapping)]
-    if field == "id" and not any(row.get("owned_by") == "llamacpp" for row in rows):
-        return LocalServer(name, url)  # port 8080 is popular: something else answers there
-    names = (row.get(field) for row in rows)
-    return LocalServer(name, url, True, tuple(n for n in names if isinstance(n, str) and "embed" not in n.lower()))
-
-
-def first_model_at(base_url: str) -> str:
-    """Return the first model that an endpoint lists to a caller without a key; '' without one.
-
-    It is asked as any OpenAI-compatible endpoint.
-
-    Raises:
-        SetupError: this is no address.
-    """
-    return next(iter(list_models_at(base_url)), "")
-
-
-def list_models_at(base_url: str, key: str | None = None) -> tuple[str, ...]:
-    """Return the models that an OpenAI-compatible endpoint lists; () if it lists none.
-
-    Raises:
-        SetupError: this is no address.
-    """
-    path = base_url.rstrip("/") if parse_address(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
-    reply = get_json(f"{path}/models", {"Authorization": f"Bearer {key}"} if key else {})
-    rows = reply.get("data") if isinstance(reply, Mapping) else None
-    names = [row.get("id") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
-    return tuple(name for name in names if name and isinstance(name, str))
-
-
-def get_json(url: str, headers: Mapping[str, str] = MappingProxyType({}), seconds: float = LOOK_SECONDS) -> object:
-    """Get a URL and parse its JSON; None if nothing sensible comes. The URL must be well formed."""
-    import http.client
-
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
-    try:
-        connection.request("GET", parts.path, headers=dict(headers))
-        response = connection.getresponse()
-        return json.loads(response.read(MAX_BYTES)) if response.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError, RecursionError):
-        return None
-    finally:
-        connection.close()
-
-
-class EndpointLM(LM, Protocol):
-    """An LLM behind one endpoint."""
-
-    price: Price | None
-    seconds: float
-    settings: LMSettings
-
-    @property
-    def endpoint(self) -> Endpoint: ...
-
-
 class LMClass(Protocol):
     def __call__(self, model: str, *, base_url: str, key: str | None, price: Price | None) -> EndpointLM: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider of LLMs and the environment variables that set it up. variables: the beginning of NAME_API_KEY,
-    NAME_BASE_URL and NAME_MODEL. prefix: of models that are this provider's; '' takes any, and one that ends with a
-    slash is no part of their names. is_open: others speak its API too, some without a key, so a base URL alone will
-    do, and elsewhere than at ``base_url`` the model is the first that is listed there.
-    """
+    """A provider of LLMs and the environment variables that set it up."""
 
     variables: str
+    """The beginning of NAME_API_KEY, NAME_BASE_URL and NAME_MODEL."""
     lm_class: str
+    """``module:class``."""
     base_url: str
     model: str
+    """The usual one; '' for none."""
     prefix: str = ""
+    """Of models that are this provider's; '' takes any. One that ends with a slash is no part of their names."""
     is_open: bool = False
+    """Others speak its API too, some without a key: a base URL alone will do, and elsewhere than at ``base_url`` the
+    model is the first that is listed there."""
 
     def names(self) -> tuple[str, ...]:
         """Return the variables of which one must be set for the provider to be used."""
@@ -256,7 +167,9 @@ class Provider:
         """Return the model to use if none is named; raise SetupError if there is none."""
         url = self.address(environ)
         elsewhere = self.is_open and host_of_url(url) != host_of_url(self.base_url)
-        model = environ.get(f"{self.variables}_MODEL") or (first_model_at(url) if elsewhere else self.model)
+        model = environ.get(f"{self.variables}_MODEL") or (
+            next(iter(list_models_at(url)), "") if elsewhere else self.model
+        )
         if not model:
             raise SetupError(f"Which LM at {host_of_url(url)}? Name it: --lm MODEL or DECISOR_LM.")
         return model

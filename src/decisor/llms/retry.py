@@ -64,15 +64,10 @@ class Patience:
         while now < until:
             if now >= self.says_at and until - self.began >= self.says_after:
                 self.says_at = now + self.says_each
-                say_in_trace(f"Waiting for the LM, {now - self.began:.0f} s so far: {why}")
+                if (call := CALL.get()) is not None:  # a call outside of a run has no trace
+                    call.say(f"Waiting for the LM, {now - self.began:.0f} s so far: {why}")
             await asyncio.sleep(min(until, max(self.says_at, now + LOOK_AGAIN)) - now)
             now = time.monotonic()
-
-
-def say_in_trace(words: str) -> None:
-    """Write a message into the trace of the current run, if there is one."""
-    if (call := CALL.get()) is not None:
-        call.say(words)
 
 
 @dataclass

@@ -16,11 +16,10 @@ from os import urandom
 from typing import Any, Protocol
 
 from decisor.errors import LMError
-from decisor.llms.endpoint import Endpoint, run_within
-from decisor.llms.prices import Price, estimate_prompt_usage
+from decisor.llms.endpoint import Endpoint
+from decisor.llms.prices import estimate_prompt_usage
 from decisor.llms.retry import RetryableError, build_fault, fault_in_reply
-from decisor.llms.structured_output import cut_at_stop_words, to_mapping
-from decisor.system.secrets import redact_known
+from decisor.llms.structured_output import to_mapping
 from decisor.trace.events import OnText
 from decisor.types import Completion, Usage
 
@@ -302,17 +301,15 @@ class StreamAttempt:
                 self.parts.is_done = True
             else:
                 self.parts.add(parse_chunk(data, self.where))
-                self._show(self.parts.text)
+                text = self.parts.text
+                if len(text) != len(self.text):
+                    self.text = text
+                    self.on_text(text)
+                if len(text) - self.looked_at >= LOOK_EVERY:
+                    self.looked_at = len(text)
+                    if find_loop_start(text) is not None:
+                        raise ReplyLoop
         return self.parts.is_done
-
-    def _show(self, text: str) -> None:
-        if len(text) != len(self.text):
-            self.text = text
-            self.on_text(text)
-            if len(text) - self.looked_at >= LOOK_EVERY:
-                self.looked_at = len(text)
-                if find_loop_start(text) is not None:
-                    raise ReplyLoop
 
     def cost(self, used: Usage) -> Usage:
         """Return ``used`` with the completion tokens written so far, at a token per four characters."""
@@ -355,7 +352,17 @@ async def stream_reply(
     async def once() -> Completion:
         writing = StreamAttempt(new_parts(), endpoint.where, alive, on_text)
         try:
-            return await attempt(endpoint, url or endpoint.url, payload, headers, writing, read, bill)
+            try:
+                reply = await endpoint.opened().post(url or endpoint.url, payload, headers, bill, writing.take)
+                if not 200 <= reply.status < 300:
+                    raise build_fault(reply.status, reply.headers, reply.body, endpoint.where)
+                if reply.body.lstrip()[:1] in (b"{", b"["):  # it does not stream
+                    return endpoint.read(reply.body, payload, read)
+                writing.take(reply.body)
+                writing.end()
+                return read(writing.parts.reply())
+            except ReplyLoop:
+                return cut_loop(read(writing.parts.reply(LOOP)))
         except LMError as error:
             if writing.is_begun:
                 error.used = writing.cost(error.used if error.used.tokens else estimate_prompt_usage(payload))
@@ -369,31 +376,6 @@ async def stream_reply(
     return await endpoint.retries.call(once, ends)
 
 
-async def attempt(
-    endpoint: Endpoint,
-    url: str,
-    payload: bytes,
-    headers: Mapping[str, str],
-    writing: StreamAttempt,
-    read: Read,
-    bill: list[Usage],
-) -> Completion:
-    try:
-        reply = await endpoint.opened().post(url, payload, headers, bill, writing.take)
-    except ReplyLoop:
-        return cut_loop(read(writing.parts.reply(LOOP)))
-    if not 200 <= reply.status < 300:
-        raise build_fault(reply.status, reply.headers, reply.body, endpoint.where)
-    if reply.body.lstrip()[:1] in (b"{", b"["):  # it does not stream
-        return endpoint.read(reply.body, payload, read)
-    try:
-        writing.take(reply.body)
-        writing.end()
-    except ReplyLoop:
-        return cut_loop(read(writing.parts.reply(LOOP)))
-    return read(writing.parts.reply())
-
-
 def cut_loop(reply: Completion) -> Completion:
     """Cut the loop off the texts of a reply."""
     starts = [find_loop_start(text) for text in reply.texts]
@@ -401,27 +383,3 @@ def cut_loop(reply: Completion) -> Completion:
         return replace(reply, finish="stop", logprobs=())
     texts = tuple(text[:start] for text, start in zip(reply.texts, starts, strict=True))
     return replace(reply, texts=texts, finish=LOOP, logprobs=())
-
-
-async def run_while_writing(
-    seconds: float,
-    act: Callable[[float, list[Usage], Callable[[], None]], Awaitable[Completion]],
-    endpoint: Endpoint,
-    price: Price | None,
-) -> Completion:
-    """Run ``act(ends, bill, alive)``, until ``alive`` was not called for ``seconds``.
-
-    Raises:
-        LMError: it was, or there was no usable reply.
-    """
-    clock, now = asyncio.timeout(seconds), asyncio.get_running_loop().time
-
-    async def watched(ends: float, bill: list[Usage]) -> Completion:
-        return await act(ends, bill, lambda: clock.reschedule(now() + seconds))
-
-    return await run_within(seconds, watched, endpoint.where, price, clock)
-
-
-def clean_shown_text(on_text: OnText, stops: tuple[str, ...], endpoint: Endpoint) -> OnText:
-    """Return ``on_text`` for texts that are cut at the stop words, and without keys."""
-    return lambda text: on_text(redact_known(cut_at_stop_words(text, stops), endpoint.secrets))

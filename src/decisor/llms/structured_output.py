@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import asdict, replace
 from typing import Any, TypeGuard
 
 from decisor.errors import LMError
 from decisor.llms.prices import Price, add_dollars
-from decisor.parsing.prompting import Way, Ways
 from decisor.system.secrets import Secret, redact_known
 from decisor.types import Completion, Message, Sampling, Usage
 
@@ -63,8 +64,10 @@ def chat_usage(reply: Mapping[str, object], messages: Sequence[Message], texts: 
     prompt = counts.get("prompt_tokens")
     if not is_count(prompt) and is_count(timings.get("prompt_n")):
         prompt = first_count(timings["prompt_n"]) + first_count(timings.get("cache_n"))
-    completion = counts.get("completion_tokens", timings.get("predicted_n"))
-    return build_usage(prompt, completion, reads, writes, messages, texts, calls, read_cost(counts.get("cost")))
+    completion, cost = counts.get("completion_tokens", timings.get("predicted_n")), counts.get("cost")
+    is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    usage = build_usage(prompt, completion, reads, writes, messages, texts, calls)
+    return replace(usage, dollars=float(cost) if is_cost else None)  # type: ignore[arg-type]
 
 
 def anthropic_usage(counts: object, messages: Sequence[Message], texts: Sequence[str], calls: int = 1) -> Usage:
@@ -84,17 +87,16 @@ def build_usage(
     writes: int,
     messages: Sequence[Message],
     texts: Sequence[str],
-    calls: int = 1,
-    dollars: float | None = None,
+    calls: int,
 ) -> Usage:
-    """Build a usage from counts; a missing count is estimated, and marked as an estimate."""
+    """Build a usage without a price from counts; a missing count is estimated, and marked as an estimate."""
     prompt_tokens = count_or_estimate_tokens(prompt, (message.content for message in messages))
     reads = min(reads, prompt_tokens)
     return Usage(
         calls,
         prompt_tokens,
         count_or_estimate_tokens(completion, texts),
-        dollars,
+        None,
         estimates=0 if is_count(prompt) and is_count(completion) else calls,
         cache_reads=reads,
         cache_writes=min(writes, prompt_tokens - reads),
@@ -111,11 +113,6 @@ def first_count(*values: object) -> int:
         if value and is_count(value):
             return value
     return 0
-
-
-def read_cost(value: object) -> float | None:
-    is_cost = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    return float(value) if is_cost else None  # type: ignore[arg-type]
 
 
 def replace_lone_surrogates(text: str) -> str:
@@ -142,11 +139,15 @@ def postprocess_reply(
 
     A reply that ran on after a stop word until its length ended is whole before that word.
     """
-    whole = [cut_at_stop_words(text, sampling.stop) for text in reply.texts]
-    ran_on = reply.finish == "length" and all(one != text for one, text in zip(whole, reply.texts, strict=True))
-    texts = tuple(redact_known(text, secrets) for text in whole)
-    usage, model = add_dollars(reply.usage, price) if price else reply.usage, reply.model or name
-    return Completion(texts, usage, "stop" if ran_on else reply.finish, model, logprobs=reply.logprobs)
+    kept = [cut_at_stop_words(text, sampling.stop) for text in reply.texts]
+    ran_on = reply.finish == "length" and all(cut != text for cut, text in zip(kept, reply.texts, strict=True))
+    return replace(
+        reply,
+        texts=tuple(redact_known(text, secrets) for text in kept),
+        usage=add_dollars(reply.usage, price) if price else reply.usage,
+        finish="stop" if ran_on else reply.finish,
+        model=reply.model or name,
+    )
 
 
 FITTING = "Answer with one JSON object that fits this JSON schema, and nothing else:"
@@ -157,20 +158,26 @@ NO_SIZES, NO_SCHEMA = "response_format.sizes", "response_format.schema"
 SIZES = {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"}
 STRICT = ("api.openai.com", ".openai.azure.com")
 """Hosts whose strict mode takes no sizes."""
-REFUSABLE = {
+OPTIONAL = {
     "structured_outputs": r"structured_outputs",
     "guided_json": r"guided_json",
     "response_format": r"response_format|json_schema|json_object|structured output|grammar",
     "tool_choice": r"tool[_ ]choice",
     "parallel_tool_calls": r"parallel_tool_calls",
     "tools": r"\btools?\b|function",
+    "stream_options": r"stream_options|include_usage",
+    "stream": r"['\"`]stream['\"`]|streaming|param(?:eter)?s? stream\b",
+    "max_tokens": r"max_tokens",
+    "temperature": r"temperature",
+    "top_p": r"top_p",
+    "stop_sequences": r"stop_sequences",
+    "stop": r"['\"`]stop['\"`]|stop (?:word|sequence)|param(?:eter)?s? stop\b",
+    "seed": r"\bseed\b",
+    "n": r"['\"`]n['\"`]|param(?:eter)?s? n\b",
+    "skip_special_tokens": r"skip_special_tokens",
+    "spaces_between_special_tokens": r"spaces_between_special_tokens",
 }
 """What an endpoint may refuse and we can do without, and how its complaint names it."""
-WAYS: Mapping[str, tuple[Way, str]] = {
-    "response_format": ("json", "it refused response_format"),
-    "tools": ("tools", "it refused tools"),
-}
-"""What is lost with which field."""
 
 
 def build_form_fields(sampling: Sampling, without: AbstractSet[str]) -> dict[str, object]:
@@ -178,13 +185,7 @@ def build_form_fields(sampling: Sampling, without: AbstractSet[str]) -> dict[str
     if sampling.functions:
         if "tools" in without:
             return {}
-        functions = [
-            {
-                "type": "function",
-                "function": {"name": one.name, "description": one.description, "parameters": one.parameters},
-            }
-            for one in sampling.functions
-        ]
+        functions = [{"type": "function", "function": asdict(function)} for function in sampling.functions]
         fields = {"tools": functions, "tool_choice": "required", "parallel_tool_calls": False}
         return {name: value for name, value in fields.items() if name not in without}
     if sampling.schema is None or "response_format" in without:
@@ -192,7 +193,8 @@ def build_form_fields(sampling: Sampling, without: AbstractSet[str]) -> dict[str
     if NO_SCHEMA in without:
         return {"response_format": {"type": "json_object"}}
     schema = drop_sizes(sampling.schema) if NO_SIZES in without else sampling.schema
-    return {"response_format": schema_format(schema)}
+    form = {"name": "reply", "schema": schema, "strict": is_strict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def drop_sizes(schema: object) -> Any:
@@ -206,22 +208,14 @@ def drop_sizes(schema: object) -> Any:
     return [drop_sizes(part) for part in schema] if isinstance(schema, list) else schema
 
 
-def takes_no_sizes(host: str) -> bool:
-    return host.partition(":")[0].endswith(STRICT)
-
-
 def form_instruction(sampling: Sampling, without: AbstractSet[str]) -> str:
     """Return the sentence that holds the reply to its form if the endpoint does not; else ''."""
     if sampling.functions and "tools" in without:
-        functions = [{"name": one.name, "parameters": one.parameters} for one in sampling.functions]
+        functions = [{"name": call.name, "parameters": call.parameters} for call in sampling.functions]
         return f"{CALLING}\n{json.dumps(functions)}"
     if sampling.schema is not None and not sampling.functions and without & {"response_format", NO_SCHEMA}:
         return f"{FITTING}\n{json.dumps(sampling.schema)}"
     return ""
-
-
-def schema_format(schema: Mapping[str, object]) -> dict[str, object]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": is_strict(schema)}}
 
 
 def is_strict(schema: object) -> bool:
@@ -244,11 +238,13 @@ def is_strict(schema: object) -> bool:
     return all(is_strict(part) for part in schema.values())
 
 
-def next_dropped_field(name: str, body: Mapping[str, object]) -> str:
-    """Return the part to leave out next after a refusal of a field.
+def find_refused_part(error: LMError, body: Mapping[str, object]) -> str:
+    """Return the part to leave out after a refusal: the first optional one that it names; '' if it names none.
 
-    Of a response format it is first the sizes in its schema, then the schema.
+    Of a response format it is first the sizes in its schema, then the schema, then the format.
     """
+    text = str(error) if error.kind == "request" else ""
+    name = next((name for name, words in OPTIONAL.items() if name in body and re.search(words, text, re.I)), "")
     form = body.get(name)
     if name != "response_format" or not isinstance(form, Mapping) or form.get("type") != "json_schema":
         return name
@@ -258,14 +254,7 @@ def next_dropped_field(name: str, body: Mapping[str, object]) -> str:
 def guess_refused_part(error: LMError, body: Mapping[str, object]) -> str:
     """Guess the refused part if the refusal names nothing: the part that holds the reply to its form."""
     passes = error.kind == "request" and not error.permanent
-    return next((name for name in WAYS if name in body), "") if passes else ""
-
-
-def remember_refusals(ways: Ways, dropped: AbstractSet[str]) -> None:
-    """Note the refused ways of asking, so that ``auto`` does not ask so again."""
-    for name, (way, why) in WAYS.items():
-        if name in dropped:
-            ways.against.setdefault(way, why)
+    return next((name for name in ("response_format", "tools") if name in body), "") if passes else ""
 
 
 def format_calls(thought: object, calls: Sequence[object]) -> str:
@@ -274,20 +263,17 @@ def format_calls(thought: object, calls: Sequence[object]) -> str:
     >>> format_calls(None, [{"id": "1", "function": {"name": "sql", "arguments": '{"input": "SELECT 1"}'}}])
     '{"name": "sql", "arguments": {"input": "SELECT 1"}}'
     """
-    rows = [row for call in calls if isinstance(call, Mapping) and (row := call_of(call))]
+    rows = []
+    for call in calls:
+        function = to_mapping(to_mapping(call).get("function"))
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            with suppress(ValueError, RecursionError):  # then it is read forgivingly later, or complained of
+                arguments = json.loads(arguments or "{}")
+        if isinstance(function.get("name"), str):
+            rows.append({"name": function["name"], "arguments": arguments})
     if not rows:
         return ""
-    before = {"thought": thought} if isinstance(thought, str) and thought.strip() else {}
-    whole = {**before, **rows[0]} if len(rows) == 1 else {**before, "tool_calls": rows}
-    return replace_lone_surrogates(json.dumps(whole, ensure_ascii=False))
-
-
-def call_of(call: Mapping[str, object]) -> dict[str, object]:
-    function = call.get("function")
-    if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-        return {}
-    arguments = function.get("arguments")
-    if isinstance(arguments, str):
-        with suppress(ValueError, RecursionError):  # then it is read forgivingly later, or complained of
-            arguments = json.loads(arguments or "{}")
-    return {"name": function["name"], "arguments": arguments}
+    reply: dict[str, object] = {"thought": thought} if isinstance(thought, str) and thought.strip() else {}
+    reply |= rows[0] if len(rows) == 1 else {"tool_calls": rows}
+    return replace_lone_surrogates(json.dumps(reply, ensure_ascii=False))

@@ -300,7 +300,7 @@ async def ask_once(
 
     Connections of LLMs that were given as objects are closed too: this event loop may end here.
     """
-    from decisor.llms.concurrency import close_lm
+    from decisor.llms.shared import close_lm
 
     lms: list[Any] = [attached.lm, *(value for key, value in attached.settings.items() if key.endswith("_lm"))]
     try:

@@ -150,7 +150,7 @@ class LMs:
         return self.by_spec[key]
 
     async def close(self) -> None:
-        from decisor.llms.concurrency import close_lm
+        from decisor.llms.shared import close_lm
 
         while self.by_spec:
             await close_lm(self.by_spec.popitem()[1])

@@ -143,6 +143,7 @@ def is_working_folder(entry: str) -> bool:
 
 
 FOLDERS: dict[int, tempfile.TemporaryDirectory[str]] = {}
+"""By process: a fork does not remove the folder of the process that it came from."""
 
 
 def child_folder() -> str:

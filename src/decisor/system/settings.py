@@ -99,12 +99,8 @@ def read_setting(field: Field[object], kind: object, text: str) -> Any:
         if (word := text.casefold()) not in TRUTH:
             raise SetupError(f"{field.name} is yes or no, not {text!r}.")
         return TRUTH[word]
-    if kind in (int, float):
-        return read_number_setting(field, int if kind is int else float, text)
-    return text
-
-
-def read_number_setting(field: Field[object], kind: type[int] | type[float], text: str) -> float:
+    if kind not in (int, float):
+        return text
     try:
         number = kind(text)
     except ValueError as error:
@@ -139,9 +135,8 @@ def import_named_module(path: str, folder: str = "") -> ModuleType:
         SetupError: there is no such module, or it cannot be imported.
     """
     name = path.partition(":")[0]
-    here = folder or str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    if (first := folder or str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, first)
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -165,10 +160,7 @@ def import_class(path: str, folder: str = "") -> type:
     module = import_named_module(path, folder)
     kind = getattr(module, class_name, None)
     if not isinstance(kind, type):
-        own = [
-            name
-            for name, value in vars(module).items()
-            if isinstance(value, type) and name[0] != "_" and value.__module__ == module_name
-        ]
-        raise SetupError(f"{path}: there is no class {class_name}; {module_name} has {', '.join(own) or 'none'}.")
+        public = {name: value for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"}
+        names = [name for name, value in public.items() if value.__module__ == module_name]
+        raise SetupError(f"{path}: there is no class {class_name}; {module_name} has {', '.join(names) or 'none'}.")
     return kind

@@ -96,7 +96,16 @@ def frame_observation(observation: Observation) -> Observation:
     """Make an observation fit for a prompt: nothing hides in it, and its note keeps its frame."""
     note = observation.note and frame_text(observation.note, first=not observation.error)
     answer = observation.answer and clean_text(observation.answer)
-    records = observation.records if are_clean(observation.records) else tuple(map(clean_record, observation.records))
+    records = observation.records
+    if not are_clean(records):
+        records = tuple(
+            replace(
+                record,
+                fields={clean_text(name): clean_value(value) for name, value in record.fields.items()},
+                text=clean_text(record.text),
+            )
+            for record in records
+        )
     if note == observation.note and answer == observation.answer and records == observation.records:
         return observation
     return replace(observation, records=records, note=note, answer=answer)
@@ -111,11 +120,6 @@ def are_clean(records: Sequence[Record]) -> bool:
         and (texts.isascii() or not SELECTOR.search(texts))
         and not any(isinstance(value, Mapping | list) for value in values if not isinstance(value, SIMPLE))
     )
-
-
-def clean_record(record: Record) -> Record:
-    fields = {clean_text(name): clean_value(value) for name, value in record.fields.items()}
-    return replace(record, fields=fields, text=clean_text(record.text))
 
 
 def fit_on_one_line(text: str, limit: int) -> str:

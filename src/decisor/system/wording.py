@@ -7,9 +7,9 @@ varied.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from decisor.types import Excluded, Ranking
+from decisor.types import Ranking
 
 
 def plural(number: int, what: str) -> str:
@@ -113,44 +113,30 @@ def excluded_lines(ranking: Ranking) -> Iterator[str]:
         return
     rules = ", ".join(f"{name} {count:,}" for name, count in ranking.excluded_by.items())
     yield f"Ruled out: {format_count(ranking.excluded_count, 'candidate')}{f' (by rule: {rules})' if rules else ''}."
-    for one in ranking.excluded[:SHOWN_EXCLUDED]:
-        yield excluded_line(one, ranking)
-
-
-def excluded_line(one: Excluded, ranking: Ranking) -> str:
-    outcome = "no outcome" if one.outcome is None else format_amount(one.outcome, ranking.unit)
-    better = ""
-    if one.gain is not None:
-        better = (
-            f", {format_amount(abs(one.gain), ranking.unit)} {'better' if one.gain > 0 else 'worse'} than the "
-            "best allowed"
-        )
-    return f"{one.name} ({outcome}{better}) is ruled out by {' and '.join(one.rules) or 'its outcome'}: {one.why}"
+    for candidate in ranking.excluded[:SHOWN_EXCLUDED]:
+        facts = "no outcome" if candidate.outcome is None else format_amount(candidate.outcome, ranking.unit)
+        if candidate.gain is not None:
+            gain = format_amount(abs(candidate.gain), ranking.unit)
+            facts += f", {gain} {'better' if candidate.gain > 0 else 'worse'} than the best allowed"
+        rules = " and ".join(candidate.rules) or "its outcome"
+        yield f"{candidate.name} ({facts}) is ruled out by {rules}: {candidate.why}"
 
 
 def format_ranking(ranking: Ranking) -> str:
     """Format a ranking in a few lines."""
-    return "\n".join(format_ranking_lines(ranking))
-
-
-def format_ranking_lines(ranking: Ranking) -> Sequence[str]:
     if not ranking.options:
         nothing = "No candidate is allowed." if ranking.excluded_count else "There is no candidate."
         cut = bool(ranking.stopped) and ranking.count < (ranking.candidates or 0)
         if cut:
             nothing = "No candidate that was computed is allowed." if ranking.count else "Nothing was computed."
-        return [nothing, *([format_compared(ranking)] if ranking.count or cut else []), *excluded_lines(ranking)]
+        compared = [format_compared(ranking)] if ranking.count or cut else []
+        return "\n".join([nothing, *compared, *excluded_lines(ranking)])
     best = ranking.options[0]
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
     if len(ranking.ties) > 1:
         words.append(f"Equally good: {', '.join(ranking.ties[:SHOWN_TIES])} ({len(ranking.ties):,} in all).")
-    words += [line for line in (format_margin(ranking), format_compared(ranking)) if line]
-    return [
-        *words,
-        *ranking.left_out,
-        *excluded_lines(ranking),
-        *([line] if (line := format_robustness(ranking)) else []),
-    ]
+    words += [format_margin(ranking), format_compared(ranking), *ranking.left_out, *excluded_lines(ranking)]
+    return "\n".join(filter(None, [*words, format_robustness(ranking)]))
 
 
 def format_duration(seconds: float) -> str:

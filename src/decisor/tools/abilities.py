@@ -40,7 +40,7 @@ class RowSource(Protocol):
 
 
 def is_database_tool(tool: Tool) -> TypeGuard[Database]:
-    return getattr(tool, "form", "") in ("sql", "cypher")
+    return isinstance(tool, RowSource) and tool.form in ("sql", "cypher")
 
 
 async def focus_databases(topic: str, databases: Sequence[Database]) -> list[Database]:

@@ -65,10 +65,10 @@ class SchemaFitting:
                 f"{where or 'The input'} is nested too deeply, or the tool's own description is circular."
             )
         schema = follow_reference(schema, self.root)
-        for one in get_sequence(schema.get("allOf")):
-            value = self.fit(
-                value, {**follow_reference(one, self.root), "additionalProperties": True}, where, depth + 1
-            )
+        for part in get_sequence(schema.get("allOf")):
+            # Each part names some properties: those of the others are no surplus.
+            loose = {**follow_reference(part, self.root), "additionalProperties": True}
+            value = self.fit(value, loose, where, depth + 1)
         if choices := get_sequence(schema.get("anyOf")) or get_sequence(schema.get("oneOf")):
             value = self.first_fit(value, choices, where, depth)
         kinds = list_schema_types(schema)
@@ -76,13 +76,11 @@ class SchemaFitting:
             return None
         if kinds:
             value = convert_to_kinds(value, kinds, where)
-        if (options := get_sequence(schema.get("enum"))) and value not in options:
+        options = get_sequence(schema.get("enum")) or ([schema["const"]] if "const" in schema else [])
+        if options and value not in options:
+            which = "one of " if "const" not in schema else ""
             raise SchemaMisfit(
-                f"{where or 'The input'} must be one of {list_literals(options)}, not {format_short_json(value)}."
-            )
-        if "const" in schema and value != schema["const"]:
-            raise SchemaMisfit(
-                f"{where or 'The input'} must be {format_short_json(schema['const'])}, not {format_short_json(value)}."
+                f"{where or 'The input'} must be {which}{list_literals(options)}, not {format_short_json(value)}."
             )
         if isinstance(value, dict):
             return self.fit_object(value, schema, where, depth)
@@ -102,7 +100,7 @@ class SchemaFitting:
                 complaints.append(str(misfit))
         if not fits:
             raise SchemaMisfit(" Or: ".join(list(dict.fromkeys(complaints))[:LISTED]))
-        return next((one for one in fits if one == value and type(one) is type(value)), fits[0])
+        return next((fit for fit in fits if fit == value and type(fit) is type(value)), fits[0])
 
     def fit_object(self, value: Schema, schema: Schema, where: str, depth: int) -> Value:
         properties = get_mapping(schema.get("properties"))
@@ -115,8 +113,8 @@ class SchemaFitting:
             raise SchemaMisfit(f"There is no {', '.join(unknown)}{place}; there is {', '.join(properties)}.")
         rest = get_mapping(more)
         return {
-            name: self.fit(one, properties.get(name, rest), f"{where}.{name}" if where else name, depth + 1)
-            for name, one in value.items()
+            name: self.fit(item, properties.get(name, rest), f"{where}.{name}" if where else name, depth + 1)
+            for name, item in value.items()
         }
 
     def fit_list(self, value: Sequence[Value], schema: Schema, where: str, depth: int) -> Value:
@@ -126,15 +124,15 @@ class SchemaFitting:
             raise SchemaMisfit(f"{where or 'The input'} must have {bounds} items, not {len(value)}.")
         first, rest = get_sequence(schema.get("prefixItems")), schema.get("items")
         return [
-            self.fit(one, first[at] if at < len(first) else rest, f"{where}[{at}]", depth + 1)
-            for at, one in enumerate(value)
+            self.fit(item, first[at] if at < len(first) else rest, f"{where}[{at}]", depth + 1)
+            for at, item in enumerate(value)
         ]
 
 
 def convert_to_kinds(value: Value, kinds: Sequence[str], where: str) -> Value:
-    fits = [one for kind in kinds for one in convert_to_kind(value, kind)]
+    fits = [fit for kind in kinds for fit in convert_to_kind(value, kind)]
     if fits:
-        return next((one for one in fits if type(one) is type(value)), fits[0])
+        return next((fit for fit in fits if type(fit) is type(value)), fits[0])
     name = " or ".join(dict.fromkeys(KINDS.get(kind, kind) for kind in kinds))
     article = "" if name.startswith(("true", "null", "text")) else "an " if name[0] in "aio" else "a "
     raise SchemaMisfit(f"{where or 'The input'} must be {article}{name}, not {format_short_json(value)}.")
@@ -151,20 +149,16 @@ def convert_to_kind(value: Value, kind: str) -> tuple[Value, ...]:
     if kind == "string":
         plain = isinstance(value, str | int | float) and not isinstance(value, bool)
         return (str(value),) if plain else ()
-    if kind in ("integer", "number"):
-        return convert_to_number(value, kind == "integer")
-    fits = {"object": isinstance(value, dict), "array": isinstance(value, list), "null": value is None}
-    return (value,) if fits.get(kind, True) else ()
-
-
-def convert_to_number(value: Value, whole: bool) -> tuple[Value, ...]:
+    if kind not in ("integer", "number"):
+        fits = {"object": isinstance(value, dict), "array": isinstance(value, list), "null": value is None}
+        return (value,) if fits.get(kind, True) else ()
     try:
         amount = float(value) if isinstance(value, str) else value
     except ValueError:
         return ()
     if isinstance(amount, bool) or not isinstance(amount, int | float) or amount != amount:
         return ()
-    if not whole:
+    if kind == "number":
         return (amount,)
     if isinstance(amount, float) and (not amount.is_integer() or abs(amount) > 2**53):
         return ()
@@ -229,7 +223,7 @@ def get_sequence(value: Value) -> Sequence[Value]:
 
 
 def list_strings(value: Value) -> tuple[str, ...]:
-    return tuple(one for one in get_sequence(value) if isinstance(one, str))
+    return tuple(item for item in get_sequence(value) if isinstance(item, str))
 
 
 def get_number(value: Value) -> int | float | None:
@@ -272,14 +266,22 @@ class SchemaDescription:
         schema = self.look(value)
         if options := get_sequence(schema.get("enum")):
             return f"one of {list_literals(options)}"
-        choices = [one for key in ("anyOf", "oneOf", "allOf") for one in get_sequence(schema.get(key))][:LISTED]
+        choices = [part for key in ("anyOf", "oneOf", "allOf") for part in get_sequence(schema.get(key))][:LISTED]
         if choices and depth < DEEPEST_WORDS:
-            return " or ".join(dict.fromkeys(self.describe(one, depth + 1) for one in choices))
-        kinds = list_schema_types(schema)
+            return " or ".join(dict.fromkeys(self.describe(choice, depth + 1) for choice in choices))
+        kinds, properties = list_schema_types(schema), get_mapping(schema.get("properties"))
         if "array" in kinds:
-            return self.describe_list(schema, depth)
-        if "object" in kinds and get_mapping(schema.get("properties")) and depth < DEEPEST_WORDS:
-            return self.describe_object(schema, depth)
+            if depth >= DEEPEST_WORDS:
+                return "list"
+            items = [*get_sequence(schema.get("prefixItems"))[:LISTED]] or [schema.get("items")]
+            return "list of " + " or ".join(dict.fromkeys(self.describe(item, depth + 1) for item in items))
+        if "object" in kinds and properties and depth < DEEPEST_WORDS:
+            required = list_strings(schema.get("required"))
+            inner = [
+                f"{fit_on_one_line(name, 80)}{'' if name in required else '?'}: {self.describe(part, depth + 1)}"
+                for name, part in list(properties.items())[:LISTED]
+            ]
+            return "{" + ", ".join(inner) + (", ..." if len(properties) > LISTED else "") + "}"
         low, high = schema.get("minimum"), schema.get("maximum")
         bounds = f" from {fit_on_one_line(str(low), 30)}" if low is not None else ""
         bounds += f" to {fit_on_one_line(str(high), 30)}" if high is not None else ""
@@ -290,21 +292,6 @@ class SchemaDescription:
             " or ".join(fit_on_one_line(KINDS.get(kind, kind), 30) for kind in kinds[:LISTED]) + bounds + form
             or "anything"
         )
-
-    def describe_list(self, schema: Schema, depth: int) -> str:
-        if depth >= DEEPEST_WORDS:
-            return "list"
-        items = [*get_sequence(schema.get("prefixItems"))[:LISTED]] or [schema.get("items")]
-        return "list of " + " or ".join(dict.fromkeys(self.describe(one, depth + 1) for one in items))
-
-    def describe_object(self, schema: Schema, depth: int) -> str:
-        required, properties = list_strings(schema.get("required")), get_mapping(schema.get("properties"))
-        inner = [
-            f"{fit_on_one_line(name, 80)}{'' if name in required else '?'}: "
-            f"{self.describe(properties[name], depth + 1)}"
-            for name in list(properties)[:LISTED]
-        ]
-        return "{" + ", ".join(inner) + (", ..." if len(properties) > LISTED else "") + "}"
 
     def example(self, value: Value, depth: int = 0) -> Value:
         schema = self.look(value)
@@ -394,7 +381,8 @@ class ToolArguments:
             raise ToolError(f"{fit_on_one_line(str(misfit), LONGEST_COMPLAINT)} {self.describe()}") from misfit
 
     def _parse(self, text: str) -> Value:
-        only = self._only()
+        candidates = self.required or tuple(self.properties)
+        only = candidates[0] if len(candidates) == 1 else ""  # a bare value can mean it alone
         try:
             value = read_json_value(text, []) if text.strip() else {}
         except ParseError as error:
@@ -402,8 +390,3 @@ class ToolArguments:
                 return {only: text.strip()}
             raise ToolError(f"{error} {self.describe()}") from error
         return {only: value} if only and not isinstance(value, dict) else value
-
-    def _only(self) -> str:
-        """Return the name of the only argument that a bare value can mean; empty if there are several."""
-        candidates = self.required or tuple(self.properties)
-        return candidates[0] if len(candidates) == 1 else ""

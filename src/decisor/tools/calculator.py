@@ -1,17 +1,15 @@
-"""Arithmetic for an LM: numbers, + - * / ^, brackets, and a few functions. Read by recursive descent; nothing is run.
+"""Arithmetic for an LM: numbers, + - * / ^, brackets, and a few functions.
 
-sum    := term (("+" | "-") term)*
-term   := signed (("*" | "/") signed)*
-signed := ("-" | "+")* power
-power  := atom ("^" signed)?
-atom   := number | name "(" sum ("," sum)* ")" | "(" sum ")"
+Python's own parser makes a tree of it, and only the nodes named here are computed; nothing is run.
 """
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from decisor.errors import ToolError
@@ -21,26 +19,22 @@ LONGEST, DEEPEST, MOST_LINES = 10_000, 100, 100
 TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[-+*/^(),]))")
 
 
-def _round(value: float, digits: float = 0) -> float:
-    return round(value, int(digits))
-
-
-def _average(*values: float) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _total(*values: float) -> float:
-    return math.fsum(values)
-
-
 FUNCTIONS: dict[str, tuple[Callable[..., float], int, int]] = {
     "min": (min, 2, LONGEST),
     "max": (max, 2, LONGEST),
     "abs": (abs, 1, 1),
-    "round": (_round, 1, 2),
+    "round": (lambda value, digits=0.0: round(value, int(digits)), 1, 2),
     "sqrt": (math.sqrt, 1, 1),
-    "sum": (_total, 1, LONGEST),
-    "avg": (_average, 1, LONGEST),
+    "sum": (lambda *values: math.fsum(values), 1, LONGEST),
+    "avg": (lambda *values: math.fsum(values) / len(values), 1, LONGEST),
+}
+OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
 }
 
 
@@ -88,109 +82,68 @@ def calculate(text: str) -> float:
     """
     if len(text) > LONGEST:
         raise ToolError(f"An expression has at most {LONGEST:,} characters.")
-    reader = _ExpressionReader(text, _split_expression(text))
+    tokens, at, text = list[str](), 0, text.rstrip()
+    while at < len(text):
+        match = TOKEN.match(text, at)
+        if match is None:
+            raise ToolError(f"{text[at:].strip()[0]!r} cannot be read in {text!r}; write numbers without separators.")
+        # Python reads 007, 1_000 and 1if otherwise, so it gets each number as it writes one.
+        tokens.append(str(float(match[1])) if match[1] else (match[2] or match[3].replace("^", "**")).lower())
+        at = match.end()
+    if "inf" in tokens:
+        raise ToolError(f"The value of {text!r} is too large.")
+    expression = " ".join(tokens)
     try:
-        value = float(reader.sum())
+        value = float(compute(ast.parse(expression, mode="eval").body, text))
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ToolError(explain_syntax_error(error, expression, text)) from error
     except ZeroDivisionError as error:
         raise ToolError(f"Division by zero in {text!r}.") from error
     except (OverflowError, ValueError, TypeError) as error:
         raise ToolError(f"{text!r} has no value: {error}.") from error
-    if reader.at < len(reader.tokens):
-        raise ToolError(f"{reader.tokens[reader.at]!r} is not expected there, in {text!r}.")
     if not math.isfinite(value):
         raise ToolError(f"The value of {text!r} is too large.")
     return value
 
 
-def _split_expression(text: str) -> list[str]:
-    tokens, at, text = [], 0, text.rstrip()
-    while at < len(text):
-        match = TOKEN.match(text, at)
-        if match is None:
-            raise ToolError(f"{text[at:].strip()[0]!r} cannot be read in {text!r}; write numbers without separators.")
-        tokens.append("^" if match[3] == "**" else match[0].strip())
-        at = match.end()
-    return tokens
+def explain_syntax_error(error: BaseException, expression: str, text: str) -> str:
+    """Explain why Python cannot parse an expression."""
+    if not isinstance(error, SyntaxError) or "nested" in error.msg:
+        return f"Brackets or signs are nested too deeply in {text!r}."
+    if "never closed" in error.msg:
+        return f"')' is missing in {text!r}."
+    rest = expression[error.offset - 1 :].split() if error.offset else []
+    return f"{rest[0]!r} is not expected there, in {text!r}." if rest else f"{text!r} ends too early."
 
 
-@dataclass
-class _ExpressionReader:
-    text: str
-    tokens: Sequence[str]
-    at: int = 0
-    depth: int = 0
-
-    def sum(self) -> float:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise ToolError(f"Brackets are nested more than {DEEPEST} deep.")
-        value = self._term()
-        while sign := self._take("+", "-"):
-            other = self._term()
-            value = value + other if sign == "+" else value - other
-        self.depth -= 1
-        return value
-
-    def _term(self) -> float:
-        value = self._signed()
-        while sign := self._take("*", "/"):
-            other = self._signed()
-            value = value * other if sign == "*" else value / other
-        return value
-
-    def _signed(self) -> float:
-        negative = False
-        while sign := self._take("+", "-"):
-            negative ^= sign == "-"
-        value = self._power()
-        return -value if negative else value
-
-    def _power(self) -> float:
-        base = self._atom()
-        if not self._take("^"):
-            return base
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise ToolError(f"Powers are nested more than {DEEPEST} deep.")
-        value = math.pow(base, self._signed())
-        self.depth -= 1
-        return value
-
-    def _atom(self) -> float:
-        token = self._next()
-        if token == "(":
-            value = self.sum()
-            self._expect(")")
+def compute(node: ast.AST, text: str) -> float:
+    """Compute the value of a node of an expression; raise ToolError if it is no arithmetic."""
+    match node:
+        case ast.Constant(value=float(value)):
             return value
-        if token[0].isdigit() or token[0] == ".":
-            return float(token)
-        if token.lower() in FUNCTIONS:
-            return self._call(token.lower())
-        raise ToolError(f"{token!r} is not expected in {self.text!r}; there are numbers, {', '.join(FUNCTIONS)}.")
-
-    def _call(self, name: str) -> float:
-        function, least, most = FUNCTIONS[name]
-        self._expect("(")
-        values = [self.sum()]
-        while self._take(","):
-            values.append(self.sum())
-        self._expect(")")
-        if not least <= len(values) <= most:
-            raise ToolError(f"{name} takes {least if len(values) < least else most} values, not {len(values)}.")
-        return float(function(*values))
-
-    def _next(self) -> str:
-        if self.at == len(self.tokens):
-            raise ToolError(f"{self.text!r} ends too early.")
-        self.at += 1
-        return self.tokens[self.at - 1]
-
-    def _take(self, *options: str) -> str:
-        """Return the next token if it is one of the options, else an empty string."""
-        if self.at < len(self.tokens) and self.tokens[self.at] in options:
-            return self._next()
-        return ""
-
-    def _expect(self, token: str) -> None:
-        if not self._take(token):
-            raise ToolError(f"{token!r} is missing in {self.text!r}.")
+        case ast.BinOp(op=ast.Pow(), left=left, right=right):
+            return math.pow(compute(left, text), compute(right, text))
+        case ast.BinOp():
+            steps = []
+            while isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:  # a sum of 2,000 terms is as deep
+                steps.append((OPERATORS[type(node.op)], node.right))
+                node = node.left
+            value = compute(node, text)
+            for operate, right in reversed(steps):
+                value = operate(value, compute(right, text))
+            return value
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
+            return OPERATORS[type(op)](compute(operand, text))
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in FUNCTIONS:
+            function, least, most = FUNCTIONS[name]
+            if not least <= len(arguments) <= most:
+                count = least if len(arguments) < least else most
+                raise ToolError(f"{name} takes {count} values, not {len(arguments)}.")
+            return float(function(*(compute(argument, text) for argument in arguments)))
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)):
+            lacks = f"'(' is missing after {name}" if name in FUNCTIONS else f"{name!r} is not expected"
+            raise ToolError(f"{lacks} in {text!r}; there are numbers, {', '.join(FUNCTIONS)}.")
+        case ast.Tuple():
+            raise ToolError(f"',' is not expected there, in {text!r}.")
+        case _:
+            raise ToolError(f"{text!r} is no arithmetic.")

@@ -67,8 +67,6 @@ class McpServer:
     def meter(self) -> ByteMeter:
         from decisor.tools.mcp_transport import ByteMeter
 
-        pass
-
         return ByteMeter()
 
     @property
@@ -112,8 +110,6 @@ class McpServer:
     def transport(self) -> Any:
         from decisor.tools.mcp_transport import build_server_start, connect_address, connect_process
 
-        pass
-
         variables = {name: one.reveal() for name, one in self.keys.items()}
         if self.place.startswith(("http://", "https://")):
             return connect_address(self.place, next(iter(variables.values()), ""), self.meter, self.seconds)
@@ -129,7 +125,11 @@ class McpServer:
         there = {one.name for one in every}
         if unknown := [name for name in names if name not in there]:
             raise SetupError(f"{self.label} has no tool {unknown[0]!r}; it has {list_sorted_names(there)}.")
-        chosen = [one for one in every if (one.name in names if names else is_declared_read_only(one))]
+        chosen = [
+            one
+            for one in every
+            if (one.name in names if names else one.annotations and one.annotations.read_only_hint is True)
+        ]
         if not chosen:
             raise SetupError(
                 f"No tool of {self.label} says that it only reads: name those that may be called, as "
@@ -247,10 +247,6 @@ def iterate_result_texts(result: CallToolResult) -> Iterator[str]:
     for one in result.content:
         text = getattr(one, "text", None)
         yield text if isinstance(text, str) else f"({one.type}, which is not shown)"
-
-
-def is_declared_read_only(tool: mcp_types.Tool) -> bool:
-    return tool.annotations is not None and tool.annotations.read_only_hint is True
 
 
 async def open_mcp_tools(spec: str, keys: Mapping[str, Secret], patience: float = START_SECONDS) -> list[McpTool]:

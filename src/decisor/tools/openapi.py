@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import ClassVar
 from urllib.parse import urljoin, urlsplit
 
 from decisor.errors import SetupError
@@ -23,26 +23,24 @@ from decisor.system.text import clean_text, fit_on_one_line
 from decisor.tools.arguments import Schema, SchemaMisfit, follow_reference, get_mapping, get_sequence, list_strings
 from decisor.types import Value
 
-if TYPE_CHECKING:
-    import yaml
-
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 FORM = "application/x-www-form-urlencoded"
-IGNORED_HEADERS = (
-    "accept",
-    "content-type",
-    "authorization",
-    "host",
-    "cookie",
-    "connection",
+IGNORED_HEADERS = {"accept", "content-type", "authorization", "host", "cookie", "connection"} | {
     "content-length",
     "transfer-encoding",
-)
+}
 LONGEST_NAME, LONGEST_URL, MOST_STEPS = 64, 2000, 3_000_000
 MAX_BYTES, MOST_PARTS, DEEPEST, FETCH_SECONDS = 20 * 2**20, 1_000_000, 100, 15.0
 DEEP = f"it is nested deeper than {DEEPEST}"
-CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
+MANY = f"it has more than {MOST_PARTS:,} parts, counting what its aliases repeat"
+YAML_VALUES: Mapping[str, tuple[str, Callable[[str], Value]]] = {
+    "null": (r"~|null|Null|NULL|", lambda text: None),
+    "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
+    "int": (r"[-+]?\d{1,19}", int),
+    "float": (r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?", float),
+    "merge": (r"<<", str),
+}
+"""The plain scalars of YAML 1.2 (core schema) and how they are read: ``no`` and ``2024-01-01`` stay texts."""
 
 
 class UnusableDocument(Exception):
@@ -110,21 +108,17 @@ def read_openapi(place: str | Path, methods: Sequence[str] = ("get",), base_url:
     Raises:
         SetupError: it cannot be read, is no OpenAPI 3, or names no server to call.
     """
-    if not str(place).startswith(("http://", "https://")):
-        return build_openapi_document(
-            parse_openapi_text(read_openapi_file(Path(place)), Path(place)), Path(place), methods, base_url
-        )
-    address = hide_password(str(place))
-    root = parse_openapi_text(fetch_openapi(str(place)), Path(urlsplit(address).path or "document"))
-    return build_openapi_document(root, Path(address), methods, base_url, address)
-
-
-def read_openapi_file(path: Path) -> bytes:
+    if str(place).startswith(("http://", "https://")):
+        address = hide_password(str(place))
+        root = parse_openapi_text(fetch_openapi(str(place)), Path(urlsplit(address).path or "document"))
+        return build_openapi_document(root, Path(address), methods, base_url, address)
+    path = Path(place)
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise SetupError(f"Cannot read the OpenAPI document {path}: {error.strerror or error}.") from error
+    return build_openapi_document(parse_openapi_text(data, path), path, methods, base_url)
 
 
 def fetch_openapi(url: str) -> bytes:
@@ -162,11 +156,12 @@ def parse_openapi_text(data: bytes, path: Path) -> Schema:
     try:
         text = data.decode("utf-8")
         try:
-            value = CountedCopy().copy(json.loads(text))
+            value = json.loads(text)
         except ValueError as error:
             if path.suffix == ".json":
                 raise SetupError(f"{path} is not JSON: {error}.") from error
             value = parse_yaml(text, path)
+        value = CleanCopy().copy(value)
     except UnicodeDecodeError as error:
         raise SetupError(f"Cannot read the OpenAPI document {path}: it is no text in UTF-8.") from error
     except (UnusableDocument, RecursionError) as error:
@@ -179,7 +174,11 @@ def parse_openapi_text(data: bytes, path: Path) -> Schema:
 
 
 def parse_yaml(text: str, path: Path) -> Value:
-    """Parse the first document of a YAML text with PyYAML. Tags build no objects."""
+    """Parse the first document of a YAML text with PyYAML. Tags build no objects; keys are texts.
+
+    >>> parse_yaml("[7, 1e3, no, ~, True, 2024-01-01]", Path("api.yaml"))
+    [7, 1000.0, 'no', None, True, '2024-01-01']
+    """
     try:
         import yaml
     except ImportError as error:
@@ -188,76 +187,66 @@ def parse_yaml(text: str, path: Path) -> Value:
         ) from error
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-        yaml_implicit_resolvers = {None: [("plain", re.compile(""))]}  # noqa: RUF012
+        yaml_implicit_resolvers = {  # noqa: RUF012
+            None: [
+                (f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{form})\Z")) for name, (form, _) in YAML_VALUES.items()
+            ]
+        }
+        yaml_constructors: ClassVar[dict[str | None, object]] = {}
 
+        def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            """Resolve merge keys; a few lines of them can stand for any number of parts."""
+            for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    raise UnusableDocument("it has a key that is no text")
+                if key.tag != "tag:yaml.org,2002:merge":
+                    key.tag = "tag:yaml.org,2002:str"
+            super().flatten_mapping(node)
+            if len(node.value) > MOST_PARTS:
+                raise UnusableDocument(MANY)
+
+        def construct(self, node: yaml.Node) -> Value:
+            if isinstance(node, yaml.MappingNode):
+                mapping: Value = self.construct_mapping(node, deep=True)
+                return mapping
+            if isinstance(node, yaml.SequenceNode):
+                return [self.construct_object(item, deep=True) for item in node.value]
+            assert isinstance(node, yaml.ScalarNode)
+            form, read = YAML_VALUES.get(node.tag.rpartition(":")[2], ("", str))
+            return str(node.value) if node.style or not re.fullmatch(form, node.value) else read(node.value)
+
+    Loader.add_constructor(None, Loader.construct)
     try:
         depth = 0
         for event in yaml.parse(text, Loader):  # its C composer crashes the process on 200,000 brackets
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
                 raise UnusableDocument(DEEP)
-        return CountedCopy().copy_node(next(yaml.compose_all(text, Loader), yaml.ScalarNode("plain", "")))
+        value: Value = next(yaml.load_all(text, Loader), None)
+        return value
     except yaml.YAMLError as error:
+        if "recursive" in str(error):  # an alias that stands within what it repeats
+            raise UnusableDocument(DEEP) from error
         raise SetupError(f"{path} is neither JSON nor YAML: {fit_on_one_line(str(error), 300)}.") from error
 
 
 @dataclass
-class CountedCopy:
-    """A copy of a value with a count of its parts. Repetitions by YAML aliases and merge keys count each time."""
+class CleanCopy:
+    """A copy of a value without hidden characters, and a count of its parts; what aliases repeat counts each time."""
 
     parts: int = 0
 
-    def count(self, depth: int) -> None:
+    def copy(self, value: Value, depth: int = 0) -> Value:
         self.parts += 1
         if depth > DEEPEST:
             raise UnusableDocument(DEEP)
         if self.parts > MOST_PARTS:
-            raise UnusableDocument(f"it has more than {MOST_PARTS:,} parts, counting what its aliases repeat")
-
-    def copy(self, value: Value, depth: int = 0) -> Value:
-        self.count(depth)
+            raise UnusableDocument(MANY)
         if isinstance(value, str):
             return clean_text(value)
         if isinstance(value, dict):
             return {clean_text(key): self.copy(item, depth + 1) for key, item in value.items()}
         return [self.copy(item, depth + 1) for item in value] if isinstance(value, list) else value
-
-    def copy_node(self, node: yaml.Node, depth: int = 0) -> Value:
-        from yaml import ScalarNode, SequenceNode
-
-        self.count(depth)
-        if isinstance(node, ScalarNode):
-            return parse_yaml_scalar(clean_text(node.value)) if node.tag == "plain" else clean_text(node.value)
-        if isinstance(node, SequenceNode):
-            return [self.copy_node(item, depth + 1) for item in node.value]
-        merged, own = dict[str, Value](), dict[str, Value]()
-        for key, item in node.value:
-            if not isinstance(key, ScalarNode):
-                raise UnusableDocument("it has a key that is no text")
-            value = self.copy_node(item, depth + 1)
-            if (key.tag, key.value) != ("plain", "<<"):
-                own[clean_text(key.value)] = value
-                continue
-            for source in value if isinstance(value, list) else [value]:
-                if not isinstance(source, dict):
-                    raise UnusableDocument("it has a merge key << that stands for no object")
-                for name in source:
-                    merged.setdefault(name, source[name])
-        return {**merged, **own}
-
-
-def parse_yaml_scalar(text: str) -> Value:
-    """Parse a plain scalar as YAML 1.2 does, so that ``no`` and ``2024-01-01`` stay texts.
-
-    >>> (parse_yaml_scalar("7"), parse_yaml_scalar("1e3"), parse_yaml_scalar("no"),
-    ...     parse_yaml_scalar("~"), parse_yaml_scalar("True"))
-    (7, 1000.0, 'no', None, True)
-    """
-    if text in (text.lower(), text.title(), text.upper()) and text.lower() in CONSTANTS:
-        return CONSTANTS[text.lower()]
-    if re.fullmatch(r"[-+]?\d{1,19}", text):
-        return int(text)
-    return float(text) if DECIMAL.fullmatch(text) else text
 
 
 def build_openapi_document(
@@ -414,10 +403,8 @@ class OperationReader:
                 )
             style = str(about.get("style", "form" if place == "query" else "simple"))
             if style not in ("form", "simple", "deepObject"):
-                raise SchemaMisfit(
-                    f"it needs {fit_on_one_line(wire, 80)} in the style {fit_on_one_line(style, 80)}, "
-                    "which is not supported"
-                )
+                words = f"{fit_on_one_line(wire, 80)} in the style {fit_on_one_line(style, 80)}"
+                raise SchemaMisfit(f"it needs {words}, which is not supported")
             explode, content = bool(about.get("explode", style == "form")), get_mapping(about.get("content"))
             name = wire if wire not in schemas else f"{place}_{wire}"
             parameters.append(OperationParameter(name, wire, place, must, style, explode, bool(content)))

@@ -97,10 +97,7 @@ class RowValues:
             self.add_texts(
                 (text for cell in cells for text in iterate_cell_texts(cell)), f"{place} {record.id}", governed
             )
-        self.add_quoted(observation.note, place, governed)
-
-    def add_quoted(self, note: str, place: str, governed: bool) -> None:
-        self.add_texts((one or other for one, other in QUOTED.findall(note)), place, governed)
+        self.add_texts((single or double for single, double in QUOTED.findall(observation.note)), place, governed)
 
     def add_texts(self, texts: Iterable[str], place: str, governed: bool) -> None:
         for text in texts:
@@ -125,9 +122,14 @@ class RowValues:
         numbers |= {digits for reading in readings for digits in re.findall(r"\d+", reading)}
         # Most values are out by their first and last letters: looking through the whole input for each takes seconds.
         starts = {letters[at : at + LEAST] for at in range(len(letters))}
-        near = (one for text, one in self.values.items() if {text[:LEAST], text[-LEAST:]} <= starts)
-        matches = [one for one in near if one.letters not in known and is_value_in_input(one.letters, letters, numbers)]
-        return sorted(matches, key=lambda one: not one.is_governed)
+        near = (value for text, value in self.values.items() if {text[:LEAST], text[-LEAST:]} <= starts)
+        matches = []
+        for value in near:
+            # A short number counts only as a number of its own.
+            is_short = value.letters.isdecimal() and len(value.letters) < CERTAIN
+            if value.letters not in known and value.letters in (numbers if is_short else letters):
+                matches.append(value)
+        return sorted(matches, key=lambda value: not value.is_governed)
 
     async def check(self, action: Action, tool: Tool, is_watched: bool = False) -> None:
         """Raise ToolError (refused) if the tool may not get its input.
@@ -210,11 +212,6 @@ def iterate_row_values(text: str) -> Iterator[str]:
     yield from (pair for pair in pairs if len(pair) >= LEAST_PAIR)
 
 
-def is_value_in_input(value: str, letters: str, numbers: set[str]) -> bool:
-    """Return whether an input contains a value. A short number counts only as a number of its own."""
-    return value in numbers if value.isdecimal() and len(value) < CERTAIN else value in letters
-
-
 def keep_letters_and_digits(text: str) -> str:
     """Return the letters and digits of a text, normalized and in lower case.
 
@@ -236,21 +233,16 @@ def build_word_runs(text: str) -> set[str]:
 
 def decode_input(text: str) -> list[str]:
     """Return a text and its decoded forms. Raise ToolError (refused) if it is encoded again and again."""
-    readings = dict.fromkeys([text, *list_json_texts(parse_json_or_text(text))])
+    value = parse_json_or_text(text)
+    values = list(value.values()) if isinstance(value, dict) else value
+    readings = dict.fromkeys([text, *iterate_cell_texts(value), "".join(iterate_cell_texts(values))])
     fresh = list(readings)
     for _ in range(DEPTH):
-        fresh = [new for one in fresh for new in decode_once(one) if new not in readings]
+        fresh = [decoded for reading in fresh for decoded in decode_once(reading) if decoded not in readings]
         readings |= dict.fromkeys(fresh)
         if len(readings) > MOST_READINGS:
             raise ToolError("The input is encoded again and again: write it plainly.", refused=True)
     return list(readings)
-
-
-def list_json_texts(value: object) -> list[str]:
-    """Return the texts of a JSON value, each, and all values joined."""
-    texts = list(iterate_cell_texts(value))
-    inner = list(iterate_cell_texts(list(value.values()) if isinstance(value, dict) else value))
-    return [*texts, "".join(inner)]
 
 
 def decode_once(text: str) -> Iterator[str]:

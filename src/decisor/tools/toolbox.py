@@ -24,7 +24,7 @@ from decisor.graphs.cypher import CypherTool
 from decisor.runtime.budget import pause_clocks
 from decisor.sandbox.process import set_asker
 from decisor.system.text import fit_on_one_line
-from decisor.tools.abilities import Remembering
+from decisor.tools.abilities import Remembering, RowSource, is_database_tool
 from decisor.tools.row_values import RowValues, is_outward
 from decisor.types import Action, Observation, Record, Tool
 
@@ -32,8 +32,6 @@ Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
 """Waits until a person has read an action: '' where it may be done, else why not."""
 UNWATCHED = ("calculator",)
 VERBATIM = re.compile(r"['\"`\[$#]|--|/[*/]")
-QUERIED = ("sql", "cypher")
-"""Forms of tools of which the same query brings the same rows, within a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +46,18 @@ class CachedObservation:
 class Toolbox:
     """The tools of a run by name, with ids for their records.
 
-    Forks share connections, the counter (so an id is given once in a run) and cached observations. ``approve``: asks a
-    person about each action before it is executed, calculations excepted. ``first``: number of the first observation.
-    ``row_values``: values of rows, which tools other than sources get only with a person's permission.
+    Forks share connections, the counter (so an id is given once in a run) and cached observations.
     """
 
     members: Sequence[Tool]
     counter: Iterator[int] = field(default_factory=lambda: count(1))
     approve: Approve | None = None
+    """Asks a person about each action before it is executed, calculations excepted."""
     first: int = 1
-    brought: dict[tuple[str, str], CachedObservation] = field(default_factory=dict)
+    """Number of the first observation."""
+    cache: dict[tuple[str, str], CachedObservation] = field(default_factory=dict)
     row_values: RowValues = field(default_factory=RowValues)
+    """Values of rows, which tools other than sources get only with a person's permission."""
 
     def __post_init__(self) -> None:
         if any(map(is_outward, self.members)):
@@ -69,7 +68,7 @@ class Toolbox:
 
     def forms(self) -> dict[str, str]:
         """Return tool name to its language (sql, cypher, passages) for tools that have one."""
-        return {tool.name: form for tool in self.members if (form := getattr(tool, "form", ""))}
+        return {tool.name: tool.form for tool in self.members if isinstance(tool, RowSource) and tool.form}
 
     def describe(self) -> str:
         return "\n\n".join(f"### Tool: {tool.name}\n{tool.describe().strip()}" for tool in self.members)
@@ -86,18 +85,21 @@ class Toolbox:
                 await self.check(action)
                 number = next(self.counter)
                 query = (tool.name, normalize_layout(action.input))
-                before = self.brought.get(query)
+                before = self.cache.get(query)
                 with set_asker("model"), self.learning(tool):
-                    observation = number_records(
-                        before.observation if before else await tool.call(action.input), number
-                    )
+                    observation = before.observation if before else await tool.call(action.input)
+                records = (
+                    replace(record, id=f"o{number}.{record.id.rpartition('.')[2]}") for record in observation.records
+                )
+                observation = replace(observation, records=tuple(records))
                 if before:
                     same = f"The same query as o{before.number}: it was not run again."
                     observation = replace(observation, note=f"{same} {before.observation.note}".strip())
-                elif getattr(tool, "form", "") in QUERIED:
-                    self.brought[query] = CachedObservation(number, observation)
+                elif is_database_tool(tool):  # the same query brings the same rows, within a run
+                    self.cache[query] = CachedObservation(number, observation)
                 self.row_values.learn(observation, tool, self.members)
-                self.remember(number, action, observation)
+                for member in self.remembering:
+                    member.remember(number, action, observation, tool)
                 return observation
         near = difflib.get_close_matches(action.tool, self.tools(), 1)
         hint = f" Did you mean {near[0]}?" if near else ""
@@ -111,13 +113,6 @@ class Toolbox:
         except ToolError as error:
             self.row_values.learn(Observation(note=str(error)), tool, self.members)
             raise
-
-    def remember(self, number: int, action: Action, observation: Observation) -> None:
-        """Pass an observation to the tools that work with the records of others."""
-        for tool in self.members if self.remembering else ():
-            if tool.name == action.tool:
-                for other in self.remembering:
-                    other.remember(number, action, observation, tool)
 
     @cached_property
     def remembering(self) -> Sequence[Remembering]:
@@ -153,15 +148,6 @@ def normalize_layout(query: str) -> str:
     return (query.strip() if VERBATIM.search(query) else " ".join(query.split())).rstrip("; ")
 
 
-def number_records(observation: Observation, number: int) -> Observation:
-    """Prefix the ids of records by the number of the observation: r1 becomes o3.r1."""
-    records = tuple(
-        Record(f"o{number}.{one.id.rpartition('.')[2]}", one.fields, one.text, one.source, one.score)
-        for one in observation.records
-    )
-    return replace(observation, records=records)
-
-
 CHARS = 160
 
 
@@ -173,15 +159,13 @@ def describe_holdings(tool: Tool) -> str:
     match tool:
         case SqlTool():
             names = [table.name for table in tool.tables]
-            what = f"{tool.worker.description.title}, {len(names)} table{'s' * (len(names) != 1)}"
+            what = f"{tool.worker.description.title}, {len(names)} table{'s' * (len(names) != 1)}:"
         case CypherTool():
             names = list(tool.schema.labels)
             what = "a graph of"
         case _:
-            return "passages of documents" if getattr(tool, "form", "") == "passages" else ""
-    return fit_on_one_line(
-        f"{what}: {', '.join(names)}" if isinstance(tool, SqlTool) else f"{what} {', '.join(names)}", CHARS
-    )
+            return "passages of documents" if isinstance(tool, RowSource) and tool.form == "passages" else ""
+    return fit_on_one_line(f"{what} {', '.join(names)}", CHARS)
 
 
 EMPTY = "The person does not know."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,38 +53,31 @@ class ModelSubset:
 
 @dataclass(frozen=True)
 class WhatIfTool:
-    """The tool that computes candidates on a decision model.
-
-    ``find``: returns the model for a semantics ("paper" or "released"). ``rank``: ranks its candidates.
-
-    ``most``: how many candidates become records. Satisfies ``types.Tool``.
-    """
+    """The tool that computes candidates on a decision model. Satisfies ``types.Tool``."""
 
     find: Callable[[str], WhatIf]
+    """Returns the model for a semantics ("paper" or "released")."""
     rank: RankCandidates
     semantics: str = "paper"
     most: int = 10
+    """Number of candidates that become records."""
     name: str = "whatif"
 
     def describe(self) -> str:
+        facts = ""
+        with suppress(SetupError, ToolError):  # the model may be unavailable until it is called
+            model = self.find(self.semantics)
+            names, extreme = model.candidates(), "small" if model.goal == "min" else "large"
+            examples = f", such as {' and '.join(names[:2])}" if names else ""
+            facts = (
+                f"The outcome is {model.measure}, to be as {extreme} as possible, of {len(names):,} candidates"
+                f"{examples}.\n"
+            )
         return (
             "Computes the outcome of candidates on the decision model of this question.\n"
-            f"{self._facts()}"
+            f"{facts}"
             "Input: `rank` for all candidates, or some candidates separated by commas (or a JSON list).\n"
             "Returns the outcome of each, best first, with the margin and how robust the best one is."
-        )
-
-    def _facts(self) -> str:
-        """Describe measure, goal and candidates; empty if the model is unavailable."""
-        try:
-            model = self.find(self.semantics)
-            names = model.candidates()
-        except (SetupError, ToolError):
-            return ""
-        extreme = "small" if model.goal == "min" else "large"
-        examples = f", such as {' and '.join(names[:2])}" if names else ""
-        return (
-            f"The outcome is {model.measure}, to be as {extreme} as possible, of {len(names):,} candidates{examples}.\n"
         )
 
     async def call(self, text: str) -> Observation:
@@ -91,16 +85,9 @@ class WhatIfTool:
 
         Raise ToolError if a candidate does not exist or a setting is unreadable.
         """
-        return await asyncio.to_thread(self._answer, parse_wish(text))
-
-    def _answer(self, wish: WhatIfWish) -> Observation:
-        """Compute a request; raise ToolError if the model cannot be computed.
-
-        The LLM reads the error and may answer without the model.
-        """
         try:
-            return self._compute(wish)
-        except SetupError as error:
+            return await asyncio.to_thread(self._compute, parse_wish(text))
+        except SetupError as error:  # the LLM reads it and may answer without the model
             raise ToolError(str(error)) from error
 
     def _compute(self, wish: WhatIfWish) -> Observation:
@@ -108,7 +95,8 @@ class WhatIfTool:
             raise ToolError(f"This model knows no {wish.kind}: its input is `rank`, or some candidates.")
         model = self.find(wish.semantics or self.semantics)
         if wish.candidates:
-            model = reduce_model(model, wish.candidates)
+            every = model.candidates()
+            model = ModelSubset(model, check_candidates_exist(wish.candidates, every), len(every))
         ranking = self.rank(model, percent=wish.percent, trials=wish.trials, seconds=wish.seconds)
         if isinstance(model, ModelSubset):
             ranking = replace(ranking, candidates=model.whole)
@@ -133,9 +121,3 @@ def check_candidates_exist(names: Sequence[str], there: Sequence[str]) -> tuple[
             near = difflib.get_close_matches(name, there, 3) or list(there[:3])
             raise ToolError(f"{name!r} is no candidate; close to it: {', '.join(near)}. There are {len(there)}.")
     return tuple(dict.fromkeys(names))
-
-
-def reduce_model(model: WhatIf, names: Sequence[str]) -> WhatIf:
-    """Reduce a model to some candidates; raise ToolError if a name is no candidate."""
-    there = model.candidates()
-    return ModelSubset(model, check_candidates_exist(names, there), len(there))

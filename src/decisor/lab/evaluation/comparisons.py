@@ -35,7 +35,7 @@ from decisor.lab.judges import (
 )
 from decisor.lab.statistics import ComparedSide, kappa, side
 from decisor.lab.toolbench.bench import TaskRun, Wins, count_wins
-from decisor.llms.journal import Journal
+from decisor.llms.shared import Journal
 from decisor.system.tasks import map_concurrently
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, RunStart, TraceEntry, events_of

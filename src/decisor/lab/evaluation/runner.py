@@ -40,10 +40,10 @@ from decisor.lab.evaluation.case_run import (
 from decisor.lab.evaluation.outages import PATIENCE_SECONDS, Outages
 from decisor.lab.evaluation.store import CaseTask, Claim, Key, RunStore, StoreError, Writer
 from decisor.lab.judges import find_own_lms
-from decisor.llms.concurrency import LimitedLM, close_lm, find_slots, limit_concurrency
 from decisor.llms.endpoint import Endpoint
-from decisor.llms.journal import Journal
+from decisor.llms.facts import find_slots
 from decisor.llms.retry import Retries
+from decisor.llms.shared import Journal, SharedLM, close_lm, limit_concurrency
 from decisor.parsing.prompting import USUAL, Asking, Calling
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Technique
@@ -227,7 +227,7 @@ async def find_unfit_techniques(suite: Suite, cases: Mapping[str, Mapping[str, C
     return reasons
 
 
-def list_breakers(lms: Iterable[LimitedLM]) -> dict[str, Retries]:
+def list_breakers(lms: Iterable[SharedLM]) -> dict[str, Retries]:
     """Return the retry layers of endpoints, by the names of their LLMs."""
     endpoints = {one.name: getattr(one.lm, "endpoint", None) for one in lms}
     return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
