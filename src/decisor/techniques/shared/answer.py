@@ -30,10 +30,13 @@ from decisor.parsing.reply_form import Form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ASSUMPTIONS, RUNNER_UP, TABLE, build_answer_shape
-from decisor.techniques.shared.objections.check import find_objections
-from decisor.techniques.shared.objections.claims import Claims
-from decisor.techniques.shared.objections.departure import describe_departure, find_fullest_ranking
-from decisor.techniques.shared.objections.uncited import holds_name
+from decisor.techniques.shared.objections import (
+    Claims,
+    describe_departure,
+    find_fullest_ranking,
+    find_objections,
+    holds_name,
+)
 from decisor.techniques.shared.observations import Rendering, render_steps, show_steps
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
