@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -193,6 +193,7 @@ def read_value_as(type_: Any, value: Value, key: str) -> Any:
 
 
 T = TypeVar("T", covariant=True)
+V = TypeVar("V")
 
 
 def list_decision_objections(value: object) -> Sequence[Objection]:
@@ -259,6 +260,27 @@ class Form(Generic[T]):
             return f"One JSON object and nothing else, with the keys\n{describe_keys(self.kind, self.shapes[0])}"
         shapes = "\n".join(f"{shape.when}\n{describe_keys(self.kind, shape)}" for shape in self.shapes)
         return f'One JSON object and nothing else: {{"{UNION}": {{...}}}}, where {{...}} has these keys.\n{shapes}'
+
+
+def build_value_form(
+    name: str,
+    text: str,
+    says: Mapping[str, str],
+    read_text: Callable[[str], V],
+    read_value: Callable[[Any], V],
+    kind: object = str,
+) -> Form[V]:
+    """Build the form of a reply with one value, the last key of ``says``.
+
+    Keys before it let a model think first; nothing reads them. ``kind``: type of the value in an object.
+    """
+    *before, key = says
+    reply = make_dataclass("Reply", [(key, kind), *((earlier, str, "") for earlier in before)])
+
+    def read_object(value: Mapping[str, Value]) -> V:
+        return read_value(getattr(read_dataclass(reply, value), key))
+
+    return Form(name, text, read_text, reply, (ReplyShape(says),), read_object)
 
 
 def describe_keys(kind: type, shape: ReplyShape) -> str:
