@@ -258,7 +258,9 @@ def read_fields_beside_action(value: Mapping[str, Value]) -> dict[str, str]:
     for keys, name in ((THOUGHT_KEYS, "thought"), (ANSWER_KEYS, "answer"), (PLAN_KEYS, "plan")):
         item, _ = pick_synonymous_key(value, keys)
         if item not in (None, "", []):
-            fields[name] = format_plan_value(item) if name == "plan" else format_json_text(item)
+            if name == "plan" and isinstance(item, list):
+                item = ", ".join(f"Step {number}: {format_json_text(step)}" for number, step in enumerate(item, 1))
+            fields[name] = format_json_text(item)
     for key, name in OTHERS.items():
         if value.get(key) not in (None, ""):
             item = value[key]
@@ -276,12 +278,6 @@ def read_action_fields(value: Mapping[str, Value]) -> dict[str, str]:
     if input is not None and name and input != name:
         fields["input"] = extract_input_text(input)
     return fields
-
-
-def format_plan_value(plan: Value) -> str:
-    if isinstance(plan, str) or not isinstance(plan, Sequence):
-        return format_json_text(plan)
-    return ", ".join(f"Step {number}: {format_json_text(step)}" for number, step in enumerate(plan, 1))
 
 
 def extract_input_text(value: Value) -> str:
