@@ -11,7 +11,6 @@ from decisor.parsing.cleaning import clean_reply
 from decisor.parsing.labelled import Move, WrittenCall, parse_labelled, parse_move, refuse_form_text
 from decisor.parsing.plan import parse_plan_graph
 from decisor.parsing.reply_form import Form
-from decisor.parsing.unlabelled import parse_action
 from decisor.techniques.dag.experts import PLANNER_TEXT
 from decisor.techniques.shared.judge import CHANCE_FORM
 from decisor.types import Action
@@ -103,23 +102,9 @@ def test_to_replan_without_a_plan_keeps_the_plan_and_runs_the_query() -> None:
     assert reply.call == WrittenCall("sql", QUERY) and not reply.replan and reply.plan == ()
 
 
-@pytest.mark.parametrize(("argument", "value"), [("5", 5), (5.0, 5), (7, 7)])
-def test_a_whole_number_is_one_however_it_is_written(argument: object, value: int) -> None:
-    reply = json.dumps({"action": "search", "action_input": {"query": "rivers", "k": argument}})
-    assert parse_action(reply, TOOLS).input == {"query": "rivers", "k": value}
-
-
-@pytest.mark.parametrize("argument", [0, -5, "five", 5.5, True])
-def test_what_is_no_whole_number_above_zero_is_asked_again(argument: object) -> None:
-    reply = json.dumps({"action": "search", "action_input": {"query": "rivers", "k": argument}})
-    with pytest.raises(ParseError) as raised:
-        parse_action(reply, TOOLS)
-    assert raised.value.reason == "number"
-
-
 def test_an_object_that_lacks_more_than_its_last_bracket_was_cut() -> None:
     with pytest.raises(ParseError) as raised:
-        parse_action('{"action": "search", "action_input": {"query": "rivers"', TOOLS)
+        parse_labelled('{"action": "search", "action_input": {"query": "rivers"', TOOLS, 1)
     assert raised.value.reason == "truncated"
 
 

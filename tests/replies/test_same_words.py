@@ -9,15 +9,17 @@ import pytest
 COMPLAINTS = """
 from decisor.decision_models.file import parse_model as parse_model
 from decisor.semantics.definitions import parse_definitions as parse_definitions
-from decisor.parsing.unlabelled import parse_action, parse_tool_calls
 from decisor.parsing.labelled import parse_labelled
 from decisor.parsing.plan import parse_plan_graph
 from decisor.parsing.whatif_request import parse_wish
 from decisor.sandbox.engines.duckdb import DIALECT as DUCKDB
 from decisor.sandbox.engines.sqlite import DIALECT as SQLITE
 from decisor.sandbox.sql_guard import SqlGuard as Guard
+from decisor.techniques.shared.analyst import build_action_shape, build_answer_shape, build_labelled_form
 
 TOOLS = ("sql", "cypher", "search_passages", "finish", "think")
+SHAPES = (build_action_shape(TOOLS), build_answer_shape())
+FORM = build_labelled_form("action", "", TOOLS, 1, lambda reply: reply, SHAPES)
 REPLIES = [
     "", "Action: sqll\\nAction input: x", "Action: a, b\\nAction: c", '{"tool": "sqk", "input": 1}', "{", "[]",
     '{"action": "sql", "tool": "cypher", "input": {"a": 1, "b": 2, "c": 3}}', "Final answer: a\\nFinal answer: b",
@@ -34,7 +36,7 @@ REPLIES = [
     "SELECT load_extension('x'), readfile('y')", "SELECT 1; SELECT 2", "SELECT getenv('a'), read_csv('x'), uuid()",
 ]
 READERS = [
-    lambda text: parse_action(text, TOOLS), lambda text: parse_tool_calls(text, TOOLS),
+    FORM.read,
     lambda text: parse_labelled(text, TOOLS, 1), lambda text: parse_plan_graph(text), parse_wish, parse_model,
     parse_definitions, Guard(SQLITE).check, Guard(DUCKDB).check,
 ]

@@ -3,6 +3,6 @@
 ``cleaning``: the first step for every reply. ``prompting`` and ``reply_form``: how a reply is asked for, and asked for
 again. ``labelled``: labelled text and the moves of a search. ``unlabelled``: actions as JSON or queries, and the names
 of tools. ``lenient_json``: forgiving JSON. ``toml_reply``: TOML files. ``plan``: a plan as a graph, repaired.
-``figures`` and ``quantities``: numbers and citations. ``attribution``: the document that an answer rests on.
+``figures``: numbers, units, periods and citations. ``attribution``: the document that an answer rests on.
 ``whatif_request``: the input of the tool ``whatif``.
 """

@@ -78,7 +78,7 @@ def attribute_answer(
             if contains_phrase(join_record_words(document), answer) or is_answer_in_row(document, answer):
                 return "attributed", document.id, select_supporting_words(document, answer, quote)
     for document in documents:
-        if len(keep_words(quote).split()) >= MIN_QUOTED and contains_phrase(join_record_words(document), quote):
+        if holds_quote(document, quote):
             return "quoted", document.id, quote
     if parts := find_documents_of_parts(answer, documents):
         first = next(document for document in documents if document.id == parts[0])
@@ -97,20 +97,18 @@ def find_supporting_documents(answer: str, quote: str, documents: Sequence[Recor
     ...     find_supporting_documents("Lyon", "Ben drew in Ghent.", [one, other]))
     (('r1', 'r2'), ('r1', 'r2'))
     """
-    kind, document, _ = attribute_answer(answer, "", documents, looked=True)
-    quoted = ""
-    if len(keep_words(quote).split()) >= MIN_QUOTED:
-        quoted = next((one.id for one in documents if contains_phrase(join_record_words(one), quote)), "")
-    first = next((one for one in documents if one.id == document), None)
-    if first is not None and quoted and contains_phrase(join_record_words(first), quote):
-        quoted = ""
-    whole = (
-        kind == "attributed"
-        and first is not None
-        and (contains_phrase(join_record_words(first), answer) or is_answer_in_row(first, answer))
-    )
-    parts = () if whole else find_documents_of_parts(answer, documents)
-    return tuple(dict.fromkeys(id for id in (document, quoted, *parts) if id))
+    _, id, _ = attribute_answer(answer, "", documents, looked=True)
+    first = next((document for document in documents if document.id == id), None)
+    quoting = [document.id for document in documents if holds_quote(document, quote)]
+    quoted = [] if first and first.id in quoting else quoting[:1]
+    is_whole = first and (contains_phrase(join_record_words(first), answer) or is_answer_in_row(first, answer))
+    parts = () if is_whole else find_documents_of_parts(answer, documents)
+    return tuple(dict.fromkeys([*([id] if id else []), *quoted, *parts]))
+
+
+def holds_quote(document: Record, quote: str) -> bool:
+    """Return whether a document contains a quotation that is long enough to tell anything."""
+    return len(keep_words(quote).split()) >= MIN_QUOTED and contains_phrase(join_record_words(document), quote)
 
 
 def find_documents_of_parts(answer: str, documents: Sequence[Record]) -> tuple[str, ...]:
@@ -130,10 +128,11 @@ def select_supporting_words(document: Record, answer: str, quote: str) -> str:
 
     The sentence with the answer alone may not show why it answers the question ("Where does a berth cost 41 crowns?").
     """
-    stands = len(keep_words(quote).split()) >= MIN_QUOTED and contains_phrase(join_record_words(document), quote)
+    stands = holds_quote(document, quote)
     if stands and contains_phrase(quote, answer):
         return quote
-    sentence = find_sentence_with_answer(document, answer)
+    pieces = [*split_answer_sentences(document.text), *map(str, iterate_scalars(document.fields.values()))]
+    sentence = next((piece for piece in pieces if contains_phrase(piece, answer)), "")
     return BETWEEN.join(part for part in (sentence, quote if stands and quote not in sentence else "") if part)
 
 
@@ -161,12 +160,6 @@ def iterate_keys(fields: Mapping[str, Value]) -> Iterator[str]:
         yield name
         for inside in [value] if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
             yield from iterate_keys(inside) if isinstance(inside, Mapping) else ()
-
-
-def find_sentence_with_answer(record: Record, answer: str) -> str:
-    """Return the first sentence or value of a record that contains the answer. Empty if only the whole record does."""
-    pieces = [*split_answer_sentences(record.text), *(str(value) for value in iterate_scalars(record.fields.values()))]
-    return next((piece for piece in pieces if contains_phrase(piece, answer)), "")
 
 
 def split_answer_sentences(text: str) -> list[str]:

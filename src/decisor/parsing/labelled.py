@@ -121,10 +121,16 @@ def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> Label
         raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
     if {"action", "answer"} <= fields.keys():
         refuse_answer_first(fields)
+    call = None
+    if "action" in fields or ("input" in fields and "answer" not in fields):
+        names = list(fields)
+        if {"action", "input"} <= fields.keys() and names.index("input") < names.index("action"):
+            repairs.append("order")
+        call = WrittenCall(fields.get("action", ""), fields.get("input", ""))
     answer, because = parse_answer(fields, repairs)
     yes, why = parse_replan(fields.get("replan", ""))
     written = LabelledReply(
-        call=read_labelled_call(fields, repairs),
+        call=call,
         answer=answer,
         because=because,
         runner_up=replace_surrogates(fields.get("runner_up", "")),
@@ -160,7 +166,14 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
     Raises:
         ParseError: as ``parse_labelled``.
     """
-    call = check_call(reply.call, tools, repairs) if reply.call else None
+    call = reply.call
+    if call:
+        for value, label in ((call.tool, "Action"), (call.input, "Action input")):
+            if not value:
+                raise ParseError(f"{label} is missing.", "missing_field")
+            refuse_copies(label, value)
+        query = check_query_characters(read_labelled_input(call.input, repairs))
+        call = WrittenCall(match_tool(call.tool, tools, repairs), query)
     if reply.plan:
         refuse_copies("Plan", reply.plan[0])
     if call and reply.answer is not None:
@@ -188,7 +201,9 @@ def read_fields_of_any_form(text: str, tools: Sequence[str], repairs: list[str])
         if head in (tool.casefold() for tool in tools):
             repairs.append("call_form")
             return {**fields, "action": call["tool"], "input": extract_call_input(call)}
-    if is_answer_action(fields, tools):
+    name = re.sub(r"\W+", "_", fields.get("action", "")).strip("_").casefold()
+    is_tool = name in {tool.casefold() for tool in tools}
+    if name in ("final_answer", "answer", "finish") and not is_tool and fields.get("input"):
         repairs.append("answer_as_action")
         return {**{name: value for name, value in fields.items() if name != "action"}, "answer": fields["input"]}
     if query := find_lone_query(fields.get("action") or "-", tools):
@@ -202,13 +217,6 @@ def read_fields_of_any_form(text: str, tools: Sequence[str], repairs: list[str])
             repairs.append("one_line")
             return spread
     return {**fields, **read_unlabelled_fields(before, tools, repairs)}
-
-
-def is_answer_action(fields: dict[str, str], tools: Sequence[str]) -> bool:
-    """Return whether the action means to answer and is not the name of a tool."""
-    name = re.sub(r"\W+", "_", fields.get("action", "")).strip("_").casefold()
-    is_tool = name in {tool.casefold() for tool in tools}
-    return name in ("final_answer", "answer", "finish") and not is_tool and bool(fields.get("input"))
 
 
 def refuse_answer_first(fields: dict[str, str]) -> None:
@@ -259,24 +267,6 @@ def merge_label_values(name: str, values: list[str], all_values: dict[str, list[
     if len(all_values.get("input", ())) > 1 and len(all_values.get("action", ())) > 1:
         raise ParseError("You wrote several actions. Write one, then wait for its observation.", "multiple_actions")
     raise ParseError(f"You wrote {name} twice, with different values.", "duplicate_key")
-
-
-def read_labelled_call(fields: dict[str, str], repairs: list[str]) -> WrittenCall | None:
-    if "action" not in fields and ("input" not in fields or "answer" in fields):
-        return None
-    if {"action", "input"} <= fields.keys() and list(fields).index("input") < list(fields).index("action"):
-        repairs.append("order")
-    return WrittenCall(fields.get("action", ""), fields.get("input", ""))
-
-
-def check_call(call: WrittenCall, tools: Sequence[str], repairs: list[str]) -> WrittenCall:
-    for value, label in ((call.tool, "Action"), (call.input, "Action input")):
-        if not value:
-            raise ParseError(f"{label} is missing.", "missing_field")
-        refuse_copies(label, value)
-    return WrittenCall(
-        match_tool(call.tool, tools, repairs), check_query_characters(read_labelled_input(call.input, repairs))
-    )
 
 
 def read_labelled_input(text: str, repairs: list[str]) -> str:
@@ -462,34 +452,25 @@ def refuse_form_text(value: object, form: Form[object]) -> None:
     Raises:
         ParseError: what the value asks for or answers stands in the form (copied); of a plan, all of its parts.
     """
-    copies = [is_form_text(text, form) for text in list_reply_texts(value)]
-    if (all(copies) and len(copies) > 1) if isinstance(value, PlanGraph) else any(copies):
-        raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
-
-
-def is_form_text(text: str, form: Form[object]) -> bool:
-    plain = keep_letters(text)
-    if len(plain) < LEAST:
-        return False
-    own = text_of_form(form)
-    return plain in letters_of_form(own) and not find_digit_groups(text) - find_digit_groups(own)
-
-
-def list_reply_texts(value: object) -> tuple[str, ...]:
-    """Return the inputs and answers of a reply.
-
-    A plain string has none: choosing a word that a form offers is no copy.
-    """
+    texts: tuple[str, ...] = ()  # A word alone is none of them: to choose what a form offers is no copy.
     match value:
         case LabelledReply(call=call, answer=answer):
-            return (call.input if call else "", answer or "")
+            texts = (call.input if call else "", answer or "")
         case Move(action=action, answer=answer):
-            return (action.input if action else "", answer or "")
+            texts = (action.input if action else "", answer or "")
         case Decision(answer=answer):
-            return (answer,)
+            texts = (answer,)
         case PlanGraph(parts=parts):
-            return tuple(part.query for part in parts)
-    return ()
+            texts = tuple(part.query for part in parts)
+    form_text = " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
+    copies = [
+        len(letters := keep_letters(text)) >= LEAST
+        and letters in letters_of_form(form_text)
+        and set(re.findall(r"\d+", text)) <= set(re.findall(r"\d+", form_text))
+        for text in texts
+    ]
+    if (all(copies) and len(copies) > 1) if isinstance(value, PlanGraph) else any(copies):
+        raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
 
 
 def get_reply_answer(value: object) -> str:
@@ -500,10 +481,6 @@ def get_reply_answer(value: object) -> str:
     return ""
 
 
-def text_of_form(form: Form[object]) -> str:
-    return " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
-
-
 def keep_letters(text: str) -> str:
     """Return the letters of a text in lower case, without blanks, digits and marks.
 
@@ -511,10 +488,6 @@ def keep_letters(text: str) -> str:
     'thenameorid'
     """
     return NO_LETTERS.sub("", text.casefold())
-
-
-def find_digit_groups(text: str) -> set[str]:
-    return set(re.findall(r"\d+", text))
 
 
 letters_of_form = lru_cache(maxsize=64)(keep_letters)

@@ -159,7 +159,11 @@ class JsonReader:
             self.at = chunk.end() if chunk else self.at + 1
             parts.append(chunk.group() if chunk else head)
         self.at += 1
-        return join_surrogates("".join(parts))
+        text = "".join(parts)
+        if re.search(r"[\ud800-\udbff][\udc00-\udfff]", text):
+            # Two escapes may encode one character. A lone surrogate stays, for the caller to judge.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return text
 
     def escape(self) -> str:
         kind = self.text[self.at + 1 : self.at + 2]
@@ -173,13 +177,6 @@ class JsonReader:
         if not kind or (kind == "u" and self.at + 6 > len(self.text)):
             raise ParseError("Your reply is cut off within a text.", "truncated")
         raise ParseError(f"Your JSON has an unknown escape at character {self.at + 1}.", "syntax")
-
-
-def join_surrogates(text: str) -> str:
-    """Join pairs of surrogates into the characters that they encode. Lone ones stay, for the caller to judge."""
-    if not re.search(r"[\ud800-\udbff][\udc00-\udfff]", text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def read_json_number(text: str) -> int | float:
@@ -207,7 +204,10 @@ def read_json_value(text: str, repairs: list[str]) -> Value:
         ParseError: there is none (syntax, no_action, model_refusal, truncated), or there are several.
     """
     check_depth(text)
-    start = find_json_start(text)
+    # A square bracket opens the value only if nothing but a fence comes before it: prose has brackets, too.
+    start = text.find("[")
+    if start < 0 or re.sub(r"^(?:```+|~~~+)[\w+-]*", "", text[:start]).strip():
+        start = text.find("{")
     if start < 0:
         return read_unbracketed(text)
     before = text[:start]
@@ -224,17 +224,6 @@ def read_json_value(text: str, repairs: list[str]) -> Value:
     if after and "prose" not in repairs:
         repairs.append("prose")
     return value
-
-
-def find_json_start(text: str) -> int:
-    """Find the position of the opening bracket of the value, -1 without one.
-
-    A square bracket counts only if nothing but a fence comes before it.
-    """
-    bracket = text.find("[")
-    if bracket >= 0 and not re.sub(r"^(?:```+|~~~+)[\w+-]*", "", text[:bracket]).strip():
-        return bracket
-    return text.find("{")
 
 
 def read_first_value(text: str, start: int, repairs: list[str]) -> tuple[Value, int]:

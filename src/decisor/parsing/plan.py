@@ -162,7 +162,8 @@ def read_json_drafts(value: Value, repairs: list[str]) -> PlanDraft:
     if all(isinstance(node, list) and len(node) == 2 and isinstance(node[0], str) for node in nodes):
         return build_pair_drafts([(str(node[0]), str(node[1])) for node in nodes if isinstance(node, list)], repairs)
     nodes = add_node_ids(nodes)
-    numbered = is_numbered(nodes)
+    ids = [node.get("id") for node in nodes if isinstance(node, Mapping)]
+    numbered = bool(ids) and all(isinstance(id, int | str) and NUMBERED.fullmatch(str(id)) for id in ids)
     parts: dict[str, PartDraft] = {}
     for node in nodes:
         part = read_node(node, numbered, repairs)
@@ -190,11 +191,6 @@ def add_node_ids(nodes: Sequence[Value]) -> Sequence[Value]:
             node = {"id": f"{depth}.{count[depth]}", **node}
         named.append(node)
     return named
-
-
-def is_numbered(nodes: Sequence[Value]) -> bool:
-    ids = [node.get("id") for node in nodes if isinstance(node, Mapping)]
-    return bool(ids) and all(isinstance(id, int | str) and NUMBERED.fullmatch(str(id)) for id in ids)
 
 
 def read_node(node: Value, numbered: bool, repairs: list[str]) -> PartDraft:
@@ -445,26 +441,6 @@ def drop_parent(part: PlanPart, parent: str) -> PlanPart:
     return replace(part, query=" ".join(query.split()), parents=parents, degraded=True)
 
 
-def drop_missing_parents(parts: Mapping[str, PlanPart], repairs: list[str]) -> dict[str, PlanPart]:
-    mended = dict(parts)
-    for id, part in parts.items():
-        for parent in part.parents:
-            if parent not in parts:
-                mended[id] = drop_parent(mended[id], parent)
-                repairs.append("stripped_tag")
-    return mended
-
-
-def cut_cycles(parts: Mapping[str, PlanPart], repairs: list[str]) -> dict[str, PlanPart]:
-    """Cut the back edge into the highest id until no cycle is left."""
-    mended = dict(parts)
-    while edges := find_back_edges(mended):
-        parent, target = max(edges, key=lambda edge: (split_part_id(edge[1]), split_part_id(edge[0])))
-        mended[target] = drop_parent(mended[target], parent)
-        repairs.append("cut_edge")
-    return mended
-
-
 def find_back_edges(parts: Mapping[str, PlanPart]) -> list[tuple[str, str]]:
     """Return the (parent, child) pairs that close a cycle.
 
@@ -561,11 +537,23 @@ def parse_plan_graph(
         return PlanGraph((), tuple(repairs), simple=True)
     if len(drafts.drafts) > MAX_PARTS:
         raise ParseError(f"The plan has more than {MAX_PARTS} parts.", "limits")
-    parts = merge_equal_parts([build_plan_part(draft) for draft in drafts.drafts], repairs)
+    written = []
+    for draft in drafts.drafts:
+        needs = tuple(dict.fromkeys([*draft.needs, *find_tagged_parts(draft.query)]))
+        written.append(PlanPart(draft.id, replace_surrogates(draft.query), needs, draft.source))
+    parts = merge_equal_parts(written, repairs)
     parts = {id: part for id, part in parts.items() if id not in drafts.drop}
     parts = match_part_sources(parts, sources, repairs, mend)
     if mend:
-        parts = cut_cycles(drop_missing_parents(parts, repairs), repairs)
+        for part in list(parts.values()):
+            for parent in part.parents:
+                if parent not in parts:
+                    parts[part.id] = drop_parent(parts[part.id], parent)
+                    repairs.append("stripped_tag")
+        while edges := find_back_edges(parts):
+            parent, child = max(edges, key=lambda edge: (split_part_id(edge[1]), split_part_id(edge[0])))
+            parts[child] = drop_parent(parts[child], parent)
+            repairs.append("cut_edge")
         parts = keep_needed_parts(parts, drafts.final, max_parts, repairs)
     elif wrong := find_plan_defects(parts, max_parts):
         raise ParseError("\n".join(text for _, text in wrong), wrong[0][0])
@@ -608,10 +596,3 @@ def find_plan_defects(parts: Mapping[str, PlanPart], max_parts: int) -> list[tup
     if len(parts) > max_parts:
         wrong.append(("too_many", f"The plan has {len(parts)} parts. Write at most {max_parts}."))
     return wrong
-
-
-def build_plan_part(draft: PartDraft) -> PlanPart:
-    tags = find_tagged_parts(draft.query)
-    return PlanPart(
-        draft.id, replace_surrogates(draft.query), tuple(dict.fromkeys([*draft.needs, *tags])), draft.source
-    )

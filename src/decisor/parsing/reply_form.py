@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -193,6 +193,7 @@ def read_value_as(type_: Any, value: Value, key: str) -> Any:
 
 
 T = TypeVar("T", covariant=True)
+V = TypeVar("V")
 
 
 def list_decision_objections(value: object) -> Sequence[Objection]:
@@ -254,11 +255,34 @@ class Form(Generic[T]):
         if way == "text" or not self.shapes:
             return apply_wording_to_parts(self.text)
         if way == "tools":
-            return "".join(["Call one function, and write nothing else.\n", *map(describe_functions, self.shapes)])
+            names = [(shape.when or "To reply:", shape.enums.get("action", [shape.name])) for shape in self.shapes]
+            lines = [f"{when} {', '.join(functions)}\n" for when, functions in names]
+            return "".join(["Call one function, and write nothing else.\n", *lines])
         if len(self.shapes) == 1:
             return f"One JSON object and nothing else, with the keys\n{describe_keys(self.kind, self.shapes[0])}"
         shapes = "\n".join(f"{shape.when}\n{describe_keys(self.kind, shape)}" for shape in self.shapes)
         return f'One JSON object and nothing else: {{"{UNION}": {{...}}}}, where {{...}} has these keys.\n{shapes}'
+
+
+def build_value_form(
+    name: str,
+    text: str,
+    says: Mapping[str, str],
+    read_text: Callable[[str], V],
+    read_value: Callable[[Any], V],
+    kind: object = str,
+) -> Form[V]:
+    """Build the form of a reply with one value, the last key of ``says``.
+
+    Keys before it let a model think first; nothing reads them. ``kind``: type of the value in an object.
+    """
+    *before, key = says
+    reply = make_dataclass("Reply", [(key, kind), *((earlier, str, "") for earlier in before)])
+
+    def read_object(value: Mapping[str, Value]) -> V:
+        return read_value(getattr(read_dataclass(reply, value), key))
+
+    return Form(name, text, read_text, reply, (ReplyShape(says),), read_object)
 
 
 def describe_keys(kind: type, shape: ReplyShape) -> str:
@@ -273,15 +297,6 @@ def describe_allowed_values(kind: type, shape: ReplyShape, key: str) -> str:
     if words := shape.enums.get(key) or (get_args(type_) if get_origin(type_) is Literal else ()):
         return f" ({', '.join(words)})"
     return {"boolean": " (true or false)", "array": " (a list)"}.get(build_key_schema(type_, key, shape)["type"], "")
-
-
-def describe_functions(shape: ReplyShape) -> str:
-    """Return the prompt text about the functions of one shape.
-
-    Their arguments are described in the functions themselves.
-    """
-    names = ", ".join(shape.enums.get("action", [shape.name]))
-    return f"{shape.when or 'To reply:'} {names}\n"
 
 
 def build_shape_functions(kind: type, shape: ReplyShape) -> list[Function]:
@@ -406,7 +421,10 @@ def fill_in_form(form: Form[object], way: Way, tools: Mapping[str, str], descrip
     chosen = next((one for one in (*form.now, *form.shapes) if ("final_answer" in one.says) == answers), None)
     if chosen is None or not set(chosen.says) <= {*VALUES, "action", "action_input"}:
         return "" if way == "json" else form.text
-    values = {key: choose_example_value(key, chosen, tools, description) for key in chosen.says}
+    tool = next(iter(chosen.enums.get("action", ())), "")
+    action_input = EXAMPLE_INPUTS.get(tools.get(tool, tool)) or extract_example(tool, description)
+    examples: Mapping[str, Value] = {**VALUES, "action": tool, "action_input": action_input}
+    values = {key: examples[key] for key in chosen.says}
     if "replan" in values:
         values["plan"] = []  # not to replan is the likelier
     if answers:
@@ -415,33 +433,10 @@ def fill_in_form(form: Form[object], way: Way, tools: Mapping[str, str], descrip
         values["because"] = "its price is the lowest [the id of a record that you were shown]"
     if way == "json":
         return json.dumps({UNION: values} if len(form.shapes) > 1 else values, ensure_ascii=False)
-    return "\n".join(
-        f"{LABELS[key]}: {format_example_value(key, value)}"
-        for key, value in values.items()
-        if key in LABELS and value != []
-    )
-
-
-def format_example_value(key: str, value: Value) -> str:
-    if isinstance(value, list):
-        return "[" + ", ".join(f"Step {number}: {step}" for number, step in enumerate(value, 1)) + "]"
-    return "N" if key == "replan" else str(value)
-
-
-def choose_example_value(key: str, shape: ReplyShape, tools: Mapping[str, str], description: str) -> Value:
-    """Return the example value of one key of a form.
-
-    >>> choose_example_value("action_input", ReplyShape({}, enums={"action": ["parts"]}), {"parts": "cypher"}, "")
-    'MATCH (p:Product) RETURN p.name, p.price ORDER BY p.price LIMIT 10'
-    """
-    names = shape.enums.get("action", ())
-    tool = names[0] if names else ""
-    if key == "action":
-        return tool
-    if key == "action_input":
-        speaks = tools.get(tool, tool)
-        return EXAMPLE_INPUTS.get(speaks) or extract_example(tool, description)
-    return VALUES[key]
+    if values.get("plan"):
+        values["plan"] = f"[{', '.join(f'Step {number}: {step}' for number, step in enumerate(EXAMPLE_PLAN, 1))}]"
+    labelled = {LABELS[key]: value for key, value in values.items() if key in LABELS and value != []}
+    return "\n".join(f"{label}: {'N' if value is False else value}" for label, value in labelled.items())
 
 
 def extract_example(tool: str, description: str) -> str:

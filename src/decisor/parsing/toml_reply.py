@@ -84,25 +84,23 @@ def format_toml(content: Table) -> str:
 
 
 def format_toml_sections(head: str, table: Table) -> Iterator[str]:
-    parts = {key: value for key, value in table.items() if "." not in key and (is_table(value) or is_table_list(value))}
+    parts = {key: value for key, value in table.items() if "." not in key and holds_tables(value)}
     own = [f"{format_toml_key(key)} = {format_toml_value(value)}" for key, value in table.items() if key not in parts]
     if own:
         yield "\n".join([*([head] if head else []), *own, ""])
     for key, value in parts.items():
         path = f"{head.strip('[]')}.{format_toml_key(key)}".lstrip(".")
-        if is_table(value):
+        if isinstance(value, Mapping):
             yield from format_toml_sections(f"[{path}]", value)
         else:
-            for one in value:
-                yield from format_toml_sections(f"[[{path}]]", one)
+            for row in value:
+                yield from format_toml_sections(f"[[{path}]]", row)
 
 
-def is_table(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def is_table_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(is_table, value))
+def holds_tables(value: object) -> bool:
+    """Return whether a value is a table or a list of tables."""
+    tables = value if isinstance(value, list) else [value]
+    return bool(tables) and all(isinstance(table, Mapping) for table in tables)
 
 
 def format_toml_key(name: str) -> str:

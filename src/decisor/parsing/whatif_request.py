@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -120,16 +120,11 @@ def split_outside_quotes(text: str, pattern: str) -> list[str]:
     ["a = 'x where y' ", ' b']
     """
     parts, start = [], 0
-    for at, end in find_outside_quotes(text, pattern):
-        parts.append(text[start:at])
-        start = end
+    for match in re.finditer(rf"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(?P<mark>{pattern})", text, re.I):
+        if match["mark"] is not None:
+            parts.append(text[start : match.start()])
+            start = match.end()
     return [*parts, text[start:]]
-
-
-def find_outside_quotes(text: str, pattern: str) -> Iterator[tuple[int, int]]:
-    for match in re.finditer(rf"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|(?P<here>{pattern})", text, re.I):
-        if match["here"] is not None:
-            yield match.span()
 
 
 SETTINGS = ("semantics", "percent", "trials", "seconds", "scenario")
@@ -175,6 +170,8 @@ def parse_wish(text: str) -> WhatIfWish:
 
     >>> parse_wish("rank").kind, parse_wish("rank semantics=released trials=0").trials
     ('rank', 0)
+    >>> parse_wish("scenario 'dear_fuel'").scenario
+    'dear_fuel'
     >>> parse_wish('["genua", "12"]').candidates, parse_wish("genua, 12").candidates
     (('genua', '12'), ('genua', '12'))
     >>> parse_wish('"Rank all candidates"') == parse_wish('{"action": "RANK"}') == parse_wish("`rank`")
@@ -199,20 +196,11 @@ def parse_wish(text: str) -> WhatIfWish:
     plain = " ".join(text.split()).rstrip("?.! ")
     for kind, pattern in ASKS:
         if match := re.fullmatch(pattern, plain, re.I):
-            return build_named_wish(kind, match.groupdict().get("name") or "")
+            name = (match.groupdict().get("name") or "").strip().strip("`\"' ")
+            if kind == "scenario":
+                return WhatIfWish(kind=kind, scenario=name)
+            return WhatIfWish((name,) if name else (), kind=kind, text=name)
     return WhatIfWish(parse_candidate_names(text), text=text)
-
-
-def build_named_wish(kind: Kind, name: str) -> WhatIfWish:
-    """Build the request of a kind about a named candidate or scenario.
-
-    >>> build_named_wish("scenario", "'dear_fuel'").scenario
-    'dear_fuel'
-    """
-    name = name.strip().strip("`\"' ")
-    if kind == "scenario":
-        return WhatIfWish(kind=kind, scenario=name)
-    return WhatIfWish((name,) if name else (), kind=kind, text=name)
 
 
 def parse_candidate_names(text: str) -> tuple[str, ...]:

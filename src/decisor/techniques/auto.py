@@ -60,7 +60,8 @@ class Auto:
             from decisor.techniques.reasoning_dag import ReasoningDAG
 
             return "reasoning_dag", "There are documents only: sub-questions as a graph.", ReasoningDAG()
-        return self.search(min([self.calls, *list_calls_left(run)]))
+        limits = [(budget.limits.calls, budget.spent.calls) for budget in run.budget.chain()]
+        return self.search(min([self.calls, *(most - spent for most, spent in limits if most is not None)]))
 
     def search(self, calls: int) -> tuple[str, str, Technique]:
         from decisor.techniques.best_of_n import BestOfN
@@ -80,10 +81,3 @@ class Auto:
             f"{calls} calls and no way to check an answer: Elo selects it.",
             RadAgent(calls=calls, seed=self.seed),
         )
-
-
-def list_calls_left(run: Run) -> list[int]:
-    """Return the number of calls left under each limit on calls."""
-    return [
-        budget.limits.calls - budget.spent.calls for budget in run.budget.chain() if budget.limits.calls is not None
-    ]

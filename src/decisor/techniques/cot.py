@@ -39,7 +39,15 @@ class CoT:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
-        tree.best = lambda: find_most_common_answer(tree)
+
+        def count_votes() -> Counter[str]:
+            return Counter(normalize_vote(node.answer) for node in tree.answers())
+
+        def find_most_common_answer() -> TreeNode | None:
+            votes = count_votes()
+            return max(tree.answers(), key=lambda node: votes[normalize_vote(node.answer)], default=None)
+
+        tree.best = find_most_common_answer
         try:
             for _ in range(self.chains):
                 await tree.sequence(tree.root, differ=False)
@@ -47,7 +55,9 @@ class CoT:
             pass
         if self.chains == 1:
             return tree.decide(tree.best(), "The answer of one chain.")
-        if self.choose == "vote" or (self.choose == "auto" and has_majority(tree)):
+        votes = count_votes()
+        has_majority = not votes or 2 * max(votes.values()) > votes.total()
+        if self.choose == "vote" or (self.choose == "auto" and has_majority):
             return tree.decide(tree.best(), f"The answer of most of {len(tree.sequences)} chains.")
         king = await self.judged(tree)
         return tree.decide(king, f"The answer that a judge preferred among {len(tree.sequences)} chains.")
@@ -79,15 +89,3 @@ def normalize_vote(answer: str) -> str:
     ('oslo', 'the rhine')
     """
     return " ".join(answer.casefold().split()).rstrip(".")
-
-
-def find_most_common_answer(tree: Tree) -> TreeNode | None:
-    """Find a node with the most frequent answer of the chains, the earliest of equals. None without answers."""
-    answers = tree.answers()
-    counts = Counter(normalize_vote(node.answer) for node in answers)
-    return max(answers, key=lambda node: counts[normalize_vote(node.answer)], default=None)
-
-
-def has_majority(tree: Tree) -> bool:
-    counts = Counter(normalize_vote(node.answer) for node in tree.answers())
-    return not counts or 2 * max(counts.values()) > counts.total()

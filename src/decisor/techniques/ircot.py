@@ -21,7 +21,7 @@ from itertools import zip_longest
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.parsing.cleaning import clean_reply
 from decisor.parsing.figures import without_citations
-from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
+from decisor.parsing.reply_form import build_value_form
 from decisor.runtime.prompt import PromptTemplate, join_texts
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import show_question
@@ -85,11 +85,6 @@ NUMBERED = re.compile(r"^(?:[-*]\s+|\d{1,2}[.)]\s+|\W*(?:next )?(?:sentence|thou
 ANSWERED = re.compile(r"\banswer is\b", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    sentence: str
-
-
 def parse_next_sentence(reply: str) -> str:
     """Parse the first line of a reply, without a number or label.
 
@@ -105,13 +100,12 @@ def parse_next_sentence(reply: str) -> str:
 
 ONE_LINE = "Write the next sentence, one line and nothing else. "
 ENOUGH = "When the facts are enough, write: So the answer is: ..."
-SENTENCE = Form(
+SENTENCE = build_value_form(
     "sentence",
     f"{ONE_LINE}{ENOUGH}\n",
+    {"sentence": f"the next sentence of the reasoning. {ENOUGH}"},
     parse_next_sentence,
-    Sentence,
-    (ReplyShape({"sentence": f"the next sentence of the reasoning. {ENOUGH}"}),),
-    lambda value: parse_next_sentence(read_dataclass(Sentence, value).sentence),
+    parse_next_sentence,
 )
 
 REASON = PromptTemplate("""\

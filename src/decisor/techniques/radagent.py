@@ -163,7 +163,8 @@ class EloSearch:
 
     async def explore(self) -> None:
         """Run ``at_once`` explorers on the shared tree. Each change of the tree happens between two awaits."""
-        keep = 2 * self.rules.votes * count_pairs(self.rules.playoff)
+        pairs = self.rules.playoff * (self.rules.playoff - 1) // 2
+        keep = 2 * self.rules.votes * pairs  # calls of the play-off, which comes last
 
         async def explorer(_: int) -> None:
             try:
@@ -280,13 +281,6 @@ class EloSearch:
         return self.highest()
 
     def highest(self) -> TreeNode | None:
-        """Return the answer with the highest Elo, the earliest of equals (eq.
-
-        9). An answer that passed the check comes first.
-        """
+        """Return the answer that passed the check, else the one with the highest Elo (eq. 9), the first of equals."""
         answers = [node for node in self.tree.answers() if node.rated]
         return self.passed or max(answers, key=lambda node: node.elo, default=None)
-
-
-def count_pairs(count: int) -> int:
-    return count * (count - 1) // 2

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
+from decisor.parsing.reply_form import build_value_form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.system.wording import format_count
@@ -76,12 +76,6 @@ def parse_lesson(reply: str) -> str:
     return "" if re.fullmatch(r"\W*none\W*", lesson, re.I) else lesson[:2_000]
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    lesson: str
-    thought: str = ""
-
-
 LESSON_TEXT = """\
 If it did, write
 Lesson: none
@@ -92,13 +86,8 @@ SAYS = {
     "thought": "what the task asks for, and whether it was done",
     "lesson": "none, if it was done; else in at most five sentences what went wrong, where, and what to do instead",
 }
-LESSON_FORM = Form(
-    "lesson",
-    LESSON_TEXT,
-    parse_lesson,
-    Lesson,
-    (ReplyShape(SAYS),),
-    lambda value: parse_lesson(f"Lesson: {read_dataclass(Lesson, value).lesson}"),
+LESSON_FORM = build_value_form(
+    "lesson", LESSON_TEXT, SAYS, parse_lesson, lambda lesson: parse_lesson(f"Lesson: {lesson}")
 )
 
 REFLECT = PromptTemplate("""\

@@ -99,11 +99,8 @@ class RQRAG:
     async def __call__(self, question: Question, run: Run) -> Decision:
         if self.max_depth:
             find_passages_tool(run.env)
-        trajectory, paths, finished = (
-            Trajectory(question),
-            [QueryPath(build_rq_rag_prompt(question))],
-            list[QueryPath](),
-        )
+        trajectory, finished = Trajectory(question), list[QueryPath]()
+        paths = [QueryPath(build_rq_rag_prompt(question))]
         try:
             finished = [await write_path_answer(paths[0], run, final=True)]
             check_weights([path.answer for path in finished if path.answer], CONTROL, run, NEEDS)
@@ -111,16 +108,14 @@ class RQRAG:
                 pairs = [(path, way) for path in paths for way in WAYS]
                 grown = await map_concurrently(lambda pair: self.with_search(*pair, question, run), pairs)
                 paths = [path for path, _ in grown]
-                trajectory = replace(
-                    trajectory, steps=(*trajectory.steps, *(step for _, one in grown for step in one.steps))
-                )
+                steps = [step for _, grown_trajectory in grown for step in grown_trajectory.steps]
+                trajectory = replace(trajectory, steps=(*trajectory.steps, *steps))
                 finished += await map_concurrently(lambda path: write_path_answer(path, run), paths)
         except BudgetExceeded as error:
             if not finished:
                 raise
-            return record_decision(
-                replace(self.decision(finished, trajectory), reasons=(str(error),), stopped="budget"), run
-            )
+            decision = replace(self.decision(finished, trajectory), reasons=(str(error),), stopped="budget")
+            return record_decision(decision, run)
         return record_decision(self.decision(finished, trajectory), run)
 
     async def with_search(
@@ -131,9 +126,7 @@ class RQRAG:
         query = " ".join(strip_tokens(continuation.text, CONTROL).split())
         trajectory = await find_passages(query or question.text, self.k, Trajectory(question), run)
         passages = trajectory.steps[-1].observation.records
-        evidence = "".join(
-            f"Title: {clean_title_and_text(one)[0]}\nText: {clean_title_and_text(one)[1]}\n" for one in passages
-        )
+        evidence = "".join("Title: {}\nText: {}\n".format(*clean_title_and_text(passage)) for passage in passages)
         text = f"{path.text}{way}{query}[EOS][R_Evidences]{evidence}[/R_Evidences]"
         return QueryPath(text, (*path.tokens, *continuation.tokens), (*path.passages, *passages)), trajectory
 
@@ -143,10 +136,8 @@ class RQRAG:
         certainty = f"perplexity {path.perplexity:.2f}, confidence {path.confidence:.2f}"
         many = "1 trajectory" if len(finished) == 1 else f"{len(finished)} trajectories"
         why = f"Chosen of {many} by {self.select}: {certainty}."
-        return replace(
-            trajectory.decision(path.answer_text, citations, "answered" if path.answer_text else "no_answer"),
-            reasons=(why,),
-        )
+        decision = trajectory.decision(path.answer_text, citations, "answered" if path.answer_text else "no_answer")
+        return replace(decision, reasons=(why,))
 
 
 async def write_path_answer(path: QueryPath, run: Run, final: bool = False) -> QueryPath:
@@ -169,12 +160,9 @@ def select_path(paths: list[QueryPath], select: str) -> QueryPath:
 
 def clean_title_and_text(record: Record) -> tuple[str, str]:
     """Return the title and the text of a record, each on one line and without control tokens."""
-    title, text = (strip_tokens(" ".join(part.split()), CONTROL) for part in (read_passage_title(record), record.text))
+    parts = (str(record.fields.get("title", "")), record.text)
+    title, text = (strip_tokens(" ".join(part.split()), CONTROL) for part in parts)
     return title, text
-
-
-def read_passage_title(record: Record) -> str:
-    return str(record.fields.get("title", ""))
 
 
 def build_rq_rag_prompt(question: Question) -> str:

@@ -102,16 +102,14 @@ class SelfRAG:
         if not continuations:
             continuation = await continue_text(f"{prompt}[No Retrieval]", run, WRITE, NEEDS, final=True)
             check_weights([continuation], CONTROL, run, NEEDS)
-            return trajectory.decision(
-                remove_control_tokens(continuation.text),
-                "",
-                "answered" if remove_control_tokens(continuation.text) else "no_answer",
-            )
-        check_weights([one for _, one in continuations], CONTROL, run, NEEDS)
+            text = remove_control_tokens(continuation.text)
+            return trajectory.decision(text, "", "answered" if text else "no_answer")
         order = {record.id: at for at, record in enumerate(trajectory.steps[-1].observation.records)}
-        continuations = sorted(continuations, key=lambda one: order[one[0].id])
-        scores = [self.score(continuation) for _, continuation in continuations]
-        best = self.best([continuation for _, continuation in continuations], scores)
+        continuations = sorted(continuations, key=lambda pair: order[pair[0].id])
+        written = [continuation for _, continuation in continuations]
+        check_weights(written, CONTROL, run, NEEDS)
+        scores = [self.score(continuation) for continuation in written]
+        best = self.best(written, scores)
         passage, continuation = continuations[best]
         why = f"Score {scores[best]:.3f}, the best of {format_count(len(scores), 'passage')}."
 
@@ -130,16 +128,11 @@ class SelfRAG:
             return self.mode == "always"
         continuation = await continue_text(prompt, run, FIRST, NEEDS)
         check_weights([continuation], CONTROL, run, NEEDS)
-        return (
-            normalize_token_chances(continuation.tokens[0] if continuation.tokens else None, RETRIEVE)["[Retrieval]"]
-            > self.threshold
-        )
+        return normalize_token_chances(continuation.first, RETRIEVE)["[Retrieval]"] > self.threshold
 
     def score(self, continuation: Continuation) -> float:
         """Score an answer by its control tokens; a kind of token that is missing counts 0."""
-        relevant = normalize_token_chances(continuation.tokens[0] if continuation.tokens else None, RELEVANT)[
-            "[Relevant]"
-        ]
+        relevant = normalize_token_chances(continuation.first, RELEVANT)["[Relevant]"]
         support = normalize_token_chances(find_first_token(continuation.tokens, SUPPORTED), SUPPORTED)
         use = normalize_token_chances(find_first_token(continuation.tokens, UTILITY), UTILITY)
         supported = support["[Fully supported]"] + support["[Partially supported]"] / 2
@@ -149,10 +142,8 @@ class SelfRAG:
     def best(self, continuations: list[Continuation], scores: list[float]) -> int:
         """Return the index of the first best score; if ``closed``, of the best score for the best answer."""
         sums: dict[str, float] = defaultdict(float)
-        names = [
-            remove_control_tokens(one.text).casefold() if self.closed else str(at)
-            for at, one in enumerate(continuations)
-        ]
+        answers = [remove_control_tokens(continuation.text).casefold() for continuation in continuations]
+        names = answers if self.closed else [str(at) for at in range(len(answers))]
         for name, score in zip(names, scores, strict=True):
             sums[name] += score
         return max(range(len(continuations)), key=lambda at: (sums[names[at]], scores[at], -at))
@@ -168,13 +159,9 @@ def build_self_rag_prompt(question: Question, complaint: str = "") -> str:
 
 
 def with_passage(prompt: str, passage: Record) -> str:
-    return f"{prompt}[Retrieval]<paragraph>{format_framed_passage(passage)}</paragraph>"
-
-
-def format_framed_passage(passage: Record) -> str:
-    """Format title and text of a passage without control tokens, each on a line."""
     parts = (str(passage.fields.get("title", "")), passage.text)
-    return "\n".join(frame_text(strip_tokens(" ".join(part.split()), CONTROL)) for part in parts)
+    text = "\n".join(frame_text(remove_control_tokens(part)) for part in parts)
+    return f"{prompt}[Retrieval]<paragraph>{text}</paragraph>"
 
 
 def remove_control_tokens(text: str) -> str:

@@ -17,7 +17,7 @@ from decisor.errors import ParseError
 from decisor.parsing.cleaning import check_query_characters, clean_reply, refuse_copies, strip_fence
 from decisor.parsing.labelled import LabelledReply, parse_answer, read_fields
 from decisor.parsing.plan import PlanGraph, parse_plan_graph
-from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
+from decisor.parsing.reply_form import Form, ReplyShape, build_value_form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.techniques.dag.nodes import (
@@ -121,18 +121,13 @@ def read_evidence_needed(reply: str) -> bool:
     return words[0] in ("yes", "true")
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    evidence_needed: bool
-
-
-CRITIC_FORM: Form[bool] = Form(
+CRITIC_FORM = build_value_form(
     "evidence needed",
     "Evidence needed: yes or no\n",
+    {"evidence_needed": "whether the answer must be looked up"},
     read_evidence_needed,
-    Judgement,
-    (ReplyShape({"evidence_needed": "whether the answer must be looked up"}),),
-    lambda value: read_dataclass(Judgement, value).evidence_needed,
+    bool,
+    bool,
 )
 
 CRITICISE = PromptTemplate("""\
@@ -164,10 +159,6 @@ async def resolve(run: Run, question: str, parents: Sequence[NodeAnswer]) -> str
         return await sub.ask(prompt, DYNAMIC_QUERY_FORM)
 
 
-def read_resolved_question(reply: str) -> str:
-    return check_tags_replaced(read_expert_value(reply, "question", 60))
-
-
 def check_tags_replaced(text: str) -> str:
     """Raise ParseError if a question has a tag left, no words, or over 1,000 characters. Return it without quotes."""
     if re.search(r"<A\d", text) or len(text) > 1_000 or not re.search(r"\w", text):
@@ -175,20 +166,13 @@ def check_tags_replaced(text: str) -> str:
     return text.strip("\"' ")
 
 
-@dataclass(frozen=True, slots=True)
-class WholeQuestion:
-    question: str
-
-
-DYNAMIC_QUERY_FORM = Form(
+DYNAMIC_QUERY_FORM = build_value_form(
     "question",
     "Question: ...\n",
-    read_resolved_question,
-    WholeQuestion,
-    (ReplyShape({"question": "the question alone, with every tag replaced"}),),
-    lambda value: check_tags_replaced(read_dataclass(WholeQuestion, value).question),
+    {"question": "the question alone, with every tag replaced"},
+    lambda reply: check_tags_replaced(read_expert_value(reply, "question", 60)),
+    check_tags_replaced,
 )
-
 
 RESOLVE = PromptTemplate("""\
 A question refers by tags like <A1.1> to the answers of earlier questions. Write the question again with what was
@@ -252,10 +236,6 @@ def clean_answer_chunk(answer: str, quote: str) -> Chunk:
     return Chunk("" if UNKNOWN.fullmatch(text) else text, "" if UNKNOWN.fullmatch(quote) else quote)
 
 
-def read_next_sentence(reply: str) -> Chunk:
-    return build_sentence_chunk(read_expert_value(reply, "next", 80).strip())
-
-
 def build_sentence_chunk(text: str) -> Chunk:
     """Return the next sentence of an answer; empty for "done"."""
     return Chunk("" if re.fullmatch(r"\W*done\W*", text, re.I) else text)
@@ -265,11 +245,6 @@ def build_sentence_chunk(text: str) -> Chunk:
 class Answer:
     answer: str
     quote: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Next:
-    next: str
 
 
 def read_quoted_answer_object(value: Mapping[str, Value]) -> Chunk:
@@ -289,13 +264,12 @@ ANSWER = Form(
     "answer", ANSWER_TEXT, read_quoted_answer, Answer, (ReplyShape(GENERATOR_TASK),), read_quoted_answer_object
 )
 ONE_MORE = "the next sentence alone, or Done where what is written already answers the question"
-NEXT = Form(
+NEXT = build_value_form(
     "next sentence",
     f"Next: {ONE_MORE}\n",
-    read_next_sentence,
-    Next,
-    (ReplyShape({"next": ONE_MORE}),),
-    lambda value: build_sentence_chunk(read_dataclass(Next, value).next),
+    {"next": ONE_MORE},
+    lambda reply: build_sentence_chunk(read_expert_value(reply, "next", 80).strip()),
+    build_sentence_chunk,
 )
 
 WRITE_ON = """\
@@ -436,22 +410,16 @@ async def write_query(run: Run, question: str, context: str, source: str, attemp
         return await sub.ask(prompt, QUERY_WRITER_FORM)
 
 
-def read_written_query(reply: str) -> str:
-    return check_query_characters(strip_fence(read_expert_labels(reply, "query").get("query", clean_reply(reply))))
+def check_written_query(query: str) -> str:
+    return check_query_characters(strip_fence(query))
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenQuery:
-    query: str
-
-
-QUERY_WRITER_FORM = Form(
+QUERY_WRITER_FORM = build_value_form(
     "query",
     "Query: the query and nothing else\n",
-    read_written_query,
-    WrittenQuery,
-    (ReplyShape({"query": "the query and nothing else"}),),
-    lambda value: check_query_characters(strip_fence(read_dataclass(WrittenQuery, value).query)),
+    {"query": "the query and nothing else"},
+    lambda reply: check_written_query(read_expert_labels(reply, "query").get("query", clean_reply(reply))),
+    check_written_query,
 )
 
 
@@ -488,11 +456,6 @@ async def choose_documents(
         return await sub.ask(prompt, form)
 
 
-@dataclass(frozen=True, slots=True)
-class HelpfulDocuments:
-    helps: tuple[int, ...]
-
-
 def relevance_form(documents: Sequence[Record], many: bool) -> Form[tuple[Record, ...]]:
     def read(reply: str) -> tuple[Record, ...]:
         text = read_expert_value(reply, "helps", 6)
@@ -505,13 +468,15 @@ def relevance_form(documents: Sequence[Record], many: bool) -> Form[tuple[Record
             raise ParseError(f"Write [1] to [{len(documents)}], or [No].", "shape")
         return tuple(documents[number - 1] for number in dict.fromkeys(numbers if many else numbers[:1]))
 
-    def read_value(value: Mapping[str, Value]) -> tuple[Record, ...]:
-        helps: tuple[int, ...] = read_dataclass(HelpfulDocuments, value).helps
-        return chosen_of(helps) if helps else ()
-
     says = "the numbers of all documents that are needed" if many else "the number of the one document that helps most"
-    shape = ReplyShape({"helps": f"{says}; none at all where none helps"})
-    return Form("relevance", MANY if many else ONE, read, HelpfulDocuments, (shape,), read_value)
+    return build_value_form(
+        "relevance",
+        MANY if many else ONE,
+        {"helps": f"{says}; none at all where none helps"},
+        read,
+        lambda numbers: chosen_of(numbers) if numbers else (),
+        tuple[int, ...],
+    )
 
 
 CHOOSE = PromptTemplate("""\
@@ -553,28 +518,17 @@ def format_bullets(texts: Iterable[str]) -> str:
     return "\n".join(f"- {put_on_one_line(text)}" for text in texts)
 
 
-def read_rewritten_search(reply: str) -> str:
-    return clean_search(read_expert_value(reply, "search"))
-
-
 def clean_search(text: str) -> str:
     return " ".join(text.split()).strip("\"'")
 
 
-@dataclass(frozen=True, slots=True)
-class RewrittenSearch:
-    search: str
-
-
-REWRITER_FORM = Form(
+REWRITER_FORM = build_value_form(
     "search",
     "Search: a few words\n",
-    read_rewritten_search,
-    RewrittenSearch,
-    (ReplyShape({"search": "a few words"}),),
-    lambda value: clean_search(read_dataclass(RewrittenSearch, value).search),
+    {"search": "a few words"},
+    lambda reply: clean_search(read_expert_value(reply, "search")),
+    clean_search,
 )
-
 
 REWRITE = PromptTemplate("""\
 Searches for a question found nothing that answers it. Write another search: other words for the same thing, the full

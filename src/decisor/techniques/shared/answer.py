@@ -30,10 +30,13 @@ from decisor.parsing.reply_form import Form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ASSUMPTIONS, RUNNER_UP, TABLE, build_answer_shape
-from decisor.techniques.shared.objections.check import find_objections
-from decisor.techniques.shared.objections.claims import Claims
-from decisor.techniques.shared.objections.departure import describe_departure, find_fullest_ranking
-from decisor.techniques.shared.objections.uncited import holds_name
+from decisor.techniques.shared.objections import (
+    Claims,
+    describe_departure,
+    find_fullest_ranking,
+    find_objections,
+    holds_name,
+)
 from decisor.techniques.shared.observations import Rendering, render_steps, show_steps
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
@@ -201,15 +204,16 @@ class Trajectory:
         ids = tuple(name for name in find_citations(text, shown_records) if name in shown_records)
         name = without_citations(answer).strip(LEFT_OUT)
         figures = check_figures(f"{name}\n{because}\n{runner_up}", self.figures(shown_records, ids))
-        fullest_one = find_fullest_ranking([step.observation for step in self.steps])
+        fullest = find_fullest_ranking([step.observation for step in self.steps])
         claims = Claims(name, because, runner_up, find_citations(f"{answer}\n{because}", shown_records))
-        objections = find_objections(claims, shown_records, str(self.question), fullest_one, self.known())
-        departs = "" if any(one.kind == "ranking" for one in objections) else describe_departure(name, fullest_one)
+        objections = find_objections(claims, shown_records, str(self.question), fullest, self.known())
+        is_told = any(objection.kind == "ranking" for objection in objections)
+        departs = "" if is_told else describe_departure(name, fullest)
         reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
             name,
             Evidence(ids, figures, objections=objections),
-            ranking=self.ranking(),
+            ranking=fullest.ranking if fullest else None,
             plan=self.plan,
             replans=self.replans,
             reasons=reasons,
@@ -302,12 +306,8 @@ def split_optional_texts(text: str) -> tuple[str, ...]:
     >>> split_optional_texts("- rents are monthly\\n- oak is open; elm too"), split_optional_texts("none")
     (('rents are monthly', 'oak is open', 'elm too'), ())
     """
-    parts = re.split(r"\n|;\s", text)
-    return tuple(
-        part
-        for part in (clean_optional_text(re.sub(r"^\s*(?:[-*]|\d{1,2}[.)])\s+", "", part)) for part in parts)
-        if part
-    )
+    parts = [re.sub(r"^\s*(?:[-*]|\d{1,2}[.)])\s+", "", part) for part in re.split(r"\n|;\s", text)]
+    return tuple(filter(None, map(clean_optional_text, parts)))
 
 
 Check = Callable[[LabelledReply], Decision]
@@ -385,7 +385,9 @@ async def retrieve_step(move: LabelledReply, trajectory: Trajectory, run: Run) -
     """
     assert move.call is not None
     action = Action(move.call.tool, move.call.input)
-    earlier = [step for step in trajectory.steps if is_same_action(step.action, action)]
+    query = normalize_action_input(action.input)
+    earlier = [step for step in trajectory.steps if step.action.tool == action.tool]
+    earlier = [step for step in earlier if normalize_action_input(step.action.input) == query]
     if any(step.observation.note.startswith(RAN_BEFORE) for step in earlier):
         raise ParseError("You made the same query three times.", "repeated")
     if action.tool == THINK and THINK not in run.env.tools():
@@ -395,15 +397,13 @@ async def retrieve_step(move: LabelledReply, trajectory: Trajectory, run: Run) -
     else:
         observation = await run.act(action)
     if earlier and has_same_records(earlier[0].observation, observation):
-        observation = Observation(note=describe_repetition(earlier[0], trajectory), error=observation.error)
+        records = earlier[0].observation.records
+        name = records[0].id.partition(".")[0] if records else f"step {trajectory.steps.index(earlier[0]) + 1}"
+        came = "it failed in the same way" if observation.error else "the same came back"
+        note = f"{RAN_BEFORE} {name}, and {came}. Use that, or ask for something else."
+        observation = Observation(note=note, error=observation.error)
     step = Step(action, observation, thought=move.thought, plan_step=move.current)
     return replace(trajectory, steps=(*trajectory.steps, step))
-
-
-def is_same_action(a: Action, b: Action) -> bool:
-    return a.tool == b.tool and (
-        a.input == b.input or normalize_action_input(a.input) == normalize_action_input(b.input)
-    )
 
 
 @lru_cache(maxsize=4096)
@@ -416,13 +416,6 @@ def has_same_records(a: Observation, b: Observation) -> bool:
     if len(a.records) != len(b.records) or (a.note, a.error) != (b.note, b.error):
         return False
     return all(x.fields == y.fields and x.text == y.text for x, y in zip(a.records, b.records, strict=True))
-
-
-def describe_repetition(step: Step, trajectory: Trajectory) -> str:
-    records = step.observation.records
-    name = records[0].id.partition(".")[0] if records else f"step {trajectory.steps.index(step) + 1}"
-    came = "it failed in the same way" if step.observation.error else "the same came back"
-    return f"{RAN_BEFORE} {name}, and {came}. Use that, or ask for something else."
 
 
 def build_last_request(trajectory: Trajectory, run: Run) -> str:
@@ -461,10 +454,8 @@ async def ask_last_answer(
 
 def record_decision(decision: Decision, run: Run) -> Decision:
     """Add a decision to the trace and return it, with a warning if many replies were unreadable."""
-    replies = sum(1 for _ in events_of(run.trace.entries, LMCall))
-    if line := warn_of_unread_replies(
-        sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies, run.calling
-    ):
+    replies, unread = (sum(1 for _ in events_of(run.trace.entries, kind)) for kind in (LMCall, UnreadableReply))
+    if line := warn_of_unread_replies(unread, replies, run.calling):
         decision = replace(decision, reasons=(*decision.reasons, line))
     run.trace.add(Conclusion(decision), run.span_id)
     return decision

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from decisor.errors import ParseError
-from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
+from decisor.parsing.reply_form import Form, build_value_form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run, Technique
 from decisor.system.settings import drop_none_type, setting_fields
@@ -113,41 +113,19 @@ def parse_rating(reply: str) -> float:
     return min(float(matches[-1]), 10.0) / 10
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeComparison:
-    better: Literal["A", "B", "equal"]
-    thought: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeChance:
-    chance: Literal["sure", "likely", "impossible"]
-    thought: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeRating:
-    rating: float
-    thought: str = ""
-
-
 BETTER_TEXT = """\
 Write one or two sentences, then a last line:
 Better: A, or
 Better: B, or where nothing decides between them
 Better: equal
 """
-BETTER_FORM: Form[Side] = Form(
+BETTER_FORM = build_value_form(
     "better attempt",
     BETTER_TEXT,
+    {"thought": "one or two sentences", "better": "the better one; equal where nothing decides between them"},
     parse_better,
-    JudgeComparison,
-    (
-        ReplyShape(
-            {"thought": "one or two sentences", "better": "the better one; equal where nothing decides between them"}
-        ),
-    ),
-    lambda value: parse_better(f"Better: {read_dataclass(JudgeComparison, value).better}"),
+    lambda better: parse_better(f"Better: {better}"),
+    Literal["A", "B", "equal"],
 )
 
 CHANCE_TEXT = """\
@@ -159,13 +137,8 @@ CHANCE_SAYS = {
     "chance": "sure (you see how it is done, or it is done), likely (it looks possible), or impossible (it cannot be "
     "done from here, or it ended wrongly)",
 }
-CHANCE_FORM: Form[str] = Form(
-    "chance",
-    CHANCE_TEXT,
-    parse_chance,
-    JudgeChance,
-    (ReplyShape(CHANCE_SAYS),),
-    lambda value: read_dataclass(JudgeChance, value).chance,
+CHANCE_FORM = build_value_form(
+    "chance", CHANCE_TEXT, CHANCE_SAYS, parse_chance, str, Literal["sure", "likely", "impossible"]
 )
 
 RATING_TEXT = """\
@@ -176,13 +149,13 @@ RATING_SAYS = {
     "thought": "in one or two sentences, what is reached and what is missing",
     "rating": "a number from 0 (lost) to 10 (done, and right)",
 }
-RATING_FORM: Form[float] = Form(
+RATING_FORM = build_value_form(
     "rating",
     RATING_TEXT,
+    RATING_SAYS,
     parse_rating,
-    JudgeRating,
-    (ReplyShape(RATING_SAYS),),
-    lambda value: min(max(read_dataclass(JudgeRating, value).rating, 0.0), 10.0) / 10,
+    lambda rating: min(max(float(rating), 0.0), 10.0) / 10,
+    float,
 )
 
 JUDGE = PromptTemplate("""\

@@ -214,6 +214,10 @@ class Continuation:
     finish: str = "stop"
 
     @property
+    def first(self) -> Token | None:
+        return self.tokens[0] if self.tokens else None
+
+    @property
     def likelihood(self) -> float:
         """Geometric mean of the tokens' probabilities, 0 to 1."""
         return math.exp(sum(token.logprob for token in self.tokens) / len(self.tokens)) if self.tokens else 0.0

@@ -10,15 +10,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from decisor.parsing.quantities import UNIT_OF, find_quantities, iterate_periods, unit_of_column
-from decisor.techniques.shared.objections import words
-from decisor.techniques.shared.objections.claims import LEAST, MOST, Claims, Clause, cited_for, fits_any, rows_before
-from decisor.techniques.shared.objections.departure import describe_departure
+from decisor.parsing.attribution import iterate_scalars
+from decisor.parsing.figures import UNIT_OF, find_quantities, iterate_periods, unit_of_column
+from decisor.system.wording import format_amount
 from decisor.techniques.shared.objections.figures import FigureCheck
-from decisor.techniques.shared.objections.ground import Ground, Mention, table_of
 from decisor.techniques.shared.objections.order import OrderCheck
-from decisor.techniques.shared.objections.uncited import UNCITED, uncited
+from decisor.techniques.shared.objections.reading import Claims, Clause, Ground, Mention, fits, table_of
 from decisor.types import Objection, Observation, Record
+
+MOST = 8
+LEAST = 4
+"""Letters of an answer that is looked for in passages: yes and no stand anywhere."""
+UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
+NOT_A_NAME = re.compile(r"(?:yes|no|true|false|none|both|neither|all|table\b.*|the (?:first|second|last)\b.*)", re.I)
 
 
 def find_objections(
@@ -39,157 +43,221 @@ def find_objections(
     >>> find_objections(Claims("Borealis", "Borealis has 5494 [o1.r1].", "", ("o1.r1",)), rows)[0].text
     'You wrote 5494 for Borealis; row o1.r1 says 5495 (returned).'
     """
-    check = Check(claims, Ground(records), question, ranked, known)
-    hits = dict.fromkeys(check.objections())
-    return tuple(hits)[:MOST]
+    check = AnswerCheck(claims, Ground(records), question, ranked, known)
+    return tuple(dict.fromkeys(check.objections()))[:MOST]
 
 
 @dataclass(frozen=True)
-class Check(FigureCheck, OrderCheck):
-    """One answer and its ground."""
+class AnswerCheck(FigureCheck, OrderCheck):
+    """All checks of one answer."""
 
     def objections(self) -> Iterator[Objection]:
-        yield from self.of_name()
+        yield from self.check_name()
         memory: list[Mention] = [self.subject] if self.subject else []
         for clause in [*self.reasons, *self.runner_up]:
             if not self.has_texts:
-                yield from self.of_rows(clause, memory)
-            yield from self.of_figures(clause, memory)
-            yield from self.of_header(clause)
-            yield from self.of_periods(clause, memory)
-            yield from self.of_order_words(clause, memory)
+                yield from self.check_citations(clause, memory)
+            yield from self.check_figures_of(clause, memory)
+            yield from self.check_unit_heads(clause)
+            yield from self.check_periods(clause, memory)
+            yield from self.check_order_words(clause, memory)
             if clause.names:
                 memory = [*memory, *clause.names][-4:] if len(clause.names) == 1 else list(clause.names)
-        yield from self.of_order()
+        yield from self.check_extreme()
 
-    # Names.
-
-    def of_name(self) -> Iterator[Objection]:
+    def check_name(self) -> Iterator[Objection]:
         answer, ground = self.claims.answer.strip(), self.ground
-        best = self.options[0].lower() if self.options else ""
+        options = [option.name for option in self.ranking.options] if self.ranking else []
+        best = options[0].lower() if options else ""
         if best and best not in self.claims.because.lower() and (text := describe_departure(answer, self.ranked)):
             yield Objection("ranking", text)
         is_sought = len(answer) >= (LEAST if self.has_texts else 1)
-        if is_sought and (places := uncited(answer, self.claims.cited, ground.records)):
-            yield Objection("row", UNCITED.format(name=answer, id=places[0]))
+        if is_sought and (holders := find_uncited_holders(answer, self.claims.cited, ground.records)):
+            yield Objection("row", UNCITED.format(name=answer, id=holders[0]))
             return
         parts = re.findall(r"[^\W\d_]{3,}", answer)
         if not parts or len(parts) > 5 or self.has_texts or not ground.names or any(char.isdigit() for char in answer):
             return
-        shown_text = "\n".join([*ground.ids_of_text, *ground.tables_words, self.question, self.known]).lower()
-        if any(name.lower() in answer.lower() for name in self.options):
+        shown_text = "\n".join([*ground.ids_of_text, *ground.column_names, self.question, self.known]).lower()
+        if any(name.lower() in answer.lower() for name in options):
             return
-        if not any(word.lower() in shown_text for word in parts) and not words.NOT_A_NAME.fullmatch(answer):
+        if not any(word.lower() in shown_text for word in parts) and not NOT_A_NAME.fullmatch(answer):
             yield Objection("candidate", f"{answer} stands in no row that you were shown.")
 
-    # Rows that are cited.
-
-    def of_rows(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
-        for at, (_, _, ids) in enumerate(clause.cited):
-            ground, id = self.ground, next((id for id in ids if id not in clause.name_ids), ids[0])
+    def check_citations(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+        """Yield objections to a row that is cited for the name of another."""
+        ground = self.ground
+        for at, (start, _, ids) in enumerate(clause.cited):
+            id = next((id for id in ids if id not in clause.name_ids), ids[0])
             if id not in ground.name_of:
                 continue
             if len(ids) > 1:
-                rivals = [one for one in clause.names if any(table_of(other) == table_of(id) for other in one.ids)]
-                missing = [one for one in rivals if not one.ids & clause.cited_ids]
-                if missing and len(ids) == len({one.name for one in rivals}):
+                rivals = [name for name in clause.names if any(table_of(row) == table_of(id) for row in name.ids)]
+                missing = [name for name in rivals if not name.ids & clause.cited_ids]
+                if missing and len(ids) == len({name.name for name in rivals}):
                     yield Objection("row", f"You cite {ground.label(id)}, and no row of {missing[0].name}.")
                 continue
             before = clause.cited[at - 1][1] if at else 0
             after = clause.cited[at + 1][0] if at + 1 < len(clause.cited) else len(clause.text)
-            start = clause.cited[at][0]
             is_ahead = not clause.masked[before:start].strip(" ,;([")  # "[o1.r1] shows Rock at 770"
-            near = [one for one in clause.names if before <= one.start < (after if is_ahead else start)]
-            rivals = [name for name in near if self.is_beside(name, id)]
-            figures = [one for one in clause.figures if before <= one.start < after]
-            stated = [({cell.id for cell in ground.cells_with(one)}, one.start) for one in figures if one.digits > 2]
+            near = [name for name in clause.names if before <= name.start < (after if is_ahead else start)]
+            # A name is a rival if it might stand in the place of the name of this row: a table holds both.
+            tables = {table_of(row) for row in ground.ids_of_text.get(ground.name_of[id].lower(), ())}
+            rivals = [name for name in near if tables & {table_of(row) for row in name.ids}]
+            figures = [figure for figure in clause.figures if before <= figure.start < after and figure.digits > 2]
+            stated = [({cell.id for cell in ground.cells_with(figure)}, figure.start) for figure in figures]
             is_false = clause.masked[: clause.cited[0][0]].strip(" ,;([*-|•") and any(
-                at < start and rivals and id not in held_by and held_by & rivals[-1].ids for held_by, at in stated
+                place < start and rivals and id not in holders and holders & rivals[-1].ids for holders, place in stated
             )
             if not rivals or any(id in name.ids for name in near) or (clause.name_ids & {id} and not is_false):
                 continue
-            is_held = any(id in held_by for held_by, _ in stated)
+            is_held = any(id in holders for holders, _ in stated)
             is_first = re.search(r"(?:^|[,;:.(|])[\s*•-]*$", clause.masked[: near[0].start])
             if is_held and not is_first and any(id in name.ids for name in self.recent(memory)):
                 continue  # "It beats Elm with 5,495 [o1.r1]"
             right = min((row for row in rivals[-1].ids if table_of(row) == table_of(id)), key=len, default="others")
             yield Objection("row", f"You cite {ground.label(id)} for {rivals[-1].name}, which stands in {right}.")
 
-    def is_beside(self, name: Mention, id: str) -> bool:
-        """Whether the name might stand in the place of the one that this row has: a table holds both."""
-        owner_ids = self.ground.ids_of_text.get(self.ground.name_of[id].lower(), set())
-        return not {table_of(id) for id in name.ids}.isdisjoint(table_of(id) for id in owner_ids)
-
-    def of_header(self, clause: Clause) -> Iterator[Objection]:
+    def check_unit_heads(self, clause: Clause) -> Iterator[Objection]:
         """Yield objections to a unit apart from its figure: in the head of a table, or behind the word unit."""
-        column = self.deciding[1] if self.deciding else ""
-        unit = unit_of_column(column)
-        known = {unit_of_column(column) for column in self.ground.tables_words}
-        is_head = clause.is_line and not clause.figures
+        column = self.deciding
+        known = {unit_of_column(name) for name in self.ground.column_names}
+        is_head = clause.heads and not clause.figures
         pattern = r"\((\S+?)\)" if is_head else r"\bunits?[\"'*]*\s*[:=][\s\"'*]*([^\s\"',;*]+)"
-        for word in re.findall(pattern, clause.masked) if unit else ():
-            if (there := UNIT_OF.get(word.lower(), "")) and there not in known:
-                yield Objection("unit", f"You wrote {word}; {column} is in {unit}.")
+        for word in re.findall(pattern, clause.masked) if column and column.unit else ():
+            if column and (unit := UNIT_OF.get(word.lower(), "")) and unit not in known:
+                yield Objection("unit", f"You wrote {word}; {column.name} is in {column.unit}.")
 
-    def of_periods(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
+    def check_periods(self, clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         if self.has_texts or not clause.periods:
             return
-        wording = list(iterate_periods(f"{self.question}\n{self.known}"))
-        rows = clause.name_ids | clause.cited_ids or frozenset(id for one in memory for id in one.ids)
+        ground = self.ground
+        asked = list(iterate_periods(f"{self.question}\n{self.known}"))
+        rows = clause.name_ids | clause.cited_ids or frozenset(id for name in memory for id in name.ids)
         row_sets: list[set[str]] = []
         for figure in clause.figures:
-            cited = cited_for(figure, clause)
-            ids = {cell.id for cell in self.ground.cells_with(figure)} & (rows or set(self.ground.records))
-            if ids:
+            cited = clause.cited_for(figure)
+            if ids := {cell.id for cell in ground.cells_with(figure)} & (rows or set(ground.records)):
                 row_sets.append({cited} if cited in ids else ids)
-        for at, one in enumerate(clause.periods):
+        for at, period in enumerate(clause.periods):
             holders = row_sets[at] if len(row_sets) == len(clause.periods) else set().union(*row_sets)
-            if any(one.holds(other) for other in wording):
+            if any(period.holds(part) for part in asked):
                 continue
-            own = rows_before(clause.names, one.start) if one.day else frozenset()
-            if [rows_before(clause.names, time.start) for time in clause.periods].count(own) > 1:
+            own = clause.rows_before(period.start) if period.day else frozenset()
+            if [clause.rows_before(rival.start) for rival in clause.periods].count(own) > 1:
                 own = clause.name_ids  # "Elm is later than Oak (3 May 2024 against 1 May 2024)"
-            near = [id for id in sorted(own or holders or rows or self.ground.records) if id in self.ground.records]
-            parts = [part for id in near for part in self.ground.periods_of(id)]
-            exact = [part for part in parts if (part.day if one.day else part.months)] if one.months else []
-            if any(part.holds(one) or one.holds(part) for part in exact or parts):
+            near = [id for id in sorted(own or holders or rows or ground.records) if id in ground.records]
+            parts = [part for id in near for part in ground.periods_of(id)]
+            exact = [part for part in parts if (part.day if period.day else part.months)] if period.months else []
+            if any(part.holds(period) or period.holds(part) for part in exact or parts):
                 continue
-            numbers = [cell.value for cell in self.ground.cells if cell.id in near] if not one.months else []
-            if any(fits_any(figure, numbers) for figure in find_quantities(one.text)):
+            # A year may be a number: 2,024 returns.
+            numbers = [cell.value for cell in ground.cells if cell.id in near] if not period.months else []
+            if any(fits(figure, *numbers) for figure in find_quantities(period.text)):
                 continue
-            is_bare = not one.months and not parts
-            if is_bare and any(one.holds(part) for id in self.ground.records for part in self.ground.periods_of(id)):
+            shown = (part for id in ground.records for part in ground.periods_of(id))
+            if not period.months and not parts and any(period.holds(part) for part in shown):
                 continue
-            says = next((part.text for id in near for part in self.ground.periods_of(id)), "")
-            says = f"row {near[0]} says {says}." if says and near else "no row that you cite says so."
-            yield Objection("period", f"You wrote {one.text}; {says}")
+            says = f"row {near[0]} says {parts[0].text}." if parts else "no row that you cite says so."
+            yield Objection("period", f"You wrote {period.text}; {says}")
 
-    def of_order(self) -> Iterator[Objection]:
-        """Whether the answer is first and the runner-up second, where the question asks for an extreme."""
-        place = self.deciding
-        if (
-            not place
-            or not self.goal
-            or not self.subject
-            or self.has_texts
-            or self.ranking
-            or not self.is_asked(place[1])
-        ):
+    def check_extreme(self) -> Iterator[Objection]:
+        """Check that the answer is first and the runner-up second, if the question asks for an extreme."""
+        column = self.deciding
+        if not column or not self.goal or not self.subject or self.has_texts or self.ranking:
             return
         at = 0 if self.goal == "max" else 1
-        best = self.row_of(self.subject, place)
-        ranks = self.ranks(best, place) if best else None
-        if ranks is None or best is None:
+        best = column.row_of(self.subject)
+        ranks = column.ranks(best)
+        if not self.is_asked(column.name) or ranks is None or best is None:
             return
         if ranks[at][0] > 1:
-            numbers = self.ground.column(*place)
-            first = (max if self.goal == "max" else min)(numbers, key=lambda id: numbers[id])
-            text = f"{self.name(best)} is number {ranks[at][0]} by {place[1]}; {self.ground.label(first)} is the first."
-            yield Objection("candidate", text)
+            first = (max if self.goal == "max" else min)(column.by_id, key=lambda id: column.by_id[id])
+            place = f"{self.name(best)} is number {ranks[at][0]} by {column.name}"
+            yield Objection("candidate", f"{place}; {self.ground.label(first)} is the first.")
             return
-        runner = [name for name in self.ground.mentions(self.claims.runner_up) if not name.ids & self.subject.ids][:1]
-        second = self.row_of(runner[0], place) if runner else None
-        ranks = self.ranks(second, place) if second else None
+        runners = [name for name in self.ground.mentions(self.claims.runner_up) if not name.ids & self.subject.ids]
+        second = column.row_of(runners[0]) if runners else None
+        ranks = column.ranks(second)
         if second and ranks and ranks[at][0] > 2:
-            text = f"{self.name(second)} is number {ranks[at][0]} by {place[1]}, not the next after {self.name(best)}."
-            yield Objection("runner_up", text)
+            place = f"{self.name(second)} is number {ranks[at][0]} by {column.name}"
+            yield Objection("runner_up", f"{place}, not the next after {self.name(best)}.")
+
+
+def find_uncited_holders(name: str, cited_ids: Sequence[str], records: Mapping[str, Record]) -> list[str]:
+    """Return the records of the cited observations that hold a name; empty if a cited record holds it in any way.
+
+    >>> rows = {id: Record(id, {"name": name}) for id, name in (("o1.r1", "Elm"), ("o1.r2", "Oak"))}
+    >>> [find_uncited_holders(name, [id], rows) for name, id in (("elm", "o1.r2"), ("elm", "o1.r1"), ("ash", "o1.r2"))]
+    [['o1.r1'], [], []]
+    """
+    name = name.strip().casefold()
+    cited = [records[id] for id in cited_ids if id in records]
+    words = [" ".join([row.text, *map(str, iterate_scalars(row.fields.values()))]).casefold() for row in cited]
+    if not name or not cited or any(name in text for text in words):
+        return []
+    tables = {table_of(id) for id in cited_ids}
+    return [id for id, record in records.items() if table_of(id) in tables and holds_name(record, name)]
+
+
+def holds_name(record: Record, name: str) -> bool:
+    """Return whether a record holds a name (in small letters), as a value or as words of its text."""
+    if record.text:
+        return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", record.text.casefold()) is not None
+    return any(name == str(value).strip().casefold() for value in iterate_scalars(record.fields.values()))
+
+
+def find_fullest_ranking(observations: Sequence[Observation]) -> Observation | None:
+    """Return the observation whose ranking compared the most candidates, the last of equals.
+
+    An empty ranking is used only if there is no other; None without any.
+    """
+    ranked = [(seen.ranking.count, at) for at, seen in enumerate(observations) if seen.ranking and seen.ranking.options]
+    if ranked:
+        return observations[max(ranked)[1]]
+    return next((observation for observation in reversed(observations) if observation.ranking), None)
+
+
+def describe_departure(answer: str, observation: Observation | None) -> str:
+    """Describe how an answer departs from the computed ranking.
+
+    Empty if it names the best or an equally good candidate, or nothing was computed.
+
+    >>> from decisor.types import Option, Ranking
+    >>> ranking = Ranking("cost", "min", (Option("Basel", 2.0), Option("Lyon", 3.0)), ties=("Basel",), unit="EUR")
+    >>> describe_departure("Lyon", Observation((Record("o1.r1"),), ranking=ranking))
+    'This departs from the computed ranking: Basel has the smallest cost (2 EUR) [o1.r1]; Lyon is number 2 (3 EUR).'
+    """
+    ranking = observation.ranking if observation else None
+    if observation is None or ranking is None or not ranking.options or not answer.strip():
+        return ""
+    best = ranking.options[0]
+    if any(is_candidate_name(answer, name) for name in (best.name, *ranking.ties)):
+        return ""
+    record = f" [{observation.records[0].id}]" if observation.records else ""
+    extreme = "largest" if ranking.goal == "max" else "smallest"
+    head = f"{best.name} has the {extreme} {ranking.measure} ({format_amount(best.outcome, ranking.unit)}){record}"
+    places = [
+        f"{option.name} is number {place} ({format_amount(option.outcome, ranking.unit)})"
+        for place, option in enumerate(ranking.options, 1)
+        if is_candidate_name(answer, option.name)
+    ]
+    places += [
+        f"{candidate.name} is ruled out by {' and '.join(candidate.rules) or 'its outcome'}: {candidate.why}"
+        for candidate in ranking.excluded
+        if is_candidate_name(answer, candidate.name)
+    ]
+    place = places[0] if places else f"{answer.strip()} was not compared"
+    return f"This departs from the computed ranking: {head}; {place}."
+
+
+def is_candidate_name(answer: str, candidate: str) -> bool:
+    """Return whether an answer is a candidate, in any case and any order of its parts.
+
+    >>> (is_candidate_name("lyon + Basel", "Basel + Lyon"), is_candidate_name("Baselland", "Basel"),
+    ...     is_candidate_name('"Basel".', "Basel"))
+    (True, False, True)
+    """
+    pieces = (re.split(r"\s*[,+]\s*|\s+and\s+", name.strip("\"'`*. \t\r\n").lower()) for name in (answer, candidate))
+    parts = [{part.strip("\"'`*. ") for part in names} - {""} for names in pieces]
+    return parts[0] == parts[1]

@@ -1,28 +1,113 @@
-"""An answer read against its ground: clauses, the columns of numbers, the one that decides, and the places in it."""
+"""An answer read against the records that a model was shown.
+
+``Ground`` indexes the records by their names, numbers and periods. ``Clause`` is a sentence of the answer with its
+names, figures, periods and citations. ``AnswerReading`` holds both, with the column that decides and the places in it.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TypeGuard
 
-from decisor.parsing.figures import CITATION, find_citations
-from decisor.parsing.quantities import UNIT_OF, Quantity, find_quantities, iterate_periods, split_name, unit_of_column
-from decisor.techniques.shared.objections import words
-from decisor.techniques.shared.objections.claims import Claims, Clause, is_claim, rounded_to, stem, widen
-from decisor.techniques.shared.objections.ground import Cell, Ground, Mention, is_key, table_of
-from decisor.types import Observation, Ranking
+from decisor.parsing.figures import (
+    CITATION,
+    UNIT_OF,
+    UNITS,
+    Period,
+    Quantity,
+    WrittenCalculation,
+    find_citations,
+    find_quantities,
+    find_written_calculations,
+    iterate_numbers,
+    iterate_periods,
+    split_name,
+    unit_of_column,
+)
+from decisor.types import Observation, Ranking, Record, Value
 
-Place = tuple[str, str]
-"""A table and a column of it."""
+IDS = {"id", "ids", "key", "code", "uuid", "guid", "phone", "fax", "zip", "postal"}
+"""A column whose name ends so holds keys: never quoted as an amount, never calculated with."""
+PARTS = {"share", "ratio", "fraction", "proportion", "probability", "quotient", "index", "factor"}
+AMOUNTS = {
+    "price",
+    "cost",
+    "costs",
+    "revenue",
+    "sales",
+    "turnover",
+    "profit",
+    "rent",
+    "salary",
+    "wage",
+    "fee",
+    "budget",
+}
+COUNTS = {"count", "quantity", "qty", "stock", "orders", "number", "stores", "customers", "invoices", "tracks"}
+MOST_LETTERS = 60
+"""Mean length of a value above which a column holds sentences, not names."""
+
+BREAK = re.compile(
+    r"(?<=[.!?])(?<!\bvs\.)(?<!\bca\.)(?<!\b[Nn]o\.)(?<!\bapprox\.)(?<!e\.g\.)(?<!i\.e\.)[\"'*)\]]*\s+(?=[A-Z\[\d*|(\"'$€£-])"
+    r"|\n+|;\s+(?![^()]*\))"
+)
+SEPARATOR = re.compile(r"[|\t]")
+"""What stands between the columns of a table."""
+LOOSE = re.compile(r"\s*(?:[A-Za-z%€$]+\s+)?(?:or so|give or take|and change)\b|[ -]?ish\b|\+", re.I)
+ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|nearly|almost|approximately|approx\.?|ca\.?|circa|some|close to)|[~≈])\s*$", re.I
+)
+BOUND = re.compile(
+    r"\b(?:over|under|above|below|more than|less than|fewer than|at least|at most|up to|exceed\w*)\s*$", re.I
+)
+LABELLED = re.compile(
+    r"(?:(?:\b|_)(?:top|first|last|next|option|step|rule|no\.?|number|ranks?|ranked|place|position|part|page|table|figure|level"
+    r"|tier|phase|version|id|code|key)|#)\s*$",
+    re.I,
+)
+MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
+MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
+SUPERLATIVE = re.compile(
+    rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste[mnrs]?)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste[mnrs]?))\b",
+    re.I,
+)
+RULED = re.compile(
+    r"\b(?:höchstens|mindestens|darf|nur|ohne|au plus|au moins|como máximo|al menos|at least|at most|no more"
+    r"|less than|more than|under|over|above|below|only|without|excluding|except|must"
+    r"|should|where|whose|while|unless|if|with|that|who|drop|not)\b",
+    re.I,
+)
+"""Words of a question that restrict its candidates, so that the first of all rows need not be the answer."""
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of a row, or of a passage (column '')."""
+
+    value: float
+    id: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name of rows in a text."""
+
+    name: str
+    start: int
+    end: int
+    ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NumberColumn:
-    """The numbers of one column, no key, with what is worked out from all of them."""
+    """The numbers of one column that holds no keys."""
 
     table: str
     name: str
@@ -31,10 +116,294 @@ class NumberColumn:
     numbers: tuple[float, ...]
     total: float
     largest: tuple[float, ...]
+    """At most five, the largest first."""
 
     @property
     def mean(self) -> float:
         return self.total / len(self.numbers)
+
+    def row_of(self, name: Mention) -> str | None:
+        """Return the one row of a name in this table."""
+        ids = [id for id in name.ids if table_of(id) == self.table]
+        return ids[0] if len(ids) == 1 else None
+
+    def values(self, names: Iterable[Mention]) -> list[tuple[str, float]]:
+        """Return the names that have a number here, with it."""
+        rows = [(name.name, self.row_of(name) or "") for name in names]
+        return [(name, self.by_id[row]) for name, row in rows if row in self.by_id]
+
+    def ranks(self, id: str | None) -> tuple[range, range] | None:
+        """Return the places of a row from the largest and from the smallest; equal numbers share theirs."""
+        if id is None or id not in self.by_id:
+            return None
+        own, room = self.by_id[id], 1e-9 * abs(self.by_id[id])
+        above = sum(number > own + room for number in self.numbers)
+        below = sum(number < own - room for number in self.numbers)
+        return range(above + 1, len(self.numbers) - below + 1), range(below + 1, len(self.numbers) - above + 1)
+
+
+class Ground:
+    """The records that a model was shown."""
+
+    def __init__(self, records: Mapping[str, Record]) -> None:
+        self.records = records
+        self.tables: dict[str, list[Record]] = {}
+        self.ids_of_text: dict[str, set[str]] = {}
+        self.names: dict[str, str] = {}
+        """Name in lower case -> name."""
+        self.name_of: dict[str, str] = {}
+        """Id of a row -> its name."""
+        for record in records.values():
+            self.tables.setdefault(table_of(record.id), []).append(record)
+        for rows in self.tables.values():
+            texts: dict[str, list[str]] = {}
+            for row in rows:
+                for column, value in row.fields.items():
+                    if isinstance(value, str) and value:
+                        self.ids_of_text.setdefault(value.strip().lower(), set()).add(row.id)
+                        texts.setdefault(column, []).append(value)
+            columns = [column for column, values in texts.items() if not rows[0].text and are_names(values)]
+            for column in columns:
+                if column != columns[0] and (is_key(column) or len(set(texts[column])) < len(rows)):
+                    continue
+                for row in rows:
+                    if isinstance(value := row.fields.get(column), str) and value.strip():
+                        self.names.setdefault(value.strip().lower(), value.strip())
+                        self.name_of.setdefault(row.id, value.strip())
+
+    @cached_property
+    def column_names(self) -> set[str]:
+        return {column for rows in self.tables.values() for column in rows[0].fields}
+
+    @cached_property
+    def columns(self) -> list[NumberColumn]:
+        columns = []
+        for table, rows in self.tables.items():
+            for name in rows[0].fields:
+                values = [] if is_key(name) else [(row.id, row.fields.get(name)) for row in rows]
+                by_id = {id: float(value) for id, value in values if is_number(value)}
+                if numbers := tuple(by_id.values()):
+                    largest = tuple(sorted(numbers, reverse=True)[:5])
+                    column = NumberColumn(
+                        table, name, unit_of_column(name), by_id, numbers, math.fsum(numbers), largest
+                    )
+                    columns.append(column)
+        return columns
+
+    @cached_property
+    def ranked_columns(self) -> list[NumberColumn]:
+        """The columns of tables with one row for each name."""
+        owners = {table: {self.name_of.get(row.id, "") for row in rows} for table, rows in self.tables.items()}
+        named = {table for table, names in owners.items() if len(names) == len(self.tables[table]) > 1}
+        return [column for column in self.columns if column.table in named and len(column.by_id) > 1]
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Every number of a row, keys apart, smallest first."""
+        cells = []
+        keys = {column for column in self.column_names if is_key(column)}
+        for record in self.records.values():
+            for column, value in record.fields.items():
+                if value is None or column in keys or isinstance(value, bool):
+                    continue
+                if type(value) in (int, float):
+                    cells += [Cell(abs(float(value)), record.id, column)] if is_number(value) else []
+                else:
+                    numbers = numbers_of_text(value) if isinstance(value, str) else iterate_numbers(value)
+                    cells += (Cell(abs(number), record.id, column) for number in numbers)
+            if record.text:
+                cells += (Cell(abs(number), record.id, "") for number in iterate_numbers(record.text))
+        return sorted(cells, key=lambda cell: cell.value)
+
+    @cached_property
+    def _sizes(self) -> list[float]:
+        return [cell.value for cell in self.cells]
+
+    def between(self, low: float, high: float) -> Iterable[Cell]:
+        for at in range(bisect_left(self._sizes, low), len(self.cells)):
+            if self.cells[at].value > high:
+                return
+            yield self.cells[at]
+
+    def cells_with(self, figure: Quantity) -> list[Cell]:
+        """Return the cells that a figure rounds, whatever their unit."""
+        cells: dict[Cell, None] = {}
+        for meaning in figure.meanings:
+            value, near = abs(meaning.value), meaning.room * (1 + 1e-9) + 1e-9 * abs(meaning.value)
+            cells |= dict.fromkeys(self.between(value - near, value + near))
+            if figure.unit == "%" or (figure.is_word and value == 0.5):
+                parts = self.between((value - near) / 100, (value + near) / 100)
+                cells |= dict.fromkeys(cell for cell in parts if not unit_of_column(cell.column) or cell.value <= 1)
+            for unit, size in list_convertible_units(figure.unit):
+                converted = self.between((value - near) * size, (value + near) * size)
+                cells |= dict.fromkeys(cell for cell in converted if unit_of_column(cell.column) == unit)
+        return list(cells)
+
+    def fits_unit(self, figure: Quantity, cell: Cell) -> bool:
+        """Return whether the unit that is written may be that of the column."""
+        unit, words = unit_of_column(cell.column), set(split_name(cell.column))
+        value = abs(figure.meanings[0].value)
+        if not figure.unit or not cell.column or unit == figure.unit:
+            return True
+        if figure.unit == "%" and unit == "":
+            is_part = abs(cell.value * 100 - value) < abs(cell.value - value)
+            return is_part or not (words & (AMOUNTS | COUNTS) or (words & PARTS and cell.value < 2))
+        if unit == "":
+            return not (UNITS[figure.unit][0] == "money" and words & COUNTS)
+        is_same = any(abs(cell.value - abs(meaning.value)) <= meaning.room * 1.001 for meaning in figure.meanings)
+        return not is_same and any(unit == convertible for convertible, _ in list_convertible_units(figure.unit))
+
+    def periods_of(self, id: str) -> list[Period]:
+        """Return the dates, months and years that a row holds."""
+        record = self.records[id]
+        periods = list(iterate_periods(record.text))
+        for value in record.fields.values():
+            if isinstance(value, str):
+                periods += iterate_periods(value)
+            elif isinstance(value, int) and 1900 <= value < 2100:
+                periods.append(Period(str(value), 0, 0, value))
+        return periods
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Return the names of rows in a text, the longest first where they overlap."""
+        low = text.lower()
+        if len(low) != len(text):  # Of a few letters the small form is longer, and places would not agree.
+            low = text
+        names = sorted((name for name in self.names if name in low), key=len, reverse=True)
+        # A first or last word that belongs to one name alone stands for it.
+        capitalized = {word.lower() for word in re.findall(r"\b[A-Z]\w{3,}", text)}
+        owners: dict[str, set[str]] = {}
+        for name in self.names:
+            parts = re.findall(r"\w+", name)
+            for part in {parts[0], parts[-1]} & capitalized if len(parts) > 1 else ():
+                owners.setdefault(part, set()).add(name)
+        short = [(part, min(full)) for part, full in owners.items() if len(full) == 1 and part not in self.names]
+        mentions: list[Mention] = []
+        for name, full_name in [*((name, name) for name in names), *short]:
+            for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", low):
+                start, end = match.span()
+                if any(start < mention.end and mention.start < end for mention in mentions):
+                    continue
+                if len(name) > 2 or (text[start:end] == self.names[full_name] and name not in ("a", "i")):
+                    ids = frozenset(self.ids_of_text[full_name])
+                    mentions.append(Mention(self.names[full_name], start, end, ids))
+        return sorted(mentions, key=lambda mention: mention.start)
+
+    def label(self, id: str) -> str:
+        """
+        >>> Ground({"o1.r1": Record("o1.r1", {"site": "elm"})}).label("o1.r1")
+        'o1.r1 (elm)'
+        """
+        return f"{id} ({self.name_of[id]})" if id in self.name_of else id
+
+
+@lru_cache(maxsize=4096)
+def is_key(column: str) -> bool:
+    """
+    >>> is_key("ProductID"), is_key("postal_code"), is_key("paid")
+    (True, True, False)
+    """
+    return (split_name(column) or ("",))[-1] in IDS
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def table_of(id: str) -> str:
+    return id.partition(".")[0]
+
+
+def are_names(values: Sequence[str]) -> bool:
+    if sum(map(len, values)) > MOST_LETTERS * len(values):
+        return False
+    has_letters = all(re.search(r"[^\W\d_]", value) for value in values[:5])
+    return has_letters and not any(True for value in values[:3] for _ in iterate_periods(value))
+
+
+@lru_cache(maxsize=4096)
+def numbers_of_text(text: str) -> tuple[float, ...]:
+    """Return the numbers of a cell that holds text. A date has none."""
+    is_date = any(True for _ in iterate_periods(text))
+    return () if not re.search(r"\d", text) or is_date else tuple(iterate_numbers(text))
+
+
+def list_convertible_units(unit: str) -> list[tuple[str, float]]:
+    """Return the other units of a dimension, each with its factor. Money and counts have none."""
+    if unit not in UNITS or UNITS[unit][0] in ("money", "share", "count"):
+        return []
+    dimension, size, _ = UNITS[unit]
+    return [(name, size / by) for name, (kind, by, _) in UNITS.items() if kind == dimension and name != unit]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """A final answer in parts, with the ids that it cites."""
+
+    answer: str
+    because: str
+    runner_up: str = ""
+    cited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A sentence, or the text up to a semicolon or line end."""
+
+    text: str
+    masked: str
+    """The text with X for letters of names, Y for those of periods and blanks for citations."""
+    names: tuple[Mention, ...]
+    figures: tuple[Quantity, ...]
+    periods: tuple[Period, ...]
+    cited: tuple[tuple[int, int, tuple[str, ...]], ...]
+    """Start, end and ids of each citation."""
+    heads: tuple[str, ...] = ()
+    """Column heads of the table of which it is a line. Empty: it is no line of a table."""
+
+    @cached_property
+    def cited_ids(self) -> frozenset[str]:
+        return frozenset(id for _, _, ids in self.cited for id in ids)
+
+    @cached_property
+    def name_ids(self) -> frozenset[str]:
+        return frozenset(id for name in self.names for id in name.ids)
+
+    @cached_property
+    def calculations(self) -> list[WrittenCalculation]:
+        """Calculations that it writes out, such as 66 + 56 = 122."""
+        return list(find_written_calculations(re.sub(r"[$€£*](?=\s*\d)", "", self.text)))
+
+    def around(self, figure: Quantity) -> tuple[str, str]:
+        """Return the text before and after a figure."""
+        return self.masked[: figure.start], self.masked[figure.end :]
+
+    def rows_before(self, at: int) -> frozenset[str]:
+        """Return the rows of the name before a place, narrowed by the names before that."""
+        rows: frozenset[str] = frozenset()
+        for name in reversed([name for name in self.names if name.end <= at]):
+            if rows and not rows & name.ids:
+                break
+            rows = rows & name.ids if rows else name.ids
+        return rows
+
+    def rows_after(self, at: int) -> frozenset[str]:
+        return next((name.ids for name in self.names if name.start >= at), frozenset())
+
+    def cited_for(self, figure: Quantity) -> str:
+        """Return the one row that is cited right after a figure; empty without one."""
+        starts = [*(known.start for known in self.figures), *(name.start for name in self.names)]
+        if not self.cited or not any(start < self.cited[0][0] for start in starts):
+            return ""  # The citations stand ahead of what they are for.
+        for start, end, ids in self.cited:
+            if start >= figure.end:
+                between = self.masked[figure.end : start]
+                is_near = bool(re.fullmatch(r"[^A-Za-z]*(?:(?!and\b)[A-Za-z]+[^A-Za-z]*){0,2}", between))
+                is_near = is_near and not any(figure.end <= at < start for at in starts)
+                # Of several in a row each belongs to another figure, and nothing says which.
+                is_run = any(0 <= next_start - end < 3 for next_start, _, _ in self.cited)
+                return ids[0] if len(ids) == 1 and is_near and not is_run else ""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -45,16 +414,13 @@ class AnswerReading:
     ground: Ground
     question: str
     ranked: Observation | None = None
+    """The observation whose ranking the answer should follow."""
     known: str = ""
+    """Text beside the records that the model was given."""
 
     @property
     def ranking(self) -> Ranking | None:
         return self.ranked.ranking if self.ranked else None
-
-    @property
-    def options(self) -> list[str]:
-        """Candidates of the ranking, from the best."""
-        return [one.name for one in self.ranking.options] if self.ranking else []
 
     @cached_property
     def reasons(self) -> list[Clause]:
@@ -65,8 +431,8 @@ class AnswerReading:
         return list(self.clauses(self.claims.runner_up))
 
     @cached_property
-    def elsewhere(self) -> list[Quantity]:
-        """Figures of the question and of what came with the records."""
+    def given_figures(self) -> list[Quantity]:
+        """Figures of the question and of the text that came with the records."""
         return find_quantities(f"{self.question}\n{self.known}")
 
     @cached_property
@@ -77,35 +443,37 @@ class AnswerReading:
 
     @cached_property
     def has_texts(self) -> bool:
-        """Whether passages were shown: what they say of whom is not read."""
+        """Whether passages were shown: which name a passage speaks of is not read."""
         return any(record.text for record in self.ground.records.values())
 
     def clauses(self, text: str) -> Iterator[Clause]:
         names = self.ground.mentions(text)
         cites = list(CITATION.finditer(text))
         masked = text
-        for one in names:
-            masked = masked[: one.start] + "X" * (one.end - one.start) + masked[one.end :]
+        for name in names:
+            masked = masked[: name.start] + "X" * (name.end - name.start) + masked[name.end :]
         for match in cites:
             masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
         start = 0
         heads: tuple[str, ...] = ()
-        breaks = [match.span() for match in words.BREAK.finditer(masked)]
-        for end, after in [*breaks, (len(text), len(text))]:
+        for end, after in [*(match.span() for match in BREAK.finditer(masked)), (len(text), len(text))]:
             piece = masked[start:end]
             if text[start:end].strip():
-                times = tuple(iterate_periods(piece))
-                for time in times:
-                    piece = piece[: time.start] + "Y" * len(time.text) + piece[time.end :]
+                periods = tuple(iterate_periods(piece))
+                for period in periods:
+                    piece = piece[: period.start] + "Y" * len(period.text) + piece[period.end :]
                 is_line = piece.lstrip().startswith("|") or piece.count("\t") > 1
-                heads = () if not is_line else heads or tuple(head.strip() for head in words.SEPARATOR.split(piece))
-                inside = [one for one in names if start <= one.start < end]
+                heads = () if not is_line else heads or tuple(head.strip() for head in SEPARATOR.split(piece))
                 yield Clause(
                     text[start:end],
                     piece,
-                    tuple(Mention(one.name, one.start - start, one.end - start, one.ids) for one in inside),
-                    tuple(widen(one, piece) for one in find_quantities(piece) if is_claim(one, piece)),
-                    times,
+                    tuple(
+                        replace(name, start=name.start - start, end=name.end - start)
+                        for name in names
+                        if start <= name.start < end
+                    ),
+                    tuple(widen(figure, piece) for figure in find_quantities(piece) if is_claim(figure, piece)),
+                    periods,
                     tuple(
                         (match.start() - start, match.end() - start, find_citations(match.group(), self.ground.records))
                         for match in cites
@@ -116,91 +484,120 @@ class AnswerReading:
             start = after
 
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
-        hits, value = self.ground.cells_with(figure), abs(figure.meanings[0].value)
-        bound = None if hits else words.BOUND.search(clause.masked[: figure.start])
+        cells, value = self.ground.cells_with(figure), abs(figure.meanings[0].value)
+        bound = None if cells else BOUND.search(clause.masked[: figure.start])
         if bound and (figure.unit or rounded_to(value) > 1):  # Nobody says over 42 of 44.
             is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
             return list(self.ground.between(value, value * 1.5) if is_low else self.ground.between(value / 1.5, value))
-        return hits
+        return cells
 
-    # Columns.
-
-    @cached_property
-    def columns(self) -> list[NumberColumn]:
-        hits = []
-        for table, rows in self.ground.tables.items():
-            for name in rows[0].fields:
-                by_id = {} if is_key(name) else self.ground.column(table, name)
-                if numbers := tuple(by_id.values()):
-                    largest = tuple(sorted(numbers, reverse=True)[:5])
-                    unit = unit_of_column(name)
-                    hits.append(NumberColumn(table, name, unit, by_id, numbers, math.fsum(numbers), largest))
-        return hits
-
-    @cached_property
-    def named_tables(self) -> set[str]:
-        """Those with one row for each name."""
-        name_of = self.ground.name_of
+    def noun_columns(self, figure: Quantity, clause: Clause) -> set[str]:
+        """Return the columns that the word after a figure names, or the head above it: "34 orders"."""
+        before, after = clause.around(figure)
+        match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after)
+        match = match or re.search(r"([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$", before)
+        if clause.heads:
+            at = len(SEPARATOR.findall(before))
+            match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None
+        noun = stem(match[1].lower()) if match and not figure.unit else ""
+        if noun in ("", "time", "than", "more", "less"):
+            return set()
         return {
-            table
-            for table, rows in self.ground.tables.items()
-            if len(rows) > 1 and len({name_of.get(row.id, "") for row in rows}) == len(rows)
+            name
+            for rows in self.ground.tables.values()
+            for name, value in rows[0].fields.items()
+            if not is_key(name)
+            and isinstance(value, int | float)
+            and split_name(name)
+            and noun == stem(split_name(name)[0])
+            and (len(split_name(name)) == 1 or not unit_of_column(name))
         }
 
     @cached_property
-    def ranked_columns(self) -> list[Place]:
-        """Numbers of tables with one row for each candidate."""
-        return [(one.table, one.name) for one in self.columns if one.table in self.named_tables and len(one.by_id) > 1]
-
-    @cached_property
-    def deciding(self) -> Place | None:
+    def deciding(self) -> NumberColumn | None:
         """The column that most figures of the answer are from, of those that the question names where it names any."""
-        counts: Counter[Place] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for clause in self.reasons:
             rows = clause.name_ids | clause.cited_ids
             for figure in clause.figures:
                 if figure.digits > 2 or figure.unit:
-                    hits = {
-                        (table_of(cell.id), cell.column)
-                        for cell in self.cells(figure, clause)
-                        if cell.id in rows and self.ground.fits_unit(figure, cell)
+                    cells = [cell for cell in self.cells(figure, clause) if cell.id in rows]
+                    fitting = {
+                        (table_of(cell.id), cell.column) for cell in cells if self.ground.fits_unit(figure, cell)
                     }
-                    counts.update(sorted(hits))
-        places = [place for place, _ in counts.most_common() if place in self.ranked_columns]
-        candidates = [place for place in places or self.ranked_columns if self.is_asked(place[1])]
-        if candidates or not places:
-            return candidates[0] if places or len(candidates) == 1 else None
-        return places[0] if len(places) == 1 or counts[places[0]] > counts[places[1]] else None
+                    counts.update(sorted(fitting))
+        ranked = {(column.table, column.name): column for column in self.ground.ranked_columns}
+        places = [place for place, _ in counts.most_common() if place in ranked]
+        asked = [place for place in places or ranked if self.is_asked(place[1])]
+        if asked or not places:
+            return ranked[asked[0]] if asked and (places or len(asked) == 1) else None
+        return ranked[places[0]] if len(places) == 1 or counts[places[0]] > counts[places[1]] else None
 
     def is_asked(self, column: str) -> bool:
-        """Whether the question names the column, or its unit."""
+        """Return whether the question names a column, or its unit."""
         wording = re.findall(r"[a-z]+", self.question.lower().replace("kilowatt hours", "kwh"))
         units = {UNIT_OF[word] for word in wording if len(word) > 1 and word in UNIT_OF}
         return unit_of_column(column) in units or bool({*map(stem, wording)} & {*map(stem, split_name(column))})
 
     @cached_property
     def goal(self) -> str:
-        """max or min, where the question asks for one extreme and restricts nothing; else ''."""
-        hits = {"max" if match["max"] else "min" for match in words.SUPERLATIVE.finditer(self.question)}
-        return hits.pop() if len(hits) == 1 and not words.RULED.search(self.question) else ""
-
-    def ranks(self, id: str, place: Place) -> tuple[range, range] | None:
-        """From the largest and from the smallest, equal ones in any order; None where the row is not among them."""
-        numbers = self.ground.column(*place)
-        if id not in numbers:
-            return None
-        own, room = numbers[id], 1e-9 * abs(numbers[id])
-        above = sum(one > own + room for one in numbers.values())
-        below = sum(one < own - room for one in numbers.values())
-        return range(above + 1, len(numbers) - below + 1), range(below + 1, len(numbers) - above + 1)
-
-    def row_of(self, name: Mention, place: Place) -> str | None:
-        """Return the one row of a name in a table."""
-        ids = [id for id in name.ids if table_of(id) == place[0]]
-        return ids[0] if len(ids) == 1 else None
-
-    def mention(self, id: str) -> Mention:
-        return Mention(self.ground.name_of.get(id, id), 0, 0, frozenset([id]))
+        """max or min if the question asks for one extreme and restricts nothing; else empty."""
+        goals = {"max" if match["max"] else "min" for match in SUPERLATIVE.finditer(self.question)}
+        return goals.pop() if len(goals) == 1 and not RULED.search(self.question) else ""
 
     def name(self, id: str) -> str:
         return self.ground.name_of.get(id, id)
+
+    def recent(self, memory: Sequence[Mention]) -> list[Mention]:
+        """Return the names of which a clause without a name may speak."""
+        return [*reversed(memory), *([self.subject] if self.subject else [])]
+
+
+def widen(figure: Quantity, text: str) -> Quantity:
+    """Return the figure with more room if its text says that it is about right."""
+    if figure.is_word or not (ABOUT.search(text[: figure.start]) or LOOSE.match(text[figure.end :])):
+        return figure
+    meanings = []
+    for meaning in figure.meanings:
+        value = abs(meaning.value)
+        room = min(rounded_to(value) if value == int(value) else 2 * meaning.room, value / 20)
+        meanings.append(replace(meaning, room=max(meaning.room, room)))
+    return replace(figure, meanings=tuple(meanings))
+
+
+def is_claim(figure: Quantity, text: str) -> bool:
+    """Return whether a figure is more than the number of a list item, a rank or a label."""
+    before, after = text[: figure.start], text[figure.end :]
+    is_item = not before.strip(" -*(|") and re.match(r"[.)]\s", after)
+    if figure.digits < 3 and (LABELLED.search(before) or is_item):
+        return False
+    value = figure.meanings[0].value
+    if figure.text.lower() in ("zero", "one", "half") or value == 0 or (value == 100 and figure.unit == "%"):
+        return False
+    return not (figure.is_word and not re.match(r"\s+[a-z]", after))
+
+
+def fits(figure: Quantity, *values: float) -> bool:
+    """Return whether the figure rounds one of the values, whatever the sign."""
+    bounds = [(abs(one.value), one.room * (1 + 1e-6) + 1e-9 * abs(one.value)) for one in figure.meanings]
+    return any(abs(abs(value) - size) <= room for value in values for size, room in bounds)
+
+
+def stem(word: str) -> str:
+    """
+    >>> stem("countries"), stem("orders"), stem("boxes"), stem("cost")
+    ('countr', 'order', 'box', 'cost')
+    """
+    return re.sub(r"(?:ies|y|(?<=[sx])es|s)$", "", word)
+
+
+def rounded_to(value: float) -> float:
+    """Return the place of the last digit that is not zero.
+
+    >>> rounded_to(1300.0), rounded_to(2.0)
+    (100.0, 1.0)
+    """
+    size = 1.0
+    while value and value % (size * 10) == 0:
+        size *= 10
+    return size
