@@ -233,6 +233,15 @@ def test_a_name_of_several_lines_prints_no_line_that_looks_like_ours(tmp_path: P
 
 
 @pytest.mark.slow
+def test_a_line_of_standard_error_reaches_a_pipe_before_the_command_ends() -> None:
+    code = "import sys; from decisor.cli.output import clean_output; clean_output(); print(1, file=sys.stderr); input()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stderr=pipe, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "1\n"
+        process.communicate("\n", timeout=30)
+
+
 def test_an_infinite_outcome_is_json_too(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "shop.db")) as db, db:
         db.execute("CREATE TABLE site (name TEXT, cost REAL)")

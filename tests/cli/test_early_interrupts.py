@@ -13,8 +13,8 @@ import pytest
 def test_an_interrupt_while_modules_are_imported_ends_the_command_without_a_traceback(module: str) -> None:
     """``-v`` names each module as soon as it is there.
 
-    Python drops an interrupt that comes while it cleans up, and it is raised again a moment later: so the command must not
-    be able to end by itself. It waits for its question on a standard input that stays open.
+    Python drops an interrupt that comes while it cleans up, and it is raised again a moment later. So the command must
+    not be able to end by itself: it waits for its question on a standard input that stays open.
     """
     words = [sys.executable, "-v", "-m", "decisor", "ask", "-", "--db", "none.db"]
     pipe = subprocess.PIPE

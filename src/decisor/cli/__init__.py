@@ -87,7 +87,11 @@ def repeat_interrupt(dropped: sys.UnraisableHookArgs) -> None:
     Python drops an interrupt that comes while it cleans something up, as it does all along while it imports.
     """
     if dropped.exc_type is KeyboardInterrupt:
-        again = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+        if sys.platform == "win32":
+            again = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+        else:
+            # To the main thread: a signal to the timer's thread would not wake a read that the main thread waits in.
+            again = threading.Timer(0.05, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
         again.daemon = True
         again.start()
     else:

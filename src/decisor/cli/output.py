@@ -41,7 +41,11 @@ class CleanOutput(io.TextIOWrapper):
     """
 
     def __init__(self, stream: io.TextIOWrapper, errors: str) -> None:
-        super().__init__(stream.buffer, encoding=stream.encoding, errors=errors, write_through=True)
+        # write_through fills the buffer below, which only line_buffering empties: lines on a pipe came 8 KB at a time.
+        lines = stream.line_buffering
+        super().__init__(
+            stream.buffer, encoding=stream.encoding, errors=errors, line_buffering=lines, write_through=True
+        )
         stream.reconfigure(errors=errors)
         self.styled = stream
 
