@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import decisor
 from decisor.llms.scripted import ScriptedLM
 from decisor.semantics.definitions import Reading, format_definitions
-from decisor.semantics.open_readings import OpenReading
+from decisor.semantics.readings import OpenReading
 from decisor.session.data import Data
 from decisor.types import Message
 from head import words

@@ -205,7 +205,7 @@ class RuleTest:
     why: str
     test: str = ""
     count: int = 0
-    rows: Sequence[Mapping[str, object]] = ()
+    rows: tuple[Mapping[str, object], ...] = ()
     candidate: str = ""
 
 
@@ -323,7 +323,10 @@ class Evidence:
     objections: tuple[Objection, ...] = ()
 
 
-Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
+if TYPE_CHECKING:
+    Value: TypeAlias = None | bool | int | float | str | Sequence["Value"] | Mapping[str, "Value"]
+else:
+    Value = object  # pydantic, which reads the fields of this type, knows no alias that names itself
 Role = Literal["system", "user", "assistant"]
 
 

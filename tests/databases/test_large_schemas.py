@@ -204,13 +204,13 @@ async def test_tables_of_other_schemas_of_duckdb_are_shown(tmp_path: Path) -> No
 
 def test_a_graph_of_many_labels_is_shown_for_the_question_within_the_budget() -> None:
     from decisor.databases.schema_search import SchemaIndex
-    from decisor.graphs.schema import GraphSchema, PropertyInfo, render_graph_schema, tables_of_labels
+    from decisor.graphs.schema import GraphSchema, render_graph_schema, tables_of_labels
     from decisor.graphs.schema import describe_graph_briefly as graph_brief
 
     names = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeio" for c in "rstnlmp"]
     labels = {name.title(): 10 for name in names} | {"Ship": 5, "Harbour": 2}
     properties = {
-        label: (PropertyInfo("id", ("int",), ("1", "2")), PropertyInfo("name", ("string",), ('"x"',)))
+        label: (ColumnInfo("id", "int", examples=("1", "2")), ColumnInfo("name", "string", examples=('"x"',)))
         for label in labels
     }
     links = {("Ship", "LIES_IN", "Harbour"): 5} | {(one, "NEXT_TO", "Bar"): 3 for one in list(labels)[:100]}

@@ -56,8 +56,8 @@ def files(tmp_path: Path) -> list[Path]:
 def mark(file: Path) -> None:
     """A comment that only the file has."""
     data = json.loads(file.read_text())
-    for relation in data["relations"]:
-        relation[5] = "from the file"
+    for table in data["tables"]:
+        table["comment"] = "from the file"
     file.write_text(json.dumps(data))
 
 

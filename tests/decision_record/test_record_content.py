@@ -14,7 +14,7 @@ from decisor.decision_record.build import build_record, definition_of
 from decisor.decision_record.page import read_record, record_to_json
 from decisor.llms.scripted import ScriptedLM
 from decisor.runtime.budget import Limits
-from decisor.semantics.open_readings import OpenReading
+from decisor.semantics.readings import OpenReading
 from decisor.trace.events import Conclusion, RunStart, TraceEntry, UsedFile
 from decisor.trace.file import read_trace
 from decisor.types import Decision, Question, Record

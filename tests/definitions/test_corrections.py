@@ -13,7 +13,7 @@ import decisor
 from decisor.cli import run_command_line
 from decisor.errors import SetupError
 from decisor.llms.scripted import ScriptedLM
-from decisor.semantics.definitions import ApprovedExample, Origin, Reading, read_definitions_file
+from decisor.semantics.definitions import ApprovedExample, Reading, read_definitions_file
 from decisor.semantics.draft import approve_definition, path_of_proposals, propose_definition, remove_definition
 from decisor.types import Message
 from definition_shops import DEFINITIONS, definitions_file, shop
@@ -57,11 +57,11 @@ def test_a_proposal_is_dated_has_its_author_and_is_made_once(tmp_path: Path) -> 
     first = propose_definition(file, Reading("Top region?", ["top region"], "by net revenue", "net_revenue"), "bo")
     again = propose_definition(file, Reading("another name", ["top region"], "by net revenue", "net_revenue"), "cy")
     other = propose_definition(file, Reading("top region", ["top region"], "by orders"), "cy")
-    assert (again.name, again.origin) == (first.name, first.origin) and (first.name, other.name) == (
+    assert (again.name, again.signature()) == (first.name, first.signature()) and (first.name, other.name) == (
         "top_region",
         "top_region_2",
     )
-    assert first.origin.by == "bo" and first.origin.on.startswith("20")
+    assert first.by == "bo" and first.on.startswith("20")
     assert [one.name for one in read_definitions_file(path_of_proposals(file), ["net_revenue"]).readings] == [
         "top_region",
         "top_region_2",
@@ -86,7 +86,7 @@ def test_a_section_is_taken_out_without_a_word_of_the_others(tmp_path: Path) -> 
 )
 def test_whatever_a_person_says_is_one_text_of_the_file(tmp_path: Path, words: str) -> None:
     file = definitions_file(tmp_path)
-    propose_definition(file, Reading(words, [words], words, origin=Origin(why=words)), words)
+    propose_definition(file, Reading(words, [words], words, why=words), words)
     (one,) = read_definitions_file(path_of_proposals(file))
     approve_definition(file, f"reading.{one.name}", "ann")
     assert len(list(read_definitions_file(file))) == 8 and not list(read_definitions_file(path_of_proposals(file)))
@@ -195,4 +195,4 @@ def test_a_correction_may_be_of_a_recorded_run(tmp_path: Path) -> None:
         == 0
     )
     (one,) = read_definitions_file(path_of_proposals(file)).examples
-    assert (one.question, one.answer, one.origin.why) == ("Which one?", "Bo", "Ann left")
+    assert (one.question, one.answer, one.why) == ("Which one?", "Bo", "Ann left")

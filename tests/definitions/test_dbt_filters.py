@@ -67,7 +67,7 @@ def test_a_dimension_is_that_of_the_entity_that_names_it(link: str, wanted: str)
         statuses = [
             (status if link == "order" else CUSTOMERS.get(buyer or 0), amount) for _, buyer, status, amount in ORDERS
         ]
-        assert db.execute(metric.whole()).fetchone() == (
+        assert db.execute(metric.full_query()).fetchone() == (
             sum(amount for status, amount in statuses if status == wanted),
         )
 

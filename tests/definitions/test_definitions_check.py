@@ -92,7 +92,7 @@ async def test_a_draft_passes_its_own_check_and_each_line_has_a_reason(rows: Sql
     first = await draft_from_schema(rows, rows.tables)
     text = format_definitions(first)
     assert [str(one) for one in await check_definitions(parse_definitions(text), rows)] == []
-    assert all(one.origin.why for one in first)
+    assert all(one.why for one in first)
     assert "SUM(price * quantity * (1 - discount))" in text and 'cardinality = "one to one"' not in text
     assert {one.name for one in first.entities} == {"customer", "purchase", "line"}
 
@@ -109,7 +109,7 @@ async def test_a_key_that_nobody_declared_is_measured(tmp_path: Path) -> None:
         (entity,) = (await draft_from_schema(tool, tool.tables)).entities
     finally:
         await tool.close()
-    assert (list(entity.key), entity.origin.why) == (
+    assert (list(entity.key), entity.why) == (
         ["a_id"],
         "no key is declared; as measured, no two of 3 rows share it",
     )
@@ -135,7 +135,7 @@ why = "guessed"
 
     whole = await draft_definitions(shop(tmp_path), ScriptedLM(answer))
     assert [one.name for one in whole.definitions.metrics] == ["net_revenue"]
-    assert whole.definitions.metrics[0].origin.why == "by the LM, without a reason"
+    assert whole.definitions.metrics[0].why == "by the LM, without a reason"
     assert "no such column" in whole.notes[0] and whole.text().startswith("# Left out: metric.profit")
     assert "table purchase" in prompts[0] and "[entity.purchase]" in prompts[0]
 
@@ -210,7 +210,8 @@ async def test_a_manifest_of_dbt_is_imported_and_holds_on_the_rows(rows: SqlTool
         "twice",
     ]
     values = {
-        one.name: next(iter((await rows.call(one.whole())).records[0].fields.values())) for one in definitions.metrics
+        one.name: next(iter((await rows.call(one.full_query())).records[0].fields.values()))
+        for one in definitions.metrics
     }
     assert values == {"orders": 4, "closed_orders": 3, "abroad": 3, "customers": 3, "share": 0.75, "twice": 8}
     assert [note.partition(":")[0] for note in whole.notes] == ["metric so_far", "metric loop"]

@@ -7,7 +7,6 @@ import pytest
 from decisor.errors import SetupError
 from decisor.semantics.definitions import (
     Definitions,
-    DefinitionsFault,
     Join,
     Metric,
     format_definitions,
@@ -16,6 +15,7 @@ from decisor.semantics.definitions import (
     section_title,
 )
 from decisor.semantics.relevant import find_relevant_definitions, format_definition
+from decisor.system.structured_files import FileFault
 from definition_shops import DEFINITIONS, definitions_file
 
 
@@ -23,7 +23,7 @@ def test_what_is_written_reads_as_what_it_was() -> None:
     first = parse_definitions(DEFINITIONS)
     again = parse_definitions(format_definitions(first))
     assert list(again) == list(first)
-    assert first.metrics[0].origin.by == "ann" and first.line(first.metrics[0], "sql") == 4
+    assert first.metrics[0].by == "ann" and first.line(first.metrics[0], "sql") == 4
 
 
 def test_texts_with_every_kind_of_quote_are_written_so_that_they_read_the_same() -> None:
@@ -42,12 +42,12 @@ def test_texts_with_every_kind_of_quote_are_written_so_that_they_read_the_same()
         ("[entity.a]\ntable = 't'\n\n[x.y]\n", "line 1: entity.a needs key; line 4: x is not known here"),
         ("[metric.a]\nsql = ", "line 2: this is not TOML: Invalid value."),
         ("[join.a]\nleft = ['t.a', 't.b']\nright = 'u.a'", "line 1: join.a needs as many columns in left as in right."),
-        ("metric = 3", "line 1: metric is to be a table."),
+        ("metric = 3", "line 1: metric is to be a table, not 3."),
         ("[value.country]\nUSA = 'US'", "line 1: value.country is not a name that can stand here."),
     ],
 )
 def test_a_fault_is_one_line_with_its_place(text: str, complaint: str) -> None:
-    with pytest.raises(DefinitionsFault) as error:
+    with pytest.raises(FileFault) as error:
         parse_definitions(text)
     assert str(error.value).startswith(complaint) and "\n" not in str(error.value)
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote_plus
 import pytest
 
 import decisor
-from decisor.semantics.open_readings import OpenReading
+from decisor.semantics.readings import OpenReading
 
 SECRET = "TOPSECRET-42"
 SEEN = ("TOPSECRET-42", "topsecret42", "VE9Q", "544f50")

@@ -59,9 +59,9 @@ async def test_an_answer_that_was_wrong_is_wrong_again_and_another_is_unscored(t
     ("text", "complaint"),
     [
         ("", "holds no questions"),
-        ("{}", "question is missing"),
+        ("{}", "needs question"),
         ('{"question": "Which?"}', "has no answer"),
-        ('{"question": 3, "answer": "a"}', "is no str"),
+        ('{"question": 3, "answer": "a"}', "question is to be a text, not 3"),
         ("x", "line 1"),
         ("[]", "line 1"),
         ('{"question": "a", "answer": "b", "id": "1"}\n{"question": "a", "answer": "b", "id": "1"}', "there twice"),

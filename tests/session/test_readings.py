@@ -14,7 +14,7 @@ from decisor.errors import SetupError
 from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
 from decisor.llms.scripted import ScriptedLM
 from decisor.runtime.budget import Limits
-from decisor.semantics.open_readings import OpenReading
+from decisor.semantics.readings import OpenReading
 from decisor.trace.events import LMCall, Span, events_of
 from decisor.types import Message
 from definition_shops import definitions_file, shop

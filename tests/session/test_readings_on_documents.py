@@ -10,7 +10,7 @@ import pytest
 
 import decisor
 from decisor.llms.scripted import ScriptedLM
-from decisor.semantics.open_readings import OpenReading
+from decisor.semantics.readings import OpenReading
 from decisor.session.data import Data
 from decisor.types import Message
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from decisor.system.serialization import json_value
 from decisor.trace.events import LMCall, Trace, events_of
 from decisor.trace.file import TraceFile, format_trace_file, read_trace, read_trace_text
 from decisor.trace.prompts import TracePrompt
@@ -64,7 +65,7 @@ def test_messages_that_are_added_are_all_that_is_kept() -> None:
     prompt_of(trace, *talk)
     talk += [Message("assistant", "In Lyon."), Message("user", "Sure?")]
     prompt = prompt_of(trace, *talk)
-    assert prompt.as_addition() == {
+    assert json_value(prompt.as_addition()) == {
         "since": 1,
         "same": 2,
         "start": 0,

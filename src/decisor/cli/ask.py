@@ -22,7 +22,7 @@ from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, Inputs, PastRun
 from decisor.runtime.budget import Limits
-from decisor.semantics.open_readings import Interpreter, OpenReading
+from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.config import FILES, Config, default_places, resolve_config
 from decisor.session.request import Options
 from decisor.session.user_tools import (
@@ -43,7 +43,7 @@ from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.lab.examples import WorldExample
-    from decisor.semantics.open_readings import Readings
+    from decisor.semantics.readings import Readings
     from decisor.session.request import Sources
     from decisor.session.result import Result
     from decisor.tools.row_values import RowValuePolicy

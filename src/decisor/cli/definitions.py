@@ -42,7 +42,7 @@ def propose_definition_command(
 
     Nothing uses a proposal before it is approved.
     """
-    from decisor.semantics.definitions import ApprovedExample, Origin, Reading, section_title
+    from decisor.semantics.definitions import ApprovedExample, Reading, section_title
     from decisor.semantics.draft import path_of_proposals, propose_definition
 
     question = question or (question_of_trace(trace) if trace else "")
@@ -50,12 +50,12 @@ def propose_definition_command(
         raise SetupError("Propose either --words with --means, or --question (or --trace) with --sql or --answer.")
     if words:
         whole: Reading | ApprovedExample = propose_definition(
-            file, Reading(words, [words], means, metric, Origin(why=why)), by or login_name()
+            file, Reading(words, [words], means, metric, why=why), by or login_name()
         )
     else:
         whole = propose_definition(
             file,
-            ApprovedExample(" ".join(question.split()[:6]), question, sql, answer, Origin(why=why)),
+            ApprovedExample(" ".join(question.split()[:6]), question, sql, answer, why=why),
             by or login_name(),
         )
     name = section_title(whole)
@@ -69,7 +69,7 @@ def approve_definition_command(file: CorrectionsFileOf, name: NameOf, by: ByOf =
 
     one = approve_definition(file, name, by or login_name())
     print(
-        f"{section_title(one)} is in {file}{one.origin}. Take it back: "
+        f"{section_title(one)} is in {file}{one.signature()}. Take it back: "
         f"decisor definitions remove {file} {section_title(one)}"
     )
 
@@ -114,9 +114,9 @@ def list_definition_lines(file: Path) -> Iterator[dict[str, str]]:
                 "name": section_title(one),
                 "state": state,
                 "says": format_definition(one),
-                "by": one.origin.by,
-                "on": one.origin.on,
-                "why": one.origin.why,
+                "by": one.by,
+                "on": one.on,
+                "why": one.why,
             }
 
 
@@ -194,9 +194,9 @@ def import_manifest_command(
 @app.command("schema")
 def print_definitions_schema() -> None:
     """Print the JSON Schema of a definitions file."""
-    from decisor.semantics.definitions import DEFINITIONS
+    from decisor.semantics.definitions import DEFINITIONS_FILE
 
-    print(json.dumps(DEFINITIONS, indent=2))
+    print(json.dumps(DEFINITIONS_FILE.json_schema("Decisor's definitions"), indent=2))
 
 
 def print_definition_counts(counts: Mapping[str, int], out: Path | None) -> None:

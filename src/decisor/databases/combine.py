@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from decisor.databases.hints import advise_after_failure
@@ -18,9 +18,10 @@ from decisor.system.text import fit_on_one_line
 from decisor.types import Action, Observation, Record, Table, Tool, Value
 
 NAME = "combine"
-MOST_ROWS = 100_000
+BULK_SECONDS = 300.0
+MAX_ROWS = 100_000
 """Of one observation."""
-MOST_CELLS, MOST_BYTES = 4_000_000, 64_000_000
+MAX_CELLS, MAX_BYTES = 4_000_000, 64_000_000
 REFERENCE = re.compile(r"\bo(\d+)\b(?!\s*\()", re.I)
 ABOUT = (
     "Joins and computes over rows that other tools brought: SQL (DuckDB's dialect, one SELECT or WITH) in which o1, "
@@ -38,25 +39,25 @@ class Fetching(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An action with its observation, and the tool that can fetch the remaining rows."""
+    """An action with its observation."""
 
     action: Action
     observation: Observation
     tool: Tool
+    """The tool that can fetch the remaining rows."""
 
 
 @dataclass(eq=False)
 class CombineTool:
-    """A tool that runs SQL over the observations of one run.
-
-    Each run has its own. sources: a line for each source, which says what the source holds.
-    """
+    """A tool that runs SQL over the observations of one run. Each run has its own."""
 
     sources: Sequence[str] = ()
+    """A line for each source, which says what the source holds."""
     caps: Caps = field(default_factory=Caps)
     name: str = NAME
     fetched: dict[int, Fetched] = field(default_factory=dict)
-    wholes: dict[int, Table] = field(default_factory=dict)
+    complete_tables: dict[int, Table] = field(default_factory=dict)
+    """All rows of observations that a statement has named."""
 
     def describe(self) -> str:
         return "\n".join([ABOUT, *(["The sources:"] if self.sources else []), *self.sources])
@@ -73,12 +74,17 @@ class CombineTool:
         """
         statement = strip_fence(text)
         numbers = sorted({int(match) for match in REFERENCE.findall(statement)})
-        if not numbers:
-            raise ToolError(f"Name the observations to read as tables, such as o1. {self._there()}")
-        if missing := [number for number in numbers if number not in self.fetched]:
-            raise ToolError(f"There is no observation o{missing[0]} with rows. {self._there()}")
-        tables = {f"o{number}": await self._whole(number) for number in numbers}
-        if sum(len(table.rows) * len(table.columns) for table in tables.values()) > MOST_CELLS:
+        missing = [number for number in numbers if number not in self.fetched]
+        if missing or not numbers:
+            there = "Nothing was fetched so far: use the other tools first."
+            if self.fetched:
+                names = (f"o{number} ({fetched.action.tool})" for number, fetched in self.fetched.items())
+                there = f"There is {', '.join(names)}."
+            if not numbers:
+                raise ToolError(f"Name the observations to read as tables, such as o1. {there}")
+            raise ToolError(f"There is no observation o{missing[0]} with rows. {there}")
+        tables = {f"o{number}": await self._fetch_all(number) for number in numbers}
+        if sum(len(table.rows) * len(table.columns) for table in tables.values()) > MAX_CELLS:
             raise ToolError("These rows are too many to combine: fetch fewer rows or columns, or sums of them.")
         content = {name: {"columns": table.columns, "rows": table.rows} for name, table in tables.items()}
         worker = Worker(NAME, json.dumps(content, ensure_ascii=False), self.caps)
@@ -87,16 +93,14 @@ class CombineTool:
         except SetupError as error:
             raise ToolError(str(error)) from error
         except ToolError as error:
-            hint = advise_after_failure(str(error)) or ("" if error.refused else f" {list_table_columns(tables)}")
+            columns = (f"{name} has {fit_on_one_line(', '.join(part.columns), 300)}" for name, part in tables.items())
+            hint = advise_after_failure(str(error)) or ("" if error.refused else f" {'; '.join(columns)}.")
             raise ToolError(f"{error}{hint}", refused=error.refused) from error
         finally:
             await worker.close()
-        records = tuple(
-            Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=f"{NAME} {', '.join(tables)}")
-            for number, row in enumerate(table.rows, 1)
-        )
+        records = records_of_table(table, f"{NAME} {', '.join(tables)}")
         cut = [name for name, part in tables.items() if part.truncated]
-        note = f"Of {', '.join(cut)} only the first rows are in it ({MOST_ROWS:,} at most)." if cut else ""
+        note = f"Of {', '.join(cut)} only the first rows are in it ({MAX_ROWS:,} at most)." if cut else ""
         total = None if table.truncated else len(records)
         return Observation(
             records, " ".join(filter(None, (note, "" if records else "No rows."))), False, table.truncated, total
@@ -105,23 +109,33 @@ class CombineTool:
     async def close(self) -> None:
         """Do nothing: the tool holds nothing open."""
 
-    async def _whole(self, number: int) -> Table:
+    async def _fetch_all(self, number: int) -> Table:
         """Return all rows of an observation. Rows that were cut off are fetched, through the same checks."""
-        if number not in self.wholes:
+        if number not in self.complete_tables:
             fetched = self.fetched[number]
-            self.wholes[number] = table_of_records(fetched.observation.records, fetched.observation.truncated)
+            table = table_of_records(fetched.observation.records, fetched.observation.truncated)
             tool = getattr(fetched.tool, "tool", fetched.tool)  # within another
             if fetched.observation.truncated and isinstance(tool, Fetching):
-                self.wholes[number] = await tool.fetch(
-                    strip_fence(fetched.action.input), MOST_ROWS, max_bytes=MOST_BYTES
-                )
-        return self.wholes[number]
+                table = await tool.fetch(strip_fence(fetched.action.input), MAX_ROWS, max_bytes=MAX_BYTES)
+            self.complete_tables[number] = table
+        return self.complete_tables[number]
 
-    def _there(self) -> str:
-        if not self.fetched:
-            return "Nothing was fetched so far: use the other tools first."
-        names = (f"o{number} ({one.action.tool})" for number, one in self.fetched.items())
-        return f"There is {', '.join(names)}."
+
+async def fetch_in_bulk(worker: Worker, query: str, max_rows: int, max_bytes: int, trusted: bool) -> Table:
+    """Return the rows of a query in bulk.
+
+    The engine is as read-only as ever; only the caps are wide. Only queries of this package may be ``trusted``.
+    """
+    wide = replace(worker.caps, rows=max_rows, cell_chars=10**6, bytes=max_bytes, seconds=BULK_SECONDS)
+    return await worker.run(query, caps=wide, trusted=trusted)
+
+
+def records_of_table(table: Table, source: str) -> tuple[Record, ...]:
+    """Return the rows of a result as citable records r1, r2, ..."""
+    return tuple(
+        Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=source)
+        for number, row in enumerate(table.rows, 1)
+    )
 
 
 def table_of_records(records: Sequence[Record], truncated: bool) -> Table:
@@ -135,11 +149,6 @@ def table_of_records(records: Sequence[Record], truncated: bool) -> Table:
     more = [name for name in ("text", "source") if passages and name not in names]
     rows = []
     for record in records:
-        beside: Mapping[str, Value] = {"text": record.text, "source": record.source}
-        rows.append(tuple(record.fields.get(name) for name in names) + tuple(beside[name] for name in more))
+        added: Mapping[str, Value] = {"text": record.text, "source": record.source}
+        rows.append((*(record.fields.get(name) for name in names), *(added[name] for name in more)))
     return Table(number_repeated_names((*names, *more), str.lower), tuple(rows), truncated)
-
-
-def list_table_columns(tables: Mapping[str, Table]) -> str:
-    parts = (f"{name} has {fit_on_one_line(', '.join(table.columns), 300)}" for name, table in tables.items())
-    return f"{'; '.join(parts)}."

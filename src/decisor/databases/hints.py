@@ -9,11 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from decisor.databases.schema import TableInfo
+from decisor.databases.schema_search import Read
 from decisor.errors import ToolError
 from decisor.sandbox.dialect import Dialect
 from decisor.sandbox.engine import Caps
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 
 SECONDS = 2.0
-MOST_LITERALS = 4
-MOST_VALUES = 5_000
+MAX_LITERALS = 4
+MAX_VALUES = 5_000
 SHOWN_VALUES = 3
 SHOWN_CHARS = 60
 TIMED_OUT = re.compile(
@@ -36,21 +37,21 @@ SLOW = (
     "Let it touch less: filter before joining, join on keys, aggregate each table by itself before joining them, and "
     "leave out cross products and paths of any length."
 )
-Read = Callable[[str, Caps], Awaitable[Table]]
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedLiteral:
-    """A value that a query compares with stored ones. place: the stored values' place, as a person calls it. query:
-    reads them, the nearest first if the value is a number. part: a part of a stored value matches too, as with LIKE.
-    any_case: upper and lower case are equal.
-    """
+    """A value that a query compares with stored ones."""
 
     value: str | float
     place: str
+    """Name of the stored values for a person, such as table.column."""
     query: str
+    """Reads the stored values, the nearest first if the value is a number."""
     part: bool = False
+    """Whether a part of a stored value matches too, as with LIKE."""
     any_case: bool = False
+    """Whether upper and lower case are equal."""
 
 
 def advise_after_failure(complaint: str) -> str:
@@ -73,21 +74,21 @@ def is_empty_result(table: Table) -> bool:
 async def explain_empty_result(table: Table, literals: Sequence[ComparedLiteral], read: Read, caps: Caps) -> str:
     """Explain a result without rows: which of its literals is not stored, and which values are.
 
-    Looking takes at most ``SECONDS``, through the same checks as a query of the model's.
+    Takes at most ``SECONDS``.
     """
-    until = time.monotonic() + SECONDS
+    deadline = time.monotonic() + SECONDS
     complaints: list[str] = []
     stored = 0
-    for one in literals[:MOST_LITERALS]:
-        left = until - time.monotonic()
+    for literal in literals[:MAX_LITERALS]:
+        left = deadline - time.monotonic()
         if left <= 0:
             break
-        narrow = replace(caps, rows=MOST_VALUES, cell_chars=200, seconds=min(left, caps.seconds))
+        narrow = replace(caps, rows=MAX_VALUES, cell_chars=200, seconds=min(left, caps.seconds))
         try:
-            values = [row[0] for row in (await read(one.query, narrow)).rows]
+            values = [row[0] for row in (await read(literal.query, narrow)).rows]
         except ToolError:
             continue
-        complaint = suggest_stored_values(one, values)
+        complaint = suggest_stored_values(literal, values)
         complaints += [complaint] if complaint else []
         stored += not complaint
     if stored > 1 and not complaints and not table.rows:
@@ -113,8 +114,8 @@ def suggest_stored_values(literal: ComparedLiteral, values: Sequence[Value]) -> 
         return f"{literal.place} has no {literal.value:.17g}; nearest: {', '.join(map(repr, numbers[:SHOWN_VALUES]))}."
     texts = [value for value in values if isinstance(value, str)]
     wish = literal.value.casefold() if literal.any_case else literal.value
-    there = [text.casefold() for text in texts] if literal.any_case else texts
-    if not texts or wish in there or (literal.part and any(wish in text for text in there)):
+    stored = [text.casefold() for text in texts] if literal.any_case else texts
+    if not texts or wish in stored or (literal.part and any(wish in text for text in stored)):
         return ""
     near = nearest_texts(literal.value, texts)
     others = ", ".join(json_line(fit_on_one_line(text, SHOWN_CHARS)) for text in near or texts[:SHOWN_VALUES])
@@ -130,13 +131,13 @@ def nearest_texts(text: str, texts: Iterable[str]) -> list[str]:
     (['cafe_oslo'], ['fine cloth'])
     """
     by_letters: dict[str, str] = {}
-    for one in texts:
-        by_letters.setdefault(letters_only(one), one)
+    for stored in texts:
+        by_letters.setdefault(letters_only(stored), stored)
     wish = letters_only(text)
     close = difflib.get_close_matches(wish, by_letters, SHOWN_VALUES, 0.7)
     if not close and len(wish) > 2:
-        close = [one for one in by_letters if wish in one or (len(one) > 2 and one in wish)][:SHOWN_VALUES]
-    return [by_letters[one] for one in close]
+        close = [key for key in by_letters if wish in key or (len(key) > 2 and key in wish)][:SHOWN_VALUES]
+    return [by_letters[key] for key in close]
 
 
 def letters_only(text: str) -> str:
@@ -154,39 +155,34 @@ def find_sql_literals(statement: str, tables: Sequence[TableInfo], dialect: Dial
     A statement that does not parse has none.
     """
     import sqlglot
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     try:
         tree = sqlglot.parse_one(statement, dialect=dialect.name)
     except (SqlglotError, RecursionError):
         return ()
-    return tuple(dict.fromkeys(_literals(tree, tables, dialect)))
-
-
-def _literals(tree: Expr, tables: Sequence[TableInfo], dialect: Dialect) -> Iterator[ComparedLiteral]:
-    from sqlglot import exp
-
-    names = {table.bare.lower(): table for table in tables}
-    aliases = {
-        node.alias_or_name.lower(): names[node.name.lower()]
-        for node in tree.find_all(exp.Table)
-        if node.name.lower() in names
-    }
+    by_name = {table.bare.lower(): table for table in tables}
+    nodes = {node.alias_or_name.lower(): node.name.lower() for node in tree.find_all(exp.Table)}
+    aliases = {alias: by_name[name] for alias, name in nodes.items() if name in by_name}
+    literals: list[ComparedLiteral] = []
     for node in tree.find_all(exp.EQ, exp.In, exp.Like, exp.ILike):
-        sides = [node.this, *(node.args.get("expressions") or [node.args.get("expression")])]
-        columns = [side for side in map(_without_case_function, sides) if isinstance(side, exp.Column)]
-        pattern = isinstance(node, exp.Like | exp.ILike)
-        if pattern and not is_substring_pattern(node):
+        is_pattern = isinstance(node, exp.Like | exp.ILike)
+        if is_pattern and not is_substring_pattern(node):
             continue
+        sides = [node.this, *(node.args.get("expressions") or [node.args.get("expression")])]
         any_case = (
             isinstance(node, exp.ILike)
             or any(isinstance(side, exp.Lower | exp.Upper) for side in sides)
-            or dialect.name in (ANY_CASE_LIKE if pattern else ANY_CASE)
+            or dialect.name in (ANY_CASE_LIKE if is_pattern else ANY_CASE)
         )
-        for side in map(_without_case_function, sides):
-            if len(columns) == 1 and isinstance(side, exp.Literal):
-                for one in _sql_literals_of_column(side, columns[0], aliases, dialect):
-                    yield replace(one, part=pattern, any_case=any_case)
+        values = [side.this if isinstance(side, exp.Lower | exp.Upper | exp.Trim) else side for side in sides]
+        columns = [value for value in values if isinstance(value, exp.Column)]
+        for value in values if len(columns) == 1 else ():
+            if isinstance(value, exp.Literal):
+                for compared in _literals_of_column(value, columns[0], aliases, dialect):
+                    literals.append(replace(compared, part=is_pattern, any_case=any_case))
+    return tuple(dict.fromkeys(literals))
 
 
 def is_substring_pattern(pattern: Expr) -> bool:
@@ -197,14 +193,7 @@ def is_substring_pattern(pattern: Expr) -> bool:
     return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")
 
 
-def _without_case_function(side: Expr | None) -> Expr | None:
-    """Return the value inside LOWER, UPPER or TRIM, or the value itself."""
-    from sqlglot import exp
-
-    return side.this if isinstance(side, exp.Lower | exp.Upper | exp.Trim) else side
-
-
-def _sql_literals_of_column(
+def _literals_of_column(
     literal: exp.Literal, column: exp.Column, aliases: dict[str, TableInfo], dialect: Dialect
 ) -> Iterator[ComparedLiteral]:
     homes = [aliases[column.table.lower()]] if column.table.lower() in aliases else list(aliases.values())
@@ -215,7 +204,7 @@ def _sql_literals_of_column(
             name, place = dialect.quoted(info.name), f"{table.name}.{info.name}"
             source = f"{name} FROM {table.place(dialect)} WHERE {name} IS NOT NULL"
             if literal.is_string:
-                yield ComparedLiteral(literal.name.strip("%"), place, f"SELECT DISTINCT {source} LIMIT {MOST_VALUES}")
+                yield ComparedLiteral(literal.name.strip("%"), place, f"SELECT DISTINCT {source} LIMIT {MAX_VALUES}")
             else:
                 number = float(literal.name)
                 yield ComparedLiteral(number, place, f"SELECT {source} ORDER BY abs({name} - {number!r}) LIMIT 3")

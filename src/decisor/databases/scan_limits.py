@@ -22,11 +22,11 @@ from decisor.sandbox.process import Worker
 from decisor.types import Table
 
 VALUE_BYTES = 8
-"""Of a value, where the engine does not tell."""
+"""Of a value, if the engine does not tell."""
 ROUNDS = 100.0
-"""So often the recursive part of a WITH counts, and so many rows what SQLite says nothing of has."""
+"""Runs that the recursive part of a WITH counts, and rows of anything whose size SQLite does not tell."""
 LOOKUP_COST, ROW_COST = 10.0, 0.02
-"""Of PostgreSQL: that a look into an index costs at most, and a row that is read in its order at least."""
+"""Costs in PostgreSQL: at most of a look into an index, and at least of a row that is read in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ def estimated_rows(name: str, sizes: Sizes) -> float | None:
     return 1.0 if table is None else None if table.rows is None else max(1.0, float(table.rows))
 
 
-def of_postgres(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]:
+def read_postgres_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]:
+    """Yield the scans of PostgreSQL's plan."""
     (root,) = plan.rows[0]
     tree: Any = json.loads(root) if isinstance(root, str) else root
     yield from read_postgres_node(tree[0]["Plan"], 1.0, sizes)
@@ -61,19 +62,19 @@ def read_postgres_node(node: Mapping[str, Any], times: float, sizes: Sizes) -> I
     for each row that its node reads.
     """
     kind, parts = str(node["Node Type"]), node.get("Plans", ())
-    seen = rows_read_in_postgres(node, kind, sizes)
+    rows = rows_read_in_postgres(node, kind, sizes)
     if "Relation Name" in node:
         width = int(node.get("Plan Width", 0))
-        yield Scan(str(node["Relation Name"]), seen * times, seen * times * width or None)
+        yield Scan(str(node["Relation Name"]), rows * times, rows * times * width or None)
     for number, part in enumerate(parts):
-        again = 1.0
+        runs = 1.0
         if part.get("Parent Relationship") == "SubPlan":
-            again = 1.0 if f"hashed {part.get('Subplan Name')}" in str(node) else seen
+            runs = 1.0 if f"hashed {part.get('Subplan Name')}" in str(node) else rows
         elif number and kind == "Recursive Union":
-            again = ROUNDS
+            runs = ROUNDS
         elif number and kind == "Nested Loop" and part["Node Type"] not in ("Materialize", "Memoize"):
-            again = rows_in_postgres(parts[0])
-        yield from read_postgres_node(part, times * again, sizes)
+            runs = rows_in_postgres(parts[0])
+        yield from read_postgres_node(part, times * runs, sizes)
 
 
 def rows_in_postgres(node: Mapping[str, Any]) -> float:
@@ -85,13 +86,13 @@ def rows_read_in_postgres(node: Mapping[str, Any], kind: str, sizes: Sizes) -> f
     """Return the number of rows that a node reads: more than it yields, if it has a filter."""
     rows, parts = rows_in_postgres(node), node.get("Plans", ())
     if "Relation Name" in node:
-        every = estimated_rows(str(node["Relation Name"]), sizes) or 1.0
+        table_rows = estimated_rows(str(node["Relation Name"]), sizes) or 1.0
         if kind == "Bitmap Heap Scan":
             return max(rows, sum(map(rows_in_bitmap, parts)))
         if kind in ("Seq Scan", "Parallel Seq Scan", "Sample Scan") or ("Filter" in node and "Index Cond" not in node):
-            return max(every, rows)
+            return max(table_rows, rows)
         paid = (float(node.get("Total Cost", 0)) - LOOKUP_COST) / ROW_COST if "Filter" in node else rows
-        return max(rows, min(every, paid))
+        return max(rows, min(table_rows, paid))
     most = [rows_in_postgres(part) for part in parts if part.get("Parent Relationship") not in ("SubPlan", "InitPlan")]
     return max(rows, math.prod(most) if kind == "Nested Loop" else max(most, default=1.0))
 
@@ -108,14 +109,14 @@ def read_mysql_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]
     depends on another runs for each of its rows.
     """
     rows = [dict(zip(map(str.lower, plan.columns), map(str, values), strict=True)) for values in plan.rows]
-    again = {row["id"] for row in rows if "RECURSIVE" in row["select_type"].upper() or "Recursive" in row["extra"]}
+    recursive = {row["id"] for row in rows if "RECURSIVE" in row["select_type"].upper() or "Recursive" in row["extra"]}
     runs: dict[str, float] = {}
     outer: dict[str, float] = {}
     for row in rows:
         name, number, kind = row["table"], row["id"], row["select_type"]
         if number not in runs:
             times = max(outer.values(), default=1.0) if kind.startswith(("DEPENDENT", "UNCACHEABLE")) else 1.0
-            runs[number] = outer[number] = times * (ROUNDS if number in again else 1.0)
+            runs[number] = outer[number] = times * (ROUNDS if number in recursive else 1.0)
         seen = float(row["rows"]) if row["rows"] != "None" else 1.0
         if row["type"] in ("ALL", "index"):  # a LIMIT lowers what it tells
             seen = max(seen, estimated_rows(name, sizes) or 1.0)
@@ -140,11 +141,11 @@ def read_sqlite_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan
         if text.startswith("RECURSIVE"):
             runs[number] = product_or_none(base, ROUNDS)
         if match := re.match(r"(SCAN|SEARCH) (?:TABLE )?(.+)", text):
-            name, every = find_sqlite_table(match[2], sizes, statement)
+            name, size = find_sqlite_table(match[2], sizes, statement)
             if "USING AUTOMATIC" in text:  # an index that is made for this query, of all rows
-                yield Scan(name, product_or_none(base, every))
-            whole = match[1] == "SCAN" or "(" not in text or re.search(r"[<>]", text)
-            outer[parent] = product_or_none(times, every if whole else 1.0)
+                yield Scan(name, product_or_none(base, size))
+            reads_all = match[1] == "SCAN" or "(" not in text or re.search(r"[<>]", text)
+            outer[parent] = product_or_none(times, size if reads_all else 1.0)
             yield Scan(name, outer[parent])
 
 
@@ -163,7 +164,9 @@ def find_sqlite_table(text: str, sizes: Sizes, statement: str) -> tuple[str, flo
         return max(names, key=len), largest_or_none(rows)
     name = text.partition(" ")[0]
     views = (table.bare for table in sizes.values() if table.view)
-    if name.startswith("(") or not any(re.search(rf"(?<!\w){re.escape(one)}(?!\w)", statement, re.I) for one in views):
+    if name.startswith("(") or not any(
+        re.search(rf"(?<!\w){re.escape(view)}(?!\w)", statement, re.I) for view in views
+    ):
         return name, 1.0 if text == "CONSTANT ROW" else ROUNDS
     return name, largest_or_none(
         [float(table.rows or 1) if table.rows is not None else None for table in sizes.values() if not table.view]
@@ -172,7 +175,7 @@ def find_sqlite_table(text: str, sizes: Sizes, statement: str) -> tuple[str, flo
 
 def largest_or_none(rows: Sequence[float | None]) -> float | None:
     """Return the largest number, None if one is not known."""
-    known = [one for one in rows if one is not None]
+    known = [number for number in rows if number is not None]
     return max(known, default=1.0) if len(known) == len(rows) else None
 
 
@@ -189,8 +192,8 @@ def read_duckdb_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan
             name = str(about["Table"]).rpartition(".")[2].strip('"')
             columns = about.get("Projections", [])
             number = len(columns) if isinstance(columns, list) else 1
-            every = times * max(estimated_rows(name, sizes) or 1.0, float(about.get("Estimated Cardinality", 1)))
-            yield Scan(name, every, every * VALUE_BYTES * max(1, number))
+            rows = times * max(estimated_rows(name, sizes) or 1.0, float(about.get("Estimated Cardinality", 1)))
+            yield Scan(name, rows, rows * VALUE_BYTES * max(1, number))
 
 
 def read_graph_plan(plan: Table) -> Iterator[Scan]:
@@ -214,12 +217,11 @@ UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 
 
 def read_trino_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]:
     """Yield the scans of Trino's ``EXPLAIN (TYPE IO)``, each table once. Files that need not be opened are left out."""
-    for one in json.loads(str(plan.rows[0][0]))["inputTableColumnInfos"]:
-        about, name = one["estimate"], str(one["table"]["schemaTable"]["table"])
-        rows = finite_number(about.get("outputRowCount"))
-        yield Scan(
-            name, estimated_rows(name, sizes) if rows is None else rows, finite_number(about.get("outputSizeInBytes"))
-        )
+    for source in json.loads(str(plan.rows[0][0]))["inputTableColumnInfos"]:
+        estimate, name = source["estimate"], str(source["table"]["schemaTable"]["table"])
+        rows = finite_number(estimate.get("outputRowCount"))
+        size = finite_number(estimate.get("outputSizeInBytes"))
+        yield Scan(name, estimated_rows(name, sizes) if rows is None else rows, size)
 
 
 def finite_number(value: object) -> float | None:
@@ -246,7 +248,7 @@ def read_clickhouse_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[
         yield Scan(str(name), float(str(rows)))
     tree = sqlglot.parse_one(statement, dialect="clickhouse")
     filters = tree.find(exp.Where, exp.Join, exp.Group, exp.Subquery, exp.CTE, exp.SetOperation)
-    counts = isinstance(tree, exp.Select) and all(isinstance(one.unalias(), exp.Count) for one in tree.selects)
+    counts = isinstance(tree, exp.Select) and all(isinstance(item.unalias(), exp.Count) for item in tree.selects)
     for table in () if counts and not filters else tree.find_all(exp.Table):
         if table.name.lower() in sizes and table.name.lower() not in names:
             yield Scan(table.name, estimated_rows(table.name, sizes))
@@ -271,7 +273,7 @@ def read_spark_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]
 
 
 READERS: Mapping[str, Read] = {
-    "postgres": of_postgres,
+    "postgres": read_postgres_plan,
     "mysql": read_mysql_plan,
     "sqlite": read_sqlite_plan,
     "duckdb": read_duckdb_plan,
@@ -284,7 +286,7 @@ READERS: Mapping[str, Read] = {
 
 SECONDS = 5.0
 SERVER_SECONDS = 20.0
-WAYS = (
+ADVICE = (
     "Let it read less: filter by a column with an index or the key, read one part (a day, a region), join fewer "
     "tables, or add up a smaller table."
 )
@@ -350,7 +352,7 @@ def check_costs(engine: Engine, scans: Sequence[Scan], costs: Sequence[float | N
         part, largest = max(zip(known, scans, strict=True), key=lambda pair: pair[0])
         of = f" (of {largest.table} {part:,.0f} {most.unit})" if largest.table else ""
         raise ToolError(
-            f"Not run: it would read about {cost:,.0f} {most.unit}{of}, and at most {most} are allowed. {WAYS}",
+            f"Not run: it would read about {cost:,.0f} {most.unit}{of}, and at most {most} are allowed. {ADVICE}",
             refused=True,
         )
 
@@ -359,7 +361,7 @@ def cost_of_scan(scan: Scan, most: MaxScan, tables: Sequence[TableInfo]) -> floa
     """Return the rows or bytes of a scan, as ``most`` counts; None if they are not known."""
     if not most.bytes or scan.bytes is not None:
         return scan.bytes if most.bytes else scan.rows
-    table = next((one for one in tables if scan.table.lower() in (one.bare.lower(), one.name.lower())), None)
+    table = next((table for table in tables if scan.table.lower() in (table.bare.lower(), table.name.lower())), None)
     return None if scan.rows is None else scan.rows * VALUE_BYTES * (len(table.columns) if table else 1)
 
 
@@ -369,9 +371,9 @@ def tables_by_plan_name(statement: str, tables: Sequence[TableInfo], dialect: Di
     These are their own names, and their aliases in the statement. If several tables have one of them, the largest.
     """
     named = [(name, table) for table in tables for name in (table.bare.lower(), table.name.lower())]
-    own = dict(sorted(named, key=lambda pair: row_count_or_infinity(pair[1])))
-    aliases = [(alias, own[name]) for alias, name in list_table_aliases(statement, dialect) if name in own]
-    return dict(sorted([*own.items(), *aliases], key=lambda pair: row_count_or_infinity(pair[1])))
+    by_name = dict(sorted(named, key=lambda pair: row_count_or_infinity(pair[1])))
+    aliases = [(alias, by_name[name]) for alias, name in list_table_aliases(statement, dialect) if name in by_name]
+    return dict(sorted([*by_name.items(), *aliases], key=lambda pair: row_count_or_infinity(pair[1])))
 
 
 def row_count_or_infinity(table: TableInfo) -> float:

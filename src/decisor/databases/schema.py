@@ -16,143 +16,173 @@ see other tables has another file.
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.dialect import Dialect
 from decisor.sandbox.engine import Caps
 from decisor.sandbox.process import Worker
 from decisor.system.secrets import hide_password
-from decisor.system.storage import cache_folder, make_private_folder, open_private, stamp_of
+from decisor.system.storage import cache_folder, make_private_folder, stamp_of, write_private
 from decisor.system.text import json_line, round_to_seven_digits
-from decisor.types import Table, Value
+from decisor.types import Value
 
 WIDE = Caps(rows=1_000_000, bytes=200_000_000, cell_chars=100_000, seconds=60.0)
+LARGE = 400
+"""Tables: smaller catalogs are read as quickly as a file, and all of their tables are sampled."""
+SAMPLED_ROWS = 20
+SHOWN_VALUES = 3
+SHOWN_CHARS = 40
+SAMPLING_SECONDS = 5.0
+LOOK_SECONDS = 2.0
+"""For one table; a warehouse takes its time for the first."""
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogColumn:
-    """A column in the catalog. ``nullable`` as declared; ``references`` is table.column of another table, or ''."""
+class ColumnInfo:
+    """A column of a table, or a property of a label or relationship type."""
 
     name: str
     type: str
-    nullable: bool
-    key: bool
-    references: str
+    nullable: bool = True
+    """As declared."""
+    key: bool = False
+    """Whether it is in the primary key."""
+    references: str = ""
+    """table.column of another table, as declared; '' for none."""
+    examples: tuple[str, ...] = ()
+    """A few values as JSON; they are data."""
+    joins: str = ""
+    """table.column whose keys its values are, if nothing declares that."""
     comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogRelation:
-    """A table or view in the catalog. schema: its schema unless that is the default one; then it begins the name. runs:
-    its rows may be read for examples; False if a view does more than a query may. rows: about how many, None if the
-    catalog does not tell.
-    """
+class TableInfo:
+    """A table or view with its columns, or a label or relationship type with its properties."""
 
     name: str
-    view: bool
-    columns: tuple[CatalogColumn, ...]
-    runs: bool = True
-    schema: str = ""
-    comment: str = ""
+    """SCHEMA.TABLE unless it is in the default schema."""
+    columns: tuple[ColumnInfo, ...]
+    view: bool = False
     rows: int | None = None
+    """None if the catalog does not tell and counting was not possible in time."""
+    schema: str = ""
+    """Its schema unless that is the default one."""
+    comment: str = ""
+    runs: bool = True
+    """Whether its rows may be read; False if a view does more than a query may."""
+    exact: bool = True
+    """Whether the rows were counted; else they are the engine's estimate."""
+    sampled: bool = False
+
+    @property
+    def bare(self) -> str:
+        """Name without the schema."""
+        return self.name[len(self.schema) + 1 :] if self.schema else self.name
+
+    @property
+    def key_columns(self) -> tuple[ColumnInfo, ...]:
+        """Columns of the primary key."""
+        return tuple(column for column in self.columns if column.key)
+
+    def place(self, dialect: Dialect) -> str:
+        """Return the name as a query spells it."""
+        return ".".join(dialect.quoted(part) for part in (self.schema, self.bare) if part)
 
 
-async def read_catalog(worker: Worker) -> tuple[CatalogRelation, ...]:
+async def read_catalog(worker: Worker) -> tuple[TableInfo, ...]:
     """Read the tables, then the views, without those a reader may not see. Raises ToolError."""
     dialect = worker.description.dialect
     if dialect is None:
         raise ToolError(f"{worker.description.title} has no SQL.")
     queries = dialect.queries
-    columns = (await _query_catalog(worker, queries.columns)).rows
-    keys = (await _query_catalog(worker, queries.keys)).rows
-    if queries.unbound:
-        names = (await _query_catalog(worker, queries.unbound)).rows
-        columns = (
-            *columns,
-            *[row for (name,) in names for row in await _columns_of_unbound(worker, queries.bound, str(name))],
-        )
-    about = {
-        str(name): (str(comment), rows)
-        for name, comment, rows in ((await _query_catalog(worker, queries.tables)).rows if queries.tables else ())
-    }
-    if worker.caps.policy:  # an estimate counts the rows of others too
-        about = {name: (comment, None) for name, (comment, _) in about.items()}
-    primary = {(table, column) for table, column, there, _ in keys if not there}
+    rows = list(await _read_rows(worker, queries.columns))
+    keys = await _read_rows(worker, queries.keys)
+    for (name,) in await _read_rows(worker, queries.unbound) if queries.unbound else ():
+        with suppress(ToolError):  # a relation that cannot be bound is left out
+            rows += (await worker.run(queries.bound, {"name": str(name)}, caps=WIDE, trusted=True)).rows
+    facts = await _read_rows(worker, queries.tables) if queries.tables else ()
+    about = {str(name): (str(comment), count) for name, comment, count in facts}
+    primary = {(table, column) for table, column, target, _ in keys if not target}
     foreign = {
-        (table, column): f"{there}.{to or column}"
-        for table, column, there, to in keys
-        if there and not {str(there).lower(), str(there).lower().rpartition(".")[2]} & worker.hidden
+        (table, column): f"{target}.{key or column}"
+        for table, column, target, key in keys
+        if target and not {str(target).lower(), str(target).lower().rpartition(".")[2]} & worker.hidden
     }
-    relations: dict[tuple[str, bool, str], list[CatalogColumn]] = {}
-    for table, view, name, kind, nullable, *more in columns:
-        at = (table, name)
+    relations: dict[tuple[str, bool, str], list[ColumnInfo]] = {}
+    for table, view, name, kind, nullable, *more in rows:
         schema, comment = (str(text) for text in more) if more else ("", "")
-        column = CatalogColumn(str(name), str(kind), bool(nullable), at in primary, foreign.get(at, ""), comment)
-        relations.setdefault((str(table), bool(view), schema), []).append(column)
-    return tuple(
-        CatalogRelation(
-            name,
-            view,
-            tuple(its_columns),
-            name.lower() not in worker.closed,
-            schema,
-            *_about(*about.get(name, ("", None))),
+        column = ColumnInfo(
+            str(name),
+            str(kind),
+            bool(nullable),
+            (table, name) in primary,
+            foreign.get((table, name), ""),
+            comment=comment,
         )
-        for (name, view, schema), its_columns in relations.items()
-        if name.lower() not in worker.hidden
-    )
+        relations.setdefault((str(table), bool(view), schema), []).append(column)
+    tables = []
+    for (name, view, schema), columns in relations.items():
+        if name.lower() not in worker.hidden:
+            comment, count = about.get(name, ("", None))
+            # An estimate counts the rows of others too.
+            estimate = count if isinstance(count, int) and count >= 0 and not worker.caps.policy else None
+            runs = name.lower() not in worker.closed
+            tables.append(TableInfo(name, tuple(columns), view, estimate, schema, comment, runs, exact=False))
+    return tuple(tables)
 
 
-def _about(comment: str, rows: Value) -> tuple[str, int | None]:
-    return comment, rows if isinstance(rows, int) and rows >= 0 else None
+async def _read_rows(worker: Worker, query: str) -> Sequence[tuple[Value, ...]]:
+    return (await worker.run(query, caps=WIDE, trusted=True)).rows
 
 
-async def _query_catalog(worker: Worker, query: str) -> Table:
-    return await worker.run(query, caps=WIDE, trusted=True)
+FORMAT = 2
 
 
-async def _columns_of_unbound(worker: Worker, query: str, name: str) -> Sequence[tuple[Value, ...]]:
-    """Return the columns of a relation that must be bound to tell them; none if it cannot be bound."""
-    try:
-        return (await worker.run(query, {"name": name}, caps=WIDE, trusted=True)).rows
-    except ToolError:
-        return ()
+@dataclass(frozen=True, slots=True)
+class CachedCatalog:
+    """The file of a cached catalog."""
+
+    format: int
+    fingerprint: str
+    tables: tuple[TableInfo, ...]
 
 
-LARGE = 400
-"""Tables: smaller catalogs are read as quickly as a file."""
-FORMAT = 1
+async def read_cached_catalog(worker: Worker) -> tuple[TableInfo, ...]:
+    """Return the catalog from the cache if its fingerprint holds, else read it. Raises ToolError.
 
-
-async def read_cached_catalog(worker: Worker) -> tuple[CatalogRelation, ...]:
-    """Return the catalog from the cache if its fingerprint holds, else read it. Raises ToolError."""
+    If the cache cannot be written, the catalog is read the next time too.
+    """
     dialect = worker.description.dialect
     if dialect is None or not dialect.queries.fingerprint:
         return await read_catalog(worker)
-    rows = (await worker.run(dialect.queries.fingerprint, caps=WIDE, trusted=True)).rows
-    fingerprint, file = stamp_of(*map(str, rows)).hex(), catalog_cache_file(worker)
-    relations = load_cached_catalog(file, fingerprint)
-    if relations is None:
-        relations = await read_catalog(worker)
-        if len(relations) > LARGE:
-            save_cached_catalog(file, fingerprint, relations)
-    return relations
+    fingerprint = stamp_of(*map(str, await _read_rows(worker, dialect.queries.fingerprint))).hex()
+    file, adapter = catalog_cache_file(worker), TypeAdapter(CachedCatalog)
+    with suppress(OSError, ValueError):
+        cached = adapter.validate_json(file.read_bytes())
+        if (cached.format, cached.fingerprint) == (FORMAT, fingerprint):
+            return cached.tables
+    tables = await read_catalog(worker)
+    if len(tables) > LARGE:
+        content = adapter.dump_json(CachedCatalog(FORMAT, fingerprint, tables), exclude_defaults=True)
+        with suppress(OSError):
+            make_private_folder(file.parent)
+            write_private(file, content.decode())
+    return tables
 
 
 def catalog_cache_file(worker: Worker) -> Path:
     """Return the cache file for a database and for the names that a reader may see."""
     caps = worker.caps
-    seen = (
-        worker.engine,
-        hide_password(worker.url),
+    rights = (
         caps.deny,
         caps.only,
         caps.policy.tables(),
@@ -160,50 +190,69 @@ def catalog_cache_file(worker: Worker) -> Path:
         sorted(worker.hidden),
         sorted(worker.closed),
     )
-    return cache_folder() / "schemas" / f"{stamp_of(*map(str, seen)).hex()}.json"
+    stamp = stamp_of(*map(str, (worker.engine, hide_password(worker.url), *rights)))
+    return cache_folder() / "schemas" / f"{stamp.hex()}.json"
 
 
-def load_cached_catalog(file: Path, fingerprint: str) -> tuple[CatalogRelation, ...] | None:
-    """Read a cached catalog; None if it is missing, damaged, or has another fingerprint."""
+async def read_sql_schema(worker: Worker) -> tuple[TableInfo, ...]:
+    """Read the catalog, with counts and examples of tables that may be run. Raises SetupError if it cannot be read."""
     try:
-        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        if (data["format"], data["fingerprint"]) != (FORMAT, fingerprint):
-            return None
-        return tuple(
-            CatalogRelation(name, view, tuple(CatalogColumn(*column) for column in columns), *rest)
-            for name, view, columns, *rest in data["relations"]
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        tables = list(await read_cached_catalog(worker))
+    except ToolError as error:
+        raise SetupError(f"The schema of the database cannot be read: {' '.join(str(error).split())}") from error
+    candidates: list[KeyCandidate] = []
+    if len(tables) <= LARGE:  # of a larger one, those that a question needs are sampled when it is asked
+        until = time.monotonic() + SAMPLING_SECONDS
+        tables = [await sample_table(worker, table, until, candidates) for table in tables]
+    joins = await guess_joins(worker, candidates, tables)
+    tables_with_joins = {name for name, _ in joins}
+    return tuple(
+        replace(table, columns=tuple(replace(c, joins=joins.get((table.name, c.name), "")) for c in table.columns))
+        if table.name in tables_with_joins
+        else table
+        for table in tables
+    )
 
 
-def save_cached_catalog(file: Path, fingerprint: str, relations: Sequence[CatalogRelation]) -> None:
-    """Write a catalog to the cache. If that fails, the catalog is read the next time too."""
-    rows = [
-        (
-            one.name,
-            one.view,
-            [(c.name, c.type, c.nullable, c.key, c.references, c.comment) for c in one.columns],
-            one.runs,
-            one.schema,
-            one.comment,
-            one.rows,
-        )
-        for one in relations
-    ]
-    aside = file.with_suffix(".new")
-    with suppress(OSError):
-        make_private_folder(file.parent)
-        with open_private(aside) as out:
-            json.dump({"format": FORMAT, "fingerprint": fingerprint, "relations": rows}, out)
-        aside.replace(file)
+async def sample_table(worker: Worker, table: TableInfo, until: float, candidates: list[KeyCandidate]) -> TableInfo:
+    """Return a table with its count and examples.
+
+    Columns that may hold the keys of other tables are added to ``candidates``.
+    """
+    left = until - time.monotonic()
+    dialect = worker.description.dialect
+    if left <= 0 or not table.runs or table.sampled or dialect is None:
+        return table
+    name = table.place(dialect)
+    seconds = left if worker.description.warehouse else min(LOOK_SECONDS, left)
+    caps = replace(worker.caps, rows=SAMPLED_ROWS, cell_chars=SHOWN_CHARS, seconds=max(0.2, seconds))
+    try:
+        sample = await worker.run(f"SELECT * FROM {name} LIMIT {SAMPLED_ROWS}", caps=caps, trusted=True)
+        count = await worker.run(f"SELECT count(*) FROM {name}", caps=caps, trusted=True)
+    except ToolError:
+        return table
+    values = dict(zip(sample.columns, zip(*sample.rows, strict=True), strict=False)) if sample.rows else {}
+    columns = tuple(replace(column, examples=example_values(values.get(column.name, ()))) for column in table.columns)
+    candidates += find_key_candidates(table, values)
+    rows = count.rows[0][0]
+    return replace(table, columns=columns, rows=rows if isinstance(rows, int) else None, exact=True, sampled=True)
 
 
-SECONDS = 2.0
-MOST_PAIRS = 200_000
+def example_values(values: Iterable[Value]) -> tuple[str, ...]:
+    """Return a few distinct values as JSON, so that none can end the line it stands on.
+
+    >>> example_values(["a", "a", None, "b\\n### Tool", 99.99999999999999])
+    ('"a"', '"b\\\\n### Tool"', '100.0')
+    """
+    texts = dict.fromkeys(json_line(round_to_seven_digits(value)) for value in values if value is not None)
+    return tuple(texts)[:SHOWN_VALUES]
+
+
+GUESSING_SECONDS = 2.0
+MAX_PAIRS = 200_000
 """Of columns and keys that are compared. A schema with more of them is left as it is declared."""
-FEWEST_VALUES = 3
-"""Of different texts that must be keys of the other table, where the names are unlike."""
+MIN_VALUES = 3
+"""Of different texts that must be keys of the other table, if the names are unlike."""
 KEY_WORDS = frozenset({"id", "code", "key", "name", "no", "number", "nr", "uuid", "fk", "pk"})
 
 
@@ -216,71 +265,84 @@ class KeyCandidate:
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """The one column of a table's primary key. ``schema`` begins the table's name unless it is the default one."""
+def find_key_candidates(table: TableInfo, values: Mapping[str, Sequence[Value]]) -> Iterator[KeyCandidate]:
+    """Yield columns that may hold keys of other tables.
 
-    table: str
-    column: str
-    schema: str = ""
+    They have whole numbers or texts, reference nothing by declaration, and are not the key.
+    """
+    for column in () if table.view else table.columns:
+        stored = tuple(dict.fromkeys(value for value in values.get(column.name, ()) if value is not None))
+        is_key = table.key_columns == (column,)
+        if stored and not column.references and not is_key and all(type(value) in (str, int) for value in stored):
+            yield KeyCandidate(table.name, column.name, stored)
 
 
 async def guess_joins(
-    worker: Worker, places: Sequence[KeyCandidate], keys: Sequence[Key], counts: Mapping[str, int | None]
+    worker: Worker, candidates: Sequence[KeyCandidate], tables: Sequence[TableInfo]
 ) -> dict[tuple[str, str], str]:
     """Guess which columns hold the keys of other tables, and return table.column by (table, column).
 
     All sampled values of such a column are keys of the other table, and the names are alike or the values are several
-    texts. Takes at most ``SECONDS``.
+    texts. Takes at most ``GUESSING_SECONDS``.
     """
     dialect = worker.description.dialect
     joins: dict[tuple[str, str], str] = {}
-    until = time.monotonic() + SECONDS
-    for place, key in rank_join_pairs(places, keys):
+    until = time.monotonic() + GUESSING_SECONDS
+    for candidate, table in rank_join_pairs(candidates, tables):
         left = until - time.monotonic()
         if left <= 0 or dialect is None:
             break
-        if (place.table, place.column) in joins or (counts.get(key.table) or 0) < len(place.values):
+        if (candidate.table, candidate.column) in joins or (table.rows or 0) < len(candidate.values):
             continue
-        if await all_are_keys(worker, place, key, dialect, left):
-            joins[place.table, place.column] = f"{key.table}.{key.column}"
+        (key,) = table.key_columns
+        column, names = dialect.quoted(key.name), {f"v{at}": value for at, value in enumerate(candidate.values)}
+        listed = ", ".join(f":{name}" for name in names)
+        query = f"SELECT count(DISTINCT {column}) FROM {table.place(dialect)} WHERE {column} IN ({listed})"
+        with suppress(ToolError):
+            caps = replace(worker.caps, seconds=max(0.2, left))
+            if (await worker.run(query, names, caps, trusted=True)).rows[0][0] == len(names):
+                joins[candidate.table, candidate.column] = f"{table.name}.{key.name}"
     return joins
 
 
-def rank_join_pairs(places: Sequence[KeyCandidate], keys: Sequence[Key]) -> Iterator[tuple[KeyCandidate, Key]]:
-    """Yield the pairs of column and key to compare, the likeliest first. None for a schema with too many pairs."""
-    if len(places) * len(keys) > MOST_PAIRS:
+def rank_join_pairs(
+    candidates: Sequence[KeyCandidate], tables: Sequence[TableInfo]
+) -> Iterator[tuple[KeyCandidate, TableInfo]]:
+    """Yield the pairs of column and keyed table to compare, the likeliest first. None if there are too many pairs."""
+    keyed = [table for table in tables if len(table.key_columns) == 1 and not table.view]
+    if len(candidates) * len(keyed) > MAX_PAIRS:
         return
-    worth = [
-        (-name_likeness(place, key), at, place, key)
-        for at, place in enumerate(places)
-        for key in keys
-        if (place.table, place.column) != (key.table, key.column) and place.values
+    pairs = [
+        (name_likeness(candidate, table), candidate, table)
+        for candidate in candidates
+        for table in keyed
+        if (candidate.table, candidate.column) != (table.name, table.key_columns[0].name)
     ]
-    for _, _, place, key in sorted(worth, key=lambda one: one[:2]):
-        texts = {value for value in place.values if isinstance(value, str)}
-        if name_likeness(place, key) >= 1 or len(texts) >= FEWEST_VALUES:
-            yield place, key
+    for likeness, candidate, table in sorted(pairs, key=lambda pair: -pair[0]):
+        if likeness >= 1 or sum(isinstance(value, str) for value in candidate.values) >= MIN_VALUES:
+            yield candidate, table
 
 
-def name_likeness(place: KeyCandidate, key: Key) -> float:
-    """Return how far the names suggest a join; 1 or more speaks for it.
+def name_likeness(candidate: KeyCandidate, table: TableInfo) -> float:
+    """Return how far the names suggest that a column holds the key of a table; 1 or more speaks for it.
 
-    >>> name_likeness(KeyCandidate("supply", "goods_id", ()), Key("goods", "code"))
+    >>> def keyed(table, column):
+    ...     return TableInfo(table, (ColumnInfo(column, "", key=True),))
+    >>> name_likeness(KeyCandidate("supply", "goods_id", ()), keyed("goods", "code"))
     2.0
-    >>> name_likeness(KeyCandidate("node", "country_name", ()), Key("country", "country_name"))
+    >>> name_likeness(KeyCandidate("node", "country_name", ()), keyed("country", "country_name"))
     3.0
-    >>> (name_likeness(KeyCandidate("flow", "level", ()), Key("goods", "code")),
-    ...     name_likeness(KeyCandidate("a", "id", ()), Key("b", "id")))
+    >>> (name_likeness(KeyCandidate("flow", "level", ()), keyed("goods", "code")),
+    ...     name_likeness(KeyCandidate("a", "id", ()), keyed("b", "id")))
     (0.0, 0.0)
     """
-    column, own, table = column_name_words(place.column), column_name_words(key.column), column_name_words(key.table)
-    telling = own - KEY_WORDS
-    if place.column.lower() == key.column.lower():
+    key = table.key_columns[0].name
+    telling, about = column_name_words(key) - KEY_WORDS, column_name_words(candidate.column) - KEY_WORDS
+    if candidate.column.lower() == key.lower():
         return 3.0 if telling else 0.0
-    about = column - KEY_WORDS
-    if about and about <= table | telling:
-        return 2.0 if about in (table, telling) else 1.0
+    words = column_name_words(table.name)
+    if about and about <= words | telling:
+        return 2.0 if about in (words, telling) else 1.0
     return 0.0
 
 
@@ -294,171 +356,7 @@ def column_name_words(name: str) -> set[str]:
     return {part.lower() if part.lower() in ("goods", "is") else part.lower().removesuffix("s") for part in parts}
 
 
-def sql_table_of_key(key: Key, dialect: Dialect) -> str:
-    bare = key.table[len(key.schema) + 1 :] if key.schema else key.table
-    return ".".join(dialect.quoted(part) for part in (key.schema, bare) if part)
-
-
-async def all_are_keys(worker: Worker, place: KeyCandidate, key: Key, dialect: Dialect, seconds: float) -> bool:
-    names = {f"v{at}": value for at, value in enumerate(dict.fromkeys(place.values))}
-    column = dialect.quoted(key.column)
-    within = ", ".join(f":{name}" for name in names)
-    query = f"SELECT count(DISTINCT {column}) FROM {sql_table_of_key(key, dialect)} WHERE {column} IN ({within})"
-    try:
-        table = await worker.run(query, names, replace(worker.caps, seconds=max(0.2, seconds)), trusted=True)
-    except ToolError:
-        return False
-    return table.rows[0][0] == len(names)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnInfo:
-    """A column of a table.
-
-    ``references`` is table.column of another table; ``examples`` are values as JSON text. ``joins`` is table.column
-    whose keys its values are, if nothing declares that. comment: of the database.
-    """
-
-    name: str
-    type: str
-    nullable: bool = True
-    key: bool = False
-    references: str = ""
-    examples: tuple[str, ...] = ()
-    joins: str = ""
-    comment: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TableInfo:
-    """A table or view with its columns.
-
-    ``name`` is SCHEMA.TABLE unless it is in the default schema; then ``schema`` names it. ``rows`` is None if counting
-    was not possible in time. runs: its rows may be read; False if a view does more than a query may. exact: the rows
-    were counted; else they are the engine's estimate. sampled: some rows were read.
-    """
-
-    name: str
-    columns: tuple[ColumnInfo, ...]
-    view: bool = False
-    rows: int | None = None
-    schema: str = ""
-    comment: str = ""
-    runs: bool = True
-    exact: bool = True
-    sampled: bool = False
-
-    @property
-    def bare(self) -> str:
-        """Name without the schema."""
-        return self.name[len(self.schema) + 1 :] if self.schema else self.name
-
-    def place(self, dialect: Dialect) -> str:
-        """Return the name as a query spells it."""
-        return ".".join(dialect.quoted(part) for part in (self.schema, self.bare) if part)
-
-
-def primary_key_columns(table: TableInfo) -> tuple[ColumnInfo, ...]:
-    """Return the columns of the primary key."""
-    return tuple(column for column in table.columns if column.key)
-
-
-SAMPLED_ROWS = 20
-SHOWN_VALUES = 3
-SHOWN_CHARS = 40
-SAMPLING_SECONDS = 5.0
-LOOK_SECONDS = 2.0
-"""For one table; a warehouse takes its time for the first."""
-AFTER = r""":?\s*["'`]?(?P<name>[\w.$ -]+?)["'`]?(?=$|[\s"'`,!])"""
-
-
-async def read_sql_schema(worker: Worker) -> tuple[TableInfo, ...]:
-    """Read the catalog, with counts and examples of tables that may be run. Raises SetupError if it cannot be read."""
-    try:
-        relations = await read_cached_catalog(worker)
-    except ToolError as error:
-        raise SetupError(f"The schema of the database cannot be read: {' '.join(str(error).split())}") from error
-    tables = [table_of_relation(one) for one in relations]
-    narrow = worker.caps.policy.tables()  # the engine's estimate counts rows that this reader may not see
-    tables = [replace(one, rows=None) if one.bare.lower() in narrow else one for one in tables]
-    places: list[KeyCandidate] = []
-    if len(tables) <= LARGE:  # of a larger one, those that a question needs are sampled when it is asked
-        until = time.monotonic() + SAMPLING_SECONDS
-        tables = [await sample_table(worker, table, until, places) for table in tables]
-    keys = [
-        Key(table.name, key[0].name, table.schema)
-        for table in tables
-        if len(key := primary_key_columns(table)) == 1 and not table.view
-    ]
-    joins = await guess_joins(worker, places, keys, {table.name: table.rows for table in tables})
-    return tuple(with_joins(table, joins) for table in tables)
-
-
-def table_of_relation(relation: CatalogRelation) -> TableInfo:
-    columns = tuple(
-        ColumnInfo(one.name, one.type, one.nullable, one.key, one.references, comment=one.comment)
-        for one in relation.columns
-    )
-    return TableInfo(
-        relation.name, columns, relation.view, relation.rows, relation.schema, relation.comment, relation.runs, False
-    )
-
-
-def with_joins(table: TableInfo, joins: Mapping[tuple[str, str], str]) -> TableInfo:
-    if not any(name == table.name for name, _ in joins):
-        return table
-    columns = (replace(one, joins=joins.get((table.name, one.name), "")) for one in table.columns)
-    return replace(table, columns=tuple(columns))
-
-
-async def sample_table(worker: Worker, table: TableInfo, until: float, places: list[KeyCandidate]) -> TableInfo:
-    """Return a table with its count and examples.
-
-    Columns that may hold the keys of other tables are added to ``places``.
-    """
-    left = until - time.monotonic()
-    dialect, warehouse = worker.description.dialect, worker.description.warehouse
-    if left <= 0 or not table.runs or table.sampled or dialect is None:
-        return table
-    name = table.place(dialect)
-    seconds = left if warehouse else min(LOOK_SECONDS, left)
-    caps = replace(worker.caps, rows=SAMPLED_ROWS, cell_chars=SHOWN_CHARS, seconds=max(0.2, seconds))
-    try:
-        sample = await worker.run(f"SELECT * FROM {name} LIMIT {SAMPLED_ROWS}", caps=caps, trusted=True)
-        count = await worker.run(f"SELECT count(*) FROM {name}", caps=caps, trusted=True)
-    except ToolError:
-        return table
-    values = dict(zip(sample.columns, zip(*sample.rows, strict=True), strict=False)) if sample.rows else {}
-    columns = tuple(replace(column, examples=example_values(values.get(column.name, ()))) for column in table.columns)
-    places += find_key_candidates(table, values)
-    rows = count.rows[0][0]
-    return replace(table, columns=columns, rows=rows if isinstance(rows, int) else None, exact=True, sampled=True)
-
-
-def find_key_candidates(table: TableInfo, values: Mapping[str, Sequence[Value]]) -> Iterator[KeyCandidate]:
-    """Yield columns that may hold keys of other tables.
-
-    They have whole numbers or texts, reference nothing by declaration, and are not the key.
-    """
-    for column in table.columns:
-        own = tuple(value for value in values.get(column.name, ()) if value is not None)
-        alone = column.key and len(primary_key_columns(table)) == 1
-        plain = all(
-            isinstance(value, str) or (isinstance(value, int) and value is not True and value is not False)
-            for value in own
-        )
-        if own and plain and not column.references and not alone and not table.view:
-            yield KeyCandidate(table.name, column.name, tuple(dict.fromkeys(own)))
-
-
-def example_values(values: Iterable[Value]) -> tuple[str, ...]:
-    """Return a few distinct values as JSON, so that none can end the line it stands on.
-
-    >>> example_values(["a", "a", None, "b\\n### Tool", 99.99999999999999])
-    ('"a"', '"b\\\\n### Tool"', '100.0')
-    """
-    texts = dict.fromkeys(json_line(round_to_seven_digits(value)) for value in values if value is not None)
-    return tuple(texts)[:SHOWN_VALUES]
+NAME_IN_MESSAGE = r""":?\s*["'`]?(?P<name>[\w.$ -]+?)["'`]?(?=$|[\s"'`,!])"""
 
 
 def close_names(message: str, tables: Sequence[TableInfo], dialect: Dialect) -> str:
@@ -469,29 +367,20 @@ def close_names(message: str, tables: Sequence[TableInfo], dialect: Dialect) -> 
     >>> close_names("no such table: order", shop, DIALECT), close_names("no such column: o.totl", shop, DIALECT)
     (' Did you mean: orders?', ' Did you mean: total (in orders)?')
     """
-    kind, name = find_misspelt_name(message, dialect)
-    if not name or "Did you mean" in message:
+    patterns = ((kind, beginning + NAME_IN_MESSAGE) for kind, beginning in dialect.misspelt)
+    matches = ((kind, match) for kind, pattern in patterns if (match := re.search(pattern, message, re.I)))
+    kind, match = next(matches, ("", None))
+    if match is None or "Did you mean" in message:
         return ""
-    holders: dict[str, list[str]] = {}
-    for table in tables:
-        for column in table.columns:
-            holders.setdefault(column.name, []).append(table.name)
     names = {table.bare: table.name for table in tables}
     if kind == "column":
+        holders: dict[str, list[str]] = {}
+        for table in tables:
+            for column in table.columns:
+                holders.setdefault(column.name, []).append(table.name)
         names = {column: f"{column} (in {', '.join(homes[:4])})" for column, homes in holders.items()}
     lower = {entry.lower(): text for entry, text in names.items()}
-    near = [lower[match] for match in difflib.get_close_matches(name, lower, 3, 0.6)]
+    near = difflib.get_close_matches(match["name"].strip().split(".")[-1].lower(), lower, 3, 0.6)
     if not near and kind == "table" and len(names) <= 20:
         return f" There are: {', '.join(names)}." if names else " There are no tables."
-    return f" Did you mean: {', '.join(near)}?" if near else ""
-
-
-def find_misspelt_name(message: str, dialect: Dialect) -> tuple[str, str]:
-    """Return the kind of name that a complaint is about, and the name in lower case.
-
-    ('', '') if it is about no name.
-    """
-    for kind, beginning in dialect.misspelt:
-        if match := re.search(beginning + AFTER, message, re.I):
-            return kind, match["name"].strip().split(".")[-1].lower()
-    return "", ""
+    return f" Did you mean: {', '.join(lower[name] for name in near)}?" if near else ""

@@ -12,11 +12,11 @@ import difflib
 import math
 import re
 import time
-from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain
+from typing import Literal
 
 from decisor.databases.schema import ColumnInfo, TableInfo
 from decisor.errors import ToolError
@@ -28,7 +28,7 @@ from decisor.types import Observation, Record, Table
 
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
 QUOTED = re.compile(r"'([^'\n]{2,60})'|\"([^\"\n]{2,60})\"|`([^`\n]{2,60})`")
-STOP = word_set(
+STOP_WORDS = word_set(
     """a about above according across after all along also among an and any are as ask at based be been before between
     both but by calculate can consider considering could define defined determine did display do does during each
     either ensure exact exclude excluding find following for from get give given had has have having here how i
@@ -38,7 +38,7 @@ STOP = word_set(
     these they this those through to two under until up use using was we were what when where whether which while
     who whose why will with within without would you your"""
 )
-"""Words of questions that say nothing of what they are about."""
+"""Words of questions that say nothing about their subject."""
 INFLECTIONS = (
     ("ies", "y"),
     ("sses", "ss"),
@@ -55,7 +55,7 @@ DERIVATIONS = (("ation", "ate"), ("er", ""), ("or", ""))
 
 
 def stemmed_words(text: str) -> Iterator[str]:
-    """Return the words of a text by their stems, in order, with repetitions.
+    """Yield the words of a text by their stems, in order, with repetitions.
 
     >>> list(stemmed_words("tripHistory_ids")), list(stemmed_words("the 3 cities of HTTPServers"))
     (['trip', 'histori', 'id'], ['the', '3', 'citi', 'of', 'http', 'serv'])
@@ -75,7 +75,9 @@ def question_words(text: str) -> tuple[str, ...]:
     >>> question_words("Which of the drivers won the most races?")
     ('driv', 'won', 'rac')
     """
-    return tuple(dict.fromkeys(rough_stem(part) for part in map(str.lower, PART.findall(text)) if part not in STOP))
+    return tuple(
+        dict.fromkeys(rough_stem(part) for part in map(str.lower, PART.findall(text)) if part not in STOP_WORDS)
+    )
 
 
 def quotations(text: str) -> tuple[str, ...]:
@@ -108,25 +110,27 @@ def rough_stem(word: str) -> str:
 
 
 K1, B = 1.2, 0.3
+"""Parameters of BM25: saturation of repeated words, and weight of the length."""
 NAME, PLACE, COLUMN, COMMENT, VALUE = 4.0, 1.0, 1.0, 0.3, 0.4
-"""What one mention is worth: in the name, in the name of the schema, of a column, in a comment, in a sample value."""
+"""Weight of one mention: in the name, in the name of the schema, of a column, in a comment, in a sample value."""
 NEIGHBOUR = 0.3
-"""Of its score that a table lends to those that it references, and that reference it."""
+"""Share of its score that a table lends to the tables that it references, and that reference it."""
 HUB = 0.3
-"""What a table gets for each doubling of the number of tables that it is tied to."""
+"""Score that a table gets for each doubling of the number of tables that it is tied to."""
 COMMENT_WORDS = 12
-"""Of a column's comment that count."""
+"""Words of a column's comment that count."""
 ALIKE = 0.5
-"""Of the columns of two tables that must be the same for one family."""
-LOOKED_AT = 8
+"""Share of the columns of two tables that must be the same for one family."""
+COMPARED_FAMILIES = 8
 LINK = re.compile(r"(\w{2,}?)_?(?:id|key|code|fk)")
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A table, or several tables whose names differ in digits only. tables: their numbers in the schema."""
+    """A table, or several tables whose names differ in digits only."""
 
     tables: tuple[int, ...]
+    """Their positions in the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class SchemaIndex:
         for number, table in enumerate(self.tables):
             columns = frozenset(mask_digits(column.name) for column in table.columns)
             near = groups.setdefault(mask_digits(table.name), [])
-            for others, members in near[-LOOKED_AT:]:
+            for others, members in near[-COMPARED_FAMILIES:]:
                 if len(columns & others) >= ALIKE * max(len(columns), len(others)):
                     members.append(number)
                     break
@@ -165,8 +169,10 @@ class SchemaIndex:
         assert self.postings is not None and self.lengths and self.neighbours is not None
 
     def rank(self, question: str, tied: bool = True) -> tuple[FamilyFit, ...]:
-        """Return all families, the best fit first; equal fits stay in order. tied: tables gain by the tables that they
-        are tied to.
+        """Return all families, the best fit first; equal fits stay in order.
+
+        Args:
+            tied: True if tables gain by the tables that they are tied to.
         """
         scores = [0.0] * len(self.families)
         for word in question_words(question):
@@ -174,18 +180,13 @@ class SchemaIndex:
             rarity = math.log(1 + (len(scores) - len(posting) + 0.5) / (len(posting) + 0.5))
             for number, weight in posting.items():
                 scores[number] += rarity * weight * (K1 + 1) / (weight + K1 * self.lengths[number])
-        if not tied:
-            fits = [FamilyFit(family, score) for family, score in zip(self.families, scores, strict=True)]
-            return tuple(sorted(fits, key=lambda fit: -fit.score))
-        lent = [
-            max((scores[other] for other in self.neighbours.get(number, ())), default=0.0)
-            for number in range(len(scores))
-        ]
-        ties = [math.log2(1 + len(self.neighbours.get(number, ()))) for number in range(len(scores))]
-        fits = [
-            FamilyFit(family, score + NEIGHBOUR * more + HUB * tie)
-            for family, score, more, tie in zip(self.families, scores, lent, ties, strict=True)
-        ]
+        fits = []
+        for number, (family, score) in enumerate(zip(self.families, scores, strict=True)):
+            if tied:
+                ties = self.neighbours.get(number, ())
+                lent = max((scores[neighbour] for neighbour in ties), default=0.0)
+                score += NEIGHBOUR * lent + HUB * math.log2(1 + len(ties))
+            fits.append(FamilyFit(family, score))
         return tuple(sorted(fits, key=lambda fit: -fit.score))
 
     @cached_property
@@ -215,41 +216,31 @@ class SchemaIndex:
 
         They reference each other, are guessed to, or their columns name each other (``person_id``).
         """
-        home: dict[str, int] = {}
-        for number, family in enumerate(self.families):
-            for table in family.tables:
-                home[self.tables[table].name] = number
-        named = {rough_stem(name.rpartition(".")[2].lower()): number for name, number in home.items()}
+        home = {self.tables[at].name: number for number, family in enumerate(self.families) for at in family.tables}
+        by_stem = {rough_stem(name.rpartition(".")[2].lower()): number for name, number in home.items()}
         pairs: dict[int, set[int]] = {}
         for number, family in enumerate(self.families):
             for column in self.tables[family.tables[-1]].columns:
                 reference = column.references or column.joins
-                there = home.get(reference.rpartition(".")[0]) if reference else None
-                if there is None and (names := tables_named_by_column(column.name)):
-                    there = named.get(names[0], named.get(names[1]))
-                if there is not None and there != number:
-                    pairs.setdefault(number, set()).add(there)
-                    pairs.setdefault(there, set()).add(number)
+                target = home.get(reference.rpartition(".")[0]) if reference else None
+                if target is None and (names := tables_named_by_column(column.name)):
+                    target = by_stem.get(names[0], by_stem.get(names[1]))
+                if target is not None and target != number:
+                    pairs.setdefault(number, set()).add(target)
+                    pairs.setdefault(target, set()).add(number)
         return pairs
 
     def _words(self, table: TableInfo) -> Mapping[str, float]:
-        worth: defaultdict[str, float] = defaultdict(float)
-        for word, count in Counter(chain.from_iterable(name_words(one.name) for one in table.columns)).items():
-            worth[word] = COLUMN * count
         place, _, name = table.name.rpartition(".")
-        for word in stemmed_words(place):
-            worth[word] += PLACE
-        for word in name_words(name):
-            worth[word] += NAME
-        for word in stemmed_words(table.comment):
-            worth[word] += COMMENT
+        mentions: list[tuple[float, Iterable[str]]] = [(COLUMN, name_words(column.name)) for column in table.columns]
+        mentions += [(PLACE, stemmed_words(place)), (NAME, name_words(name)), (COMMENT, stemmed_words(table.comment))]
         for column in table.columns:
-            if column.comment:
-                for word in list(stemmed_words(column.comment))[:COMMENT_WORDS]:
-                    worth[word] += COMMENT
-            for text in column.examples:
-                for word in name_words(text):
-                    worth[word] += VALUE
+            mentions.append((COMMENT, list(stemmed_words(column.comment))[:COMMENT_WORDS] if column.comment else ()))
+            mentions += [(VALUE, name_words(text)) for text in column.examples]
+        worth: defaultdict[str, float] = defaultdict(float)
+        for weight, words in mentions:
+            for word in words:
+                worth[word] += weight
         return worth
 
 
@@ -275,63 +266,60 @@ def mask_digits(name: str) -> str:
 
 
 def score_columns(columns: Sequence[ColumnInfo], words: frozenset[str]) -> Iterator[float]:
-    """Yield how well the words of a question name each column:
-
-    1 if they hold all words of its name. Words of the comment add a little.
-    """
+    """Yield a score for each column: 1 if the words hold all words of its name. Words of its comment add a little."""
     for column in columns:
-        own = set(stemmed_words(column.name))
-        about = set(list(stemmed_words(column.comment))[:COMMENT_WORDS]) - own
-        yield len(own & words) / max(1, len(own)) + 0.1 * min(3, len(about & words))
+        name = name_words(column.name)
+        comment = set(list(stemmed_words(column.comment))[:COMMENT_WORDS]) - name
+        yield len(name & words) / max(1, len(name)) + 0.1 * min(3, len(comment & words))
 
 
 LOOKUP = re.compile(r"\s*(describe|desc|find)\s+(?!select\b|with\b|table\b|from\b)(.+?)\s*;?\s*", re.I | re.S)
-TOKENS = 3_000
+MAX_TOKENS = 3_000
 """Of the descriptions that one input asks for."""
-MOST_TABLES, MOST_HITS, NAMED = 12, 20, 0.5
-MIN_SIMILARITY = 3
+MAX_TABLES, MAX_HITS = 12, 20
+IS_NAMED = 0.5
+"""Score of a column from which on it is shown as a hit."""
+SEARCHED_MEMBERS = 3
 """Tables of a family that are searched for a value."""
 SECONDS = 4.0
 SCANNED = 1_000_000
 """Rows of a table that are searched for a value."""
 Read = Callable[[str, Caps], Awaitable[Table]]
+"""Runs a query with the checks that a query of the LLM passes."""
+CheckQuery = Callable[[str], Awaitable[None]]
+"""Raises ToolError if a query would read too much."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """A request to ``describe`` tables by name or to ``find`` words."""
 
-    verb: str
+    verb: Literal["describe", "find"]
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A stored value with its table and column."""
-
-    table: str
-    column: str
-    value: str
 
 
 @dataclass(frozen=True)
 class SchemaLanguage:
-    """The words and queries that describe and search one kind of schema. table, column: the words for these. head:
-    formats a table with its size. lines: each line about a table, with the name that the line is about. place: a
-    table, and name: a column, as a query writes them. texts: the columns that are searched. known: the values of a
-    column that the schema tells, None if it does not. search: a query for rows whose columns hold one of some texts,
-    in any case.
-    """
+    """The words and queries that describe and search one kind of schema."""
 
     table: str
+    """Word for a table."""
     column: str
+    """Word for a column."""
     head: Callable[[TableInfo], str]
+    """Formats a table with its size."""
     lines: Callable[[TableInfo], Iterator[tuple[str, str]]]
+    """Each line about a table, with the name that the line is about."""
     place: Callable[[TableInfo], str]
+    """A table as a query writes it."""
     name: Callable[[str], str]
+    """A column as a query writes it."""
     texts: Callable[[TableInfo], list[ColumnInfo]]
+    """The columns that are searched."""
     known: Callable[[ColumnInfo], Sequence[str] | None]
+    """The values of a column that the schema tells, None if it does not."""
     search: Callable[[TableInfo, Sequence[ColumnInfo], Sequence[str]], str]
+    """A query for rows whose columns hold one of some texts, in any case."""
 
 
 def parse_lookup(text: str) -> Lookup | None:
@@ -348,19 +336,19 @@ def parse_table_names(words: str, tables: Sequence[TableInfo], language: SchemaL
     """Return the tables that an LLM names, separated by commas or blanks.
 
     Raises:
-        ToolError: one is not there, with names that are near.
+        ToolError: if there is no such table, with names that are near.
     """
     by_name: dict[str, TableInfo] = {}
     for table in tables:
         by_name.setdefault(normalize_table_name(table.bare), table)
         by_name[normalize_table_name(table.name)] = table
-    whole = by_name.get(normalize_table_name(words))
-    names = [words] if whole else re.split(r"\s*,\s*|\s+", words.strip())
-    unknown = [name for name in names if normalize_table_name(name) not in by_name]
-    if unknown:
-        near = difflib.get_close_matches(normalize_table_name(unknown[0]), by_name, 3, 0.5)
-        hint = f" Did you mean: {', '.join(by_name[name].name for name in near)}?" if near else " Try find WORDS."
-        raise ToolError(f"There is no {language.table} {fit_on_one_line(unknown[0], 60)}.{hint}")
+    is_single = normalize_table_name(words) in by_name
+    names = [words] if is_single else re.split(r"\s*,\s*|\s+", words.strip())
+    for name in names:
+        if normalize_table_name(name) not in by_name:
+            near = difflib.get_close_matches(normalize_table_name(name), by_name, 3, 0.5)
+            hint = f" Did you mean: {', '.join(by_name[key].name for key in near)}?" if near else " Try find WORDS."
+            raise ToolError(f"There is no {language.table} {fit_on_one_line(name, 60)}.{hint}")
     return list(dict.fromkeys(by_name[normalize_table_name(name)] for name in names))
 
 
@@ -373,10 +361,10 @@ def normalize_table_name(name: str) -> str:
     return re.sub(r"[\"'`\[\]():]", "", name).strip().lower()
 
 
-def describe_tables(tables: Sequence[TableInfo], index: SchemaIndex, language: SchemaLanguage) -> str:
-    """Return all lines about the tables as far as ``TOKENS`` goes, then only names."""
+def describe_tables(tables: Sequence[TableInfo], index: SchemaIndex, language: SchemaLanguage) -> Observation:
+    """Return all lines about the tables as far as ``MAX_TOKENS`` goes, then only names."""
     lines: list[str] = []
-    left = TOKENS
+    left = MAX_TOKENS
     for table in tables:
         lines.append(language.head(table))
         names: list[str] = []
@@ -387,13 +375,13 @@ def describe_tables(tables: Sequence[TableInfo], index: SchemaIndex, language: S
             else:
                 names.append(name)
         if names:
-            lines.append(f"  and {len(names)} more: {fit_on_one_line(', '.join(names), 4 * TOKENS)}")
+            lines.append(f"  and {len(names)} more: {fit_on_one_line(', '.join(names), 4 * MAX_TOKENS)}")
         mask = mask_digits(table.name)
         alike = [other.name for other in index.tables if other.name != table.name and mask_digits(other.name) == mask]
         if alike:
-            more = f" and {len(alike) - MOST_TABLES} more" if len(alike) > MOST_TABLES else ""
-            lines.append(f"  {language.table.capitalize()}s like it: {', '.join(alike[-MOST_TABLES:])}{more}")
-    return "\n".join(lines)
+            more = f" and {len(alike) - MAX_TABLES} more" if len(alike) > MAX_TABLES else ""
+            lines.append(f"  {language.table.capitalize()}s like it: {', '.join(alike[-MAX_TABLES:])}{more}")
+    return Observation(note="\n".join(lines))
 
 
 async def find_words(
@@ -401,82 +389,69 @@ async def find_words(
 ) -> Observation:
     """Find the tables and columns that have the words, and where values with the words are stored.
 
-    Each stored value is a record.
+    Each stored value is a record. Tables that fit best are searched first, by queries that pass the checks of ``read``.
     """
-    names = "\n".join(list_matching_names(words, index, language))
+    deadline = time.monotonic() + SECONDS
     wishes = quotations(words) or (words.strip(),)
-    hits, looked, total = await find_stored_values(wishes, index, words, language, read, caps)
+    positions = [at for fit in index.rank(words) for at in fit.family.tables[-SEARCHED_MEMBERS:]]
+    homes = [(index.tables[at], language.texts(index.tables[at])) for at in positions if index.tables[at].runs]
+    homes = [(table, columns) for table, columns in homes if columns]
+    hits: dict[tuple[str, str, str], None] = {}
+    searched = 0
+    for table, columns in homes:
+        left = deadline - time.monotonic()
+        if left <= 0 or len(hits) >= MAX_HITS:
+            break
+        known = {column.name: language.known(column) for column in columns}
+        stored = [column for column in columns if known[column.name] is None]
+        values = [(name, value) for name, texts in known.items() for value in texts or ()]
+        narrow = replace(caps, rows=MAX_HITS, cell_chars=200, seconds=min(left, 1.0, caps.seconds))
+        try:
+            rows = (await read(language.search(table, stored, wishes), narrow)).rows if stored else ()
+            searched += 1
+        except ToolError:
+            rows = ()
+        values += [(c.name, str(value)) for row in rows for c, value in zip(stored, row, strict=False)]
+        for name, value in values:
+            if any(wish.lower() in value.lower() for wish in wishes):
+                hits[table.name, name, value] = None
     records = tuple(
-        Record(
-            f"r{number}", {language.table: one.table, language.column: one.column, "value": one.value}, source=source
-        )
-        for number, one in enumerate(hits, 1)
+        Record(f"r{number}", {language.table: table, language.column: column, "value": value}, source=source)
+        for number, (table, column, value) in enumerate(list(hits)[:MAX_HITS], 1)
     )
     quoted = ", ".join(f'"{fit_on_one_line(wish, 60)}"' for wish in wishes)
-    values = f"Stored values with {quoted}: " + ("the records." if records else "none.")
-    if looked < total and len(hits) < MOST_HITS:
-        values += f" Of {total} {language.table}s with texts, {looked} could be looked into."
+    note = f"Stored values with {quoted}: " + ("the records." if records else "none.")
+    if searched < len(homes) and len(hits) < MAX_HITS:
+        note += f" Of {len(homes)} {language.table}s with texts, {searched} could be looked into."
+    names = "\n".join(list_matching_names(words, index, language))
     nothing = f"No name of a {language.table} or {language.column} has them."
-    return Observation(records, f"{names or nothing}\n{values}", total=len(records))
+    return Observation(records, f"{names or nothing}\n{note}", total=len(records))
 
 
 def list_matching_names(words: str, index: SchemaIndex, language: SchemaLanguage) -> Iterator[str]:
     """Yield a line for each table that the words fit, with the columns that they fit."""
     wishes = frozenset(question_words(words))
-    for fit in index.rank(words, tied=False)[:MOST_TABLES]:
+    for fit in index.rank(words, tied=False)[:MAX_TABLES]:
         if fit.score > 0:
             table = index.tables[fit.family.tables[-1]]
-            fits = score_columns(table.columns, wishes)
-            columns = [column for column, one in zip(table.columns, fits, strict=True) if one >= NAMED][:8]
+            scores = zip(table.columns, score_columns(table.columns, wishes), strict=True)
+            columns = [language.name(column.name) for column, score in scores if score >= IS_NAMED][:8]
             more = len(fit.family.tables) - 1
-            yield (
-                f"{language.place(table)}{f' and {more} alike' if more else ''}"
-                + (": " + ", ".join(language.name(column.name) for column in columns) if columns else "")
-            )
+            alike = f" and {more} alike" if more else ""
+            yield f"{language.place(table)}{alike}{': ' if columns else ''}{', '.join(columns)}"
 
 
-async def find_stored_values(
-    wishes: Sequence[str], index: SchemaIndex, words: str, language: SchemaLanguage, read: Read, caps: Caps
-) -> tuple[list[Hit], int, int]:
-    """Return stored values that hold one of ``wishes`` in any case, with two counts.
+def list_names_within(what: str, names: Sequence[str], tokens: float) -> list[str]:
+    """Return a line with as many names as the tokens allow; no line if there are no names.
 
-    The counts are the tables that were searched, and all tables with texts. Tables that fit best come first. Queries go
-    through the same checks as those of an LLM.
+    >>> list_names_within("2 more tables", ["a", "b"], 4), list_names_within("2 more tables", ["a", "b"], 0)
+    (['2 more tables: a, ...'], ['2 more tables.'])
     """
-    until = time.monotonic() + SECONDS
-    numbers = [number for fit in index.rank(words) for number in fit.family.tables[-MIN_SIMILARITY:]]
-    homes = [
-        (table, columns)
-        for table in (index.tables[number] for number in numbers)
-        if table.runs and (columns := language.texts(table))
-    ]
-    hits: list[Hit] = []
-    looked = 0
-    for table, columns in homes:
-        left = until - time.monotonic()
-        if left <= 0 or len(hits) >= MOST_HITS:
+    texts: list[str] = []
+    for name in names:
+        tokens -= estimate_tokens(name + ", ") + 1
+        if tokens < 0:
             break
-        own: list[ColumnInfo] = []
-        for column in columns:
-            if (values := language.known(column)) is None:
-                own.append(column)
-            else:
-                hits += [Hit(table.name, column.name, value) for value in values if has(value, wishes)]
-        narrow = replace(caps, rows=MOST_HITS, cell_chars=200, seconds=min(left, 1.0, caps.seconds))
-        try:
-            rows = (await read(language.search(table, own, wishes), narrow)).rows if own else ()
-        except ToolError:
-            continue
-        looked += 1
-        for row in rows:
-            hits += [
-                Hit(table.name, column.name, str(value))
-                for column, value in zip(own, row, strict=False)
-                if has(str(value), wishes)
-            ]
-        hits = list(dict.fromkeys(hits))
-    return hits[:MOST_HITS], looked, len(homes)
-
-
-def has(value: str, wishes: Sequence[str]) -> bool:
-    return any(wish.lower() in value.lower() for wish in wishes)
+        texts.append(name)
+    more = ", ..." if len(texts) < len(names) else ""
+    return [f"{what}: {', '.join(texts)}{more}" if texts else f"{what}."] if names else []

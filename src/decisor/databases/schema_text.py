@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 
-from decisor.databases.pitfalls.rule import Within
-from decisor.databases.schema import ColumnInfo, TableInfo, primary_key_columns, sample_table
+from decisor.databases.schema import ColumnInfo, TableInfo, sample_table
 from decisor.databases.schema_search import (
-    MOST_HITS,
+    MAX_HITS,
     SCANNED,
     Lookup,
+    Read,
     SchemaIndex,
     SchemaLanguage,
     describe_tables,
     find_words,
+    list_names_within,
     mask_digits,
     parse_table_names,
     question_words,
@@ -31,10 +32,10 @@ from decisor.databases.schema_search import (
 from decisor.errors import ToolError
 from decisor.runtime.prompt import estimate_tokens
 from decisor.sandbox.dialect import Dialect, word_set
-from decisor.sandbox.engine import Caps, Engine
+from decisor.sandbox.engine import Engine
 from decisor.sandbox.process import Worker
 from decisor.system.text import fit_on_one_line, replace_unprintable
-from decisor.types import Observation, Table
+from decisor.types import Observation
 
 TYPE_CHARS, ENUM_CHARS, COMMENT_CHARS = 40, 200, 60
 RESERVED = word_set(
@@ -44,36 +45,24 @@ RESERVED = word_set(
 )
 
 
-def render_schema(engine: Engine, tables: Sequence[TableInfo]) -> str:
-    """Write the whole schema, as a small one is shown."""
-    lines = schema_head(engine)
-    if any(column.joins for table in tables for column in table.columns):
-        lines.append('"joins" is a guess: the values of the column that were looked at are keys of that table.')
-    return "\n".join([*lines, *table_texts(engine, tables)])
-
-
-def table_texts(engine: Engine, tables: Sequence[TableInfo]) -> list[str]:
-    """Return the text of each table with all its columns."""
-    by_name = {table.name: table for table in tables}
-    return ["\n".join(table_lines(table, by_name, engine.dialect)) for table in tables]
-
-
-def table_lines(table: TableInfo, tables: Mapping[str, TableInfo], dialect: Dialect | None) -> Iterator[str]:
-    yield table_head(table, dialect)
-    several = len(primary_key_columns(table)) > 1
-    whole = columns_of_composite_reference(table, tables)
+def table_block(table: TableInfo, index: SchemaIndex, dialect: Dialect | None) -> str:
+    """Format a table with a line for each column and for keys of several columns."""
+    spell = partial(sql_identifier, dialect=dialect)
+    lines = [table_head(table, dialect)]
+    is_composite = len(table.key_columns) > 1
+    reference = columns_of_composite_reference(table, index)
     for column in table.columns:
-        one = replace(column, key=column.key and not several, nullable=column.nullable or (several and column.key))
-        yield column_line(replace(one, references="") if column in whole else one, dialect) + comment_suffix(
-            column.comment
-        )
-    if several:
-        yield f"  primary key ({', '.join(sql_identifier(one.name, dialect) for one in primary_key_columns(table))})"
-    if whole:
-        own = ", ".join(sql_identifier(one.name, dialect) for one in whole)
-        there = ", ".join(sql_identifier(one.references.rpartition(".")[2], dialect) for one in whole)
-        other = qualify_dotted_name(whole[0].references.rpartition(".")[0], dialect)
-        yield f"  ({own}) references {other}({there})"
+        if is_composite and column.key:
+            column = replace(column, key=False, nullable=True)
+        lines.append(column_line(replace(column, references="") if column in reference else column, dialect))
+    if is_composite:
+        lines.append(f"  primary key ({', '.join(spell(column.name) for column in table.key_columns)})")
+    if reference:
+        columns = ", ".join(spell(column.name) for column in reference)
+        keys = ", ".join(spell(column.references.rpartition(".")[2]) for column in reference)
+        target = qualify_dotted_name(reference[0].references.rpartition(".")[0], dialect)
+        lines.append(f"  ({columns}) references {target}({keys})")
+    return "\n".join(lines)
 
 
 def schema_head(engine: Engine) -> list[str]:
@@ -105,10 +94,11 @@ def qualify_dotted_name(name: str, dialect: Dialect | None) -> str:
     return ".".join(sql_identifier(part, dialect) for part in parts)
 
 
-def columns_of_composite_reference(table: TableInfo, tables: Mapping[str, TableInfo]) -> tuple[ColumnInfo, ...]:
+def columns_of_composite_reference(table: TableInfo, index: SchemaIndex) -> tuple[ColumnInfo, ...]:
     """Return the columns that together reference a key of several columns, or none."""
-    for other in dict.fromkeys(column.references.rpartition(".")[0] for column in table.columns if column.references):
-        key = {f"{other}.{column.name}" for column in primary_key_columns(tables[other])} if other in tables else set()
+    for target in dict.fromkeys(column.references.rpartition(".")[0] for column in table.columns if column.references):
+        keys = (other.key_columns for other in index.tables if other.name == target)
+        key = {f"{target}.{column.name}" for column in next(keys, ())}
         columns = tuple(column for column in table.columns if column.references in key)
         if len(key) > 1 and len(columns) == len(key) == len({column.references for column in columns}):
             return columns
@@ -119,13 +109,16 @@ def column_line(column: ColumnInfo, dialect: Dialect | None) -> str:
     kind = fit_on_one_line(column.type, ENUM_CHARS if "ENUM" in column.type.upper() else TYPE_CHARS)
     parts = [f"  {sql_identifier(column.name, dialect)} {kind}".rstrip()]
     parts += ["primary key"] if column.key else [] if column.nullable else ["not null"]
-    for word, place in (("references", column.references), ("joins", column.joins)):
-        if place:
-            table, _, name = place.rpartition(".")
-            parts.append(f"{word} {qualify_dotted_name(table, dialect)}({sql_identifier(name, dialect)})")
-    if column.examples:
-        parts.append("e.g. " + ", ".join(column.examples))
-    return ", ".join(parts)
+    for word, reference in (("references", column.references), ("joins", column.joins)):
+        parts += [f"{word} {format_reference(reference, dialect)}"] if reference else []
+    parts += ["e.g. " + ", ".join(column.examples)] if column.examples else []
+    return ", ".join(parts) + comment_suffix(column.comment)
+
+
+def format_reference(reference: str, dialect: Dialect | None) -> str:
+    """Format table.column as TABLE(COLUMN)."""
+    table, _, column = reference.rpartition(".")
+    return f"{qualify_dotted_name(table, dialect)}({sql_identifier(column, dialect)})"
 
 
 def comment_suffix(comment: str) -> str:
@@ -149,10 +142,11 @@ BUDGET = 2_000
 """Tokens of a schema, by estimate."""
 LINES, NAMES = 0.65, 0.08
 """Shares of the budget: for a line each, and for names alone. What is left is for columns in full."""
-FEW, MANY = 5, 14
-"""Columns of a table that has a line, and of one that is shown in full; more where the question names them."""
-NAMED = 0.99
-LEAST = 2
+LINE_COLUMNS, BLOCK_COLUMNS = 5, 14
+"""Columns of a table that has a line, and of one that is shown in full; more if the question names them."""
+IS_NAMED = 0.99
+"""Score of a column from which on the question names it."""
+MIN_COLUMN_TOKENS = 2
 """Tokens of a column, however short."""
 HOW = (
     "It has {count} tables; those that fit the question best are shown. Other inputs: `describe TABLE` shows all of a "
@@ -162,27 +156,28 @@ HOW = (
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table of a brief schema. columns: the columns that are shown. whole: with types and examples. alike: further
-    tables of its family, whose names differ in digits only.
-    """
+    """A table of a brief schema."""
 
     table: str
     columns: tuple[str, ...]
+    """The columns that are shown."""
     whole: bool
+    """Whether they are shown with types and examples."""
     tokens: int
     alike: tuple[str, ...] = ()
+    """Further tables of its family, whose names differ in digits only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The description of a schema within a token budget. text: for the LLM. others: how many tables it shows by name or
-    number alone. complete: it shows the whole schema.
-    """
+    """The description of a schema within a token budget."""
 
     text: str
     tables: tuple[TableView, ...]
     others: int
+    """Number of tables that it shows by name or number alone."""
     complete: bool = False
+    """Whether it shows the whole schema."""
 
     @property
     def tokens(self) -> int:
@@ -195,8 +190,11 @@ class FamilyEntry:
 
     table: TableInfo
     alike: tuple[str, ...]
+    """The further tables of the family."""
     order: tuple[int, ...]
+    """Positions of the columns, the best fit first."""
     named: int
+    """Number of columns that the question names."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -205,14 +203,16 @@ class FamilyEntry:
 
 def describe_schema(engine: Engine, index: SchemaIndex, question: str, budget: int = BUDGET) -> Brief:
     """Describe the whole schema if the token budget suffices, else its best fits to the question."""
-    columns = sum(len(table.columns) for table in index.tables)
-    if LEAST * columns <= budget:
-        text = render_schema(engine, index.tables)
+    if MIN_COLUMN_TOKENS * sum(len(table.columns) for table in index.tables) <= budget:
+        lines = schema_head(engine)
+        if any(column.joins for table in index.tables for column in table.columns):
+            lines.append('"joins" is a guess: the values of the column that were looked at are keys of that table.')
+        blocks = [table_block(table, index, engine.dialect) for table in index.tables]
+        text = "\n".join([*lines, *blocks])
         if estimate_tokens(text) <= budget:
-            parts = table_texts(engine, index.tables)
             tables = (
-                TableView(one.name, tuple(column.name for column in one.columns), True, estimate_tokens(part))
-                for one, part in zip(index.tables, parts, strict=True)
+                TableView(table.name, tuple(column.name for column in table.columns), True, estimate_tokens(block))
+                for table, block in zip(index.tables, blocks, strict=True)
             )
             return Brief(text, tuple(tables), 0, complete=True)
     return describe_schema_briefly(engine, index, question, budget)
@@ -225,50 +225,54 @@ def describe_schema_briefly(engine: Engine, index: SchemaIndex, question: str, b
     """
     words = frozenset(question_words(question))
     fits = index.rank(question)
-    entries = LazyEntries(lambda at: choose_family_entry(index, fits[at].family.tables, words, question), len(fits))
+
+    @cache  # most families of a large schema are never used
+    def entry(at: int) -> FamilyEntry:
+        return choose_family_entry(index, fits[at].family.tables, words, question)
+
     begin = [*schema_head(engine), HOW.format(count=len(index.tables))]
     left = budget - estimate_tokens("\n".join(begin)) - 1
-    names_left = min(left * NAMES, 3.0 * len(index.tables))
-    left -= int(names_left)
-    page = SchemaPage(left, engine.dialect)
-    for entry in entries:
-        if not page.add(entry, LINES):
-            break
-    for at in range(len(page.texts)):
-        if not page.widen(at):
-            break
-    for at in range(len(page.texts), len(fits)):
-        if not page.add(entries[at], 1.0):
-            break
-    texts = page.texts
-    left += int(names_left) - sum(page.costs)
-    others = len(index.tables) - sum(len(fit.family.tables) for fit in fits[: len(texts)])
-    last = [index.tables[fit.family.tables[-1]].name for fit in fits[len(texts) :]]
-    rest = list_other_tables(last, others, left)
+    tokens_of_names = int(min(left * NAMES, 3.0 * len(index.tables)))
+    page = SchemaPage(left - tokens_of_names, engine.dialect)
+    # First a line each for the best, then these in full, then lines for more tables from what is left.
+    while len(page.texts) < len(fits) and page.add(entry(len(page.texts)), LINES):
+        pass
+    while page.wholes < len(page.texts) and page.widen(page.wholes):
+        pass
+    while len(page.texts) < len(fits) and page.add(entry(len(page.texts)), 1.0):
+        pass
+    rest = fits[len(page.texts) :]
+    others = sum(len(fit.family.tables) for fit in rest)
+    names = [fit_on_one_line(index.tables[fit.family.tables[-1]].name, COMMENT_CHARS) for fit in rest]
     tables = tuple(
         TableView(
-            one.table.name,
-            tuple(one.table.columns[number].name for number in choose_shown_columns(one, at < page.wholes)),
+            shown.table.name,
+            tuple(shown.columns[number] for number in choose_shown_columns(shown, at < page.wholes)),
             at < page.wholes,
             page.costs[at],
-            one.alike,
+            shown.alike,
         )
-        for at, one in enumerate(page.entries)
+        for at, shown in enumerate(page.entries)
     )
-    return Brief("\n".join([*begin, *texts, *rest]), tables, others)
+    last = list_names_within(f"{others} more tables", names, left - sum(page.costs) - 16)
+    return Brief("\n".join([*begin, *page.texts, *last]), tables, others)
 
 
 @dataclass(eq=False)
 class SchemaPage:
-    """The texts of tables that fit into a token budget (``left``)."""
+    """The texts of tables that fit into a token budget."""
 
     left: int
+    """Tokens of the budget."""
     dialect: Dialect | None
     entries: list[FamilyEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     costs: list[int] = field(default_factory=list)
+    """Tokens of each text."""
     wholes: int = 0
+    """Number of the first tables that are shown in full."""
     firsts: dict[tuple[str, ...], str] = field(default_factory=dict)
+    """The first table with given columns; others refer to it."""
 
     def add(self, entry: FamilyEntry, share: float) -> bool:
         """Add a line for a family; return False if ``share`` of the budget does not suffice."""
@@ -298,21 +302,6 @@ class SchemaPage:
         return True
 
 
-class LazyEntries:
-    """A sequence of entries that are made at first use: most families of a large schema are never used."""
-
-    def __init__(self, make: Callable[[int], FamilyEntry], length: int) -> None:
-        self.make, self.items, self.length = make, dict[int, FamilyEntry](), length
-
-    def __getitem__(self, at: int) -> FamilyEntry:
-        if at not in self.items:
-            self.items[at] = self.make(at)
-        return self.items[at]
-
-    def __iter__(self) -> Iterator[FamilyEntry]:
-        return (self[at] for at in range(self.length))
-
-
 def choose_family_entry(
     index: SchemaIndex, members: Sequence[int], words: frozenset[str], question: str
 ) -> FamilyEntry:
@@ -335,15 +324,20 @@ def choose_family_entry(
     def worth(number: int) -> tuple[bool, bool, float, int]:
         column = table.columns[number]
         linked = column.key or bool(column.references or column.joins)
-        return (fits[number] < NAMED, repeats[number] and fits[number] < NAMED, -fits[number] - 0.5 * linked, number)
+        return (
+            fits[number] < IS_NAMED,
+            repeats[number] and fits[number] < IS_NAMED,
+            -fits[number] - 0.5 * linked,
+            number,
+        )
 
     order = sorted(range(len(table.columns)), key=worth)
-    return FamilyEntry(table, tuple(one.name for one in tables), tuple(order), sum(fit >= NAMED for fit in fits))
+    return FamilyEntry(table, tuple(one.name for one in tables), tuple(order), sum(fit >= IS_NAMED for fit in fits))
 
 
 def choose_shown_columns(entry: FamilyEntry, whole: bool) -> list[int]:
     """Return the positions of the columns to show, in the table's order."""
-    most = max(MANY if whole else FEW, min(entry.named, MANY))
+    most = max(BLOCK_COLUMNS if whole else LINE_COLUMNS, min(entry.named, BLOCK_COLUMNS))
     if len(entry.order) <= most + 2:
         return sorted(entry.order)
     return sorted(entry.order[:most])
@@ -351,15 +345,16 @@ def choose_shown_columns(entry: FamilyEntry, whole: bool) -> list[int]:
 
 def format_entry_line(entry: FamilyEntry, dialect: Dialect | None, same: str = "") -> str:
     """Format a table with a few of its columns in one line. same: an earlier table with the same columns."""
+    head = f"{table_head(entry.table, dialect)}{describe_family_members(entry)}: "
     if same:
-        return f"{table_head(entry.table, dialect)}{describe_family_members(entry)}: columns as in {same}"
-    columns = [entry.table.columns[number] for number in choose_shown_columns(entry, whole=False)]
-    names = [sql_identifier(column.name, dialect) + pointer(column, dialect) for column in columns]
-    more = len(entry.table.columns) - len(columns)
-    return (
-        f"{table_head(entry.table, dialect)}{describe_family_members(entry)}: "
-        f"{', '.join(names)}{f', +{more}' if more else ''}"
-    )
+        return f"{head}columns as in {same}"
+    parts = []
+    for column in (entry.table.columns[number] for number in choose_shown_columns(entry, whole=False)):
+        reference = column.references or column.joins
+        pointer = f" -> {format_reference(reference, dialect)}" if reference else ""
+        parts.append(sql_identifier(column.name, dialect) + pointer)
+    more = len(entry.columns) - len(parts)
+    return f"{head}{', '.join(parts)}{f', +{more}' if more else ''}"
 
 
 def format_entry_block(entry: FamilyEntry, dialect: Dialect | None) -> str:
@@ -367,21 +362,11 @@ def format_entry_block(entry: FamilyEntry, dialect: Dialect | None) -> str:
 
     Columns of a wide table that the question does not name are left out.
     """
-    numbers = choose_shown_columns(entry, whole=True)
+    columns = [entry.table.columns[number] for number in choose_shown_columns(entry, whole=True)]
     lines = [table_head(entry.table, dialect) + describe_family_members(entry) + comment_suffix(entry.table.comment)]
-    for number in numbers:
-        column = entry.table.columns[number]
-        lines.append(
-            column_line(replace(column, examples=column.examples[:2]), dialect) + comment_suffix(column.comment)
-        )
-    if more := len(entry.table.columns) - len(numbers):
-        lines.append(f"  +{more} columns")
-    return "\n".join(lines)
-
-
-def pointer(column: ColumnInfo, dialect: Dialect | None) -> str:
-    table, _, name = (column.references or column.joins).rpartition(".")
-    return f" -> {qualify_dotted_name(table, dialect)}({sql_identifier(name, dialect)})" if table else ""
+    lines += [column_line(replace(column, examples=column.examples[:2]), dialect) for column in columns]
+    more = len(entry.columns) - len(columns)
+    return "\n".join([*lines, f"  +{more} columns"] if more else lines)
 
 
 def describe_family_members(entry: FamilyEntry) -> str:
@@ -397,25 +382,6 @@ def describe_family_members(entry: FamilyEntry) -> str:
     return f" and {len(entry.alike)} alike ({' to '.join(fit_on_one_line(name, COMMENT_CHARS) for name in names)})"
 
 
-def list_other_tables(names: Sequence[str], count: int, tokens: float) -> list[str]:
-    """Return the line of the other tables, with as many names as the tokens allow. count: how many tables the names
-    stand for.
-    """
-    if not names:
-        return []
-    room, texts = tokens - 16, []
-    for name in names:
-        text = fit_on_one_line(name, COMMENT_CHARS)
-        room -= estimate_tokens(text + ", ") + 1
-        if room < 0:
-            break
-        texts.append(text)
-    if not texts:
-        return [f"And {count} more tables."]
-    rest = "" if len(texts) == len(names) else ", ..."
-    return [f"{count} more tables: {', '.join(texts)}{rest}"]
-
-
 TEXTS = re.compile(r"CHAR|TEXT|CLOB|STRING|^NAME$|^$", re.I)
 ENUM = re.compile(r"ENUM\((.*)\)", re.I | re.S)
 
@@ -423,10 +389,11 @@ ENUM = re.compile(r"ENUM\((.*)\)", re.I | re.S)
 def sql_language(dialect: Dialect) -> SchemaLanguage:
     def lines(table: TableInfo) -> Iterator[tuple[str, str]]:
         for column in table.columns:
-            yield column_line(column, dialect) + comment_suffix(column.comment), sql_identifier(column.name, dialect)
+            yield column_line(column, dialect), sql_identifier(column.name, dialect)
 
-    def search(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Sequence[str]) -> str:
-        return sql_search_query(table, columns, wishes, dialect)
+    def texts(table: TableInfo) -> list[ColumnInfo]:
+        types = ((column, column.type) for column in table.columns if not column.type.endswith("]"))
+        return [column for column, kind in types if TEXTS.search(kind) or ENUM.search(kind)]
 
     return SchemaLanguage(
         "table",
@@ -434,15 +401,11 @@ def sql_language(dialect: Dialect) -> SchemaLanguage:
         head=lambda table: table_head(table, dialect) + comment_suffix(table.comment),
         lines=lines,
         place=lambda table: f"{'view' if table.view else 'table'} {qualified_table_name(table, dialect)}",
-        name=lambda column: sql_identifier(column, dialect),
-        texts=lambda table: [column for column in table.columns if is_text_column(column)],
+        name=partial(sql_identifier, dialect=dialect),
+        texts=texts,
         known=enum_values,
-        search=search,
+        search=partial(sql_search_query, dialect=dialect),
     )
-
-
-def is_text_column(column: ColumnInfo) -> bool:
-    return not column.type.endswith("]") and bool(TEXTS.search(column.type) or ENUM.search(column.type))
 
 
 def enum_values(column: ColumnInfo) -> list[str] | None:
@@ -465,92 +428,84 @@ def sql_search_query(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Se
     tests = " OR ".join(f"LOWER({name}) LIKE {pattern}" for name in names for pattern in patterns)
     some = ", ".join(names)
     part = f"(SELECT {some} FROM {table.place(dialect)} LIMIT {SCANNED}) AS part"
-    return f"SELECT DISTINCT {some} FROM {part} WHERE {tests} LIMIT {MOST_HITS}"
+    return f"SELECT DISTINCT {some} FROM {part} WHERE {tests} LIMIT {MAX_HITS}"
 
 
 LOOK_SECONDS = 1.0
-"""For the values of the tables that fit a question, where none were looked at before."""
-MOST_LOOKS = 12
-MOST_TEXTS = 512
-"""Questions at once, with room to spare: an open database may be asked for years."""
+"""For sampling the tables that fit a question, if they were not sampled before."""
+MAX_LOOKS = 12
+MAX_BRIEFS = 512
+"""Of questions at once, with room to spare: an open database may be asked for years."""
 
 
 @dataclass(eq=False)
 class SchemaView:
-    """The descriptions of an open database for all questions. budget: tokens."""
+    """The descriptions of an open database for all questions."""
 
     worker: Worker
     tables: tuple[TableInfo, ...]
     budget: int = BUDGET
-    texts: dict[str, Brief] = field(default_factory=dict)
-    whole: Brief | None = None
+    """Tokens of a description."""
+    briefs: dict[str, Brief] = field(default_factory=dict)
+    """By question."""
+    complete: Brief | None = None
+    """The description of the whole schema, if it fits the budget."""
 
     @cached_property
     def index(self) -> SchemaIndex:
         return SchemaIndex(list(self.tables))
 
-    def text(self, question: str = "") -> Brief:
+    def brief(self, question: str = "") -> Brief:
         """Return the description for a question, from a cache; the same for all if it is the whole schema."""
-        if self.whole is not None:
-            return self.whole
-        if question not in self.texts:
-            text = describe_schema(self.worker.description, self.index, question, self.budget)
-            if text.complete:
-                self.whole = text
-                return text
-            if len(self.texts) >= MOST_TEXTS:
-                del self.texts[next(iter(self.texts))]
-            self.texts[question] = text
-        return self.texts[question]
+        if self.complete is not None:
+            return self.complete
+        if question not in self.briefs:
+            brief = describe_schema(self.worker.description, self.index, question, self.budget)
+            if brief.complete:
+                self.complete = brief
+                return brief
+            if len(self.briefs) >= MAX_BRIEFS:
+                del self.briefs[next(iter(self.briefs))]
+            self.briefs[question] = brief
+        return self.briefs[question]
 
-    async def look(self, question: str) -> bool:
+    async def sample_for(self, question: str) -> bool:
         """Sample the tables that the question needs, unless that was done; return whether the schema is long."""
-        brief = self.text(question)
+        brief = self.brief(question)
         if brief.complete:
             return False
-        if await self._sample({one.table for one in brief.tables[:MOST_LOOKS] if one.whole}):
-            self.texts.pop(question, None)
+        if await self._sample({table.table for table in brief.tables[:MAX_LOOKS] if table.whole}):
+            self.briefs.pop(question, None)
         return True
 
-    async def counted(self, names: set[str]) -> Sequence[TableInfo]:
-        """Return all tables; tables of ``names`` get their number of rows if there is time to count them. names: in
-        lower case, without schema.
+    async def count_tables(self, names: set[str]) -> Sequence[TableInfo]:
+        """Return all tables; those named get their number of rows if there is time to count them.
+
+        Args:
+            names: in lower case, without schema.
         """
-        await self._sample({one.name for one in self.index.tables if one.rows is None and one.bare.lower() in names})
+        unknown = (table for table in self.index.tables if table.rows is None)
+        await self._sample({table.name for table in unknown if table.bare.lower() in names})
         return self.index.tables
 
-    async def look_up(self, lookup: Lookup, source: str, within: Within) -> Observation:
-        """Return the answer to a lookup. Stored values are searched by queries that ``within`` lets through.
-
-        Raises:
-            ToolError: there is no such table.
-        """
-        language = sql_language(self.dialect)
-        if lookup.verb == "describe":
-            names = {table.name for table in parse_table_names(lookup.words, self.index.tables, language)}
-            await self._sample(names)
-            there = [table for table in self.index.tables if table.name in names]
-            return Observation(note=describe_tables(there, self.index, language))
-
-        async def read(query: str, caps: Caps) -> Table:
-            await within(query)
-            return await self.worker.run(query, caps=caps)
-
-        return await find_words(lookup.words, self.index, language, read, self.worker.caps, source)
-
-    @property
-    def dialect(self) -> Dialect:
+    async def look_up(self, lookup: Lookup, source: str, read: Read) -> Observation:
+        """Return the answer to a lookup. Raises ToolError if there is no such table."""
         dialect = self.worker.description.dialect
         if dialect is None:
             raise ToolError(f"{self.worker.description.title} has no SQL.")
-        return dialect
+        language = sql_language(dialect)
+        if lookup.verb == "find":
+            return await find_words(lookup.words, self.index, language, read, self.worker.caps, source)
+        names = {table.name for table in parse_table_names(lookup.words, self.index.tables, language)}
+        await self._sample(names)
+        return describe_tables([table for table in self.index.tables if table.name in names], self.index, language)
 
     async def _sample(self, names: set[str]) -> bool:
         """Sample the named tables that were not sampled before; return whether any was."""
         until = time.monotonic() + LOOK_SECONDS
-        changed = False
+        is_changed = False
         for number, table in enumerate(self.index.tables):
             if table.name in names and not table.sampled:
                 self.index.tables[number] = await sample_table(self.worker, table, until, [])
-                changed = changed or self.index.tables[number].sampled
-        return changed
+                is_changed = is_changed or self.index.tables[number].sampled
+        return is_changed

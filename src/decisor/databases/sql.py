@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from decisor.databases.combine import fetch_in_bulk, records_of_table
 from decisor.databases.hints import advise_after_failure, explain_empty_result, find_sql_literals, is_empty_result
-from decisor.databases.pitfalls.rules import Pitfalls
 from decisor.databases.scan_limits import check_limits, check_scan, list_table_aliases
 from decisor.databases.schema import LARGE, TableInfo, close_names, read_sql_schema
 from decisor.databases.schema_search import parse_lookup
@@ -21,30 +21,31 @@ from decisor.sandbox.engines import example_urls, load_engine, parse_url
 from decisor.sandbox.process import Audit, Worker, asker_of
 from decisor.system.extras import pass_over_faults
 from decisor.system.secrets import hide_password
-from decisor.types import Observation, Pitfall, Record, Table
+from decisor.types import Observation, Pitfall, Table
 
-BULK_SECONDS = 300.0
+if TYPE_CHECKING:
+    from decisor.databases.pitfalls.rules import Pitfalls
+
 COUNT_SECONDS = 2.0
 
 
 @dataclass(eq=False)
 class SqlTool:
-    """A tool that queries a relational database in SQL.
-
-    Open with ``await SqlTool.open(url)``. tables: the schema when it was opened. view: the part of the schema that an
-    LLM is shown, for a ``question`` if the schema is long. notes: on the files that the data come from, if any.
-    max_scans: limits on the rows or bytes that one query may read; every one applies.
-    """
+    """A tool that queries a relational database in SQL. Open it with ``await SqlTool.open(url)``."""
 
     worker: Worker
     tables: tuple[TableInfo, ...]
+    """The schema when it was opened."""
+    view: SchemaView
+    """The part of the schema that an LLM is shown, for a ``question`` if the schema is long."""
     name: str = "sql"
     form: Literal["sql"] = "sql"
     notes: tuple[str, ...] = ()
+    """On the files that the data come from, and on rows and columns that are hidden."""
     pitfalls: Pitfalls | None = field(default=None, repr=False)
-    view: SchemaView | None = None
     question: str = ""
     max_scans: tuple[MaxScan, ...] = ()
+    """Limits on the rows or bytes that one query may read; every one applies."""
 
     @classmethod
     async def open(
@@ -57,34 +58,50 @@ class SqlTool:
         policy: Policy = NO_POLICY,
         audit: Audit | None = None,
     ) -> SqlTool:
-        """Open the database at a URL and read its schema. caps:
+        """Open the database at a URL and read its schema.
 
-        None for the usual ones. deny_tables: tables that may be neither read nor seen. tables: if not empty, no other
-        table may be read. policy: rows and columns that are not for everybody. audit: the file that notes each query.
+        Args:
+            caps: None for the usual ones of the engine.
+            deny_tables: tables that may be neither read nor seen.
+            tables: the only tables that may be read, unless empty.
+            policy: rows and columns that are not for everybody.
+            audit: the file that notes each query.
 
         Raises:
-            SetupError: the URL names no database, or it cannot be opened. No file is ever made.
+            SetupError: if the URL names no database, or it cannot be opened. No file is ever made.
         """
+        # The rules need sqlglot, which takes 0.1 s to import; the worker needs it too.
+        from decisor.databases.pitfalls.rules import Pitfalls
+
         kind, address = parse_url(url)
         caps = caps or Caps(seconds=load_engine(kind).seconds)
-        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
+        deny, only = (
+            (*names, *map(str.lower, more)) for names, more in ((caps.deny, deny_tables), (caps.only, tables))
+        )
+        caps = replace(caps, deny=deny, only=only, policy=policy)
         worker = Worker(kind, address, caps, audit=audit, source=name)
         try:
-            if worker.description.dialect is None:
+            dialect = worker.description.dialect
+            if dialect is None:
                 raise SetupError(f"{hide_password(url)} is no SQL database. Give {example_urls('sql')}.")
             await worker.start()
             schema = await read_sql_schema(worker)
             check_tables_exist(tables, schema)
-            await check_policy_conditions(worker, policy, schema)
+            for table in schema:
+                if table.bare.lower() in policy.tables():
+                    try:
+                        await worker.run(f"SELECT 1 FROM {table.place(dialect)} WHERE 1 = 0")
+                    except ToolError as error:
+                        text = f"The rows of {table.name} cannot be read with their condition: {error}"
+                        raise SetupError(text) from error
         except BaseException:
             await worker.close()
             raise
-        dialect = worker.description.dialect
-        pitfalls = Pitfalls.of(worker, dialect, schema) if dialect else None
         view = SchemaView(worker, schema)
         if len(schema) > LARGE:
             view.index.prepare()
-        return cls(worker, schema, name, notes=policy_notes(policy), pitfalls=pitfalls, view=view)
+        pitfalls = Pitfalls.of(worker, dialect, schema)
+        return cls(worker, schema, view, name, notes=policy_notes(policy), pitfalls=pitfalls)
 
     def quoted(self, name: str) -> str:
         """Return the name of a table or column as a query spells it."""
@@ -109,20 +126,12 @@ class SqlTool:
 
     async def about(self, question: str) -> SqlTool:
         """Return the tool with a description for this question, or the same tool if the schema is short."""
-        if not await self.schema_view.look(question):
-            return self
-        return replace(self, view=self.schema_view, question=question)
-
-    @property
-    def schema_view(self) -> SchemaView:
-        if self.view is None:
-            self.view = SchemaView(self.worker, self.tables)
-        return self.view
+        return replace(self, question=question) if await self.view.sample_for(question) else self
 
     @property
     def brief(self) -> Brief:
         """Part of the schema that is shown."""
-        return self.schema_view.text(self.question)
+        return self.view.brief(self.question)
 
     def describe(self) -> str:
         return self.described
@@ -137,60 +146,48 @@ class SqlTool:
 
         Raises ToolError, with close names if a table or column is misspelt.
         """
-        statement = strip_fence(text)
+        statement, dialect = strip_fence(text), self.worker.description.dialect
         if (lookup := parse_lookup(statement)) is not None:
-            return await self.schema_view.look_up(lookup, self.name, self._within_scan)
+            return await self.view.look_up(lookup, self.name, self._read)
         try:
-            await self._within_scan(statement)
+            await self._check_scan(statement)
             table = await self.worker.run(statement, by=asker_of(text))
         except ToolError as error:
-            dialect = self.worker.description.dialect
             hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
             hint += advise_after_failure(str(error))
             text = str(error).rstrip(".") + "." if hint else str(error)
             raise ToolError(f"{text}{hint}", refused=error.refused, outage=error.outage) from error
-        records = tuple(
-            Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
-            for number, row in enumerate(table.rows, 1)
-        )
+        records = records_of_table(table, self.name)
         total = await self._total(statement) if table.truncated else len(records)
-        nothing = await self._nothing(statement, table) if is_empty_result(table) else ""
+        nothing = ""
+        if is_empty_result(table):
+            literals = find_sql_literals(statement, self.tables, dialect) if dialect else ()
+            nothing = await explain_empty_result(table, literals, self._read, self.worker.caps)
         pitfalls: tuple[Pitfall, ...] = ()
         if self.pitfalls:
             with pass_over_faults("pitfalls"):
-                pitfalls = tuple(await self.pitfalls.look(statement, table, within=self._within_scan))
-        note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *new_pitfall_texts(pitfalls, nothing)))))
+                pitfalls = tuple(await self.pitfalls.look(statement, table, check=self._check_scan))
+        new_texts = [pitfall.text for pitfall in pitfalls if pitfall.text not in nothing]
+        note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *new_texts))))
         return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
     async def fetch(
         self, query: str, max_rows: int = 2_000_000, trusted: bool = False, max_bytes: int = 10**9
     ) -> Table:
-        """Return the rows of a query in bulk.
-
-        The engine is as read-only as ever; only the caps are wide. Only queries of this package may be ``trusted``.
-        """
-        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=max_bytes, seconds=BULK_SECONDS)
-        return await self.worker.run(query, caps=wide, trusted=trusted)
+        return await fetch_in_bulk(self.worker, query, max_rows, max_bytes, trusted)
 
     async def close(self) -> None:
         await self.worker.close()
 
-    async def _within_scan(self, query: str) -> None:
+    async def _check_scan(self, query: str) -> None:
         """Raise ToolError (refused) if a query would read more than a question may."""
         if self.max_scans and (dialect := self.worker.description.dialect):
-            tables = await self.schema_view.counted({name for _, name in list_table_aliases(query, dialect)})
+            tables = await self.view.count_tables({name for _, name in list_table_aliases(query, dialect)})
             await check_scan(self.worker, query, tables, self.max_scans)
 
-    async def _nothing(self, statement: str, table: Table) -> str:
-        """Explain a result without rows."""
-
-        async def read(query: str, caps: Caps) -> Table:
-            await self._within_scan(query)
-            return await self.worker.run(query, caps=caps)
-
-        dialect = self.worker.description.dialect
-        compared = find_sql_literals(statement, self.tables, dialect) if dialect else ()
-        return await explain_empty_result(table, compared, read, self.worker.caps)
+    async def _read(self, query: str, caps: Caps) -> Table:
+        await self._check_scan(query)
+        return await self.worker.run(query, caps=caps)
 
     async def _total(self, statement: str) -> int | None:
         """Return the number of all rows of a query, None if counting them fails or takes too long."""
@@ -203,28 +200,8 @@ class SqlTool:
         return value if isinstance(value, int) else None
 
 
-async def check_policy_conditions(worker: Worker, policy: Policy, schema: Sequence[TableInfo]) -> None:
-    """Raise SetupError if a condition of the policy does not run."""
-    rules, dialect = policy.tables(), worker.description.dialect
-    for table in schema if dialect else ():
-        if dialect and table.bare.lower() in rules:
-            try:
-                await worker.run(f"SELECT 1 FROM {table.place(dialect)} WHERE 1 = 0")
-            except ToolError as error:
-                raise SetupError(f"The rows of {table.name} cannot be read with their condition: {error}") from error
-
-
-def new_pitfall_texts(pitfalls: Sequence[Pitfall], text: str) -> list[str]:
-    """Return the texts of the pitfalls that the given text does not contain already."""
-    return [one.text for one in pitfalls if one.text not in text]
-
-
-def lower(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name.lower() for name in names)
-
-
 def check_tables_exist(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
-    """Raise SetupError if a name is no table that may be read."""
+    """Raise SetupError if a name is not a readable table."""
     for name in names:
         if bare_table_name(name) not in {table.bare.lower() for table in schema}:
             raise SetupError(f"There is no table {name} to read.")

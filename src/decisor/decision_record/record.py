@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from decisor.errors import SetupError
 from decisor.history.store import Approval
 from decisor.sandbox.engine import TOKEN
-from decisor.system.serialization import finite_json_value
+from decisor.system.serialization import finite_json_value, format_json_path
 from decisor.system.text import fit_on_one_line
 from decisor.trace.events import DataSource, MeaningChoice, UsedFile
 from decisor.types import Figure, Objection, Pitfall, Ranking, Record, Replan, RuleTest, Usage
@@ -269,15 +269,6 @@ def find_field_faults(plain: Any, value: Any, place: str = "") -> Iterator[str]:
     elif isinstance(value, tuple | list) and isinstance(plain, list):
         for at, (one, other) in enumerate(zip(plain, value, strict=False)):
             yield from find_field_faults(one, other, f"{place}[{at}]")
-
-
-def format_json_path(path: tuple[int | str, ...]) -> str:
-    """Format the path of a field in a JSON document.
-
-    >>> format_json_path(("content", "evidence", "queries", 0, "tool"))
-    'content.evidence.queries[0].tool'
-    """
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path).lstrip(".")
 
 
 MASKED = "masked"

@@ -9,13 +9,14 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+from decisor.databases.combine import fetch_in_bulk, records_of_table
 from decisor.databases.hints import (
-    MOST_VALUES,
+    MAX_VALUES,
     ComparedLiteral,
     advise_after_failure,
     explain_empty_result,
@@ -24,7 +25,6 @@ from decisor.databases.hints import (
 from decisor.databases.scan_limits import check_graph_scan, check_limits
 from decisor.databases.schema import TableInfo
 from decisor.databases.schema_search import (
-    Lookup,
     SchemaIndex,
     describe_tables,
     find_words,
@@ -49,7 +49,7 @@ from decisor.sandbox.engine import NOT_ON_GRAPHS, Caps
 from decisor.sandbox.engines import example_urls, parse_url
 from decisor.sandbox.process import Audit, Worker, asker_of
 from decisor.system.secrets import hide_password
-from decisor.types import Observation, Record, Table
+from decisor.types import Observation, Table
 
 NAMES = ("word", "name")
 NODE = re.compile(r"\(\s*(?P<name>\w*)\s*(?::\s*`?(?P<label>\w+)`?)?")
@@ -72,32 +72,35 @@ def suggest_graph_names(statement: str, schema: GraphSchema) -> str:
     except ToolError:
         return ""
     names = {*schema.labels, *schema.types}
-    complaints = [
-        _complain_of_label("label or relationship type", name, names)
-        for name in label_names_in(words)
-        if name not in names
-    ]
-    property_names = schema.property_names | {
+    complaints = []
+    for name in label_names_in(words):
+        if name not in names:
+            lower = {known.lower(): known for known in names}
+            near = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
+            hint = f"Did you mean {lower[near[0]]}?" if near else f"There are {', '.join(sorted(lower.values())[:20])}."
+            complaints.append(f"There is no label or relationship type {name}. {hint}")
+    property_names = {info.name for infos in schema.properties.values() for info in infos} | NAME_PARTS
+    property_names |= {
         name_of_token(name) for name, after in itertools.pairwise(words) if after.text == ":" and name.kind in NAMES
     }
-    for before, token, after in zip(words, words[1:], [*words[2:], None], strict=False):
-        called = after is not None and after.text == "("
+    for before, token, following in zip(words, words[1:], [*words[2:], None], strict=False):
+        is_called = following is not None and following.text == "("
         name = name_of_token(token)
-        if before.text == "." and token.kind in NAMES and not called and name not in property_names | NAME_PARTS:
+        if before.text == "." and token.kind in NAMES and not is_called and name not in property_names:
             complaints.append(_complain_of_property(name, words, schema))
-    return " ".join(dict.fromkeys(filter(None, complaints)))
+    return " ".join(dict.fromkeys(complaints))
 
 
 def _complain_of_property(name: str, words: Sequence[CypherToken], schema: GraphSchema) -> str:
     """Say that a property is missing, with a close one and the properties of the labels and types used."""
-    wishes = [one for one in label_names_in(words) if one in schema.labels or one in schema.types]
-    homes = [home for home in (*wishes, *(f"[{one}]" for one in wishes)) if schema.properties.get(home)]
-    there = {home: [info.name for info in schema.properties[home]] for home in homes or schema.properties}
-    lower = {info.lower(): info for infos in there.values() for info in infos}
+    used = [label for label in label_names_in(words) if label in schema.labels or label in schema.types]
+    homes = [home for home in (*used, *(f"[{label}]" for label in used)) if schema.properties.get(home)]
+    names_of = {home: [info.name for info in schema.properties[home]] for home in homes or schema.properties}
+    lower = {known.lower(): known for names in names_of.values() for known in names}
     near = difflib.get_close_matches(name.lower(), lower, 1, 0.75)
     hint = f" Did you mean {lower[near[0]]}?" if near else ""
     lists = "; ".join(
-        f"{pattern_of_home(home)} has {', '.join(map(cypher_name, names))}" for home, names in there.items()
+        f"{pattern_of_home(home)} has {', '.join(map(cypher_name, names))}" for home, names in names_of.items()
     )
     return f"There is no property {name}.{hint} {lists}."
 
@@ -116,7 +119,7 @@ def find_wrong_directions(statement: str, schema: GraphSchema) -> str:
         if bool(match["left"]) == bool(match["right"]):
             continue
         link = (end, match["kind"], start) if match["left"] else (start, match["kind"], end)
-        ways = [one for one in schema.links if one[1] == match["kind"]]
+        ways = [known for known in schema.links if known[1] == match["kind"]]
         if start and end and ways and link not in schema.links:
             complaints.append(f"There is no {show_link(link)}; there is {', '.join(map(show_link, ways[:4]))}.")
     return " ".join(dict.fromkeys(complaints))
@@ -160,13 +163,6 @@ def name_of_token(token: CypherToken) -> str:
     return token.text if token.kind == "word" else token.key
 
 
-def _complain_of_label(what: str, name: str, there: Iterable[str]) -> str:
-    lower = {one.lower(): one for one in there}
-    near = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
-    hint = f" Did you mean {lower[near[0]]}?" if near else f" There are {', '.join(sorted(lower.values())[:20])}."
-    return f"There is no {what} {name}.{hint}"
-
-
 PARTS = ("CONTAINS", "WITH")
 """The last words of the operators that compare with a part."""
 
@@ -182,7 +178,7 @@ def find_cypher_literals(statement: str, schema: GraphSchema) -> tuple[ComparedL
         return ()
     labels = label_names_in(words)
     return tuple(
-        dict.fromkeys(one for at in range(1, len(words)) for one in _cypher_literals_at(words, at, labels, schema))
+        dict.fromkeys(found for at in range(1, len(words)) for found in _cypher_literals_at(words, at, labels, schema))
     )
 
 
@@ -219,8 +215,8 @@ def _cypher_literals_at(
     name = name_of_token(words[back - 1])
     part = before.key in PARTS
     homes = [home for home, infos in schema.properties.items() if any(info.name == name for info in infos)]
-    own = labels_of_property(words, back - 1)
-    named = [home for home in homes if home.strip("[]") in (own or labels)]
+    owners = labels_of_property(words, back - 1)
+    named = [home for home in homes if home.strip("[]") in (owners or labels)]
     for home in named or homes:
         kind = home.strip("[]")
         if home.startswith("["):
@@ -230,32 +226,27 @@ def _cypher_literals_at(
         key = f"x.{quote_cypher_name(name)}"
         source = f"MATCH {pattern} WHERE {key} IS NOT NULL"
         if token.kind == "string":
-            query = f"{source} RETURN DISTINCT {key} AS v LIMIT {MOST_VALUES}"
+            query = f"{source} RETURN DISTINCT {key} AS v LIMIT {MAX_VALUES}"
             yield ComparedLiteral(token.text[1:-1].replace("\\", ""), place, query, part)
         elif token.text.replace(".", "", 1).isdecimal():
             number = float(token.text)
             yield ComparedLiteral(number, place, f"{source} RETURN {key} AS v ORDER BY abs({key} - {number!r}) LIMIT 3")
 
 
-BULK_SECONDS = 300.0
-
-
 @dataclass(eq=False)
 class CypherTool:
-    """A tool that queries a property graph in Cypher.
-
-    Open with ``await CypherTool.open(url)``. schema: the schema of the graph when it was opened. index: its labels and
-    relationship types as tables; if a label and a type share a name, the name means the label. max_scans: limits on the
-    rows that one query may read; every one applies.
-    """
+    """A tool that queries a property graph in Cypher. Open it with ``await CypherTool.open(url)``."""
 
     worker: Worker
     schema: GraphSchema
+    """The schema of the graph when it was opened."""
     name: str = "cypher"
     form: Literal["cypher"] = "cypher"
     question: str = ""
     max_scans: tuple[MaxScan, ...] = ()
+    """Limits on the rows that one query may read; every one applies."""
     index: SchemaIndex = field(default_factory=lambda: SchemaIndex([]), repr=False)
+    """Labels and relationship types as tables; if a label and a type share a name, the name means the label."""
 
     @classmethod
     async def open(
@@ -269,13 +260,14 @@ class CypherTool:
     ) -> CypherTool:
         """Open the graph at a URL and read its schema.
 
-        The URL is kglite:///PATH or bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
-
-        ``deny``: labels and relationship types that may be neither read nor seen. Where ``only`` names some, no other
-        may be. ``audit``: where each query is noted.
+        Args:
+            url: kglite:///PATH or bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
+            deny: labels and relationship types that may be neither read nor seen.
+            only: the only ones that may be read, unless empty.
+            audit: the file that notes each query.
 
         Raises:
-            SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
+            SetupError: if the URL names no graph, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
         if caps.policy:
@@ -305,12 +297,12 @@ class CypherTool:
         return self.worker.caps.is_restricted
 
     def examples(self) -> Sequence[str]:
-        return [text for properties in self.schema.properties.values() for one in properties for text in one.samples]
+        return [text for properties in self.schema.properties.values() for info in properties for text in info.examples]
 
     async def about(self, question: str) -> CypherTool:
         """Return the tool with a description for this question, or the same tool if the schema is short."""
-        other = replace(self, question=question)
-        return self if other.described == self.described else other
+        focused = replace(self, question=question)
+        return self if focused.described == self.described else focused
 
     def limited(self, *limits: MaxScan) -> CypherTool:
         """Return a copy of the tool whose queries keep to these limits too.
@@ -335,7 +327,10 @@ class CypherTool:
         """
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
-            return await self._look_up(lookup)
+            language = graph_language(self.schema)
+            if lookup.verb == "find":
+                return await find_words(lookup.words, self.index, language, self._read, self.worker.caps, self.name)
+            return describe_tables(parse_table_names(lookup.words, self.index.tables, language), self.index, language)
         try:
             await check_graph_scan(self.worker, statement, self.max_scans)
             table = await self.worker.run(statement, by=asker_of(text))
@@ -344,48 +339,28 @@ class CypherTool:
             raise ToolError(
                 f"{error} {near}".strip() + advise_after_failure(str(error)), refused=error.refused, outage=error.outage
             ) from error
-        records = tuple(
-            Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
-            for number, row in enumerate(table.rows, 1)
-        )
-        near = suggest_graph_names(statement, self.schema)
-        nothing = await self._nothing(statement, table) if is_empty_result(table) else ""
-        note = " ".join(filter(None, (nothing, near)))
+        records = records_of_table(table, self.name)
+        notes = [suggest_graph_names(statement, self.schema)]
+        if is_empty_result(table):
+            literals = find_cypher_literals(statement, self.schema)
+            empty = await explain_empty_result(table, literals, self._read, self.worker.caps)
+            notes = [empty, find_wrong_directions(statement, self.schema), *notes]
         total = None if table.truncated else len(records)
-        return Observation(records, note, truncated=table.truncated, total=total)
+        return Observation(records, " ".join(filter(None, notes)), truncated=table.truncated, total=total)
 
     @cached_property
     def tables(self) -> Sequence[TableInfo]:
         """Labels of the graph as tables, with their properties and relationships."""
         return [table for table in self.index.tables if table.name in self.schema.labels]
 
-    async def _look_up(self, lookup: Lookup) -> Observation:
-        language = graph_language(self.schema)
-        if lookup.verb == "describe":
-            labels = parse_table_names(lookup.words, self.index.tables, language)
-            return Observation(note=describe_tables(labels, self.index, language))
-        return await find_words(lookup.words, self.index, language, self._read, self.worker.caps, self.name)
-
     async def _read(self, query: str, caps: Caps) -> Table:
         await check_graph_scan(self.worker, query, self.max_scans)
         return await self.worker.run(query, caps=caps)
 
-    async def _nothing(self, statement: str, table: Table) -> str:
-        """Explain a result without rows."""
-        about = await explain_empty_result(
-            table, find_cypher_literals(statement, self.schema), self._read, self.worker.caps
-        )
-        return f"{about} {find_wrong_directions(statement, self.schema)}".strip()
-
     async def fetch(
         self, query: str, max_rows: int = 2_000_000, trusted: bool = False, max_bytes: int = 10**9
     ) -> Table:
-        """Return the rows of a query in bulk.
-
-        The engine is as read-only as ever; only the caps are wide. Only queries of this package may be ``trusted``.
-        """
-        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=max_bytes, seconds=BULK_SECONDS)
-        return await self.worker.run(query, caps=wide, trusted=trusted)
+        return await fetch_in_bulk(self.worker, query, max_rows, max_bytes, trusted)
 
     async def close(self) -> None:
         await self.worker.close()
@@ -408,8 +383,8 @@ def labels_to_deny(names: Sequence[str], schema: GraphSchema) -> tuple[str, ...]
     >>> labels_to_deny(["City"], GraphSchema({"City": 2, "Secret": 1}))
     ('secret',)
     """
-    there = {name.lower() for name in (*schema.labels, *schema.types)}
+    known = {name.lower() for name in (*schema.labels, *schema.types)}
     wishes = {normalize_graph_label(name) for name in names}
-    if missing := sorted(wishes - there):
+    if missing := sorted(wishes - known):
         raise SetupError(f"The graph has no label or relationship type {', '.join(missing)} to read.")
-    return tuple(sorted(there - wishes))
+    return tuple(sorted(known - wishes))

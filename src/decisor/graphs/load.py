@@ -16,7 +16,7 @@ import itertools
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,18 +46,20 @@ def ignore_progress(what: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A node to write. labels: one name, or several with the main one first."""
+    """A node to write."""
 
     labels: str | tuple[str, ...]
+    """One name, or several with the main one first."""
     properties: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """A relationship to write. ``source`` and ``target``: positions in the sequence of nodes, from 0."""
+    """A relationship to write."""
 
     type: str
     source: int
+    """Position in the sequence of nodes, from 0."""
     target: int
     properties: Mapping[str, Value] = field(default_factory=dict)
 
@@ -124,8 +126,7 @@ def load_nodes_and_edges(
     Raises:
         SetupError: the URL names no graph engine, or the place is taken or cannot be written.
     """
-    scheme = url.partition("://")[0].partition("+")[0]
-    match scheme:
+    match url.partition("://")[0].partition("+")[0]:
         case "kglite":
             write_kglite_file(kglite_path(url), list(nodes), list(edges), progress)
         case "bolt" | "neo4j":
@@ -136,14 +137,14 @@ def load_nodes_and_edges(
 
 def check_graph_target(url: str) -> None:
     """Raise SetupError if the URL names no graph, or an existing one: nothing is loaded over a graph."""
-    scheme = url.partition("://")[0].partition("+")[0]
-    if scheme == "kglite":
-        if kglite_path(url).exists():
-            raise SetupError(f"{kglite_path(url)} is there already: name another place, or remove it.")
-    elif scheme in ("bolt", "neo4j"):
-        check_graph_server(url)
-    else:
-        raise SetupError(f"{hide_password(url)} names no graph. Give {PLACES}.")
+    match url.partition("://")[0].partition("+")[0]:
+        case "kglite":
+            if kglite_path(url).exists():
+                raise SetupError(f"{kglite_path(url)} is there already: name another place, or remove it.")
+        case "bolt" | "neo4j":
+            check_graph_server(url)
+        case _:
+            raise SetupError(f"{hide_password(url)} names no graph. Give {PLACES}.")
 
 
 def check_graph_server(url: str) -> None:
@@ -154,14 +155,9 @@ def check_graph_server(url: str) -> None:
     with require_package("neo4j", "neo4j"):
         from neo4j.exceptions import DriverError, Neo4jError
 
-    from decisor.sandbox.engines import parse_url_options
-    from decisor.sandbox.engines.bolt import OPTIONS, open_bolt_driver
-
-    label = parse_url_options(url, OPTIONS).get("label", "")
-    driver, database = open_bolt_driver(url)
-    query = "MATCH (g:decisor_graph {label: $label}) RETURN count(g)" if label else "MATCH (n) RETURN count(n)"
     try:
-        with driver, driver.session(database=database) as session:
+        with open_graph_session(url) as (session, label):
+            query = "MATCH (g:decisor_graph {label: $label}) RETURN count(g)" if label else "MATCH (n) RETURN count(n)"
             [[count]] = session.run(query, label=label).values()
     except (DriverError, Neo4jError) as error:
         raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
@@ -171,6 +167,19 @@ def check_graph_server(url: str) -> None:
         raise SetupError(
             f"The database holds {format_count(count, 'node')} already: give the graph a label of its own, ?label=NAME."
         )
+
+
+@contextlib.contextmanager
+def open_graph_session(url: str) -> Iterator[tuple[neo4j.Session, str]]:
+    """Open a session on a graph server; yield it with the ``label`` of the URL, '' for none."""
+    from decisor.sandbox.engines import parse_url_options
+    from decisor.sandbox.engines.bolt import OPTIONS, open_bolt_driver
+
+    label = parse_url_options(url, OPTIONS).get("label", "")
+    with require_package("neo4j", "neo4j"):
+        driver, database = open_bolt_driver(url)
+    with driver, driver.session(database=database) as session:
+        yield session, label
 
 
 def kglite_path(url: str) -> Path:
@@ -217,60 +226,33 @@ def load_over_bolt(
 ) -> None:
     """Add a graph to a server's database.
 
-    If the URL has a ``label``, it becomes the graph of that label, all or nothing, and only once.
+    If the URL has a ``label``, it becomes the graph of that label, all or nothing, and only once. A node
+    ``:decisor_graph`` stands for the graph, so that of two loaders at once one waits, and fails.
     """
-    from decisor.sandbox.engines import parse_url_options
-    from decisor.sandbox.engines.bolt import OPTIONS, open_bolt_driver
 
-    label = parse_url_options(url, OPTIONS).get("label", "")
-    with require_package("neo4j", "neo4j"):
-        driver, database = open_bolt_driver(url)
-    with driver, driver.session(database=database) as session:
-        if label:
-            load_labelled_graph(session, label, nodes, edges, progress)
-        else:
-            write_over_bolt(session, nodes, edges, progress)
+    def write(target: neo4j.Session | neo4j.Transaction, nodes: Sequence[GraphNode]) -> None:
+        def run(statement: str, rows: list[dict[str, Value]]) -> list[Value]:
+            return [record[0] for record in target.run(statement, rows=rows)]
 
+        write_nodes_and_edges(run, nodes, edges, "elementId(n)", "(a:{})", "(b:{})", "elementId", progress)
 
-def load_labelled_graph(
-    session: neo4j.Session,
-    label: str,
-    nodes: Sequence[GraphNode],
-    edges: Sequence[GraphEdge],
-    progress: Progress = ignore_progress,
-) -> None:
-    """Add a graph under a label in one transaction.
+    with open_graph_session(url) as (session, label):
+        if not label:
+            write(session, nodes)
+            return
+        from neo4j.exceptions import Neo4jError
 
-    A node ``:decisor_graph`` stands for the graph, so that of two loaders at once one waits, and fails.
-    """
-    from neo4j.exceptions import Neo4jError
-
-    with contextlib.suppress(Neo4jError):  # an account that may not, or a server that has it by another name
-        session.run("CREATE CONSTRAINT decisor_graph IF NOT EXISTS FOR (g:decisor_graph) REQUIRE g.label IS UNIQUE")
-    labelled = [GraphNode((*labels_of(node), label), node.properties) for node in nodes]
-    try:
-        with session.begin_transaction() as transaction:
-            if list(transaction.run("MATCH (g:decisor_graph {label: $label}) RETURN g", label=label)):
-                raise SetupError(f"The graph {label} already exists.")
-            transaction.run("CREATE (g:decisor_graph {label: $label})", label=label)
-            write_over_bolt(transaction, labelled, edges, progress)
-            transaction.commit()
-    except Neo4jError as error:
-        raise SetupError(f"The graph {label} cannot be loaded: {error.message}") from error
-
-
-def write_over_bolt(
-    session: neo4j.Session | neo4j.Transaction,
-    nodes: Sequence[GraphNode],
-    edges: Sequence[GraphEdge],
-    progress: Progress = ignore_progress,
-) -> None:
-    """Write nodes and edges in a session or a transaction."""
-
-    def run(statement: str, rows: list[dict[str, Value]]) -> list[Value]:
-        return [record[0] for record in session.run(statement, rows=rows)]
-
-    write_nodes_and_edges(run, nodes, edges, "elementId(n)", "(a:{})", "(b:{})", "elementId", progress)
+        with contextlib.suppress(Neo4jError):  # an account that may not, or a server that has it by another name
+            session.run("CREATE CONSTRAINT decisor_graph IF NOT EXISTS FOR (g:decisor_graph) REQUIRE g.label IS UNIQUE")
+        try:
+            with session.begin_transaction() as transaction:
+                if list(transaction.run("MATCH (g:decisor_graph {label: $label}) RETURN g", label=label)):
+                    raise SetupError(f"The graph {label} already exists.")
+                transaction.run("CREATE (g:decisor_graph {label: $label})", label=label)
+                write(transaction, [GraphNode((*labels_of(node), label), node.properties) for node in nodes])
+                transaction.commit()
+        except Neo4jError as error:
+            raise SetupError(f"The graph {label} cannot be loaded: {error.message}") from error
 
 
 def drop_labelled_graph(url: str) -> None:
@@ -278,14 +260,9 @@ def drop_labelled_graph(url: str) -> None:
     with require_package("neo4j", "neo4j"):
         from neo4j.exceptions import DriverError, Neo4jError
 
-    from decisor.sandbox.engines import parse_url_options
-    from decisor.sandbox.engines.bolt import OPTIONS, open_bolt_driver
-
-    label = parse_url_options(url, OPTIONS)["label"]
-    driver, database = open_bolt_driver(url)
     try:
-        with driver, driver.session(database=database) as session:
+        with open_graph_session(url) as (session, label):
             session.run(f"MATCH (n:{quote_cypher_name(label)}) DETACH DELETE n").consume()
             session.run("MATCH (g:decisor_graph {label: $label}) DELETE g", label=label).consume()
     except (DriverError, Neo4jError) as error:
-        raise SetupError(f"The graph {label} cannot be dropped: {error}") from error
+        raise SetupError(f"The graph at {url.split('@')[-1]} cannot be dropped: {error}") from error

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TypeAlias
 
 from decisor.databases.files.delimited import unique_column_names
 from decisor.databases.schema import TableInfo
-from decisor.databases.schema import primary_key_columns as primary_key
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
 from decisor.graphs.load import GraphEdge, GraphNode, labels_of
@@ -39,24 +38,25 @@ MOST_ROWS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """A whole table to make a graph of. origin: the file or database, for people."""
+    """A table, with all of its rows, to make a graph of."""
 
     name: str
     origin: str
+    """The file or database, for people."""
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
 
 
 @dataclass(eq=False)
 class GraphDraft:
-    """Nodes and relationships that are to be loaded. notes: how the rows were read. lost: what is not in the graph, and
-    why.
-    """
+    """Nodes and relationships that are to be loaded."""
 
     nodes: list[GraphNode] = field(default_factory=list)
     edges: list[GraphEdge] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    """How the rows were read."""
     lost: list[str] = field(default_factory=list)
+    """What is not in the graph, and why."""
 
     def labels(self) -> Counter[str]:
         """Count the nodes by their main label."""
@@ -123,13 +123,7 @@ def draft_graph_of_files(tables: Sequence[SourceTable], names: ColumnChoice = Co
 
     Raises SetupError if a named column is missing, no table holds nodes, or an id is of two nodes with one label.
     """
-    for option, name in (
-        ("id", names.id),
-        ("source", names.source),
-        ("target", names.target),
-        ("label", names.label),
-        ("type", names.type),
-    ):
+    for option, name in asdict(names).items():
         if name not in ("", "none") and not any(name in table.columns for table in tables):
             raise SetupError(f"No file has a column {name}, which --{option} names.")
     ends = [find_end_columns(table, names) for table in tables]
@@ -154,7 +148,7 @@ def find_end_columns(table: SourceTable, names: ColumnChoice) -> tuple[int, int]
             return table.columns.index(pair[0]), table.columns.index(pair[1])
     words = [header_word(column) for column in table.columns]
     return next(
-        ((words.index(one), words.index(other)) for one, other in ENDS if one in words and other in words), None
+        ((words.index(source), words.index(target)) for source, target in ENDS if {source, target} <= set(words)), None
     )
 
 
@@ -238,7 +232,7 @@ def find_kind_column(table: SourceTable, usual: Sequence[str], name: str) -> int
     if name:
         return table.columns.index(name) if name in table.columns else None
     words = [header_word(column) for column in table.columns]
-    for at in (words.index(one) for one in usual if one in words):
+    for at in (words.index(word) for word in usual if word in words):
         values = {row[at] for row in table.rows}
         if table.columns[at].startswith(":") or len(values) <= max(2, min(MOST_KINDS, len(table.rows) - 1)):
             return at
@@ -250,7 +244,7 @@ def add_edges(
 ) -> None:
     kind = find_kind_column(table, TYPES, names.type)
     words = [header_word(column) for column in table.columns]
-    labels = [words.index(one) if one in words else None for one in END_LABELS]
+    labels = [words.index(word) if word in words else None for word in END_LABELS]
     without = {*ends, *labels, kind}
     properties = node_property_names(table.columns)
     lost: list[str] = []
@@ -294,11 +288,13 @@ ENDING = re.compile(r"(?<=[a-z0-9])(?:[ _-]?(?:id|ID|Id|key|no))$|(?<=[A-Z])_?(?
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """A foreign key: its columns, and the referenced columns of the table ``there``, in this order."""
+    """A foreign key of one or more columns."""
 
     columns: tuple[str, ...]
-    there: str
+    table: str
+    """The referenced table."""
     keys: tuple[str, ...]
+    """Its referenced columns, in the order of ``columns``."""
 
 
 def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, SourceTable]) -> GraphDraft:
@@ -306,7 +302,7 @@ def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, Sour
     by_name = {table.name.lower(): table for table in tables}
     guess = not any(column.references for table in tables for column in table.columns)
     links = {table.name: tuple(find_foreign_keys(table, by_name, guess)) for table in tables}
-    targets = {link.there for some in links.values() for link in some}
+    targets = {link.table for some in links.values() for link in some}
     joins = {table.name for table in tables if is_join_table(table, links[table.name]) and table.name not in targets}
     labels = labels_of_tables(tables)
     draft = GraphDraft()
@@ -314,7 +310,9 @@ def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, Sour
     for table in tables:
         if table.name not in joins:
             first[table.name] = len(draft.nodes)
-            hidden = set() if guess else foreign_key_columns(table, links[table.name])
+            # A relationship replaces these columns, so that nodes need not have them.
+            hidden = {column for link in links[table.name] for column in link.columns} if not guess else set()
+            hidden -= {column.name for column in table.key_columns}
             draft.nodes += [
                 GraphNode(labels[table.name], properties_of_row(rows[table.name], row, hidden))
                 for row in rows[table.name].rows
@@ -336,8 +334,11 @@ def find_foreign_keys(table: TableInfo, tables: Mapping[str, TableInfo], guess: 
     groups: dict[str, list[tuple[str, str]]] = {}
     for column in table.columns:
         name, _, key = (column.joins if guess else column.references).rpartition(".")
-        if there := tables.get(name.lower()):
-            groups.setdefault(there.name, []).append((column.name, referenced_column(there, key)))
+        if target := tables.get(name.lower()):
+            # As its table spells it; its primary key if the foreign key names none.
+            primary, names = target.key_columns, {known.name.lower(): known.name for known in target.columns}
+            referenced = names.get(key.lower()) or (primary[0].name if len(primary) == 1 else key)
+            groups.setdefault(target.name, []).append((column.name, referenced))
     for name, pairs in groups.items():
         keys = [key for _, key in pairs]
         if len(pairs) > 1 and len(set(keys)) == len(keys):
@@ -346,29 +347,15 @@ def find_foreign_keys(table: TableInfo, tables: Mapping[str, TableInfo], guess: 
             yield from (ForeignKey((column,), name, (key,)) for column, key in pairs)
 
 
-def referenced_column(table: TableInfo, key: str) -> str:
-    """Return a referenced column as its table spells it; its primary key if the foreign key names none."""
-    names = {column.name.lower(): column.name for column in table.columns}
-    own = primary_key(table)
-    return names.get(key.lower()) or (own[0].name if len(own) == 1 else key)
-
-
 def is_join_table(table: TableInfo, links: Sequence[ForeignKey]) -> bool:
     """Return whether a table has two foreign keys, and no primary key apart from their columns."""
-    own = {column.name for column in primary_key(table)}
-    return len(links) == 2 and (not own or own >= {*links[0].columns, *links[1].columns})
+    return len(links) == 2 and {column.name for column in table.key_columns} <= {*links[0].columns, *links[1].columns}
 
 
 def labels_of_tables(tables: Sequence[TableInfo]) -> dict[str, str]:
-    """Return the label of each table: its own name, with the schema if another table has the same name."""
-    bare = [table.bare.lower() for table in tables]
-    return {table.name: table.bare if bare.count(table.bare.lower()) == 1 else table.name for table in tables}
-
-
-def foreign_key_columns(table: TableInfo, links: Iterable[ForeignKey]) -> set[str]:
-    """Return the columns that a relationship replaces, so that nodes need not have them."""
-    own = {column.name for column in primary_key(table)}
-    return {column for link in links for column in link.columns} - own
+    """Return the label of each table: its name without the schema, unless another table has the same name."""
+    names = Counter(table.bare.lower() for table in tables)
+    return {table.name: table.bare if names[table.bare.lower()] == 1 else table.name for table in tables}
 
 
 def properties_of_row(rows: SourceTable, row: Sequence[Value], hidden: set[str]) -> dict[str, Value]:
@@ -381,79 +368,63 @@ class NodeFinder:
 
     def __init__(self, rows: Mapping[str, SourceTable], first: Mapping[str, int]) -> None:
         self.rows, self.first = rows, first
+        """The rows of each table, and the position of the first of its nodes."""
         self.places: dict[tuple[str, tuple[str, ...]], dict[tuple[str, ...], int]] = {}
 
-    def node(self, link: ForeignKey, values: Sequence[Value]) -> int | None:
-        """Return the position of the node that the values refer to, None if there is none."""
-        index = self.places.get((link.there, link.keys))
-        if index is None:
-            rows = self.rows[link.there]
-            keys = read_row_keys(rows, link.keys)
-            index = {key: self.first[link.there] + at for at, key in enumerate(keys) if key is not None}
-            self.places[link.there, link.keys] = index
-        return index.get(tuple(map(node_key, values)))
+    def find_nodes(self, rows: SourceTable, link: ForeignKey) -> Iterator[tuple[bool, int | None]]:
+        """Yield for each row whether it has the key, and the position of the node that it refers to, None if none."""
+        if (link.table, link.keys) not in self.places:
+            keys = read_row_keys(self.rows[link.table], link.keys)
+            first = self.first[link.table]
+            self.places[link.table, link.keys] = {key: first + at for at, key in enumerate(keys) if key is not None}
+        index = self.places[link.table, link.keys]
+        for key in read_row_keys(rows, link.columns):
+            yield key is not None, index.get(key) if key is not None else None
 
 
-def read_row_keys(rows: SourceTable, columns: Sequence[str]) -> list[tuple[str, ...] | None]:
-    """Return the key of each row in these columns, None if one of its values is missing."""
+def read_row_keys(rows: SourceTable, columns: Sequence[str]) -> Iterator[tuple[str, ...] | None]:
+    """Yield the key of each row in these columns, None if one of its values is missing."""
     places = [rows.columns.index(column) for column in columns]
-    return [
-        None if any(row[at] is None for at in places) else tuple(node_key(row[at]) for at in places)
-        for row in rows.rows
-    ]
+    for row in rows.rows:
+        values = [row[at] for at in places]
+        yield None if None in values else tuple(map(node_key, values))
 
 
 def add_links(
-    draft: GraphDraft, rows: SourceTable, links: Sequence[ForeignKey], ends: NodeFinder, labels: Mapping[str, str]
+    draft: GraphDraft, rows: SourceTable, links: Sequence[ForeignKey], finder: NodeFinder, labels: Mapping[str, str]
 ) -> None:
+    """Add a relationship for each foreign key of each row."""
     for link in links:
         kind = relationship_type(link, labels)
-        lost = before = 0
-        before = len(draft.edges)
-        for at, key in enumerate(read_row_keys(rows, link.columns)):
-            if key is None:
-                continue
-            node = ends.node(link, key)
-            if node is None:
-                lost += 1
-            else:
-                draft.edges.append(GraphEdge(kind, ends.first[rows.name] + at, node))
-        note_relationships(
-            draft,
-            rows,
-            f"{', '.join(link.columns)}: (:{labels[rows.name]})-[:{kind}]->(:{labels[link.there]})",
-            len(draft.edges) - before,
-            lost,
-        )
+        edges = []
+        lost = 0
+        for at, (has_key, node) in enumerate(finder.find_nodes(rows, link)):
+            if node is not None:
+                edges.append(GraphEdge(kind, finder.first[rows.name] + at, node))
+            lost += has_key and node is None
+        what = f"{', '.join(link.columns)}: (:{labels[rows.name]})-[:{kind}]->(:{labels[link.table]})"
+        note_relationships(draft, rows, what, edges, lost)
 
 
 def add_join(
-    draft: GraphDraft, rows: SourceTable, links: Sequence[ForeignKey], ends: NodeFinder, labels: Mapping[str, str]
+    draft: GraphDraft, rows: SourceTable, links: Sequence[ForeignKey], finder: NodeFinder, labels: Mapping[str, str]
 ) -> None:
+    """Add a relationship for each row of a join table."""
     source, target = links
     kind = upper_snake_case(labels[rows.name])
     hidden = {*source.columns, *target.columns}
-    lost, before = 0, len(draft.edges)
-    for row, one, other in zip(
-        rows.rows, read_row_keys(rows, source.columns), read_row_keys(rows, target.columns), strict=True
-    ):
-        first = ends.node(source, one) if one else None
-        second = ends.node(target, other) if other else None
-        if first is None or second is None:
-            lost += 1
-        else:
-            draft.edges.append(GraphEdge(kind, first, second, properties_of_row(rows, row, hidden)))
-    note_relationships(
-        draft,
-        rows,
-        f"its rows: (:{labels[source.there]})-[:{kind}]->(:{labels[target.there]})",
-        len(draft.edges) - before,
-        lost,
-    )
+    edges = []
+    ends = zip(finder.find_nodes(rows, source), finder.find_nodes(rows, target), strict=True)
+    for row, ((_, start), (_, end)) in zip(rows.rows, ends, strict=True):
+        if start is not None and end is not None:
+            edges.append(GraphEdge(kind, start, end, properties_of_row(rows, row, hidden)))
+    what = f"its rows: (:{labels[source.table]})-[:{kind}]->(:{labels[target.table]})"
+    note_relationships(draft, rows, what, edges, len(rows.rows) - len(edges))
 
 
-def note_relationships(draft: GraphDraft, rows: SourceTable, what: str, count: int, lost: int) -> None:
-    draft.notes.append(f"{rows.name}, {what}, {count:,}")
+def note_relationships(draft: GraphDraft, rows: SourceTable, what: str, edges: Sequence[GraphEdge], lost: int) -> None:
+    draft.edges += edges
+    draft.notes.append(f"{rows.name}, {what}, {len(edges):,}")
     if lost:
         draft.lost.append(f"{rows.name}: {format_count(lost, 'relationship')} to no node ({what})")
 
@@ -465,7 +436,7 @@ def relationship_type(link: ForeignKey, labels: Mapping[str, str]) -> str:
     to.
     """
     name = ENDING.sub("", link.columns[0]) if len(link.columns) == 1 else ""
-    return upper_snake_case(name or labels[link.there])
+    return upper_snake_case(name or labels[link.table])
 
 
 def upper_snake_case(name: str) -> str:

@@ -18,7 +18,7 @@ from typing import TextIO
 from decisor.errors import Error, SetupError
 from decisor.history.store import ALL, History, Inputs, PastRun, State, lock
 from decisor.system.secrets import redact
-from decisor.system.serialization import build_decoder, json_text
+from decisor.system.serialization import DocumentFormat, json_text
 from decisor.system.storage import open_private
 from decisor.trace.events import ActionStart, Conclusion, LMCall, RunStart, RunUsage, TraceEntry, events_of
 from decisor.trace.file import TraceFile
@@ -166,6 +166,9 @@ class OwnQuestion:
     earlier: Earlier | None = None
 
 
+OWN_QUESTION = DocumentFormat(OwnQuestion)
+
+
 def iterate_marked_questions(history: History, owner: str = "") -> Iterator[OwnQuestion]:
     """Yield the marked runs as questions, the oldest first. A run without any answer is left out."""
     for run in reversed(history.list(owner, most=ALL)):
@@ -211,7 +214,7 @@ def read_questions(path: Path) -> list[OwnQuestion]:
     questions: dict[str, OwnQuestion] = {}
     for number, line in enumerate(lines, 1):
         try:
-            question = build_decoder(OwnQuestion)({"id": f"line-{number}", **json.loads(line)})
+            question = OWN_QUESTION.decode_value({"id": f"line-{number}", **json.loads(line)})
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise SetupError(
                 f'{path}, line {number}: {error}. A line is such as {{"question": "Which site?", "answer": "elm"}}'

@@ -10,7 +10,6 @@ told from one that is under way.
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import sys
@@ -22,7 +21,7 @@ from typing import Literal, TextIO, TypeAlias, get_args
 
 from decisor.errors import SetupError
 from decisor.runtime.budget import Limits
-from decisor.system.serialization import build_decoder, json_text
+from decisor.system.serialization import DocumentFormat, json_text
 from decisor.system.storage import create_private, data_folder, make_private_folder
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import read_trace
@@ -170,6 +169,7 @@ class PastRun:
     sight: Sight | None = None
 
 
+PAST_RUN = DocumentFormat(PastRun)
 CAP = 512 * 2**20
 """Bytes of traces; beyond it the oldest are dropped, marked ones last."""
 BUSY_SECONDS = 30.0
@@ -349,7 +349,7 @@ class History:
         return self.folder / "runs" / f"{number}.jsonl"
 
     def run_of(self, number: int, text: str) -> PastRun:
-        run, path = build_decoder(PastRun)(json.loads(text)), self.trace_of(number)
+        run, path = PAST_RUN.decode(text), self.trace_of(number)
         state = "interrupted" if run.state == "running" and not is_locked(path) else run.state
         return replace(run, number=number, bytes=size_of(path), state=state)
 

@@ -24,7 +24,7 @@ from decisor.errors import Error, SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
 from decisor.runtime.budget import Limits
-from decisor.semantics.open_readings import OpenReading
+from decisor.semantics.readings import OpenReading
 from decisor.server.security import ANYBODY, User
 from decisor.server.settings import Full, Places
 from decisor.session.access import Reader

@@ -19,11 +19,9 @@ from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.semantics.definitions import Calendar, Definition, Metric, Reading, Relation
-from decisor.semantics.open_readings import (
+from decisor.semantics.readings import (
     OpenReading,
     QuestionSubject,
-)
-from decisor.semantics.readings import (
     find_gross_or_net,
     find_open_calendar,
     find_open_criterion,

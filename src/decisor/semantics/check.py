@@ -115,18 +115,11 @@ async def check_definitions(definitions: Definitions, rows: SandboxedDatabase) -
 
     If a statement fails, its error is a finding about the definition.
     """
+    findings: list[Finding] = []
     with set_asker("decisor"):
-        findings = [
-            one
-            async for each_one in iterate_definitions(definitions)
-            async for one in check_definition(each_one, definitions, rows)
-        ]
+        for definition in definitions:
+            findings += [finding async for finding in check_definition(definition, definitions, rows)]
     return sorted([*findings, *find_shared_names(definitions)], key=lambda one: one.line)
-
-
-async def iterate_definitions(definitions: Definitions) -> AsyncIterator[Definition]:
-    for one in definitions:
-        yield one
 
 
 async def check_definition(
@@ -198,7 +191,7 @@ async def find_definition_faults(one: Definition, rows: SandboxedDatabase) -> As
 
 
 async def find_metric_faults(one: Metric, rows: SandboxedDatabase) -> AsyncIterator[Fault]:
-    observation = await rows.call(one.whole())
+    observation = await rows.call(one.full_query())
     key = "query" if one.query else "sql"
     if len(observation.records) != 1 or len(observation.records[0].fields) != 1:
         count = observation.total or len(observation.records)

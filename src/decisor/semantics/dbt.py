@@ -21,7 +21,6 @@ from decisor.semantics.definitions import (
     ImportedDefinitions,
     Join,
     Metric,
-    Origin,
     make_names_unique,
     make_section_name,
     read_definitions_text,
@@ -45,7 +44,7 @@ OF_ONE_ENGINE = re.compile(r"\b(?:DATE_?(?:DIFF|ADD|SUB)|TIMESTAMP_?(?:DIFF|ADD|
 """Functions whose arguments, and what they count, differ between engines: the manifest does not say which it is for."""
 OWN = ("primary", "unique", "natural")
 """Types of an entity whose name leads to the dimensions of its own model."""
-ORIGIN = Origin(why="imported from dbt")
+IMPORTED = "imported from dbt"
 LONGEST = 20_000
 """Characters of a metric that is made of others."""
 
@@ -157,7 +156,7 @@ class SemanticModel:
                 self.table,
                 about=one.get("description") or "",
                 synonyms=synonyms_from_label(one),
-                origin=ORIGIN,
+                why=IMPORTED,
             )
             for one in self.parts("dimensions")
             if one.get("type") == "categorical"
@@ -166,7 +165,7 @@ class SemanticModel:
     def entities(self) -> list[Entity]:
         key = self.key()
         about = self.content.get("description") or ""
-        return [Entity(make_section_name(self.name), self.table, [key], about=about, origin=ORIGIN)] if key else []
+        return [Entity(make_section_name(self.name), self.table, [key], about=about, why=IMPORTED)] if key else []
 
 
 def sql_of_element(one: Mapping[str, Any]) -> str:
@@ -210,7 +209,7 @@ class Manifest:
                             make_section_name(f"{model.name}_{other.name}"),
                             [f"{model.table}.{sql_of_element(one)}"],
                             [f"{other.table}.{column}"],
-                            origin=ORIGIN,
+                            why=IMPORTED,
                         )
                     )
         return joins
@@ -247,14 +246,14 @@ class Manifest:
             metric = self.combined(parameters["expr"], parts, one)
         else:
             raise UnsupportedMetric(f"{kind} metrics are no single query")
-        if OF_ONE_ENGINE.search(text := metric.whole()):
+        if OF_ONE_ENGINE.search(text := metric.full_query()):
             raise UnsupportedMetric(f"dates are reckoned otherwise by each engine, write it for yours: {text}")
         return replace(
             metric,
             name=make_section_name(name),
             synonyms=synonyms_from_label(one),
             about=one.get("description") or "",
-            origin=ORIGIN,
+            why=IMPORTED,
         )
 
     def simple(self, one: Mapping[str, Any], parameters: Mapping[str, Any]) -> Metric:
@@ -318,7 +317,7 @@ class Manifest:
         metrics = {alias: self.metric(part["name"]) for alias, part in parts.items()}
         first = next(iter(metrics.values()))
         same = all((m.source, tuple(m.where)) == (first.source, tuple(first.where)) and m.sql for m in metrics.values())
-        texts = {alias: f"({metric.sql if same else metric.whole()})" for alias, metric in metrics.items()}
+        texts = {alias: f"({metric.sql if same else metric.full_query()})" for alias, metric in metrics.items()}
         if len(sql) + sum(len(texts.get(word, "")) for word in re.findall(r"\w+", sql)) > LONGEST:
             raise UnsupportedMetric("it is too long with what it is made of")
         sql = re.sub(r"\w+", lambda match: texts.get(match[0], match[0]), sql)

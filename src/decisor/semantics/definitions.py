@@ -11,164 +11,151 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import date
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 from decisor.decision_models.copies import ColumnOf, TableOf
-from decisor.errors import ModelMistake, SetupError
+from decisor.errors import SetupError
 from decisor.parsing.toml_reply import format_toml_key, format_toml_value
-from decisor.system.structured_files import (
-    TEXT,
-    TEXTS,
-    Lines,
-    Schema,
-    TomlFault,
-    find_line_number,
-    find_line_numbers,
-    find_schema_faults,
-    format_faults,
-    named_tables_schema,
-    object_schema,
-    parse_toml,
-    read_text_file,
+from decisor.system.serialization import (
+    SECTION_NAME,
+    DecodeError,
+    DocumentFormat,
+    DocumentPath,
+    SectionName,
+    TextRule,
 )
+from decisor.system.structured_files import FileFault, Lines, TomlFile, find_line_number, read_text_file
 from decisor.system.text import fit_on_one_line
 
 Cardinality = Literal["many to one", "one to one", "one to many", "many to many"]
-KINDS = ("metric", "dimension", "calendar", "entity", "join", "value", "reading", "example")
+Text = Annotated[str, TextRule()]
+Texts = Annotated[Sequence[str], TextRule(is_list=True)]
+Place = Annotated[str, TextRule(r"^.+\..+$", "TABLE.COLUMN")]
+Places = Annotated[Sequence[str], TextRule(r"^.+\..+$", "TABLE.COLUMN", is_list=True)]
 
 
 @dataclass(frozen=True)
-class Origin:
-    """The author of a definition, its day (ISO) and its reason."""
+class SectionOrigin:
+    """The name of a definition's section, and who wrote it, when and why."""
 
-    by: str = ""
-    on: str = ""
-    why: str = ""
+    name: Annotated[str, SectionName()]
+    by: str = field(default="", kw_only=True)
+    """The author."""
+    on: Annotated[str, TextRule(r"^\d{4}-\d{2}-\d{2}$", "YYYY-MM-DD")] = field(default="", kw_only=True)
+    """The day it was written."""
+    why: str = field(default="", kw_only=True)
+    """The reason."""
 
-    def __str__(self) -> str:
+    def signature(self) -> str:
         """Format the author and the day in parentheses, '' if both are missing.
 
-        >>> str(Origin("ann", "2026-11-22")), str(Origin())
-        (' (by ann, 2026-11-22)', '')
+        >>> Join("a", ["t.b"], ["u.b"], by="ann", on="2026-11-22").signature()
+        ' (by ann, 2026-11-22)'
         """
         words = ", ".join(part for part in (f"by {self.by}" if self.by else "", self.on) if part)
         return f" ({words})" if words else ""
 
 
 @dataclass(frozen=True)
-class Metric:
-    """A number that is computed from the data.
+class NamedSection(SectionOrigin):
+    """A definition that questions mention by its name or a synonym."""
 
-    It has either ``sql``, an expression over the rows of ``source`` (a FROM clause) that ``where`` leaves, or a whole
-    ``query``. grain: columns that tell these rows apart. date: column that a period is about.
-    """
+    synonyms: Texts = field(default=(), kw_only=True)
+    """Names that people use too."""
+    about: str = field(default="", kw_only=True)
+    """A description in words."""
 
-    name: str
-    sql: str = ""
-    source: str = ""
-    where: Sequence[str] = ()
-    query: str = ""
+
+@dataclass(frozen=True)
+class Metric(NamedSection):
+    """A number that is computed from the data: an expression over rows, or a whole query."""
+
+    sql: Text = ""
+    """An expression over the rows of ``from`` that ``where`` leaves, such as SUM(price * quantity)."""
+    source: Text = ""
+    """The rows: the text after FROM."""
+    where: Texts = ()
+    """Filters that always hold."""
+    query: Text = ""
+    """The whole query, instead of sql and from."""
     unit: str = ""
-    grain: Sequence[str] = ()
-    date: str = ""
-    synonyms: Sequence[str] = ()
-    about: str = ""
-    origin: Origin = Origin()
+    grain: Texts = ()
+    """Columns that tell the rows apart."""
+    date: Text = ""
+    """The column that a period is about."""
 
-    def whole(self) -> str:
+    def full_query(self) -> str:
         """Return the query that computes the metric over all rows."""
         if self.query:
             return self.query.strip().rstrip(";")
-        where = f" WHERE {' AND '.join(f'({one})' for one in self.where)}" if self.where else ""
+        where = f" WHERE {' AND '.join(f'({condition})' for condition in self.where)}" if self.where else ""
         return f"SELECT {self.sql} AS {self.name} FROM {self.source}{where}"
 
 
 @dataclass(frozen=True)
-class Dimension:
-    """An expression over the rows of ``source`` to group and filter by."""
+class Dimension(NamedSection):
+    """An expression over the rows of ``from`` to group and filter by."""
 
-    name: str
-    sql: str
-    source: str = ""
-    synonyms: Sequence[str] = ()
-    about: str = ""
-    origin: Origin = Origin()
+    sql: Text
+    source: Text = ""
 
 
 @dataclass(frozen=True)
-class Calendar:
-    """A year that begins on a fixed month and day. starts: month and day, such as "07-01". named_by: whether the year
-    has the number of the year in which it starts or ends. default: whether "year" and "quarter" mean this calendar
-    if nothing else is said.
-    """
+class Calendar(NamedSection):
+    """A year that begins on a fixed month and day."""
 
-    name: str
-    starts: str = "01-01"
+    starts: Annotated[str, TextRule(r"^(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$", "MM-DD")]
+    """Month and day, such as 07-01."""
     named_by: Literal["start", "end"] = "end"
+    """Whether the year has the number of the year in which it starts or ends."""
     default: bool = False
-    synonyms: Sequence[str] = ()
-    about: str = ""
-    origin: Origin = Origin()
+    """Whether "year" and "quarter" mean this calendar if nothing else is said."""
 
 
 @dataclass(frozen=True)
-class Entity:
-    """The kind of thing that a row of ``table`` is. key: columns that tell the rows apart."""
+class Entity(NamedSection):
+    """The kind of thing that a row of ``table`` is."""
 
-    name: str
-    table: str
-    key: Sequence[str]
-    synonyms: Sequence[str] = ()
-    about: str = ""
-    origin: Origin = Origin()
+    table: Text
+    key: Texts
+    """Columns that tell the rows apart."""
 
 
 @dataclass(frozen=True)
-class Join:
-    """A relation between two tables. left, right: columns as TABLE.COLUMN, in the same order on both sides."""
+class Join(SectionOrigin):
+    """A relation between two tables: columns on both sides, in the same order."""
 
-    name: str
-    left: Sequence[str]
-    right: Sequence[str]
+    left: Places
+    right: Places
     cardinality: Cardinality = "many to one"
-    origin: Origin = Origin()
 
 
 @dataclass(frozen=True)
-class ValueWords:
-    """The words that people use for the stored values of a column. name: the column, as TABLE.COLUMN. words: names by
-    stored value.
-    """
+class ValueWords(SectionOrigin):
+    """The words that people use for the stored values of a column, which is the name (TABLE.COLUMN)."""
 
-    name: str
     words: Mapping[str, Sequence[str]]
-    origin: Origin = Origin()
+    """Names by stored value."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The meaning of words of a question that could mean something else. metric: name of the metric that measures it,
-    '' if there is none.
-    """
+class Reading(SectionOrigin):
+    """The meaning of words of a question that could mean something else."""
 
-    name: str
-    words: Sequence[str]
-    means: str
-    metric: str = ""
-    origin: Origin = Origin()
+    words: Texts
+    means: Text
+    metric: Text = ""
+    """The metric of this file that measures it."""
 
 
 @dataclass(frozen=True)
-class ApprovedExample:
+class ApprovedExample(SectionOrigin):
     """A question with the query that answers it, or with its answer, approved by a person."""
 
-    name: str
-    question: str
-    sql: str = ""
-    answer: str = ""
-    origin: Origin = Origin()
+    question: Text
+    sql: Text = ""
+    answer: Text = ""
 
 
 Definition: TypeAlias = Metric | Dimension | Calendar | Entity | Join | ValueWords | Reading | ApprovedExample
@@ -240,9 +227,6 @@ class Definitions:
         return match[0] if len(match) == 1 else None
 
 
-KEYS = {"source": "from"}
-
-
 @dataclass(frozen=True)
 class ImportedDefinitions:
     """Definitions from another source. notes: left out parts, each with its reason."""
@@ -262,35 +246,28 @@ def format_definitions(definitions: Iterable[Definition]) -> str:
     return "\n".join(format_section(one) for one in definitions)
 
 
-def format_section(one: Definition) -> str:
-    """Format a definition as a section of the file.
+def format_section(definition: Definition) -> str:
+    """Format a definition as a section of the file, its origin last.
 
-    >>> from decisor.semantics.definitions import Reading
-    >>> print(format_section(Reading("best", ["best customer"], "by revenue", origin=Origin(by="ann"))), end="")
+    >>> print(format_section(Reading("best", ["best customer"], "by revenue", by="ann")), end="")
     [reading.best]
     words = "best customer"
     means = "by revenue"
     by = "ann"
     """
-    head = f"[{KIND[type(one)]}.{format_toml_key(one.name)}]"
-    if isinstance(one, ValueWords):
-        lines = [
-            f"{format_toml_key(value)} = {format_definition_value(list(words))}" for value, words in one.words.items()
-        ]
-    else:
-        lines = [
-            f"{KEYS.get(field.name, field.name)} = {format_definition_value(value)}"
-            for field in fields(one)
-            if field.name not in ("name", "origin")
-            and (value := getattr(one, field.name)) not in ("", (), [])
-            and value != field.default
-        ]
-    origin = [
-        f"{field.name} = {format_definition_value(value)}"
-        for field in fields(Origin)
-        if (value := getattr(one.origin, field.name))
+    shared = [one.name for one in fields(NamedSection)]
+    names = sorted((one.name for one in fields(definition)), key=lambda name: (name in ORIGIN, name in shared))
+    values: dict[str, object] = {name: getattr(definition, name) for name in names if name != "name"}
+    if isinstance(definition, ValueWords):
+        values = {**definition.words, **{name: values[name] for name in ORIGIN}}
+    unchanged = {one.name: one.default for one in fields(definition)}
+    lines = [
+        f"{format_toml_key(KEYS.get(name, name))} = {format_definition_value(value)}"
+        for name, value in values.items()
+        if value not in ("", (), []) and value != unchanged.get(name)
     ]
-    return "\n".join([head, *lines, *origin, ""])
+    head = f"[{KIND[type(definition)]}.{format_toml_key(definition.name)}]"
+    return "\n".join([head, *lines, ""])
 
 
 def format_definition_value(value: object) -> str:
@@ -335,96 +312,51 @@ def make_names_unique(several: Iterable[Named]) -> list[Named]:
     return whole
 
 
-SCHEMA_ORIGIN: dict[str, Schema] = {
-    "by": {"type": "string", "description": "who wrote it"},
-    "on": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "description": "YYYY-MM-DD"},
-    "why": {"type": "string", "description": "the reason"},
-}
-WORDS: dict[str, Schema] = {
-    "synonyms": {**TEXTS, "description": "what people call it too"},
-    "about": {"type": "string", "description": "what it says, in words"},
-}
-METRIC = object_schema(
-    "A number, as an expression over rows, or as a whole query.",
-    (),
-    sql={**TEXT, "description": "an expression, such as SUM(price * quantity)"},
-    **{"from": {**TEXT, "description": "the rows: what stands after FROM"}},
-    where={**TEXTS, "description": "filters that always hold"},
-    query={**TEXT, "description": "instead of sql and from"},
-    unit={"type": "string"},
-    grain={**TEXTS, "description": "the columns that tell the rows apart"},
-    date={**TEXT, "description": "the column that a period is about"},
-    **WORDS,
-    **SCHEMA_ORIGIN,
-)
-DIMENSION = object_schema(
-    "What is grouped and filtered by.", ("sql",), sql=TEXT, **{"from": TEXT}, **WORDS, **SCHEMA_ORIGIN
-)
-CALENDAR = object_schema(
-    "A year that starts on another day.",
-    ("starts",),
-    starts={"type": "string", "pattern": r"^(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$", "description": "MM-DD"},
-    named_by={"enum": ["start", "end"]},
-    default={"type": "boolean"},
-    **WORDS,
-    **SCHEMA_ORIGIN,
-)
-ENTITY = object_schema("What a row is one of.", ("table", "key"), table=TEXT, key=TEXTS, **WORDS, **SCHEMA_ORIGIN)
-PLACE: Schema = {"type": ["string", "array"], "items": TEXT, "pattern": r"^.+\..+$", "description": "TABLE.COLUMN"}
-JOIN = object_schema(
-    "How two tables belong together.",
-    ("left", "right"),
-    left=PLACE,
-    right=PLACE,
-    cardinality={"enum": ["many to one", "one to one", "one to many", "many to many"]},
-    **SCHEMA_ORIGIN,
-)
-VALUE: Schema = {"type": "object", "additionalProperties": TEXTS}
-READING = object_schema(
-    "What words of a question mean.",
-    ("words", "means"),
-    words=TEXTS,
-    means=TEXT,
-    metric={**TEXT, "description": "a metric of this file"},
-    **SCHEMA_ORIGIN,
-)
-EXAMPLE = object_schema(
-    "A question with its query or its answer.", ("question",), question=TEXT, sql=TEXT, answer=TEXT, **SCHEMA_ORIGIN
-)
-DEFINITIONS: Schema = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "Decisor's definitions",
-    **object_schema(
-        "What the words of a question mean in these data.",
-        metric=named_tables_schema(METRIC),
-        dimension=named_tables_schema(DIMENSION),
-        calendar=named_tables_schema(CALENDAR),
-        entity=named_tables_schema(ENTITY),
-        join=named_tables_schema(JOIN),
-        reading=named_tables_schema(READING),
-        example=named_tables_schema(EXAMPLE),
-        value={"type": "object", "additionalProperties": VALUE, "propertyNames": {"pattern": r"^.+\..+$"}},
-    ),
-}
-
-
+SectionKey = Annotated[str, TextRule(r"^[A-Za-z_]\w*$")]
 ORIGIN = ("by", "on", "why")
-LISTS = ("synonyms", "where", "grain", "key", "left", "right", "words")
+KEYS = {"name": SECTION_NAME, "source": "from"}
 
 
-class DefinitionsFault(ModelMistake):
-    """The faults of a text that is no definitions file. faults: line (0 if unknown) and complaint of each fault."""
+@dataclass(frozen=True)
+class DefinitionsFile:
+    """What the words of a question mean in these data."""
 
-    def __init__(self, faults: list[tuple[int, str]]) -> None:
-        super().__init__(format_faults(faults))
-        self.faults = tuple(faults)
+    metric: Mapping[SectionKey, Metric] = field(default_factory=dict)
+    dimension: Mapping[SectionKey, Dimension] = field(default_factory=dict)
+    calendar: Mapping[SectionKey, Calendar] = field(default_factory=dict)
+    entity: Mapping[SectionKey, Entity] = field(default_factory=dict)
+    join: Mapping[SectionKey, Join] = field(default_factory=dict)
+    value: Mapping[Place, Mapping[str, Texts]] = field(default_factory=dict)
+    """By column, its stored values and what people call each of them."""
+    reading: Mapping[SectionKey, Reading] = field(default_factory=dict)
+    example: Mapping[SectionKey, ApprovedExample] = field(default_factory=dict)
+
+    def definitions(self, lines: Lines) -> Definitions:
+        values = []
+        for place, words in self.value.items():
+            origin = {key: words[key][0] for key in ORIGIN if key in words}
+            values.append(ValueWords(place, {key: words[key] for key in words if key not in ORIGIN}, **origin))
+        return Definitions(
+            [*self.metric.values()],
+            [*self.dimension.values()],
+            [*self.calendar.values()],
+            [*self.entity.values()],
+            [*self.join.values()],
+            values,
+            [*self.reading.values()],
+            [*self.example.values()],
+            lines=lines,
+        )
+
+
+DEFINITIONS_FILE = DocumentFormat(DefinitionsFile, is_closed=True, keys=KEYS)
 
 
 def read_definitions_file(path: Path, metrics: Collection[str] = ()) -> Definitions:
     """Read a definitions file; raise SetupError, with lines, if it is missing or has faults."""
     try:
         return replace(parse_definitions(read_definitions_text(path), metrics), path=str(path))
-    except DefinitionsFault as error:
+    except FileFault as error:
         raise SetupError(f"{path}: {error}") from error
 
 
@@ -436,18 +368,18 @@ def read_definitions_text(path: Path) -> str:
 def parse_definitions(text: str, metrics: Collection[str] = ()) -> Definitions:
     """Parse the text of a definitions file. metrics: names of metrics in another file, which readings may name too.
 
-    >>> parse_definitions('[metric.revenue]\\nsql = "SUM(total)"\\nfrom = "invoice"').metrics[0].whole()
+    >>> parse_definitions('[metric.revenue]\\nsql = "SUM(total)"\\nfrom = "invoice"').metrics[0].full_query()
     'SELECT SUM(total) AS revenue FROM invoice'
     >>> parse_definitions('[calendar.fiscal]\\nstarts = "July"')
     Traceback (most recent call last):
-    decisor.semantics.definitions.DefinitionsFault: line 2: calendar.fiscal.starts "July" is not in the form MM-DD.
+    decisor.system.structured_files.FileFault: line 2: calendar.fiscal.starts "July" is not in the form MM-DD.
 
     Raises:
-        DefinitionsFault: all faults, with their lines.
+        FileFault: all faults, with their lines.
     """
-    definitions, wrong = parse_sound_definitions(text, metrics)
-    if wrong:
-        raise DefinitionsFault(wrong)
+    definitions, faults = parse_sound_definitions(text, metrics)
+    if faults:
+        raise FileFault(faults)
     return definitions
 
 
@@ -455,86 +387,32 @@ def parse_sound_definitions(text: str, metrics: Collection[str] = ()) -> tuple[D
     """Parse a definitions file; return the definitions without faults, and all faults with lines.
 
     Raises:
-        DefinitionsFault: it is no TOML.
+        FileFault: it is no TOML.
     """
-    content = parse_definitions_toml(text)
-    lines, broken = find_line_numbers(text), list(find_schema_faults(content, DEFINITIONS))
-    known = [*metrics, *(path[1] for path in lines if path[0] == "metric" and len(path) > 1)]
-    wrong = [(find_fault_line(lines, path), f"{'.'.join(path)} {words}") for path, words in broken]
-    definitions = build_definitions(drop_faulty_sections(content, broken))
-    broken = list(find_definition_contradictions(definitions, known))
-    wrong += [(find_line_number(lines, path), words) for path, words in broken]
-    definitions = build_definitions(drop_faulty_sections(content, broken)) if broken else definitions
-    return replace(definitions, lines=lines), sorted(wrong)
-
-
-def drop_faulty_sections(content: dict[str, Any], broken: Sequence[tuple[tuple[str, ...], str]]) -> dict[str, Any]:
-    """Remove the sections that have a fault from the parsed content."""
-    for path, _ in broken:
-        group = content.get(path[0]) if path else None
-        if isinstance(group, dict) and len(path) > 1:
-            group.pop(path[1], None)
-        elif path:
-            content.pop(path[0], None)
-    return content
-
-
-def find_fault_line(lines: Lines, path: tuple[str, ...]) -> int:
-    """Return the line of a key, or of the first thing in it.
-
-    If there is neither, it is the line of the part around it.
-    """
-    inner = [line for key, line in lines.items() if key[: len(path)] == path]
-    return min(inner) if inner else find_line_number(lines, path)
-
-
-def parse_definitions_toml(text: str) -> dict[str, Any]:
-    """Parse TOML; raise DefinitionsFault if it is none. A date without quotes in ``on`` becomes its text."""
+    file = TomlFile(text)
+    file.name_sections(*(kind for kind in KIND.values() if kind != "value"))
+    known = [*metrics, *(path[1] for path in file.lines if path[0] == "metric" and len(path) > 1)]
     try:
-        content = parse_toml(text)
-    except TomlFault as error:
-        raise DefinitionsFault([(error.line, str(error))]) from error
-    for group in content.values():
-        for section in group.values() if isinstance(group, dict) else ():
-            if isinstance(section, dict) and isinstance(section.get("on"), date):
-                section["on"] = section["on"].isoformat()[:10]
-    return content
+        sections, faults = DEFINITIONS_FILE.decode_value(file.content), []
+    except DecodeError as error:
+        faults = [file.locate(path, words) for path, words in error.faults]
+        sections = drop_faulty_sections(file, [path for path, _ in error.faults])
+    definitions = sections.definitions(file.lines)
+    if contradictions := list(find_definition_contradictions(definitions, known)):
+        faults += [(find_line_number(file.lines, path), words) for path, words in contradictions]
+        definitions = drop_faulty_sections(file, [path for path, _ in contradictions]).definitions(file.lines)
+    return definitions, sorted(faults)
 
 
-def build_definitions(content: Mapping[str, Any]) -> Definitions:
-    """Build definitions from content that fits the schema."""
-    return Definitions(
-        metrics=[Metric(name, **fields_of_section(one)) for name, one in content.get("metric", {}).items()],
-        dimensions=[Dimension(name, **fields_of_section(one)) for name, one in content.get("dimension", {}).items()],
-        calendars=[Calendar(name, **fields_of_section(one)) for name, one in content.get("calendar", {}).items()],
-        entities=[Entity(name, **fields_of_section(one)) for name, one in content.get("entity", {}).items()],
-        joins=[Join(name, **fields_of_section(one)) for name, one in content.get("join", {}).items()],
-        values=[build_value_words(name, one) for name, one in content.get("value", {}).items()],
-        readings=[Reading(name, **fields_of_section(one)) for name, one in content.get("reading", {}).items()],
-        examples=[ApprovedExample(name, **fields_of_section(one)) for name, one in content.get("example", {}).items()],
-    )
-
-
-def fields_of_section(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a section to the fields of its definition.
-
-    The keys of its origin become one field; a single text becomes a tuple where several are allowed.
-    """
-    values = {
-        ("source" if key == "from" else key): tuple_of_texts(value) if key in LISTS else value
-        for key, value in one.items()
-        if key not in ORIGIN
-    }
-    return {**values, "origin": Origin(**{key: one[key] for key in ORIGIN if key in one})}
-
-
-def build_value_words(name: str, one: Mapping[str, Any]) -> ValueWords:
-    words = {key: tuple_of_texts(value) for key, value in one.items() if key not in ORIGIN}
-    return ValueWords(name, words, Origin(**{key: str(one[key]) for key in ORIGIN if key in one}))
-
-
-def tuple_of_texts(words: str | list[str]) -> tuple[str, ...]:
-    return (words,) if isinstance(words, str) else tuple(words)
+def drop_faulty_sections(file: TomlFile, paths: Iterable[DocumentPath]) -> DefinitionsFile:
+    """Decode a file without the sections in which these paths lie."""
+    for kind, *keys in map(list, paths):
+        group = file.content.get(str(kind))
+        if isinstance(group, dict) and keys:
+            group.pop(str(keys[0]), None)
+        else:
+            file.content.pop(str(kind), None)
+    return DEFINITIONS_FILE.decode_value(file.content)
 
 
 def find_definition_contradictions(

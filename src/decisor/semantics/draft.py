@@ -33,13 +33,11 @@ from decisor.semantics.definitions import (
     Column,
     Definition,
     Definitions,
-    DefinitionsFault,
     Dimension,
     Entity,
     ImportedDefinitions,
     Join,
     Metric,
-    Origin,
     Reading,
     Relation,
     ValueWords,
@@ -52,6 +50,7 @@ from decisor.semantics.definitions import (
     section_title,
 )
 from decisor.system.storage import lock_folder, write_private
+from decisor.system.structured_files import FileFault
 from decisor.system.text import fit_on_one_line
 from decisor.system.wording import format_count
 from decisor.types import Message
@@ -97,7 +96,7 @@ async def draft_entities(table: Relation, rows: SandboxedDatabase) -> AsyncItera
     name = to_snake_case(table.name)
     if key := [column.name for column in table.columns if column.key]:
         about = comment_from_database(table)
-        yield Entity(name, table.name, key, about=about, origin=Origin(why="its declared primary key"))
+        yield Entity(name, table.name, key, about=about, why="its declared primary key")
         return
     for column in [one for one in table.columns if KEYLIKE.search(one.name)][:4]:
         at = quote_name_if_needed(rows, table.name)
@@ -110,7 +109,7 @@ async def draft_entities(table: Relation, rows: SandboxedDatabase) -> AsyncItera
             continue
         if not shared and not empty:
             why = f"no key is declared; as measured, no two of {table.rows or 'its'} rows share it"
-            yield Entity(name, table.name, [column.name], origin=Origin(why=why))
+            yield Entity(name, table.name, [column.name], why=why)
             return
 
 
@@ -126,7 +125,7 @@ def draft_metrics(table: Relation, rows: SandboxedDatabase) -> Iterator[Metric]:
     day = quote_name_if_needed(rows, days[0]) if days else ""
 
     def metric(called: str, sql: str, why: str) -> Metric:
-        return Metric(f"{name}_{called}", sql, at, grain=grain, date=day, origin=Origin(why=why))
+        return Metric(f"{name}_{called}", sql, at, grain=grain, date=day, why=why)
 
     price, pieces, discount = (
         next((one for one in numbers if pattern.search(one.name)), None) for pattern in (PRICE, QUANTITY, DISCOUNT)
@@ -170,7 +169,7 @@ async def draft_joins(table: Relation, rows: SandboxedDatabase) -> AsyncIterator
             continue
         why = "a declared foreign key" if column.references else "its values are keys there, though nothing declares it"
         left = f"; {format_count(alone, 'row')} without a partner" if alone else ""
-        yield Join(join.name, join.left, join.right, measured, Origin(why=f"{why}; {measured} as measured{left}"))
+        yield Join(join.name, join.left, join.right, measured, why=f"{why}; {measured} as measured{left}")
 
 
 async def draft_dimensions(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Dimension]:
@@ -188,9 +187,7 @@ async def draft_dimensions(table: Relation, rows: SandboxedDatabase) -> AsyncIte
             continue
         if 1 < count <= FEW and count * 2 <= (table.rows or 0):
             why = f"{format_count(count, 'value')} in {format_count(table.rows or 0, 'row')}"
-            yield Dimension(
-                f"{to_snake_case(table.name)}_{to_snake_case(column.name)}", name, at, origin=Origin(why=why)
-            )
+            yield Dimension(f"{to_snake_case(table.name)}_{to_snake_case(column.name)}", name, at, why=why)
 
 
 def comment_from_database(part: Relation | Column) -> str:
@@ -223,7 +220,14 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
 
     Raises ParseError if no reply can be read, LMError and BudgetExceeded.
     """
-    form = toml_form("definitions", check_draft_reply, FORM)
+
+    def check_reply(reply: TomlReply) -> None:
+        try:
+            parse_definitions(reply.text)
+        except FileFault as error:
+            raise ParseError(str(error), "shape") from error
+
+    form = toml_form("definitions", check_reply, FORM)
     prompt = PROMPT.substitute(schema=schema, draft=format_definitions(first), form=run.wording(form))
     reply = await run.ask([Message("user", prompt)], form)
     definitions = parse_definitions(reply.text)
@@ -254,8 +258,8 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
 
 def keep_sound_definitions(group: Sequence[D], bad: Collection[str]) -> list[D]:
     """Return the definitions without a fault, each with a reason."""
-    none = Origin(why="by the LM, without a reason")
-    return [one if one.origin.why else replace(one, origin=none) for one in group if section_title(one) not in bad]
+    reason = "by the LM, without a reason"
+    return [one if one.why else replace(one, why=reason) for one in group if section_title(one) not in bad]
 
 
 def is_line_of_section(line: int, one: Definition, definitions: Definitions) -> bool:
@@ -266,13 +270,6 @@ def is_line_of_section(line: int, one: Definition, definitions: Definitions) -> 
     start = definitions.line(one)
     later = [number for other in definitions if (number := definitions.line(other)) > start]
     return start <= line < min(later, default=line + 1)
-
-
-def check_draft_reply(reply: TomlReply) -> None:
-    try:
-        parse_definitions(reply.text)
-    except DefinitionsFault as error:
-        raise ParseError(str(error), "shape") from error
 
 
 PROMPT = PromptTemplate("""\
@@ -337,15 +334,15 @@ def propose_definition(file: Path, one: DefinitionT, by: str) -> DefinitionT:
             if isinstance(other, type(one)) and content_of_definition(other) == content_of_definition(one):
                 return other
         names = {other.name for other in known if type(other) is type(one)}
-        origin = replace(one.origin, by=fit_on_one_line(by, 80), on=datetime.now(UTC).date().isoformat())
-        whole = replace(one, name=choose_free_name(one.name, names), origin=origin)
-        write_definitions_file(place, text, append_section(text, format_section(whole)))
+        today = datetime.now(UTC).date().isoformat()
+        whole = replace(one, name=choose_free_name(one.name, names), by=fit_on_one_line(by, 80), on=today)
+        write_definitions_file(place, text, append_section(text, whole))
         return whole
 
 
 def content_of_definition(one: Definition) -> str:
     """Return the content of a definition, without its name and origin."""
-    return format_section(replace(one, name="", origin=Origin()))
+    return format_section(replace(one, name="", by="", on="", why=""))
 
 
 def choose_free_name(name: str, names: set[str]) -> str:
@@ -373,9 +370,9 @@ def approve_definition(file: Path, name: str, by: str) -> Definition:
                 f"{file} has {section_title(other)} already: remove that first, or propose it under another name."
             )
         today = datetime.now(UTC).date().isoformat()
-        author = one.origin.by if by == one.origin.by or not one.origin.by else f"{one.origin.by}, approved by {by}"
-        whole = replace(one, origin=replace(one.origin, by=author or by, on=today))
-        write_definitions_file(file, own, append_section(own, format_section(whole)))
+        author = one.by if by == one.by or not one.by else f"{one.by}, approved by {by}"
+        whole = replace(one, by=author or by, on=today)
+        write_definitions_file(file, own, append_section(own, whole))
         write_definitions_file(place, text, remove_section(text, one, proposals, place))
         return whole
 
@@ -413,7 +410,7 @@ def parse_with_metrics_beside(place: Path, text: str) -> Definitions:
     """
     try:
         return parse_definitions(text, list_metrics_beside(place))
-    except DefinitionsFault as error:
+    except FileFault as error:
         raise SetupError(f"{place}: {error}") from error
 
 
@@ -424,8 +421,9 @@ def list_metrics_beside(place: Path) -> list[str]:
     return [one.name for one in parse_definitions(read_definitions_text(file)).metrics]
 
 
-def append_section(text: str, more: str) -> str:
-    return f"{text.rstrip()}\n\n{more}" if text.strip() else more
+def append_section(text: str, definition: Definition) -> str:
+    section = format_section(definition)
+    return f"{text.rstrip()}\n\n{section}" if text.strip() else section
 
 
 def remove_section(text: str, one: Definition, definitions: Definitions, place: Path) -> str:

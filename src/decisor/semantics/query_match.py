@@ -393,7 +393,7 @@ def _defined(query: str, dialect: str, relations: tuple[Relation, ...]) -> Compu
 
 def computation_of_metric(metric: Metric, dialect: str, relations: Sequence[Relation]) -> Computation | None:
     """Return the computation of a metric's definition, None if its SQL cannot be read."""
-    return _defined(metric.whole(), dialect, tuple(relations))
+    return _defined(metric.full_query(), dialect, tuple(relations))
 
 
 def comparable_terms(part: Computation) -> object:

@@ -1,53 +1,127 @@
-"""Find words of a question with two readings: amounts, kinds, times and passages, by rules."""
+"""Words of a question that have two readings in these data, found by rules: amounts, kinds, times and passages.
+
+A rule gets the question with its tables and yields the readings that it suspects; ``semantics.ambiguity`` puts them
+before an LLM.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal, TypeAlias
 
 from decisor.semantics.definitions import Column, Relation
-from decisor.semantics.open_readings import WORD, OpenReading, QuestionSubject, split_name_words
 from decisor.semantics.relevant import strip_plural_ending
 from decisor.system.text import fit_on_one_line
 from decisor.types import Question, Record
 
+Readings = Literal["auto", "always", "off"]
+"""When an LM is asked whether a question has two readings: where the rules suspect it, always, never."""
+
+
+@dataclass(frozen=True)
+class OpenReading:
+    """Words of a question with two possible meanings. words: as they stand in the question. choices: the meanings; the
+    first is taken if nobody decides. keys: columns and words that a definition mentions if it settles the meaning.
+    """
+
+    words: str
+    choices: Sequence[str]
+    keys: Sequence[str] = ()
+    asks: bool = False
+    """Whether ``words`` are a question of their own, with a choice, about no word of the question."""
+
+    def line(self) -> str:
+        """Format the question to a person.
+
+        >>> OpenReading("revenue", ("gross", "net")).line()
+        'What is meant by "revenue"? 1 gross, 2 net'
+        """
+        choices = ", ".join(f"{number} {text}" for number, text in enumerate(self.choices, 1))
+        return f"{self.words}: {choices}" if self.asks else f'What is meant by "{self.words}"? {choices}'
+
+    def choice(self, answer: str) -> str:
+        """Return the choice that an answer means: by number, by text, or the answer itself. '' if the answer is empty.
+
+        >>> [OpenReading("revenue", ("gross", "net")).choice(text) for text in ("2", "Net.", "by invoice", " ")]
+        ['net', 'net', 'by invoice', '']
+        """
+        answer = " ".join(answer.split()).rstrip(".")
+        if answer.isdigit() and 1 <= int(answer) <= len(self.choices):
+            return self.choices[int(answer) - 1]
+        return next((text for text in self.choices if text.casefold() == answer.casefold()), answer)
+
+
+Interpreter: TypeAlias = Callable[[OpenReading], Awaitable[str]]
+"""Somebody who is asked what is meant: the number of a choice, its text or words of their own; '' where they do not
+know."""
+
+
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+WORD = re.compile(r"[^\W_]+")
+
+
+def split_name_words(name: str) -> tuple[str, ...]:
+    """Split a name into its words, in lower case.
+
+    >>> split_name_words("OrderDate"), split_name_words("monthly_net")
+    (('order', 'date'), ('monthly', 'net'))
+    """
+    return tuple(word.lower() for word in WORD.findall(CAMEL.sub(" ", name)))
+
+
+@dataclass(frozen=True)
+class QuestionSubject:
+    """A question and the tables that it is asked of. text: the question in lower case."""
+
+    text: str
+    tables: Sequence[Relation]
+    decides: bool = True
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Words of the question, with their endings."""
+        return tuple(WORD.findall(self.text.replace("_", " ")))
+
+    def has(self, pattern: str) -> re.Match[str] | None:
+        return re.search(pattern, self.text)
+
+    def named(self) -> list[Relation]:
+        """Return the tables that the question names, without views."""
+        stems = {strip_plural_ending(word) for word in self.tokens}
+        return [
+            table
+            for table in self.tables
+            if not table.view and stems & {strip_plural_ending(word) for word in split_name_words(table.name)}
+        ]
+
+    def parents(self, table: Relation) -> list[Relation]:
+        """Return the tables that a row of this table belongs to."""
+        names = {
+            place.rpartition(".")[0].rpartition(".")[2].lower()
+            for column in table.columns
+            if (place := column.references or column.joins)
+        }
+        return [other for other in self.tables if other.name.lower() in names]
+
+    def says(self, column: Column) -> bool:
+        """Return whether every word of a column's name stands in the question."""
+        return all(word in self.tokens for word in split_name_words(column.name))
+
+
 MONEY = r"\b(revenues?|turnover|sales|income|earnings?|worth|values?|billing|amounts?|money|cash)\b"
-
-
 MAKING = r"\b(earn(s|ed)?|spen[dt]s?|pa(y|ys|id)|bring(s|ing)?|did we make|make for us)\b"
-
-
 SETTLED = r"\b(gross|net|discounts?|tax(es)?|vat|freight|rebates?|list price)\b"
-
-
 LESS = re.compile(r"^(discount|rebate|tax|vat|fee|fees|freight|shipping|deduction)$")
-
-
-AMOUNT = re.compile(r"^(price|amount|total|value|revenue|cost|sum)$")
-
-
 PAIRS = (("gross", "net"), ("list", "net"), ("before", "after"))
-
-
 NUMBER = re.compile(r"int|num|dec|real|double|float|money|^$", re.I)
-
-
 DEAL = r"\b(sells?|sold|selling|buys?|bought|purchases? most|best-?sell(er|ers|ing))\b"
-
-
 RANK = r"\b(most|best|least|worst|more|better|fewest|top)\b"
-
-
 COUNTS = r"\b(units?|pieces?|cop(y|ies)|quantit(y|ies)|number of)\b"
-
-
 PIECES = rf"{COUNTS}|\b(revenue|money|value|turnover)\b"
-
-
 DAY = re.compile(r"date|time", re.I)
-
-
 COUNTED = re.compile(r"quantity|qty|units|pieces", re.I)
 
 
@@ -131,17 +205,9 @@ PERIOD = (
     r"\b((19|20)\d\d|january|february|march|april|may|june|july|august|september|october|november|december"
     r"|years?|quarters?|months?|weeks?|monthly|yearly|annual|quarterly)\b"
 )
-
-
 DAY_NAME = re.compile(r"(_at|_on|_date|_day)$|Date$|^date", re.I)
-
-
 LEFT_OUT = re.compile(r"birth|modified|updated", re.I)
-
-
 DULL = {"date", "at", "on", "time", "day", "datetime", "timestamp"}
-
-
 FORMS = {
     "order": ("ordered", "placed", "took", "taken"),
     "shipped": ("shipped", "delivered", "sent", "dispatched"),
@@ -158,17 +224,9 @@ FORMS = {
     "starts": ("start", "started", "starting", "began"),
     "ends": ("end", "ended", "ending", "expired"),
 }
-
-
 RATE = r"\b(per|a|each|every) (month|year|week|quarter)\b"
-
-
 FISCAL = r"\b(fiscal|financial year|fy ?\d*)\b"
-
-
 RELATIVE = r"\b(last|this|past|previous|current|recent|recently|lately) ?(years?|quarters?|months?|weeks?|days?)?\b"
-
-
 YEAR = re.compile(r"\b(19|20)\d\d\b")
 
 
@@ -267,41 +325,25 @@ PRAISE = (
     r"\b(best|worst|strongest|weakest|biggest|largest|smallest|greatest|leading|top|(most|least) \w+(ful|able|ive|ant"
     r"|ar|al|ing)|overloaded|favou?rites?|star|performers?|doing (well|badly)|do(es|ing)? (best|worst))\b"
 )
-
-
 ADVICE = r"\bwhich\b.*\bshould (we|i|they|be)\b|\bshould (we|i) \w+ (the|a|our)\b"
-
-
 CRITERION = (
     r"\bby (the )?(number|sum|count|total|amount|mean|average|units?|revenue|money|value|length|size|bytes|pieces"
     r"|quantity|net|gross|profit|margin|cost|price)|in terms of|based on|ranked|measured|according to"
     r"|with the (most|highest|lowest|fewest|largest|least|longest)"
     r"|\b(cheapest|so that|in order to|because|that (has|have|is|are))\b"
 )
-
-
 STATE = re.compile(r"^(status|state|stage|condition)$")
-
-
 STATES = re.compile(
     r'"(open|opened|closed|active|inactive|pending|waiting|ended|done|new|cancelled|canceled|paused|'
     r'lost|won|paid|unpaid|resolved|shipped)"',
     re.I,
 )
-
-
 VAGUE = (
     r"\b(active|inactive|current|regular|loyal|existing|pending|late|overdue|delayed|lost|churned|dormant|outstanding"
     r"|lapsed|frequent|new (?:customers?|clients?|users?|orders?|accounts?))\b"
 )
-
-
 WHOLE = r"\b(all|every|any|ever|or not|still|never|in total|altogether)\b"
-
-
 PLACE = r"\b(countr(?:y|ies)|cit(?:y|ies)|regions?|markets?)\b"
-
-
 OWNER = r"\b(billing|shipping|shipped|ship|customers?'s?|clients?'s?|suppliers?'?s?|employees?'?s?|live|lives|based)\b"
 
 
@@ -418,37 +460,19 @@ VERBS = (
     r"means|shall mean|(?:is|are) (?:defined as|understood as|taken to (?:mean|be)|any|all|those|one (?:who|that))"
     r"|refers? to|denotes?|stands? for|counts? as"
 )
-
-
 TERM = r"[\"“*_']{0,2}(?P<term>[A-Za-z][\w-]*(?: [\w-]+){0,3}?)[\"”*_']{0,2}"
-
-
 ARTICLE = r"(?:(?:an?|the|our|every|by) )?"
-
-
 SENTENCE = re.compile(rf"(?:^|[.!?:;]\s+|\n)\W*{ARTICLE}{TERM},? (?:{VERBS}) (?P<text>[^.\n]{{8,300}})", re.I)
-
-
 ENTRY = re.compile(rf"^\W*{TERM}\W{{0,2}}(?::| [–—-]) +(?P<text>[^.\n]{{12,300}})", re.M | re.I)
-
-
 SAME = 0.8
 
 
 """Of the words of two definitions: as many in common say the same."""
-
-
 ACCORDING = r"\b(according to|as (in|defined|set out)|in the sense of|by the (definition|standard))\b"
-
-
 YEAR_IN_TEXT = re.compile(r"\b(?:19|20)\d\d\b")
-
-
 WRITTEN = re.compile(
     r"\b(published|issued|released|posted|printed|dated|written|last updated)\b[^.\n]{0,30}?\b((?:19|20)\d\d)\b", re.I
 )
-
-
 SAID = (
     r"\b(publish|publication|issued?|releas|posted|printed|written|wrote|dated|report(ed|s)? (in|from)|happen"
     r"|took place|take place|held|occur|effective|in force|as of)"

@@ -205,8 +205,8 @@ def describe_definition(one: Definition) -> Iterator[str]:
                 f"{collapse_whitespace(one.question)!r} is answered by "
                 f"{collapse_whitespace(one.sql) if one.sql else repr(collapse_whitespace(one.answer))}"
             )
-            if one.origin.why:
-                yield collapse_whitespace(one.origin.why)
+            if one.why:
+                yield collapse_whitespace(one.why)
         case _:
             assert_never(one)
 
@@ -245,8 +245,8 @@ class DefinitionsTool:
                     {
                         "definition": section_title(one),
                         "says": format_definition(one).partition(": ")[2],
-                        "by": one.origin.by,
-                        "on": one.origin.on,
+                        "by": one.by,
+                        "on": one.on,
                         "file": self.file(one),
                     },
                     source=self.name,

@@ -17,7 +17,7 @@ from typing import TextIO
 from decisor.errors import SetupError
 from decisor.history.recorder import is_worth_keeping, update_past_run
 from decisor.history.store import History, PastRun, Sight, lock
-from decisor.semantics.open_readings import OpenReading
+from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
 from decisor.server.security import User
 from decisor.session.access import Reader

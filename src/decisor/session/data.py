@@ -28,7 +28,7 @@ from decisor.history.recorder import record_run
 from decisor.llms.providers import LMSpec
 from decisor.semantics.ambiguity import suspect_readings
 from decisor.semantics.definitions import Definitions
-from decisor.semantics.open_readings import OpenReading, Readings
+from decisor.semantics.readings import OpenReading, Readings
 from decisor.session.access import restrict_sources, reveal_result, system_user_name
 from decisor.session.definitions import (
     DefinedTool,

@@ -28,7 +28,7 @@ from decisor.semantics.definitions import (
     section_title,
 )
 from decisor.semantics.draft import draft_from_schema
-from decisor.semantics.open_readings import Interpreter, OpenReading
+from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.open_sources import open_first_database
 from decisor.session.request import Place
 from decisor.session.run_setup import LMs, decide_by_technique
@@ -186,7 +186,7 @@ class Meaning:
         names = {section_title(one): one for one in used}
         cited = [record for record in records if record.fields["definition"] in names]
         lines = [
-            f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].origin} "
+            f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].signature()} "
             f"[{record.id}]."
             for record in cited
         ]
@@ -301,11 +301,12 @@ async def check_definitions_file(file: Path, db: Place) -> list[Finding]:
         SetupError: the file or the database cannot be read.
     """
     from decisor.semantics.check import check_definitions
-    from decisor.semantics.definitions import DefinitionsFault, parse_sound_definitions, read_definitions_text
+    from decisor.semantics.definitions import parse_sound_definitions, read_definitions_text
+    from decisor.system.structured_files import FileFault
 
     try:
         definitions, wrong = parse_sound_definitions(read_definitions_text(file))
-    except DefinitionsFault as error:
+    except FileFault as error:
         raise SetupError(f"{file}: {error}") from error
     tool = await open_first_database(db)
     try:
@@ -337,7 +338,7 @@ def fill_metric_queries(model: Model, definitions: Definitions | None, source: o
                 f"there is {', '.join(there)}" if there else "there are no definitions: give them with --definitions"
             )
             raise SetupError(f"measure.{measure.name} names the metric {measure.metric}; {names}.")
-        query = there[measure.metric].whole()
+        query = there[measure.metric].full_query()
         try:
             queries[measure.name] = sqlglot.transpile(query, read=sqlglot_dialect_of(source) or None, write="duckdb")[0]
         except SqlglotError as error:

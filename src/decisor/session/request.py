@@ -25,7 +25,7 @@ from decisor.runtime.run import Technique
 from decisor.sandbox.engine import NO_POLICY, Policy
 from decisor.sandbox.engines import query_language
 from decisor.sandbox.process import Audit
-from decisor.semantics.open_readings import Interpreter, Readings
+from decisor.semantics.readings import Interpreter, Readings
 from decisor.session.config import Connection
 from decisor.session.user_tools import NO_TOOLS, Tools, ToolSpecs, build_tool_specs, split_all_at_commas
 from decisor.system.secrets import hide_password, redact

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard, get_args
 
 from decisor.errors import SetupError
-from decisor.semantics.open_readings import Interpreter, OpenReading
+from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.system.secrets import Secret, hide_password
 from decisor.tools.row_values import Release, RowValuePolicy, RowValues, is_governed, is_outward
 from decisor.trace.events import ActionResult, TraceEntry, events_of

@@ -10,15 +10,17 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from decisor.errors import ModelMistake, SetupError
+from decisor.system.serialization import SECTION_NAME, DecodeError, DocumentFormat, DocumentPath
 from decisor.system.text import fit_on_one_line
 
 HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
 KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 PIECE = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
 Lines = Mapping[tuple[str, ...], int]
+T = TypeVar("T")
 
 
 def find_line_numbers(text: str) -> Lines:
@@ -69,10 +71,59 @@ def find_line_number(lines: Lines, path: tuple[str, ...]) -> int:
     return lines.get(path, 0)
 
 
+def find_fault_line(lines: Lines, path: tuple[str, ...]) -> int:
+    """Return the line of a key, or of the first thing in it.
+
+    If there is neither, it is the line of the part around it.
+    """
+    inner = [line for key, line in lines.items() if key[: len(path)] == path]
+    return min(inner) if path and inner else find_line_number(lines, path)
+
+
 MAX_CHARS = 1_000_000
 SHOWN_FAULTS = 8
 LONGEST_FAULT = 400
 """Characters."""
+
+
+class FileFault(ModelMistake):
+    """The faults of a file that a person or an LLM wrote: line (from 1, 0 if unknown) and complaint of each."""
+
+    def __init__(self, faults: Sequence[tuple[int, str]]) -> None:
+        super().__init__(format_faults(faults))
+        self.faults = tuple(faults)
+
+
+class TomlFile:
+    """A TOML text with the lines of its keys."""
+
+    def __init__(self, text: str) -> None:
+        """Parse the text; raise FileFault if it is not TOML."""
+        try:
+            self.content = parse_toml(text)
+        except TomlFault as error:
+            raise FileFault([(error.line, str(error))]) from error
+        self.lines = find_line_numbers(text)
+
+    def name_sections(self, *groups: str) -> None:
+        """Tell each section of these groups its name ([metric.revenue]), for a field marked ``SectionName``."""
+        for group in groups:
+            sections = self.content.get(group)
+            for name, section in sections.items() if isinstance(sections, dict) else ():
+                if isinstance(section, dict):
+                    section[SECTION_NAME] = name
+
+    def decode(self, layout: DocumentFormat[T], document: str = "") -> T:
+        """Decode the content; raise FileFault with all faults. document: its kind in words, for complaints."""
+        try:
+            return layout.decode_value(self.content)
+        except DecodeError as error:
+            raise FileFault(sorted(self.locate(path, words, document) for path, words in error.faults)) from error
+
+    def locate(self, path: DocumentPath, words: str, document: str = "") -> tuple[int, str]:
+        """Return the line of a fault, and its complaint with the keys that lead to it."""
+        keys = tuple(str(step + 1) if isinstance(step, int) else step for step in path)
+        return find_fault_line(self.lines, keys), f"{'.'.join(keys) or document} {words}".lstrip()
 
 
 class TomlFault(ModelMistake):

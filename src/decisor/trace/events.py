@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from decisor.parsing.attribution import Attribution
 from decisor.parsing.plan import PlanGraph
 from decisor.system.secrets import redact_event, redact_text
-from decisor.trace.prompts import PromptHistory, redact_messages
+from decisor.trace.prompts import PromptHistory, PromptInFile, redact_messages
 from decisor.types import LM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
 
 Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
@@ -200,17 +200,19 @@ class UsedFile:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The origin of a run: when, by whom, with which version, on which data. at: seconds since 1970, 0 if unknown. by:
-    the person who asked. version: of Decisor. tables: only these might be read; empty means all. deny_tables: these
-    might not be read.
-    """
+    """The origin of a run: when, by whom, with which version, on which data."""
 
     at: float = 0.0
+    """Seconds since 1970, 0 if unknown."""
     by: str = ""
+    """The person who asked."""
     version: str = ""
+    """The version of Decisor."""
     sources: tuple[DataSource, ...] = ()
     tables: tuple[str, ...] = ()
+    """The tables that might be read; () means all."""
     deny_tables: tuple[str, ...] = ()
+    """The tables that might not be read."""
     definitions: tuple[UsedFile, ...] = ()
     model: UsedFile | None = None
 
@@ -327,7 +329,7 @@ class LMCall:
     """
 
     model: str
-    messages: Sequence[Message]
+    messages: Annotated[Sequence[Message], PromptInFile()]
     texts: tuple[str, ...]
     finish: str = "stop"
     usage: Usage = NO_USAGE

@@ -10,23 +10,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import Annotated, Any, Generic, Literal, TextIO, TypeVar, Union, get_args
 
 from decisor.errors import SetupError
-from decisor.system.serialization import build_decoder, dataclass_values, json_text
+from decisor.system.serialization import DocumentFormat, dataclass_values, json_text
 from decisor.trace.events import Event, LMCall, TraceEntry
-from decisor.trace.prompts import TracePrompt, read_prompt_messages
+from decisor.trace.prompts import PromptAddition, TracePrompt
 from decisor.types import Message
 
 VERSION = 2
 MARK = "decisor_trace"
 HEADER = json.dumps({MARK: VERSION}) + "\n"
 CLASSES: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-TraceLine = Mapping[str, Any]
+N = TypeVar("N")
+E = TypeVar("E")
 
 
-def build_trace_row(entry: TraceEntry, whole: bool = False) -> TraceLine:
+def build_trace_row(entry: TraceEntry, whole: bool = False) -> Mapping[str, Any]:
     """Build the row of an entry. whole: the prompt of a call is whole too, not an addition to an earlier one."""
     event = entry.event
     data = dataclass_values(event)
@@ -73,36 +76,51 @@ class TraceFile:
             self.fault = error.strerror or str(error)
 
 
-def read_entries(rows: Iterable[Any]) -> Iterator[TraceEntry]:
-    """Read entries from the parsed lines of one trace, with every prompt whole. Rows of a run store have no first line.
+@dataclass(frozen=True, slots=True)
+class TraceLine(Generic[N, E]):
+    """A line of a trace file."""
+
+    id: int
+    span: int
+    at: float
+    event: N
+    data: E
+
+
+@cache
+def trace_line_format() -> DocumentFormat[TraceLine[str, Event]]:
+    from pydantic import Field
+
+    lines = tuple(TraceLine[Literal[name], kind] for name, kind in CLASSES.items())  # type: ignore[valid-type]
+    return DocumentFormat(Annotated[Union[lines], Field(discriminator="event")])  # type: ignore[arg-type]  # noqa: UP007
+
+
+def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
+    """Read entries from the lines of one trace, with every prompt whole. Lines of a run store have no first line.
 
     Raises:
         SetupError: if the trace is of another version.
-        ValueError, LookupError, TypeError: if a row is no entry, or builds on one that is not there.
+        ValueError, LookupError: if a line is no entry, or builds on one that is not there.
     """
-    prompts: dict[int, tuple[Message, ...]] = {}
-    for at, row in enumerate(rows):
-        if not at and MARK in row:
-            if row[MARK] != VERSION:
-                raise SetupError(f"The trace has format {row[MARK]}; this Decisor reads format {VERSION}.")
+    decode = trace_line_format().decode
+    prompts: dict[int, Sequence[Message]] = {}
+    for at, text in enumerate(lines):
+        if not at and isinstance(head := json.loads(text), dict) and MARK in head:
+            if head[MARK] != VERSION:
+                raise SetupError(f"The trace has format {head[MARK]}; this Decisor reads format {VERSION}.")
             continue
-        data = row["data"]
-        if row["event"] == LMCall.__name__:
-            whole = prompts[row["id"]] = read_prompt_messages(data["messages"], prompts)
-            data = {**data, "messages": [{"role": one.role, "content": one.content} for one in whole]}
-        yield build_trace_entry(row, build_decoder(CLASSES[row["event"]])(data))
-
-
-def build_trace_entry(row: TraceLine, event: Event) -> TraceEntry:
-    id, span, at = row["id"], row["span"], row["at"]
-    if type(id) is not int or type(span) is not int or type(at) not in (int, float):
-        raise TypeError("an entry has whole numbers for id and span, and a number for at")
-    return TraceEntry(id, span, float(at), event)
+        line = decode(text)
+        event = line.data
+        if isinstance(event, LMCall):
+            if isinstance(event.messages, PromptAddition):
+                event = replace(event, messages=event.messages.extend(prompts))
+            prompts[line.id] = event.messages
+        yield TraceEntry(line.id, line.span, line.at, event)
 
 
 def read_trace_text(text: str) -> list[TraceEntry]:
     """Read the text of a whole trace file. Raises the errors of ``read_entries``."""
-    return list(read_entries(json.loads(line) for line in text.split("\n") if line))
+    return list(read_entries(line for line in text.split("\n") if line))
 
 
 def read_trace(path: Path) -> list[TraceEntry]:
@@ -119,14 +137,14 @@ def read_trace(path: Path) -> list[TraceEntry]:
         ) from error
     number, entries = 0, []
 
-    def rows() -> Iterator[Any]:
+    def numbered() -> Iterator[bytes]:
         nonlocal number
         for number, line in enumerate(lines, 1):  # noqa: B007 - for the complaint
             if line.strip():
-                yield json.loads(line)
+                yield line
 
     try:
-        for entry in read_entries(rows()):
+        for entry in read_entries(numbered()):
             entries.append(entry)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         if lines[0].startswith(b"SQLite format 3"):

@@ -24,6 +24,29 @@ WORTH = 100
 SPANS = 16
 
 
+@dataclass(frozen=True, slots=True)
+class PromptAddition:
+    """The prompt of a line of a trace file, as an addition to an earlier one. See ``TracePrompt`` for the fields."""
+
+    since: int
+    same: int
+    start: int
+    end: int
+    new: tuple[Message, ...]
+
+    def extend(self, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
+        """Return all messages. earlier: the messages of the entries before it; raise LookupError if they lack one."""
+        return extend_messages(earlier[self.since], self.new, self.same, self.start, self.end)
+
+
+@dataclass(frozen=True)
+class PromptInFile:
+    """The mark of a field for a prompt: a line of a trace file has a list of messages in it, or a PromptAddition."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> Any:
+        return handler.generate_schema(tuple[Message, ...] | PromptAddition)
+
+
 @dataclass(frozen=True, eq=False)
 class TracePrompt(Sequence[Message]):
     """A prompt that is kept as an addition to an earlier one, and reads like the list of its messages.
@@ -69,6 +92,7 @@ class TracePrompt(Sequence[Message]):
 
         It is a list of messages, or an object that names the entry it builds on.
         """
+        # Dicts, not the classes that are read back: the encoder of JSON is slower at dataclasses.
         new = [{"role": message.role, "content": message.content} for message in self.new]
         if self.before is None:
             return new
@@ -145,17 +169,6 @@ def common_affix_length(one: str, other: str, at_the_end: bool) -> int:
             equal = one[low:middle] == other[low:middle]
         low, high = (middle, high) if equal else (low, middle - 1)
     return low
-
-
-def read_prompt_messages(addition: Any, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
-    """Read the messages of a line of a trace file, which may build on an ``earlier`` entry.
-
-    Raises KeyError, IndexError or TypeError where it holds none.
-    """
-    if isinstance(addition, Mapping):
-        new = [Message(**message) for message in addition["new"]]
-        return extend_messages(earlier[addition["since"]], new, addition["same"], addition["start"], addition["end"])
-    return tuple(Message(**message) for message in addition)
 
 
 def redact_messages(messages: Sequence[Message], before: Sequence[Message] = ()) -> Sequence[Message]:

@@ -61,9 +61,7 @@ EXACT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class PlainType:
-    """A column type and the pattern of its texts, the same to DuckDB and to Python. value:
-
-    SQL that converts a text, with ``{x}`` for the text.
+    """A column type and the pattern of its texts, the same to DuckDB and to Python.
 
     A cast alone would round 1.5 to a whole number, drop the zeros of 007 and the hours of +02:00, and take 0x1F.
     """
@@ -71,6 +69,7 @@ class PlainType:
     type: str
     pattern: str
     value: str = "TRY_CAST({x} AS {type})"
+    """SQL that converts a text, with ``{x}`` for the text."""
 
     def sql_value(self, text: str) -> str:
         return self.value.format(x=text, type=self.type)
@@ -148,13 +147,15 @@ def find_plain_type(texts: Sequence[str]) -> PlainType | None:
 
 @dataclass
 class TextColumns:
-    """The text columns of one table while they get types. numerals, dates: counts by the name of the column."""
+    """The text columns of one table while they get types."""
 
     db: duckdb.DuckDBPyConnection
     table: str
     habits: Habits
     numerals: dict[str, Numerals] = field(default_factory=dict)
+    """Counts of columns that seem to hold numbers, by the name of the column."""
     dates: dict[str, WrittenDates] = field(default_factory=dict)
+    """Counts of columns that seem to hold dates."""
 
     def type_all(self, why: Mapping[str, str]) -> Iterator[str]:
         """Give types to the text columns and yield a note for each that is not plain. why: the objection to a type, by
@@ -276,8 +277,8 @@ class TextColumns:
 
     def as_dates(self, column: str, dates: WrittenDates, order: str) -> Iterator[str]:
         tidy = sql_tidy(quote_identifier(column))
-        if self.is_of_one_offset(column):
-            yield from self.without_offset(column)
+        if notes := self.as_local_time(column):
+            yield from notes
             return
         if not order:
             settled = dates.texts == dates.figures and not (dates.bad or (dates.day_over_12 and dates.month_over_12))
@@ -302,30 +303,23 @@ class TextColumns:
         advice = f". If that is wrong, {SAY_DATES}" if unsettled else ""
         yield f"{self.table}.{column} is a date: its texts are {READ[order]}{missing}{advice}."
 
-    def is_of_one_offset(self, column: str) -> bool:
-        """Return whether all texts are ISO times with one offset from UTC."""
+    def as_local_time(self, column: str) -> list[str]:
+        """Convert ISO times with one offset from UTC and return the notes; none if the texts are anything else."""
         tidy = sql_tidy(quote_identifier(column))
-        pattern = f"{DAY}[ T]{TIME_OF_DAY} ?{OFFSET}"
-        if self.has_text(column, f"NOT regexp_full_match({tidy}, '{pattern}')"):
-            return False
+        if self.has_text(column, f"NOT regexp_full_match({tidy}, '{DAY}[ T]{TIME_OF_DAY} ?{OFFSET}')"):
+            return []
         query = (
-            f"SELECT count(DISTINCT regexp_extract({tidy}, '{OFFSET}$')) FROM {quote_identifier(self.table)} "
-            f"WHERE NOT {sql_missing(column)}"
+            f"SELECT DISTINCT regexp_extract({tidy}, '{OFFSET}$') FROM {quote_identifier(self.table)} "
+            f"WHERE NOT {sql_missing(column)} LIMIT 2"
         )
-        return self.db.execute(query).fetchone() == (1,)
-
-    def without_offset(self, column: str) -> Iterator[str]:
-        tidy = sql_tidy(quote_identifier(column))
-        query = (
-            f"SELECT min(regexp_extract({tidy}, '{OFFSET}$')) FROM {quote_identifier(self.table)} "
-            f"WHERE NOT {sql_missing(column)}"
-        )
-        row = self.db.execute(query).fetchone()
+        offsets = self.db.execute(query).fetchall()
+        if len(offsets) != 1:
+            return []
         missing = self.note_missing(column)
         self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, ' ?{OFFSET}$', '') AS TIMESTAMP)")
-        note = f"local time, {row[0] if row else ''} from UTC"
+        note = f"local time, {offsets[0][0]} from UTC"
         self.comment(column, note)
-        yield f"{self.table}.{column} is a date and time: {note}{missing}."
+        return [f"{self.table}.{column} is a date and time: {note}{missing}."]
 
     def change(self, column: str, kind: str, value: str) -> None:
         using = f"CASE WHEN {sql_missing(column)} THEN NULL ELSE {value} END"
@@ -424,18 +418,19 @@ NULL = "\x01NULL"
 
 @dataclass(eq=False)
 class ImportTarget:
-    """A store while tables are read into it. scratch: a folder for temporary files, removed at the end. names: the
-    tables that exist already. decimal, dates: how the person says that numbers and dates are written, '' if the
-    person does not.
-    """
+    """A store while tables are read into it."""
 
     db: duckdb.DuckDBPyConnection
     scratch: Path
+    """A folder for temporary files, removed at the end."""
     names: list[str] = field(default_factory=list)
+    """The tables that exist already."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Kind of file by the name of a table."""
     decimal: str = ""
+    """Decimal separator that the person names; '' for none."""
     dates: str = ""
+    """"day" or "month": which goes first, if the person says it."""
 
     def name(self, wish: str) -> str:
         """Return a free table name, spelled like ``wish``, and reserve it."""

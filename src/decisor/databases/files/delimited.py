@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -51,10 +50,11 @@ YEARS = range(1900, 2101)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The row with the column names. is_named: False if ``row`` is the first row of data."""
+    """The row with the column names."""
 
     row: int
     is_named: bool
+    """False if ``row`` is the first row of data."""
 
 
 def find_header(rows: Sequence[Sequence[object]]) -> Header | None:
@@ -74,15 +74,13 @@ def find_header(rows: Sequence[Sequence[object]]) -> Header | None:
         (at + 1 for at, width in enumerate(widths) if not width and max(widths[:at], default=0) < widest), default=0
     )
     wide = (
-        at for at in range(begin, len(head)) if widths[at] >= 0.6 * widest or lacks_only_first_cell(head[at], widest)
+        at
+        for at in range(begin, len(head))
+        # If only the first cell is empty, the rows have names, and their column has none.
+        if widths[at] >= 0.6 * widest or (len(head[at]) > 1 and head[at][0] == "" and widths[at] >= widest - 1)
     )
     row = next(wide, widths.index(widest))
     return Header(row, holds_names(rows[row], rows[row + 1 : row + 1 + BELOW_ROWS]))
-
-
-def lacks_only_first_cell(row: Sequence[object], widest: int) -> bool:
-    """Return whether only the first cell is empty. Then the rows have names, and their column has none."""
-    return len(row) > 1 and row[0] == "" and sum(cell != "" for cell in row) >= widest - 1
 
 
 def holds_names(row: Sequence[object], below: Sequence[Sequence[object]]) -> bool:
@@ -162,26 +160,25 @@ csv.field_size_limit(2**24)
 
 @dataclass(frozen=True, slots=True)
 class DelimitedDialect:
-    """The separator, quotes and header of a delimited file. skip: lines before the first row of data. names: of the
-    columns, each unique.
-    """
+    """The separator, quotes and header of a delimited file."""
 
     separator: str
     quote: str
     escape: str
     skip: int
+    """Rows before the first row of data."""
     names: tuple[str, ...]
+    """Of the columns, each unique."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """The dialect, header and sample rows of a delimited file, from its start and some later places. titles: the column
-    names as they stand in the file.
-    """
+    """The dialect, header and sample rows of a delimited file, from its start and some later places."""
 
     dialect: DelimitedDialect
     header: Header
     titles: tuple[str, ...]
+    """The column names as they stand in the file."""
     rows: tuple[tuple[str, ...], ...]
 
 
@@ -270,12 +267,11 @@ FAST = ("BIGINT", "DATE", "TIMESTAMP")
 
 @dataclass(frozen=True, slots=True)
 class DelimitedFile:
-    """A delimited file to read. readable: the path of its copy in UTF-8 with one kind of line ends, or its own path if
-    it is so already.
-    """
+    """A delimited file to read."""
 
     path: str
     readable: str
+    """The path of its copy in UTF-8 with one kind of line ends, or its own path if it is so already."""
     sketch: Sketch
 
 
@@ -356,7 +352,8 @@ def guess_column_types(target: ImportTarget, files: Sequence[DelimitedFile]) -> 
     """
     result: dict[str, PlainType] = {}
     for column in files[0].sketch.dialect.names:
-        texts = list(chain.from_iterable(column_texts(file.sketch, column) for file in files))
+        places = [(file.sketch, file.sketch.dialect.names.index(column)) for file in files]
+        texts = [row[at] for sketch, at in places for row in sketch.rows if row[at] != ""]
         if not texts:
             continue
         kind = find_plain_type(texts)
@@ -365,11 +362,6 @@ def guess_column_types(target: ImportTarget, files: Sequence[DelimitedFile]) -> 
         elif kind is None and target.decimal != "," and has_decimal_point(texts):
             result[column] = DECIMAL
     return result
-
-
-def column_texts(sketch: Sketch, column: str) -> list[str]:
-    place = sketch.dialect.names.index(column)
-    return [row[place] for row in sketch.rows if row[place] != ""]
 
 
 def has_decimal_point(texts: Sequence[str]) -> bool:

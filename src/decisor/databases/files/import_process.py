@@ -61,7 +61,7 @@ def import_files(target: Path, parts: list[FilePart], decimal: str = "", dates: 
         whole = ImportTarget(db, scratch, decimal=decimal, dates=dates)
         notes: list[str] = []
         for part in parts:
-            part_notes = import_part(whole, part, alone=len(parts) == len(part.paths) == 1)
+            part_notes = import_part(whole, part, is_only=len(parts) == len(part.paths) == 1)
             # DuckDB may read nothing any more after that: each part gets a process of its own instead.
             if len(parts) > 1 and any(TOO_LARGE in note for note in part_notes):
                 raise MemoryError
@@ -78,17 +78,17 @@ def import_files(target: Path, parts: list[FilePart], decimal: str = "", dates: 
     return notes
 
 
-def import_part(target: ImportTarget, part: FilePart, alone: bool) -> list[str]:
+def import_part(target: ImportTarget, part: FilePart, is_only: bool) -> list[str]:
     """Read the files of one part and return the notes.
 
     Files that cannot be read are left out with a note; files that do not fit together become a table each. Raises
-    SetupError if the part cannot be read and is ``alone``.
+    SetupError if the part cannot be read and ``is_only``: there are no others.
     """
     before = len(target.names)
     try:
         return import_whole_part(target, part)
     except SetupError as error:
-        if alone:
+        if is_only:
             raise
         target.forget(before)
         if len(part.paths) == 1:
@@ -97,12 +97,12 @@ def import_part(target: ImportTarget, part: FilePart, alone: bool) -> list[str]:
     readable: list[str] = []
     for path in part.paths:  # each by itself, to tell which of them it is
         mark = len(target.names)
-        own = import_part(target, replace(part, paths=(path,)), alone=False)
+        file_notes = import_part(target, replace(part, paths=(path,)), is_only=False)
         if len(target.names) > mark:
             readable.append(path)
             target.forget(mark)
         else:
-            notes += own
+            notes += file_notes
     if not readable:
         return notes
     try:
@@ -110,11 +110,8 @@ def import_part(target: ImportTarget, part: FilePart, alone: bool) -> list[str]:
     except SetupError as error:
         target.forget(before)
         notes.append(f"{part.name}: the files do not fit together, and are a table each: {error}")
-    return [*notes, *(note for path in readable for note in import_whole_part(target, part_of_one_file(part, path)))]
-
-
-def part_of_one_file(part: FilePart, path: str) -> FilePart:
-    return replace(part, name=table_name_of_file(path), paths=(path,))
+    parts = (replace(part, name=table_name_of_file(path), paths=(path,)) for path in readable)
+    return [*notes, *(note for single in parts for note in import_whole_part(target, single))]
 
 
 def import_whole_part(target: ImportTarget, part: FilePart) -> list[str]:
@@ -148,7 +145,7 @@ def open_new_store(target: Path, scratch: Path, paths: list[str]) -> duckdb.Duck
     )
     db.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     db.execute("SET enable_progress_bar = false")  # after 2 s it would stand on standard output, beside the reply
-    if sum(map(size_of_file, paths)) > LARGE:
+    if sum(Path(path).stat().st_size for path in paths) > LARGE:
         db.execute("SET preserve_insertion_order = false")
     db.execute(f"SET allowed_directories = [{sql_text(str(scratch))}]")
     logs = [f"{path}.wal" for path in paths if file_kind(path) == "duckdb"]
@@ -156,10 +153,6 @@ def open_new_store(target: Path, scratch: Path, paths: list[str]) -> duckdb.Duck
     db.execute("SET enable_external_access = false; SET python_enable_replacements = false")
     db.execute("SET lock_configuration = true")
     return db
-
-
-def size_of_file(path: str) -> int:
-    return Path(path).stat().st_size
 
 
 def main() -> None:

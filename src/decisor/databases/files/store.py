@@ -32,29 +32,20 @@ from decisor.system.storage import cache_folder, open_private
 from decisor.system.text import quote_identifier
 
 KINDS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".xlsx": "excel",
-    ".xlsm": "excel",
-    ".xls": "excel",
-    ".xlsb": "excel",
-    ".ods": "excel",
-    ".db": "sqlite",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db3": "sqlite",
-    ".duckdb": "duckdb",
-    ".ddb": "duckdb",
+    ending: kind
+    for kind, endings in {
+        "csv": ".csv .tsv .tab",
+        "json": ".json .jsonl .ndjson",
+        "parquet": ".parquet .pq",
+        "excel": ".xlsx .xlsm .xls .xlsb .ods",
+        "sqlite": ".db .sqlite .sqlite3 .db3",
+        "duckdb": ".duckdb .ddb",
+    }.items()
+    for ending in endings.split()
 }
-"""Ending -> how it is read. ``.gz`` may follow those of CSV and JSON."""
+"""How a file is read, by the ending of its name. ``.gz`` may follow those of CSV and JSON."""
 DATABASES = ("sqlite", "duckdb")
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 PATTERN = re.compile(r"[*?\[]")
 HABITS = {"decimal": {"comma": ",", "point": "."}, "dates": {"day": "day", "month": "month"}}
 """What may follow the name of a file after #, and what it means."""
@@ -62,16 +53,17 @@ HABITS = {"decimal": {"comma": ",", "point": "."}, "dates": {"day": "day", "mont
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Files that are read alike. name: of their table; for a workbook or database the prefix of its tables, or ''."""
+    """Files that are read alike."""
 
     name: str
+    """Of their table; for a workbook of several sheets or a database, the tables have names of their own."""
     kind: str
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files that a place names. left_out: notes on links that are not followed."""
+    """The files that a place names."""
 
     parts: tuple[FilePart, ...]
     decimal: str = ""
@@ -146,7 +138,13 @@ def find_data_files(place: str) -> Files:
         part = FilePart(table_name_of_file(root), file_kind(root), (str(root.absolute()),))
         return Files((part,), left_out=(), **habits)
     if root.is_dir():
-        paths = [path for path in root.rglob("*") if not is_hidden(path, root)]
+        # Hidden files, and ~$ as Office names its locks.
+        hidden = (".", "~$")
+        paths = [
+            path
+            for path in root.rglob("*")
+            if not any(part.startswith(hidden) for part in path.relative_to(root).parts)
+        ]
         base = inside = root
     elif PATTERN.search(place):
         paths = [Path(name) for name in glob.glob(place, recursive=True)]  # noqa: PTH207
@@ -167,8 +165,8 @@ def find_data_files(place: str) -> Files:
         raise SetupError(
             f"{hide_password(place)} holds no file that is read as data: their names end in {endings}.{because}"
         )
-    if len(readable) > MOST_FILES:
-        raise SetupError(f"{place} names {len(readable):,} files, more than {MOST_FILES:,}: name fewer.")
+    if len(readable) > MAX_FILES:
+        raise SetupError(f"{place} names {len(readable):,} files, more than {MAX_FILES:,}: name fewer.")
     return Files(tuple(group_files(readable, base, by_digits=root.is_dir())), left_out=tuple(left_out), **habits)
 
 
@@ -178,10 +176,6 @@ def is_inside_folder(path: Path, folder: Path) -> bool:
         return path.resolve(strict=True).is_relative_to(folder)
     except (OSError, RuntimeError):
         return False
-
-
-def is_hidden(path: Path, root: Path) -> bool:
-    return any(part.startswith((".", "~$")) for part in path.relative_to(root).parts)
 
 
 def group_files(paths: Iterable[Path], base: Path, by_digits: bool) -> Iterable[FilePart]:
@@ -221,9 +215,10 @@ def table_name_of_file(path: Path | str) -> str:
 
 
 VERSION = 4
-MOST_BYTES = 20 * 2**30
+MAX_KNOWN = 100_000
+"""Files whose digests are remembered."""
+MAX_BYTES = 20 * 2**30
 """Of all stores together; those that were not used for longest go first."""
-CHUNK = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,38 +264,27 @@ def stores() -> Path:
 
 
 def digest_files(files: Files, folder: Path) -> str:
-    """Return a digest of the table names and all content of the files."""
+    """Return a digest of the table names and all content of the files. Raises SetupError if one cannot be read."""
     known = read_known(folder / "digests.json")
-    whole = hashlib.blake2b(f"{VERSION} {files.decimal} {files.dates}".encode(), digest_size=16)
+    digest = hashlib.blake2b(f"{VERSION} {files.decimal} {files.dates}".encode(), digest_size=16)
     now: dict[str, list[object]] = {}
     for part in files.parts:
-        whole.update(json.dumps([part.name, part.kind, [Path(path).name for path in part.paths]]).encode())
+        digest.update(json.dumps([part.name, part.kind, [Path(path).name for path in part.paths]]).encode())
         for path in part.paths:
-            state = file_stamp(path)
-            before = known.get(path)
-            digest = before[1] if before and before[0] == state else content_digest(path)
-            now[path] = [state, digest]
-            whole.update(str(digest).encode())
+            try:
+                status = Path(path).stat()
+                stamp = [status.st_size, status.st_mtime_ns, status.st_ino]
+                content = known[path][1] if path in known and known[path][0] == stamp else None
+                if content is None:
+                    with Path(path).open("rb") as file:
+                        content = hashlib.file_digest(file, "blake2b").hexdigest()[:32]
+            except OSError as error:
+                raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
+            now[path] = [stamp, content]
+            digest.update(str(content).encode())
     if any(known.get(path) != entry for path, entry in now.items()):
-        write_known(folder / "digests.json", {**known, **now})
-    return whole.hexdigest()
-
-
-def file_stamp(path: str) -> list[int]:
-    """Return size, time of change and inode of a file. Raises SetupError if the file cannot be read."""
-    try:
-        state = os.stat(path)  # noqa: PTH116
-    except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
-    return [state.st_size, state.st_mtime_ns, state.st_ino]
-
-
-def content_digest(path: str) -> str:
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "blake2b").hexdigest()[:32]
-    except OSError as error:
-        raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
+        write_json_atomically(folder / "digests.json", dict(list({**known, **now}.items())[-MAX_KNOWN:]))
+    return digest.hexdigest()
 
 
 def read_known(path: Path) -> dict[str, list[object]]:
@@ -311,19 +295,12 @@ def read_known(path: Path) -> dict[str, list[object]]:
     return known if isinstance(known, dict) else {}
 
 
-def write_known(path: Path, known: dict[str, list[object]]) -> None:
-    write_json_atomically(path, dict(list(known.items())[-MOST_KNOWN:]))
-
-
 def write_json_atomically(path: Path, content: object) -> None:
     """Write content as JSON so that no reader, in this process or another, sees a part of the file."""
     fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     with open_private(fresh) as file:
         json.dump(content, file, ensure_ascii=False)
     fresh.replace(path)
-
-
-MOST_KNOWN = 100_000
 
 
 def run_import(files: Files, path: Path, report: Path) -> None:
@@ -390,12 +367,12 @@ def remove_store(fresh: Path) -> None:
 
 
 def prune_stores(folder: Path, latest: Path) -> None:
-    """Remove the least recently used stores beyond ``MOST_BYTES``, but never the latest."""
+    """Remove the least recently used stores beyond ``MAX_BYTES``, but never the latest."""
     paths = sorted(folder.glob("*.duckdb"), key=lambda path: path.stat().st_mtime, reverse=True)
     size = 0
     for path in paths:
         size += path.stat().st_size
-        if size > MOST_BYTES and path != latest:
+        if size > MAX_BYTES and path != latest:
             path.unlink(missing_ok=True)
             path.with_suffix(".json").unlink(missing_ok=True)
 

@@ -21,26 +21,33 @@ what a query groups by mean it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
+
+from sqlglot import Expr, exp
 
 from decisor.databases.pitfalls.blocks import (
     Dependency,
     FromColumn,
     FromItem,
     SelectBlock,
+    columns_of_source,
     find_aggregates,
     split_conjuncts,
 )
-from decisor.databases.pitfalls.rule import RuleInput, StoredData, short_sql
+from decisor.databases.pitfalls.rule import RuleInput, StoredData
 from decisor.types import Pitfall
 
-if TYPE_CHECKING:
-    from sqlglot import Expr, exp
 
+class Multiplication(NamedTuple):
+    """Sources whose rows an aggregate takes more than once, and the sources that multiply them.
 
-KIND = "fan_out"
+    For counted combinations ``multiplied`` is empty.
+    """
+
+    multiplied: Sequence[FromItem]
+    multipliers: Sequence[FromItem]
 
 
 @dataclass(frozen=True)
@@ -50,37 +57,45 @@ class AggregateTerm:
     block: SelectBlock
     call: Expr
     value: Expr
-    conditions: tuple[Expr, ...] = ()
+    fixed: frozenset[FromColumn]
+    """Columns with one value in the scope of the call: its partition, or the group."""
+    implied: tuple[Dependency, ...] = ()
+    """Dependencies that the conditions imply."""
+
+    @property
+    def around(self) -> Expr | None:
+        """Node around the call and its FILTER."""
+        return self.call.parent.parent if isinstance(self.call.parent, exp.Filter) else self.call.parent
+
+    async def multipliers_of(self, roots: Sequence[FromItem], stored: StoredData) -> list[FromItem]:
+        return await find_multipliers(self.block, roots, self.fixed, self.implied, stored)
 
 
-async def fan_out(look: RuleInput) -> list[Pitfall]:
+async def fan_out(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
-    for block in look.blocks:
+    for block in rule_input.blocks:
         for call in find_aggregate_calls(block):
             for term in aggregate_terms(block, call):
-                multiplied = await find_multipliers(term, look.stored)
-                if multiplied:
-                    pitfalls.append(Pitfall(KIND, describe_fan_out(term, *multiplied, look)))
+                multiplication = await find_multiplication(term, rule_input.stored)
+                if multiplication:
+                    text = describe_fan_out(term, multiplication, rule_input.shorten(term.call))
+                    pitfalls.append(Pitfall("fan_out", text))
                     break
     return pitfalls
 
 
 def find_aggregate_calls(block: SelectBlock) -> Iterator[Expr]:
     """Yield the sums, averages and counts of a block that are not DISTINCT."""
-    from sqlglot import exp
-
     parts = [*block.select.expressions, *(block.select.args.get(name) for name in ("having", "order", "qualify"))]
-    for node in [node for one in parts if one is not None for node in find_aggregates(one)]:
-        counts = isinstance(node, exp.Sum | exp.Avg | exp.Count | exp.CountIf | exp.Anonymous)
-        if counts and node.parent_select is block.select and not isinstance(node.this, exp.Distinct):
-            inner = argument(node)
+    for node in [node for part in parts if part is not None for node in find_aggregates(part)]:
+        is_affected = isinstance(node, exp.Sum | exp.Avg | exp.Count | exp.CountIf | exp.Anonymous)
+        if is_affected and node.parent_select is block.select and not isinstance(node.this, exp.Distinct):
+            inner = aggregate_argument(node)
             if inner is None or not find_aggregates(inner):
                 yield node
 
 
-def argument(call: Expr) -> Expr | None:
-    from sqlglot import exp
-
+def aggregate_argument(call: Expr) -> Expr | None:
     if isinstance(call, exp.Anonymous):
         return call.expressions[0] if call.expressions else None
     return call.this if isinstance(call.this, exp.Expression) else None
@@ -88,98 +103,90 @@ def argument(call: Expr) -> Expr | None:
 
 def aggregate_terms(block: SelectBlock, call: Expr) -> Iterator[AggregateTerm]:
     """Yield the values that an aggregate takes, with the conditions of FILTER and CASE."""
-    from sqlglot import exp
-
-    filtered = call.parent.expression if isinstance(call.parent, exp.Filter) else None
-    conditions = tuple(split_conjuncts(filtered.this if filtered is not None else None))
-    inner = argument(call)
-    if inner is None or isinstance(inner, exp.Star):
-        yield AggregateTerm(block, call, call, conditions)
-        return
-    for value, more in branch_values(inner):
-        yield AggregateTerm(block, call, value, (*conditions, *more))
+    filtered = call.parent if isinstance(call.parent, exp.Filter) else None
+    around = filtered.parent if filtered is not None else call.parent
+    groups = (around.args.get("partition_by") if isinstance(around, exp.Window) else block.groups) or ()
+    fixed = frozenset(block.source_columns(groups))
+    conditions = tuple(split_conjuncts(filtered.expression.this if filtered is not None else None))
+    inner = aggregate_argument(call)
+    is_row_count = inner is None or isinstance(inner, exp.Star)
+    for value, more in [(call, ())] if is_row_count or inner is None else branch_values(inner):
+        implied = (dependency for condition in (*conditions, *more) for dependency in block.following(condition))
+        yield AggregateTerm(block, call, value, fixed, tuple(implied))
 
 
 def branch_values(value: Expr) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
     """Yield the values of the branches of a CASE with their conditions, without branches that add nothing."""
-    from sqlglot import exp
-
     value = value.unnest()
-    if isinstance(value, exp.Case):
-        for branch in value.args["ifs"]:
-            condition = exp.EQ(this=value.this, expression=branch.this) if value.this else branch.this
-            yield from ((one, (*split_conjuncts(condition), *more)) for one, more in branch_values(branch.args["true"]))
-        if value.args.get("default") is not None:
-            yield from branch_values(value.args["default"])
-    elif isinstance(value, exp.If):
-        yield from ((one, (*split_conjuncts(value.this), *more)) for one, more in branch_values(value.args["true"]))
-        if value.args.get("false") is not None:
-            yield from branch_values(value.args["false"])
+    if isinstance(value, exp.Case | exp.If):
+        for branch in value.args["ifs"] if isinstance(value, exp.Case) else [value]:
+            is_simple = isinstance(value, exp.Case) and value.this
+            condition = exp.EQ(this=value.this, expression=branch.this) if is_simple else branch.this
+            for inner, more in branch_values(branch.args["true"]):
+                yield inner, (*split_conjuncts(condition), *more)
+        default = value.args.get("default" if isinstance(value, exp.Case) else "false")
+        if default is not None:
+            yield from branch_values(default)
     elif isinstance(value, exp.Coalesce | exp.Cast | exp.Round):
         yield from branch_values(value.this)
     elif not isinstance(value, exp.Null) and not (isinstance(value, exp.Literal) and value.name == "0"):
         yield value, ()
 
 
-async def find_multipliers(term: AggregateTerm, stored: StoredData) -> tuple[list[FromItem], list[FromItem]] | None:
-    """Return the multiplied sources and the sources that multiply them; None if no rows are multiplied.
-
-    For counted combinations the first list is empty.
-    """
-    from sqlglot import exp
-
+async def find_multiplication(term: AggregateTerm, stored: StoredData) -> Multiplication | None:
+    """Return the sources whose rows a term takes more than once; None if no rows are multiplied."""
     block = term.block
-    if inside := await find_inner_multipliers(term, stored):
+    if inside := await find_inner_multiplication(term, stored):
         return inside
     if len(block.sources) < 2:
         return None
-    more = [one for condition in term.conditions for one in block.following(condition)]
-    fixed = fixed_columns(block, term.call)
-    plain = isinstance(term.value, exp.Predicate | exp.Connector | exp.Not)
-    origins = frozenset() if plain or term.value is term.call else block.of(term.value)
-    roots = list(dict.fromkeys(one.source for one in origins if one.source in block.sources))
-    if roots and is_constant_in_group(block, origins, fixed, more):
+    counts_rows = term.value is term.call or isinstance(term.value, exp.Predicate | exp.Connector | exp.Not)
+    origins = frozenset() if counts_rows else block.origins_of_value(term.value)
+    roots = own_sources(block, origins)
+    if roots and block.determines(term.fixed, origins, term.implied):
         if isinstance(term.call, exp.Avg):
             return None
         roots = [] if isinstance(term.call, exp.Count) else roots
     if roots:
-        left = await find_unreached_sources(block, roots, fixed, more, stored)
-        return (roots, left) if left else None
-    return await find_counted_combinations(term, fixed, more, stored)
+        multipliers = await term.multipliers_of(roots, stored)
+        return Multiplication(roots, multipliers) if multipliers else None
+    return await find_counted_combinations(term, stored)
 
 
-async def find_inner_multipliers(
-    term: AggregateTerm, stored: StoredData
-) -> tuple[list[FromItem], list[FromItem]] | None:
+def own_sources(block: SelectBlock, origins: frozenset[FromColumn]) -> list[FromItem]:
+    # In the order of FROM: a set of columns has another order in each process, and people compare messages.
+    sources = {origin.source for origin in origins}
+    return [source for source in block.sources if source in sources]
+
+
+async def find_inner_multiplication(term: AggregateTerm, stored: StoredData) -> Multiplication | None:
     """Return the sources multiplied inside the part of the query that the value comes from.
 
     That part does not tell the rows apart: it groups or cuts them by more, or consists of several queries one after the
-    other. The second list holds the sources that multiply; None if no rows are multiplied.
+    other. None if no rows are multiplied.
     """
-    from sqlglot import exp
-
-    origin = term.block.bare(term.value) if isinstance(term.call, exp.Sum | exp.Avg) else None
+    origin = term.block.source_column(term.value) if isinstance(term.call, exp.Sum | exp.Avg) else None
     if origin is None:
         return None
     part = origin.source
-    known = {
-        one.column for one in term.block.closure(fixed_columns(term.block, term.call), ())[0] if one.source is part
-    }
+    known = columns_of_source(part, term.block.closure(term.fixed, ())[0])
     for block in (part.block, *part.branches):
         value = expression_of_column(block, part, origin.column)
         if block is None or value is None or find_aggregates(value) or value.find(exp.Window):
             continue
-        roots = list(dict.fromkeys(one.source for one in block.of(value) if one.source in block.sources))
-        fixed = {one for name in known if (at := expression_of_column(block, part, name)) and (one := block.bare(at))}
-        if not roots or is_constant_in_group(block, block.of(value), fixed, ()):
+        origins = block.origins_of_value(value)
+        roots = own_sources(block, origins)
+        values = (expression_of_column(block, part, name) for name in known)
+        fixed = block.source_columns(expression for expression in values if expression is not None)
+        if not roots or block.determines(fixed, origins):
             continue
-        left = await find_unreached_sources(block, roots, fixed, (), stored)
+        multipliers = await find_multipliers(block, roots, fixed, (), stored)
         columns, single = block.closure(fixed, roots)
-        if left and not any(
-            all(name in known or is_column_fixed(block, part, name, columns, single) for name in key)
-            for key in part.keys
-        ):
-            return roots, left
+        keys = {name: expression_of_column(block, part, name) for key in part.keys for name in key}
+        inner = {name: block.source_column(key) for name, key in keys.items() if key is not None}
+        settled = known | {name for name, key in inner.items() if key and (key in columns or key.source in single)}
+        if multipliers and not any(key <= settled for key in part.keys):
+            return Multiplication(roots, multipliers)
     return None
 
 
@@ -187,57 +194,27 @@ def expression_of_column(block: SelectBlock | None, part: FromItem, name: str) -
     """Return the expression of a column of a part. With several queries, columns are matched by position."""
     if block is None or name in block.outputs:
         return block.outputs[name] if block else None
-    there = dict(zip(part.columns or (), block.outputs.values(), strict=False))
-    return there.get(name)
+    return dict(zip(part.columns or (), block.outputs.values(), strict=False)).get(name)
 
 
-def is_column_fixed(
-    block: SelectBlock, part: FromItem, name: str, columns: set[FromColumn], single: Sequence[FromItem]
-) -> bool:
-    value = expression_of_column(block, part, name)
-    origin = block.bare(value) if value is not None else None
-    return origin is not None and (origin in columns or origin.source in single)
-
-
-def is_constant_in_group(
-    block: SelectBlock, origins: frozenset[FromColumn], fixed: set[FromColumn], more: Sequence[Dependency]
-) -> bool:
-    """Return whether all columns that a value depends on are the same in all rows of a group."""
-    columns, single = block.closure(fixed, (), more)
-    return all(one in columns or one.source in single for one in origins)
-
-
-async def find_counted_combinations(
-    term: AggregateTerm, fixed: set[FromColumn], more: Sequence[Dependency], stored: StoredData
-) -> tuple[list[FromItem], list[FromItem]] | None:
+async def find_counted_combinations(term: AggregateTerm, stored: StoredData) -> Multiplication | None:
     """Return sources whose combinations a count counts, since no source tells the row of all others.
 
     If the alias names one source, return that source and those that multiply it. Pairs out of one table are taken as
     intended: None.
     """
-    block = term.block
-    names = [one.name.lower() for one in block.sources]
-    alias = alias_of_count(term)
-    roots = []
-    for root in block.sources:
-        if not await find_unreached_sources(block, [root], fixed, more, stored):
-            roots.append(root)
+    sources = term.block.sources
+    alias = term.around.alias.lower() if isinstance(term.around, exp.Alias) else ""
+    roots = [root for root in sources if not await term.multipliers_of([root], stored)]
     if roots:
-        named = [one for one in block.sources if alias_names_table(alias, one.name)]
-        if len(named) == 1 and named[0] not in roots:
-            return named, await find_unreached_sources(block, named, fixed, more, stored)
+        counted = [source for source in sources if alias_names_table(alias, source.name)]
+        if len(counted) == 1 and counted[0] not in roots:
+            return Multiplication(counted, await term.multipliers_of(counted, stored))
         return None
-    if len(set(names)) < len(names):
-        return None
-    return [], list(block.sources)
+    return Multiplication([], sources) if len({source.name.lower() for source in sources}) == len(sources) else None
 
 
-def alias_of_count(term: AggregateTerm) -> str:
-    """Return the alias of the column that the count is, in lower case; '' if it has none."""
-    from sqlglot import exp
-
-    around = term.call.parent.parent if isinstance(term.call.parent, exp.Filter) else term.call.parent
-    return around.alias.lower() if isinstance(around, exp.Alias) else ""
+COUNTING = ("n", "num", "number", "no", "of", "count", "cnt", "total", "nr")
 
 
 def alias_names_table(alias: str, name: str) -> bool:
@@ -249,114 +226,77 @@ def alias_names_table(alias: str, name: str) -> bool:
     >>> alias_names_table("paid_orders", "orders"), alias_names_table("lines_of_orders", "orders")
     (True, False)
     """
-    one = singular(name.lower())
     parts = alias.split("_")
     words = [singular(word) for word in parts if word not in COUNTING]
-    kind = len(words) == 2 and words[1] == one and not {"of", "per", "in", "by", "with"} & set(parts)
-    return len(parts) <= 3 and ("_".join(words) == one or kind)
-
-
-COUNTING = ("n", "num", "number", "no", "of", "count", "cnt", "total", "nr")
+    is_kind_of = len(words) == 2 and words[1] == singular(name.lower())
+    is_kind_of = is_kind_of and not {"of", "per", "in", "by", "with"} & set(parts)
+    return len(parts) <= 3 and ("_".join(words) == singular(name.lower()) or is_kind_of)
 
 
 def singular(name: str) -> str:
     return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
 
 
-def fixed_columns(block: SelectBlock, call: Expr) -> set[FromColumn]:
-    """Return the columns with one value in the scope of the call: its partition, or the group."""
-    from sqlglot import exp
-
-    around = call.parent.parent if isinstance(call.parent, exp.Filter) else call.parent
-    if isinstance(around, exp.Window):
-        groups = list(around.args.get("partition_by") or ())
-    else:
-        groups = block.groups() or []
-    return {origin for one in groups if (origin := block.bare(one)) is not None}
-
-
-async def find_unreached_sources(
+async def find_multipliers(
     block: SelectBlock,
     roots: Sequence[FromItem],
-    fixed: set[FromColumn],
-    more: Sequence[Dependency],
+    fixed: Collection[FromColumn],
+    implied: Sequence[Dependency],
     stored: StoredData,
 ) -> list[FromItem]:
     """Return the sources that may have several rows for one row of each of ``roots``."""
     reached = list(roots)
     while True:
-        columns, reached = block.closure(fixed, reached, more)
+        columns, reached = block.closure(fixed, reached, implied)
         for source in block.sources:
-            if source in reached:
-                continue
-            known = known_columns(source, columns)
-            if await stored.unique(source, known, block.before):
+            if source not in reached and await stored.is_unique(
+                source, columns_of_source(source, columns), block.with_clause
+            ):
                 reached.append(source)
                 break
         else:
-            return [one for one in block.sources if one not in reached]
+            return [source for source in block.sources if source not in reached]
 
 
-def known_columns(source: FromItem, columns: set[FromColumn]) -> set[str]:
-    return {one.column for one in columns if one.source is source}
-
-
-def describe_fan_out(term: AggregateTerm, roots: Sequence[FromItem], left: Sequence[FromItem], look: RuleInput) -> str:
-    call = short_sql(term.call, look.dialect)
-    names = list(dict.fromkeys(one.name for one in left))
+def describe_fan_out(term: AggregateTerm, multiplication: Multiplication, call: str) -> str:
+    roots, multipliers = multiplication
+    names = list(dict.fromkeys(source.name for source in multipliers))
     if not roots:
-        several = " and ".join(names)
         return (
-            f"{call} counts combinations of rows of {several}: none of them has one row for each row of the others. "
-            "Count each in a subquery of its own and join the counts, or use COUNT(DISTINCT ...) of a key."
+            f"{call} counts combinations of rows of {' and '.join(names)}: none of them has one row for each row of "
+            "the others. Count each in a subquery of its own and join the counts, or use COUNT(DISTINCT ...) of a key."
         )
-    base = " and ".join(dict.fromkeys(one.name for one in roots))
-    columns, _ = term.block.closure(fixed_columns(term.block, term.call), roots)
-    first = left[0]
-    known = sorted(known_columns(first, columns))
-    per = f" with the same {', '.join(known)}" if known else ""
+    base = " and ".join(dict.fromkeys(root.name for root in roots))
+    first = multipliers[0]
+    known = ", ".join(sorted(columns_of_source(first, term.block.closure(term.fixed, roots)[0])))
     return (
-        f"{call} takes rows of {base} more than once: {first.name} may have several rows{per}, and each repeats "
-        f"its row of {base}. Aggregate {base} in a subquery without {join_names_with_and(names)}, "
-        f"or aggregate {first.name} first "
-        f"({grouping(first.name, known)}) and join the result; where {first.name} only filters, use EXISTS."
+        f"{call} takes rows of {base} more than once: {first.name} may have several rows"
+        f"{f' with the same {known}' if known else ''}, and each repeats its row of {base}. Aggregate {base} in a "
+        f"subquery without {' and '.join(names[:3])}, or aggregate {first.name} first (SELECT ... FROM {first.name}"
+        f"{f' GROUP BY {known}' if known else ''}) and join the result; where {first.name} only filters, use EXISTS."
     )
 
 
-def grouping(name: str, columns: Sequence[str]) -> str:
-    by = f" GROUP BY {', '.join(columns)}" if columns else ""
-    return f"SELECT ... FROM {name}{by}"
-
-
-def join_names_with_and(names: Sequence[str]) -> str:
-    return " and ".join(names[:3])
-
-
-AVERAGE_OF_AVERAGES = "average_of_averages"
-
-
-async def average_of_averages(look: RuleInput) -> list[Pitfall]:
-    from sqlglot import exp
-
+async def average_of_averages(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
-    for block in look.blocks:
+    for block in rule_input.blocks:
         for call in find_aggregate_calls(block):
-            inner = argument(call)
+            inner = aggregate_argument(call)
             divides = isinstance(call, exp.Sum) and isinstance(call.parent, exp.Div) and call.parent.find(exp.Count)
-            if inner is None or not (isinstance(call, exp.Avg) or divides):
-                continue
-            origin = block.bare(without_conversions(inner))
-            if origin is not None and is_average(origin):
-                pitfalls.append(
-                    Pitfall(AVERAGE_OF_AVERAGES, describe_average_of_averages(short_sql(call, look.dialect), origin))
-                )
+            if inner is not None and (isinstance(call, exp.Avg) or divides):
+                origin = block.source_column(without_conversions(inner))
+                if origin is not None and is_average(origin):
+                    text = (
+                        f"{rule_input.shorten(call)} averages the averages of {origin.source.name}: each group counts "
+                        "the same, however many rows it has. For the average over all rows, average them at once, or "
+                        "divide the sum of the sums by the sum of the counts."
+                    )
+                    pitfalls.append(Pitfall("average_of_averages", text))
     return pitfalls
 
 
 def without_conversions(value: Expr) -> Expr:
     """Return the value inside ROUND, CAST and COALESCE."""
-    from sqlglot import exp
-
     value = value.unnest()
     while isinstance(value, exp.Round | exp.Cast | exp.Coalesce):
         value = value.this.unnest()
@@ -365,55 +305,38 @@ def without_conversions(value: Expr) -> Expr:
 
 def is_average(origin: FromColumn) -> bool:
     """Return whether a column of a part of the query is an average, even if it was handed on."""
-    from sqlglot import exp
-
     block: SelectBlock | None = origin.source.block
     value = block.outputs.get(origin.column) if block else None
     if block is None or value is None:
         return False
     value = without_conversions(value)
-    if isinstance(value, exp.Avg):
-        return True
     if isinstance(value, exp.Div):
         return value.this.find(exp.Sum) is not None and value.expression.find(exp.Count) is not None
-    inner = block.bare(value)
-    return inner is not None and is_average(inner)
+    inner = block.source_column(value)
+    return isinstance(value, exp.Avg) or (inner is not None and is_average(inner))
 
 
-def describe_average_of_averages(call: str, origin: FromColumn) -> str:
-    return (
-        f"{call} averages the averages of {origin.source.name}: each group counts the same, however many rows it has. "
-        "For the average over all rows, average them at once, or divide the sum of the sums by the sum of the counts."
-    )
-
-
-INTEGER_DIVISION = "integer_division"
 WHOLE = re.compile(r"^(tiny|small|medium|big)?int(eger)?\d?\b|serial", re.I)
 
 
-async def integer_division(look: RuleInput) -> list[Pitfall]:
-    from sqlglot import exp
-
-    nodes = [
-        (block, node)
-        for block in look.blocks
-        for node in block.select.find_all(exp.Div)
-        if node.parent_select is block.select
-    ]
-    return [
-        Pitfall(INTEGER_DIVISION, describe_integer_division(short_sql(node, look.dialect)))
-        for block, node in nodes
-        if node.args.get("typed")
-        and is_whole_number(block, node.this)
-        and is_whole_number(block, node.expression)
-        and not is_intended_division(block, node)
-    ]
+async def integer_division(rule_input: RuleInput) -> list[Pitfall]:
+    pitfalls = []
+    for block in rule_input.blocks:
+        for node in block.select.find_all(exp.Div):
+            if node.parent_select is not block.select or not node.args.get("typed"):
+                continue
+            is_whole = is_whole_number(block, node.this) and is_whole_number(block, node.expression)
+            if is_whole and not is_intended_division(block, node):
+                text = (
+                    f"{rule_input.shorten(node)} divides whole numbers and drops what is behind the point. Write "
+                    "* 1.0 / for the exact share."
+                )
+                pitfalls.append(Pitfall("integer_division", text))
+    return pitfalls
 
 
 def is_whole_number(block: SelectBlock, value: Expr | None) -> bool:
     """Return whether a value is a whole number by its type."""
-    from sqlglot import exp
-
     value = value.unnest() if value is not None else None
     match value:
         case exp.Literal():
@@ -425,32 +348,27 @@ def is_whole_number(block: SelectBlock, value: Expr | None) -> bool:
         case exp.Sum() | exp.Max() | exp.Min() | exp.Abs() | exp.Neg() | exp.Window() | exp.Filter() | exp.Distinct():
             return is_whole_number(block, value.this)
         case exp.Coalesce():
-            return all(is_whole_number(block, one) for one in (value.this, *value.expressions))
-        case exp.Case():
-            branches = [*(one.args["true"] for one in value.args["ifs"]), value.args.get("default")]
-            return all(one is None or isinstance(one, exp.Null) or is_whole_number(block, one) for one in branches)
-        case exp.If():
-            branches = [value.args["true"], value.args.get("false")]
-            return all(one is None or isinstance(one, exp.Null) or is_whole_number(block, one) for one in branches)
+            return all(is_whole_number(block, operand) for operand in (value.this, *value.expressions))
+        case exp.Case() | exp.If():
+            branches = value.args["ifs"] if isinstance(value, exp.Case) else [value]
+            default = value.args.get("default" if isinstance(value, exp.Case) else "false")
+            results = [*(branch.args["true"] for branch in branches), default]
+            return all(
+                result is None or isinstance(result, exp.Null) or is_whole_number(block, result) for result in results
+            )
         case exp.Cast():
             return bool(WHOLE.match(value.to.sql()))
         case exp.Select():
             inner = block.within.get(id(value))
             return inner is not None and is_whole_number(inner, value.expressions[0].unalias())
-        case exp.Column():
-            return whole_column(block, value)
+        case exp.Column() if origin := block.source_column(value):
+            source = origin.source
+            if source.block is not None:
+                return is_whole_number(source.block, source.block.outputs.get(origin.column))
+            columns = source.table.columns if source.table else ()
+            return any(column.name.lower() == origin.column and WHOLE.match(column.type) for column in columns)
         case _:
             return False
-
-
-def whole_column(block: SelectBlock, column: exp.Column) -> bool:
-    origin = block.bare(column)
-    if origin is None:
-        return False
-    if origin.source.block is not None:
-        return is_whole_number(origin.source.block, origin.source.block.outputs.get(origin.column))
-    columns = origin.source.table.columns if origin.source.table else ()
-    return any(one.name.lower() == origin.column and WHOLE.match(one.type) for one in columns)
 
 
 def is_intended_division(block: SelectBlock, node: Expr) -> bool:
@@ -458,9 +376,7 @@ def is_intended_division(block: SelectBlock, node: Expr) -> bool:
 
     So it is with ``a / 10 * 10``, a bucket of GROUP BY, a value that becomes a whole number anyway, and 10 / 5.
     """
-    from sqlglot import exp
-
-    if any(node == one or one.find(exp.Div) == node for one in block.groups() or ()):
+    if any(node == group or group.find(exp.Div) == node for group in block.groups or ()):
         return True
     around = node.parent
     while isinstance(around, exp.Paren):
@@ -469,10 +385,6 @@ def is_intended_division(block: SelectBlock, node: Expr) -> bool:
         return True
     if isinstance(around, exp.Floor | exp.Trunc) or (isinstance(around, exp.Cast) and WHOLE.match(around.to.sql())):
         return True
-    one, two = node.this.unnest(), node.expression.unnest()
-    numbers = isinstance(one, exp.Literal) and isinstance(two, exp.Literal)
-    return numbers and two.name not in ("", "0") and int(one.name) % int(two.name) == 0
-
-
-def describe_integer_division(text: str) -> str:
-    return f"{text} divides whole numbers and drops what is behind the point. Write * 1.0 / for the exact share."
+    dividend, divisor = node.this.unnest(), node.expression.unnest()
+    is_constant = isinstance(dividend, exp.Literal) and isinstance(divisor, exp.Literal)
+    return is_constant and divisor.name not in ("", "0") and int(dividend.name) % int(divisor.name) == 0

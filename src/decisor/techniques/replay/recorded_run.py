@@ -60,6 +60,11 @@ from decisor.types import (
 )
 
 NONE: Mapping[str, str] = MappingProxyType({})
+PromptKey = tuple[tuple[str, str], ...]
+
+
+def build_prompt_key(messages: Sequence[Message]) -> PromptKey:
+    return tuple((message.role, message.content) for message in messages)
 
 
 def check_recorded_settings(
@@ -214,9 +219,7 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
             case TechniqueChoice(technique=name):
                 past = replace(past, technique=name, settings=keep_settings_of(name, past.settings))
             case LMCall(messages=messages, texts=texts, finish=finish):
-                replies.append(
-                    RecordedReply(texts[0] if texts else "", finish, tuple((m.role, m.content) for m in messages))
-                )
+                replies.append(RecordedReply(texts[0] if texts else "", finish, build_prompt_key(messages)))
             case ActionStart(tool=tool, input=text):
                 actions[entry.id] = Action(tool, text), len(replies) - 1
             case ActionResult(action=start_id, observation=observation):
@@ -405,7 +408,7 @@ class ReplayingLM:
             return None
         if sampling.logprobs:
             raise SetupError("A run that reads log-probabilities cannot be gone on from: a trace does not hold them.")
-        prompt = tuple((message.role, message.content) for message in messages)
+        prompt = build_prompt_key(messages)
         place = next((place for place, reply in enumerate(self.left) if reply.prompt == prompt), 0)
         reply = self.left.pop(place)
         return Completion((reply.text,), Usage(), finish=reply.finish, model=self.name, replayed=True)

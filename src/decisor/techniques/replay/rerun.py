@@ -26,12 +26,14 @@ from decisor.techniques.dag.nodes import explain_node, format_plan_graph, record
 from decisor.techniques.dag.roles import choose_part_sources
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import (
+    PromptKey,
     RecordedReply,
     RecordedRun,
     RecordedStep,
     ReplayingEnvironment,
     ReplayingLM,
     ReplyFields,
+    build_prompt_key,
     check_recorded_settings,
     read_recorded_run,
     replace_reply_fields,
@@ -56,23 +58,24 @@ from decisor.types import LM, Action, Completion, Decision, Message, Observation
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of a recorded run.
-
-    ``at``: a node of a DAG (Q2.1 or 2.1) or the number of a step. If no other field is given, it is only done again.
-
-    Of a node: ``answer`` sets its answer, ``ask`` its question (with tags), ``context`` is told beside it. Of a step:
-    ``thought`` is what the model goes on from, ``action`` replaces what it did, ``observation`` what came back.
-    ``plan``: the steps of the plan that holds after that step, of the first plan after step 0; the model goes on by it.
-    """
+    """A change of a node or step of a recorded run. Without a field besides ``at`` it is repeated unchanged."""
 
     at: str
+    """A node of a DAG (Q2.1 or 2.1), or the number of a step from 1."""
     answer: str | None = None
+    """The answer of the node."""
     ask: str | None = None
+    """The question of the node, with tags."""
     context: str = ""
+    """A text to show with the question of the node."""
     thought: str = ""
+    """The thought of the step, from which the LLM continues."""
     action: Action | str | None = None
+    """The action of the step, or its new input."""
     observation: Observation | str | None = None
+    """The observation of the step."""
     plan: tuple[str, ...] = ()
+    """The steps of the plan that holds after the step; of the first plan after step 0."""
 
     def texts(self) -> dict[str, str]:
         """Return the changed fields for people, each step of a plan on a line."""
@@ -205,35 +208,34 @@ async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Techn
     done = [one for one in past.steps[: number - 1] if one.action.tool != THINK or THINK in run.env.tools()]
     if edit.observation is not None:
         step = past.steps[number - 1]
-        action = build_edited_action(edit.action, step.action)
-        done.append(RecordedStep(action, build_edited_observation(edit.observation, len(done) + 1), step.reply))
+        action = Action(step.action.tool, edit.action) if isinstance(edit.action, str) else edit.action or step.action
+        observation = edit.observation
+        if isinstance(observation, str):  # as a record, so that it can be cited
+            observation = Observation((Record(f"o{len(done) + 1}.r1", text=observation, source=BY_HAND),))
+        done.append(RecordedStep(action, observation, step.reply))
+    if edit.plan:
+        begins = ReplyFields(plan=edit.plan, why=BY_HAND if int(edit.at) else "")
+    else:
+        begins = ReplyFields(edit.thought if edit.action is None else "")
     replies = select_replies_before(past, number, edit)
     env = ReplayingEnvironment(run.env, past, done)
-    again = run.using(lm=ReplayingLM(run.lm, replies, build_required_fields(edit)), env=env)
+    again = run.using(lm=ReplayingLM(run.lm, replies, begins), env=env)
     if (judge := getattr(technique, "judge", None)) is not None:
         technique = set_part_lms(technique, {"judge": ReplayingLM(judge, replies)})
     before = len(run.trace.entries)
     decision = await technique(past.question, again)
     after = read_recorded_run(run.trace.entries[before:])
-    rows = [compare_plans_after(past, after, int(edit.at))] if edit.plan else []
+    rows = []
+    if edit.plan:
+        at = int(edit.at)
+        old_plan, new_plan = ("\n".join(recorded.plan_after(at)) for recorded in (past, after))
+        rows = [StepChange(f"plan after {at}" if at else "plan", old_plan, new_plan, "edited")]
     for place in range(1, max(len(past.steps), len(after.steps)) + 1):
         old, new = format_recorded_step(past.steps, place), format_recorded_step(after.steps, place)
         is_edited = place == number and not edit.plan
         state = "reused" if place < number else "edited" if is_edited else "again"
         rows.append(StepChange(str(place), old, new, state))
     return Rerun(past.decision, decision, tuple(rows), len(done) - len(env.left or ()))
-
-
-def build_required_fields(edit: Edit) -> ReplyFields:
-    """Build the required content of the first new reply."""
-    if edit.plan:
-        return ReplyFields(plan=edit.plan, why=BY_HAND if int(edit.at) else "")
-    return ReplyFields(edit.thought if edit.action is None else "")
-
-
-def compare_plans_after(past: RecordedRun, after: RecordedRun, at: int) -> StepChange:
-    old, new = ("\n".join(one.plan_after(at)) for one in (past, after))
-    return StepChange(f"plan after {at}" if at else "plan", old, new, "edited")
 
 
 def check_edit(past: RecordedRun, edits: Sequence[Edit], technique: Technique) -> tuple[Edit, int]:
@@ -298,17 +300,6 @@ def get_action_input(action: Action | str) -> str:
     return action if isinstance(action, str) else action.input
 
 
-def build_edited_action(action: Action | str | None, old: Action) -> Action:
-    return old if action is None else action if isinstance(action, Action) else Action(old.tool, action)
-
-
-def build_edited_observation(observation: Observation | str, number: int) -> Observation:
-    """Build an observation; a text becomes one record, so that it can be cited."""
-    if isinstance(observation, Observation):
-        return observation
-    return Observation((Record(f"o{number}.r1", text=observation, source=BY_HAND),))
-
-
 def format_recorded_step(steps: Sequence[RecordedStep], place: int) -> str:
     if place > len(steps):
         return ""
@@ -355,15 +346,12 @@ async def rerun_with_edits(
     return await rerun_steps(past, edits, technique, run)
 
 
-Prompt = tuple[tuple[str, str], ...]
-
-
 @dataclass
 class BoughtLM:
     """An LLM that repeats the replies of an interrupted run and asks the real LLM for all others."""
 
     lm: LM
-    replies: dict[Prompt, list[LMCall]] = field(default_factory=lambda: defaultdict(list))
+    replies: dict[PromptKey, list[LMCall]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def name(self) -> str:
@@ -419,7 +407,3 @@ def select_reusable_steps(entries: Sequence[TraceEntry]) -> list[RecordedStep]:
     if steps and isinstance(last, ActionResult) and last.observation.error:
         steps.pop()
     return steps
-
-
-def build_prompt_key(messages: Sequence[Message]) -> Prompt:
-    return tuple((message.role, message.content) for message in messages)
