@@ -80,6 +80,12 @@ class Browser:
         path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))
 
 
+def page_data(page: str) -> Any:
+    """The data that stand in a run's page or piece."""
+    [block] = re.findall(r'<script type="application/json">(.*?)</script>', page, re.S)
+    return json.loads(block)
+
+
 class WebDriverError(Exception):
     pass
 

@@ -111,9 +111,9 @@ def test_a_story_keeps_what_the_decision_cites_however_far_it_is_cut() -> None:
     trace.add(ActionResult(at, Observation(records, total=9000), 0.1))
     trace.add(Conclusion(Decision("node 321", Evidence(("o1.r321",)))))
     full, short = json.loads(story_json(stored(trace), 100_000)), json.loads(story_json(stored(trace), 10))
-    kept = [row[0] for row in short["items"][0]["tables"][0]["rows"]]
-    assert kept == ["o1.r1", "o1.r2", "o1.r321"] and short["items"][0]["total"] == 9000
-    assert len(full["items"][0]["tables"][0]["rows"]) == LEVELS[0].rows + 1
+    cut, whole = (one["entries"][1]["data"]["observation"] for one in (short, full))
+    assert [row["id"] for row in cut["records"]] == ["o1.r1", "o1.r2", "o1.r321"] and cut["total"] == 9000
+    assert len(whole["records"]) == LEVELS[0].rows + 1
 
 
 def test_a_story_nests_spans_and_says_what_it_left_out() -> None:
@@ -121,16 +121,30 @@ def test_a_story_nests_spans_and_says_what_it_left_out() -> None:
     span = trace.add(NodeSpan("Q1.1", "Who?", source="sql"))
     for number in range(600):
         trace.add(UnreadableReply("empty" if number == 599 else "syntax", "complaint"), span)
-    (item,) = json.loads(story_json(stored(trace), 10**9))["items"]
-    assert item["name"] == "node" and item["about"] == "node Q1.1, ask Who?, source sql"
-    assert [one["items"] for one in item["items"] if one["kind"] == "cut"] == [200]
-    assert item["items"][-1]["text"] == "it was empty"
+    node, *inside = json.loads(story_json(stored(trace), 10**9))["entries"]
+    assert (node["data"]["node"], node["data"]["question"], node["data"]["source"]) == ("Q1.1", "Who?", "sql")
+    assert {one["span"] for one in inside} == {node["id"]}
+    assert [one["data"]["entries"] for one in inside if one["event"] == "Cut"] == [200]
+    assert inside[-1]["data"]["reason"] == "empty"
 
 
-def test_a_run_that_ended_in_an_action_says_so() -> None:
+def test_what_is_inside_of_a_stretch_that_was_left_out_is_left_out_too() -> None:
     trace = Trace()
-    trace.add(ActionStart("sql", "SELECT 1"))
-    assert "ended here" in json.loads(story_json(stored(trace)))["items"][0]["note"]
+    for number in range(600):
+        span = trace.add(NodeSpan(f"Q{number}", "Who?"))
+        action = trace.add(ActionStart("sql", f"SELECT {number}"), span)
+        trace.add(ActionResult(action, Observation(), 0.1), span)
+    rows = json.loads(story_json(stored(trace), 10**9))["entries"]
+    ids = {row["id"] for row in rows} | {0}
+    assert len(rows) == 3 * 400 + 1 and all(row["span"] in ids for row in rows)
+
+
+def test_a_whole_number_that_javascript_would_round_goes_as_text() -> None:
+    trace = Trace()
+    action = trace.add(ActionStart("sql", "SELECT 9007199254740993"))
+    trace.add(ActionResult(action, Observation((Record("o1.r1", {"n": 9007199254740993, "m": 12}),)), 0.1))
+    [_, result] = json.loads(story_json(stored(trace)))["entries"]
+    assert result["data"]["observation"]["records"][0]["fields"] == {"n": "9007199254740993", "m": 12}
 
 
 def test_csv_is_one_line_an_outcome_and_no_cell_is_a_formula() -> None:
@@ -314,7 +328,7 @@ def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path
         assert one.run("return document.documentElement.dataset.ready") == "yes"
         one.run("for (const row of document.querySelectorAll('.row')) row.click()")
         one.run("for (const fold of document.querySelectorAll('details')) fold.open = true")
-        assert one.run("return document.querySelectorAll('.story').length") == len(bad)
+        assert one.run("return document.querySelectorAll('.told').length") == len(bad)
         assert "<script>alert(1)</script>" in one.run("return document.getElementById('list').textContent")
         for query in ("alert", "<script>", "</script><script>"):
             one.run(
@@ -347,10 +361,12 @@ def test_the_list_filters_sorts_and_opens_stories(tmp_path: Path) -> None:
             "single_rag"
         }
         one.run("document.querySelector('.row').click()")
-        told = one.run("return document.querySelector('.story').textContent")
+        told = one.run("return document.querySelector('.told').textContent")
         assert "Which trading node" in told and "GROUP BY source" in told and "Decision" in told
+        one.run("document.querySelector('.told .evidence a, .told td.id a').click()")
+        assert one.run("return document.querySelector('.told .here').id.startsWith('r-')")
         one.run("document.querySelector('.row').click()")
-        assert one.run("return document.querySelectorAll('.story').length") == 0
+        assert one.run("return document.querySelectorAll('.told').length") == 0
         one.size(390, 900)
         assert one.run("return document.documentElement.scrollWidth") <= 390
 

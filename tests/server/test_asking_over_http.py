@@ -66,7 +66,11 @@ def test_a_query_waits_until_it_is_allowed(site: Served) -> None:
     run = site.ask(approve=True)
     waiting = site.until(lambda: site.run(run["id"]), lambda run: bool(run["approvals"]))
     assert waiting["approvals"] == [{"number": 1, "tool": "sql", "input": QUERY}]
-    assert not [one for one in site.client.get(f"/api/runs/{run['id']}/story").json()["items"] if one.get("tables")]
+    assert not [
+        one
+        for one in site.client.get(f"/api/runs/{run['id']}/story").json()["entries"]
+        if one["event"] == "ActionResult"
+    ]
     reply = site.client.post(f"/api/runs/{run['id']}/approvals/1", json={"allow": True})
     assert reply.json()["approvals"] == []
     assert site.ended(run["id"])["answer"] == "elm"

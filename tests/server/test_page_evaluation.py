@@ -85,8 +85,10 @@ def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path
         page.run("document.querySelector('.cases details').open = true")
         page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")
         words = ("prices come first", "1 record", "15 min 12 s", "It costs 1.5, not 99.", "You wrote 99.")
-        for text in (*words, "Evidence: o1.r1"):
-            page.see(text, ".cases .steps")
+        for text in (*words, "Evidence"):
+            page.see(text, ".cases")
+        page.run("document.querySelector('.cases [id=\"e-o1.r1\"] a').click()")
+        assert page.text(".cases .here") == page.text(".cases .story tr.cited") != ""
         page.picture("evaluation-case")
 
 

@@ -1,14 +1,18 @@
-"""A run as a page: everything that was decided and done, and nothing that runs or is fetched."""
+"""A run as a page: everything that was decided and done, drawn by one script from data; nothing is fetched."""
 
 import html
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import decisor
 from decisor.cli import run_command_line
 from decisor.lab.examples import make_example
 from decisor.llms.scripted import ScriptedLM
 from decisor.views.markup import csp_hash
+from report.browser import FOUND, Browser, browser, page_data
 from session.conftest import PLAN, QUERY, planner
 from techniques.documents import Passages, Policy, nodes
 
@@ -16,6 +20,14 @@ WRONG = "SELECT nam FROM site"
 REPLAN = (
     f"Plan: [Step 1: read names]\nReplan: yes, the column is name\nThought: A slip.\nAction: sql\nAction input: {QUERY}"
 )
+LAST = "Final answer: elm\nBecause: it costs 400 [o2.r1], and 99 less [o2.r2]"
+needs_browser = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Browser]:
+    with browser() as one:
+        yield one
 
 
 def page_of(result: decisor.Result, path: Path) -> str:
@@ -23,98 +35,128 @@ def page_of(result: decisor.Result, path: Path) -> str:
     return path.read_text("utf-8")
 
 
-def test_a_page_shows_plan_replan_each_query_its_rows_and_what_no_record_supports(sites: Path, tmp_path: Path) -> None:
-    last = "Final answer: elm\nBecause: it costs 400 [o2.r1], and 99 less [o2.r2]"
-    lm = ScriptedLM([PLAN.format(tool="sql", query=WRONG), REPLAN, last, last])
+def opened(window: Browser, result: decisor.Result, folder: Path) -> str:
+    """Show the page of a result, unfold everything, and return its text."""
+    result.html(folder / "run.html")
+    window.open((folder / "run.html").as_uri())
+    window.run("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    return str(window.run("return document.querySelector('main.drawn .brief').textContent"))
+
+
+def all_texts(window: Browser, selector: str) -> list[str]:
+    found: list[str] = window.run(f"return [...document.querySelectorAll('{selector}')].map((one) => one.textContent)")
+    return found
+
+
+def dag_result() -> decisor.Result:
+    chain = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.1> born?"))
+    question = "Where was the director of Arrival born?"
+    return decisor.ask(question, tools=[Passages()], technique="reasoning_dag", lm=ScriptedLM(Policy(chain)))
+
+
+@needs_browser
+def test_a_page_shows_plan_replan_each_query_its_rows_and_what_no_record_supports(
+    window: Browser, sites: Path, tmp_path: Path
+) -> None:
+    lm = ScriptedLM([PLAN.format(tool="sql", query=WRONG), REPLAN, LAST, LAST])
     result = decisor.ask("Which site?", db=sites, lm=lm, rules="Only rent counts.", goal="The lowest rent.")
-    page = page_of(result, tmp_path / "run.html")
-    for part in (
-        "Only rent counts.",
-        "The lowest rent.",
-        "compare the rents",
-        "Replan",
-        "the column is name",
-        "read names",
-        "no such column",
-        '<td class="n">700</td>',
-        "You wrote 99",
-        "Tokens",
-    ):
-        assert part in page, part
-    texts = [html.unescape(re.sub("<[^>]+>", "", query)) for query in re.findall("<pre[^>]*>(.*?)</pre>", page, re.S)]
-    assert WRONG in texts and QUERY in texts
+    text = opened(window, result, tmp_path)
+    parts = ("Only rent counts.", "The lowest rent.", "Replan", "the column is name", "no such column", "Tokens")
+    for part in (*parts, "2 actions, 4 LM calls"):
+        assert part in text, part
+    assert {WRONG, QUERY} <= set(all_texts(window, "pre.sql")) and "700" in all_texts(window, "td.n")
+    assert all_texts(window, ".diff del") == ["compare the rents"] and all_texts(window, ".diff ins") == ["read names"]
+    [objection] = all_texts(window, ".decision .objection")
+    assert objection.startswith("You wrote 99")
 
 
-def test_a_figure_of_the_answer_leads_to_its_cell_and_a_record_to_the_query_that_brought_it(sites: Path) -> None:
-    piece = decisor.ask("Which site?", db=sites, lm=planner())._repr_html_()
-    places = dict(re.findall('id="([^"]+)"[^>]*>([^<]+)<', piece))
-    links = dict(re.findall('<a class="figure" href="#([^"]+)"[^>]*>([^<]+)</a>', piece))
-    assert links and {places[place]: text for place, text in links.items()} == {"400": "400", "700": "700"}
-    [row] = {target for target, name in re.findall('<a href="#([^"]+)">(o1.r1)</a>', piece) if "-r-" in target}
-    assert f'<tr class="cited" id="{row}">' in piece
-    ids = re.findall(r'\bid="([^"]+)"', piece)
-    assert len(ids) == len(set(ids))
+@needs_browser
+@pytest.mark.parametrize("form", ["page", "cell"])
+def test_a_figure_of_the_answer_leads_to_its_cell_and_a_record_to_the_query_that_brought_it(
+    window: Browser, sites: Path, tmp_path: Path, form: str
+) -> None:
+    result = decisor.ask("Which site?", db=sites, lm=planner())
+    if form == "page":
+        opened(window, result, tmp_path)
+    else:
+        (tmp_path / "cell.html").write_text(f"<!doctype html><body>{result._repr_html_() * 2}", "utf-8")
+        window.open((tmp_path / "cell.html").as_uri())
+    pieces = window.run("return document.querySelectorAll('.decisor.drawn').length")
+    assert pieces == (1 if form == "page" else 2)
+    led = """const piece = [...document.querySelectorAll('.decisor')].at(-1), to = (link) => { link.click();
+        return piece.querySelector(':target, .here')?.textContent; };
+        return [...piece.querySelectorAll('a.figure')].map((link) => [link.textContent, to(link)]).concat([['row',
+        to(piece.querySelector('[id="e-o1.r1"] a'))]])"""
+    *figures, (_, row) = window.run(led)
+    assert figures == [["400", "400"], ["700", "700"]]
+    assert row == "o1.r1elm400"
+    assert window.run("return document.querySelectorAll('.story tr.cited').length") == 2 * pieces
 
 
-def test_a_replan_is_a_difference_and_what_nothing_supports_is_marked(sites: Path) -> None:
-    last = "Final answer: elm\nBecause: it costs 400 [o2.r1], and 99 less [o2.r2]"
-    lm = ScriptedLM([PLAN.format(tool="sql", query=WRONG), REPLAN, last])
-    piece = decisor.ask("Which site?", db=sites, lm=lm)._repr_html_()
-    assert "<del>compare the rents</del><small> dropped</small>" in piece
-    assert "<ins>read names</ins><small> new</small>" in piece
-    assert '<p class="failed objection">You wrote 99' in piece
-
-
-def test_a_page_runs_nothing_fetches_nothing_and_escapes_what_comes_from_outside(sites: Path, tmp_path: Path) -> None:
-    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+def test_a_page_fetches_nothing_and_runs_only_the_script_that_its_policy_names(sites: Path, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>\u2028]]>"
     lm = planner(answer=f"Final answer: elm {evil}\nBecause: {evil} [o1.r1]")
     page = page_of(decisor.ask(f"Which {evil}?", db=sites, lm=lm, rules=evil), tmp_path / "run.html")
-    assert "default-src 'none'; style-src 'sha256-" in html.unescape(page) and "unsafe-inline" not in page
-    tags = re.findall(r"<[^>]+>", page)
-    assert not [tag for tag in tags if re.search(r"^<(script|img|link|iframe)|\son\w+=|\sstyle=|https?://", tag)]
-    assert page.count(html.escape(evil)) > 4
-    for scheme in ("prefers-color-scheme: dark", "max-width: 600px"):
-        assert scheme in page
+    data, script = re.findall("<script[^>]*>(.*?)</script>", page, re.S)
+    assert "<" not in data and "\u2028" not in data and "<script" not in script
+    assert page_data(page)["result"]["answer"].startswith("elm <script>alert(1)</script>")
+    policy = html.unescape(page)
+    assert f"default-src 'none'; script-src '{csp_hash(script)}'; style-src 'sha256-" in policy
+    assert "unsafe-inline" not in page
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "import "):
+        assert word not in script, word
+    tags = re.findall(r"<[^>]+>", page.replace(script, ""))
+    assert not [tag for tag in tags if re.search(r"^<(img|link|iframe)|\son\w+=|\sstyle=|https?://", tag)]
+    assert html.escape(evil) in page, "question and decision are markup too"
 
 
-def test_a_ranking_is_drawn_with_the_candidates_beyond_the_tenth_folded(tmp_path: Path) -> None:
+@needs_browser
+def test_hostile_words_are_text_on_a_page(window: Browser, sites: Path, tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u2028\u202e]]><!--"
+    lm = planner(answer=f"Final answer: elm {evil}\nBecause: {evil} [o1.r1]")
+    text = opened(window, decisor.ask(f"Which {evil}?", db=sites, lm=lm, rules=evil), tmp_path)
+    assert window.dialog() is None and text.count("</script><script>alert(1)</script>") > 3
+    assert window.run("return document.querySelectorAll('script').length") == 2
+    assert window.run("return document.querySelectorAll('main :is(img, iframe, [onerror])').length") == 0
+    assert "\\u202e" in text and "\u202e" not in text
+
+
+def test_a_reader_without_scripts_gets_question_decision_reasons_and_warnings(sites: Path, tmp_path: Path) -> None:
+    lm = ScriptedLM([PLAN.format(tool="sql", query=WRONG), REPLAN, LAST])
+    page = page_of(decisor.ask("Which site?", db=sites, lm=lm), tmp_path / "run.html")
+    brief = re.sub("<script.*?</script>|<style.*?</style>", "", page, flags=re.S)
+    for part in (
+        "<h1>Which site?</h1>",
+        '<p class="answer">elm</p>',
+        "it costs 400",
+        "You wrote 99",
+        "did not run here",
+    ):
+        assert part in brief, part
+
+
+@needs_browser
+def test_a_ranking_is_drawn_with_the_candidates_beyond_the_tenth_folded(window: Browser, tmp_path: Path) -> None:
     world = make_example("trade")
     result = decisor.ask(world.question, db=world.database_url, lm="none")
     assert result.ranking is not None
-    page = page_of(result, tmp_path / "run.html")
-    assert page.count('<svg class="bar"') == len(result.ranking.options) > 10
-    assert f"{len(result.ranking.options) - 10} more</summary>" in page and "no LM" in page
-    assert all(step in page for step in result.decision.plan)
+    text = opened(window, result, tmp_path)
+    assert len(all_texts(window, "svg.bar")) == len(result.ranking.options) > 10
+    assert f"{len(result.ranking.options) - 10} more" in text and "no LM" in text
+    assert "Compared: 17 of 17 candidates" in text
+    assert all(step in text for step in result.decision.plan)
 
 
-def test_the_nodes_of_a_reasoning_dag_stand_with_their_questions_and_answers() -> None:
-    chain = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.1> born?"))
-    result = decisor.ask(
-        "Where was the director of Arrival born?",
-        tools=[Passages()],
-        technique="reasoning_dag",
-        lm=ScriptedLM(Policy(chain)),
-    )
-    piece = result._repr_html_()
-    assert "<b>Q1.1</b>" in piece and "<p>Where was &lt;A1.1&gt; born?</p>" in piece
-    assert piece.count('<g class="node answered"') == 2 and piece.count('<path class="line ') == 1
-    [node] = re.findall('<g class="node answered"[^>]*><a href="#([^"]+)"><title>1.1', piece.replace("Q1.1", "1.1"))
-    assert f'id="{node}"' in piece and "<script" not in piece
-    assert "<b>Answer</b><span>attributed</span>" in piece and "<details><summary>2 actions" in piece
-
-
-def test_a_page_with_a_drawing_has_one_script_that_its_policy_names(tmp_path: Path) -> None:
-    chain = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.1> born?"))
-    result = decisor.ask(
-        "Where was the director born?",
-        tools=[Passages()],
-        technique="reasoning_dag",
-        lm=ScriptedLM(Policy(chain)),
-    )
-    page = page_of(result, tmp_path / "run.html")
-    [script] = re.findall("<script>(.*?)</script>", page, re.S)
-    assert f"script-src '{csp_hash(script)}'" in html.unescape(page)
-    assert "innerHTML" not in script and "eval" not in script
+@needs_browser
+def test_the_nodes_of_a_reasoning_dag_stand_with_their_questions_and_answers(window: Browser, tmp_path: Path) -> None:
+    text = opened(window, dag_result(), tmp_path)
+    window.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert "Where was <A1.1> born?" in text and "2 actions" in text
+    assert all_texts(window, ".steps .node > .what b") == ["Q1.1", "Q2.1"]
+    assert all_texts(window, "li.answer .what") == ["Answerattributed", "Answerattributed"]
+    assert (len(all_texts(window, "g.node.answered")), len(all_texts(window, "path.line"))) == (2, 1)
+    led = "return document.querySelector(document.querySelector('g.node a').getAttribute('href')).textContent"
+    assert str(window.run(led)).startswith("Q1.1")
 
 
 def test_a_recorded_run_is_the_same_page_and_json_lists_its_queries(sites: Path, tmp_path: Path) -> None:

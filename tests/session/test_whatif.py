@@ -10,6 +10,7 @@ from decision_shops import database
 from decisor.lab.examples import make_example
 from decisor.llms.scripted import ScriptedLM
 from decisor.types import Message
+from report.browser import FOUND, browser, page_data
 
 MODEL = """
 decide = "the office to rent"
@@ -73,9 +74,24 @@ def test_the_end_of_a_run_shows_ranges_tornado_turning_points_scenarios_and_fron
         assert part in text, part
     result.html(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text("utf-8")
-    assert page.count('<div class="chart">') == 5 and page.count('<g class="span">') == 2
-    assert '<tr class="out">' in page and "room: 8 seats for 12 people" in page
-    assert "east then breaks room: 14 seats for 14" in page and "<script" not in page
+    assert page.count('<svg class="wide"') == 1, "the Pareto front"
+    data = page_data(page)
+    assert [bool(one["low"]) for one in data["result"]["ranking"]["options"]] == [True, True]
+    assert "8 seats for 12 people" in str(data["result"]["ranking"]["excluded"])
+    if not FOUND:
+        return
+    with browser() as window:
+        window.open((tmp_path / "run.html").as_uri())
+        words = window.run("return document.querySelector('main').textContent")
+        for part in (
+            "then breaks room: 14 seats for 14",
+            "hiring",
+            "stays best in",
+            "on the Pareto front",
+            "room: 8 seats",
+        ):
+            assert part in words, part
+        assert window.run("return document.querySelectorAll('.rank .bar .range').length") == 2
 
 
 def test_a_saved_run_has_its_what_ifs(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import io
 import json
 import re
 from dataclasses import fields
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ from decisor.trace.events import Event, LMCall, RunStart, Trace, TraceEntry
 from decisor.trace.file import CLASSES as BY_NAME
 from decisor.trace.file import format_trace_array, format_trace_file, read_trace_text
 from decisor.types import Question
-from decisor.views.page_data import story_json
+from decisor.views.page_data import UNDRAWN, story_json
 from decisor.views.terminal import LiveView
 from decisor.views.transcript import tell_story
 from traces.every_event import CLASSES, filled, strategy
@@ -83,12 +83,11 @@ def test_the_page_gets_a_story_of_every_event() -> None:
     trace = Trace()
     for kind in CLASSES:
         trace.add(filled(kind, "<b>word"))
-    kinds = {item["kind"] for item in items(json.loads(story_json(trace.entries)))}
-    assert kinds == {"span", "plan", "replan", "says", "acts", "decides", "notes"}
-
-
-def items(told: dict[str, Any]) -> list[dict[str, Any]]:
-    return [each for item in told.get("items", ()) for each in (item, *items(item))]
+    story = json.loads(story_json(trace.entries))["entries"]
+    drawn = {kind.__name__ for kind in CLASSES} - {kind.__name__ for kind in UNDRAWN}
+    script = (files("decisor.views") / "static" / "story.js").read_text("utf-8")
+    assert drawn - set(re.findall(r'case "(\w+)"', script)) == {"RunStart", "RunUsage", "GraphResult"}
+    assert drawn == {row["event"] for row in story}
 
 
 def test_the_array_of_a_trace_has_every_prompt_whole() -> None:

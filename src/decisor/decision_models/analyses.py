@@ -374,7 +374,7 @@ def answer_change(model: OpenModel, base: BaseOutcomes, wish: WhatIfWish) -> Obs
     )
     idle += [f"Mind: {outcomes.note}."] if outcomes.note else []
     # Nothing varies here on purpose.
-    ranked = [line for line in format_ranking_lines(ranking) if not line.startswith("Nothing was varied")]
+    ranked = [line for line in format_ranking(ranking).splitlines() if not line.startswith("Nothing was varied")]
     return Observation(
         records,
         "\n".join([*idle, *effect_lines(model, *scenes), *ranked]),

@@ -31,15 +31,15 @@ from decisor.decision_record.record import (
 from decisor.errors import SetupError
 from decisor.system.serialization import finite_json_value
 from decisor.system.storage import write_private
-from decisor.system.text import clean_one_line, fit_on_one_line
+from decisor.system.text import fit_on_one_line
 from decisor.system.wording import format_count
 from decisor.trace.events import RowPolicy
 from decisor.types import Record, RuleTest, Usage
-from decisor.views.links import Anchors, anchors_of, link_text
-from decisor.views.markup import Html, csp_hash, join, query_html, tag
-from decisor.views.page import cell_text, figures_html, is_number_value
-from decisor.views.page import run_page_style as run_style
+from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
+from decisor.views.markup import Html, join, query_html, tag
+from decisor.views.page import html_document, run_page_style
 from decisor.views.rankings import ranking_html
+from decisor.views.terminal import format_table_value
 from decisor.views.transcript import describe_end
 
 
@@ -94,31 +94,29 @@ def group_by_columns(records: Sequence[Record]) -> list[list[Record]]:
 
 def cited_rows_html(records: Sequence[Record], anchors: Anchors) -> Html:
     names = [*records[0].fields, *(["text"] if records[0].text else [])]
-    numeric = [any(is_number_value(one.fields.get(name)) for one in records) for name in names]
-    marked = {(cell.record, cell.column): anchors.cell(cell) for cells in anchors.cells.values() for cell in cells}
-    head = (
-        tag("th", name, scope="col", cls="n" if right else None) for name, right in zip(names, numeric, strict=True)
-    )
+    numeric = {name for name in names if any(is_number_value(one.fields.get(name)) for one in records)}
+    marked = {cell for cells in anchors.cells.values() for cell in cells}
+    head = (tag("th", name, scope="col", cls="n" if name in numeric else None) for name in names)
     rows = []
     for one in records:
-        values = [*one.fields.values(), *([one.text] if one.text else [])]
-        columns = [at if at < len(one.fields) else -1 for at in range(len(values))]
-        cells = (
-            tag(
-                "td",
-                cell_text(value),
-                id=marked.get((one.id, at)),
-                cls=" ".join(["n"] * right + ["hit"] * ((one.id, at) in marked)) or None,
-            )
-            for value, at, right in zip(values, columns, numeric, strict=True)
-        )
-        rows.append(tag("tr", tag("td", one.id, cls="id"), *cells, id=anchors.row(one.id)))
+        cells = []
+        for at, name in enumerate(names):
+            is_text = at >= len(one.fields)
+            cell = EvidenceCell(one.id, -1 if is_text else at)
+            text = one.text if is_text else format_table_value(one.fields[name])
+            cls = " ".join(["n"] * (name in numeric) + ["hit"] * (cell in marked)) or None
+            cells.append(tag("td", text, id=cell_anchor(cell) if cell in marked else None, cls=cls))
+        rows.append(tag("tr", tag("td", one.id, cls="id"), *cells, id=row_anchor(one.id)))
     whole = tag("table", tag("thead", tag("tr", tag("th", "record", scope="col"), *head)), tag("tbody", *rows))
     return tag("div", whole, cls="scroll", tabindex=0, role="group", aria_label="Rows")
 
 
+def is_number_value(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def format_record_cell(value: object) -> str:
-    return cell_text(value) if isinstance(value, str | int | float | None) else str(value)
+    return format_table_value(value) if isinstance(value, str | int | float | None) else str(value)
 
 
 def model_html(content: Content) -> Html | None:
@@ -154,7 +152,7 @@ def facts_html(content: Content) -> Html:
         tag(
             "dl",
             *(tag("div", tag("dt", name), tag("dd", text)) for name, text in facts.items() if text),
-            cls="facts box",
+            cls="facts card",
         ),
         plain_table_html(("data", "kind", "where", "what was to be read"), rows) if rows else None,
         *(tag("p", f"{name}: {', '.join(tables)}", cls="soft") for name, tables in limits.items() if tables),
@@ -201,29 +199,23 @@ CHANGED = "This record was changed after it was made: its digest is not that of 
 
 @cache
 def record_style() -> str:
-    return run_style() + files("decisor.decision_record").joinpath("page.css").read_text("utf-8")
+    return run_page_style() + files("decisor.decision_record").joinpath("page.css").read_text("utf-8")
 
 
 def render_record_page(record: DecisionRecord) -> str:
     """Return a record as a whole HTML document, without scripts."""
-    policy = f"default-src 'none'; style-src '{csp_hash(record_style())}'; base-uri 'none'; form-action 'none'"
-    head = join(
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", clean_one_line(f"Record: {record.content.request.question}", 100)),
-        tag("style", Html(record_style())),
-    )
-    body = tag("main", *render_record_parts(record), cls="decisor record")
-    return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
+    style = tag("style", Html(record_style()))
+    body = tag("main", style, *render_record_parts(record), cls="decisor record")
+    title = f"Record: {record.content.request.question}"
+    return html_document(title, body, record_style(), "script-src 'none'")
 
 
 def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     content = record.content
     decision = decision_of(content)
     records = [one for query in content.evidence.queries for one in restore_records(query)]
-    anchors = anchors_of(decision, records, frozenset(), record.digest)
-    yield tag("p", " · ".join(list_heading_parts(record)), cls="head")
+    anchors = anchors_of(decision, records)
+    yield tag("p", " · ".join(list_heading_parts(record)), cls="soft")
     yield tag("h1", content.request.question)
     yield tag("p", content.request.goal) if content.request.goal else None
     yield record_decision_html(content, anchors)
@@ -232,7 +224,7 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
         "Asked before", tag("ul", *(tag("li", one) for one in content.request.before)), content.request.before
     )
     yield record_section_html("Rules, in words", tag("p", content.request.rules), content.request.rules)
-    yield record_section_html("Warnings", bullet_list_html(content.warnings, "failed"), content.warnings)
+    yield record_section_html("Warnings", bullet_list_html(content.warnings, "fault"), content.warnings)
     yield record_section_html("What words mean", meanings_html(content), content.definitions or content.readings)
     yield ranking_html(content.alternatives) if content.alternatives else None
     yield record_section_html("Rules, executed", rules_html(content.rules), content.rules)
@@ -272,18 +264,18 @@ def record_decision_html(content: Content, anchors: Anchors) -> Html:
     why = describe_end(decision_of(content))
     return tag(
         "div",
-        tag("div", "Decision", cls="head"),
+        tag("h2", "Decision"),
         tag("p", decision.answer or "None", cls="answer" if decision.answer else "answer none"),
-        tag("p", why, cls="cut") if why else None,
+        tag("p", why, cls="soft") if why else None,
         *(tag("p", link_text(text, anchors)) for text in decision.reasons),
         tag("p", f"Runner-up: {decision.runner_up}", cls="beside") if decision.runner_up else None,
-        cls="box decision",
+        cls="card decision",
     )
 
 
 def approvals_html(record: DecisionRecord, digest: str) -> Html:
     """Return the approvals as HTML. digest: of the content as it is now."""
-    changed = tag("p", CHANGED, cls="failed") if digest != record.digest else None
+    changed = tag("p", CHANGED, cls="fault") if digest != record.digest else None
     if not record.approvals:
         return join(changed, tag("p", "Nobody has approved this decision.", cls="soft"))
     return join(changed, tag("ul", *list_approval_items(record, digest), cls="approvals"))
@@ -305,7 +297,7 @@ def list_approval_items(record: DecisionRecord, digest: str) -> Iterator[Html]:
             " ",
             tag("span", format_utc_minute(one.at), cls="soft"),
             tag("p", one.note) if one.note else None,
-            tag("p", words, cls="soft" if state in ("holds", "refused", "withdrawn") else "failed") if words else None,
+            tag("p", words, cls="soft" if state in ("holds", "refused", "withdrawn") else "fault") if words else None,
             cls=state.replace(" ", "-"),
         )
 

@@ -45,7 +45,7 @@ from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.tasks import collect_cycles_rarely
 from decisor.version import __version__
-from decisor.views.markup import Html, csp_hash, join, read_chart_style, read_colours, tag
+from decisor.views.markup import Html, csp_hash, join, read_static, tag
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -81,8 +81,8 @@ class PageFiles:
 
 
 def read_page() -> PageFiles:
-    contents = {"colours.css": read_colours().encode(), "chart.css": read_chart_style().encode()}
-    contents |= sorted(files_in(files("decisor.server").joinpath("static")))
+    folders = (files(package).joinpath("static") for package in ("decisor.views", "decisor.server"))
+    contents = dict(sorted(file for folder in folders for file in files_in(folder)))
     digest = hashlib.sha256(b"".join(name.encode() + content for name, content in contents.items()))
     return PageFiles(contents, digest.hexdigest()[:16])
 
@@ -152,7 +152,7 @@ Json = Mapping[str, Any]
 async def show_api_docs(request: Request) -> HTMLResponse:
     """Show the description of every route."""
     description: Json = request.app.openapi()
-    style = read_colours() + STYLE
+    style = read_static("colours.css") + STYLE
     head = join(
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),

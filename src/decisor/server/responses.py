@@ -255,6 +255,8 @@ class PictureReply(ServerReply):
     drawings: tuple[Json, ...]
     cells: dict[str, tuple[CellReply, ...]]
     studies: tuple[Json, ...] = ()
+    ranking: tuple[str, ...] = ()
+    """What was compared and excluded, and how sure the first place is, in sentences."""
     charts: tuple[ChartReply, ...] = ()
 
 

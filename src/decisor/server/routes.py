@@ -7,7 +7,7 @@ users through.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -38,8 +38,6 @@ from decisor.server.requests import (
 )
 from decisor.server.responses import (
     ApprovalList,
-    CellReply,
-    ChartReply,
     Choices,
     ColumnReply,
     CompareReply,
@@ -83,13 +81,8 @@ from decisor.trace.events import Conclusion
 from decisor.trace.file import build_trace_row, format_trace_file
 from decisor.types import Observation, Ranking, Tool
 from decisor.version import __version__
-from decisor.views.chart_drawing import layout_all_widths
-from decisor.views.charts import AnswerChart
-from decisor.views.graph_drawing import draw_run
-from decisor.views.links import find_figure_cells
 from decisor.views.page import script_policy
-from decisor.views.page_data import story_json
-from decisor.views.rankings import studies_of
+from decisor.views.page_data import draw_picture, story_json
 
 if TYPE_CHECKING:
     from decisor.session.pool import Pool
@@ -463,32 +456,10 @@ def what_if_reply(observation: Observation, changed: Ranking | None) -> WhatIfRe
 async def show_picture(id: str, state: CurrentState, user: CurrentUser) -> PictureReply:
     """Show the drawings, figure cells, studies and charts of a run, as far as it has come."""
     entries = (await find_readable_run(state.runs, user, id)).entries
-    cells: dict[str, tuple[CellReply, ...]] = {}
-    charts: tuple[ChartReply, ...] = ()
-    if any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries):
-        result = build_recorded_result(entries)
-        by_id = {record.id: record for record in result.records}
-        cells = {
-            one.text: tuple(CellReply(**asdict(cell)) for cell in find_figure_cells(one, by_id))
-            for one in result.evidence.figures
-        }
-        charts = tuple(chart_reply(one) for one in result.charts)
-    return PictureReply(
-        drawings=tuple(finite_json_value(one) for one in draw_run(entries)),
-        cells=cells,
-        studies=tuple(finite_json_value(one) for one in studies_of(entries)),
-        charts=charts,
-    )
-
-
-def chart_reply(chart: AnswerChart) -> ChartReply:
-    return ChartReply(
-        title=chart.title,
-        description=chart.description,
-        notes=chart.notes,
-        layouts=tuple(finite_json_value(one) for one in layout_all_widths(chart)),
-        vega_lite=chart.vega_lite(),
-    )
+    is_over = any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries)
+    result = build_recorded_result(entries) if is_over else None
+    decision, records = (result.decision, result.records) if result else (None, ())
+    return PictureReply.model_validate(draw_picture(entries, decision, records))
 
 
 record_router = APIRouter(prefix="/api/runs", tags=["record"])

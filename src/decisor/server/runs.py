@@ -8,13 +8,11 @@ page or as Markdown.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
 
 from decisor.decision_record.approvals import make_approval_change
 from decisor.decision_record.build import change_approvals
@@ -47,10 +45,21 @@ from decisor.session.verify import Verification, verify_trace
 from decisor.system.extras import logger
 from decisor.system.secrets import redact
 from decisor.system.text import format_number
-from decisor.trace.events import RunStart, TraceEntry, events_of
-from decisor.types import Question
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    GraphPlan,
+    NodeSpan,
+    Plan,
+    PlanChange,
+    RunStart,
+    Span,
+    TraceEntry,
+    events_of,
+)
+from decisor.types import Question, Record
 from decisor.views.page import html_document, run_html
-from decisor.views.page_data import story_json
+from decisor.views.terminal import format_table_value, group_records
 
 Work = Callable[[Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
@@ -311,10 +320,6 @@ class Runs:
             await asyncio.wait(tasks, timeout=STOP_SECONDS)
 
 
-MOST = 2_000_000
-Item = Mapping[str, Any]
-
-
 def html_of(entries: Sequence[TraceEntry]) -> str:
     result = build_recorded_result(entries)
     return html_document(
@@ -324,8 +329,7 @@ def html_of(entries: Sequence[TraceEntry]) -> str:
 
 def markdown_of(entries: Sequence[TraceEntry]) -> str:
     result = build_recorded_result(entries)
-    items: Sequence[Item] = json.loads(story_json(entries, MOST))["items"]
-    return "\n".join([*format_run_head(result), "", "## What happened", "", *steps(items), "", result.summary(), ""])
+    return "\n".join([*format_run_head(result), "", "## What happened", "", *steps(entries), "", result.summary(), ""])
 
 
 def format_run_head(result: Result) -> Iterator[str]:
@@ -346,32 +350,49 @@ def format_run_head(result: Result) -> Iterator[str]:
             yield f"- `{record.id}` {escape_markdown(record.text or cells)}"
 
 
-def steps(items: Sequence[Item]) -> Iterator[str]:
-    for item in items:
-        match item["kind"]:
-            case "plan" | "replan":
-                why = f": {escape_markdown(item['why'])}" if item.get("why") else ""
-                yield f"**{item['kind'].capitalize()}**{why}\n"
-                yield from (f"{at}. {escape_markdown(step)}" for at, step in enumerate(item["plan"], 1))
+def steps(entries: Sequence[TraceEntry]) -> Iterator[str]:
+    """Yield the plans, the nodes, and the queries with their rows."""
+    for entry in entries:
+        match entry.event:
+            case Plan(steps=plan) | GraphPlan(steps=plan):
+                yield "**Plan**\n"
+                yield from number_steps(plan)
+            case PlanChange(why=why, steps=plan):
+                yield f"**Replan**{f': {escape_markdown(why)}' if why else ''}\n"
+                yield from number_steps(plan)
+            case NodeSpan(node=node, question=question):
+                yield f"**{escape_markdown(node)}** {escape_markdown(question)}\n"
+            case Span(name=name):
+                yield f"**{escape_markdown(name)}** \n"
+            case ActionStart(tool=tool, input=text):
+                yield f"**{escape_markdown(tool)}**\n"
+                yield from (f"    {line}" for line in text.splitlines())
                 yield ""
-            case "acts":
-                yield f"**{escape_markdown(item['tool'])}**\n"
-                yield from (f"    {line}" for line in str(item["input"]).splitlines())
-                yield ""
-                yield from (f"{escape_markdown(item['note'])}\n" for _ in range(bool(item["note"])))
-                for table in item.get("tables", ()):
-                    yield from format_markdown_table(table)
-            case "span":
-                yield (
-                    f"**{escape_markdown(item.get('node') or item['name'])}** {escape_markdown(item.get('ask', ''))}\n"
-                )
-                yield from steps(item["items"])
+            case ActionResult(observation=observation):
+                if observation.note:
+                    yield f"{escape_markdown(observation.note)}\n"
+                for records in group_records(observation.records):
+                    yield from format_markdown_table(records)
+            case _:
+                pass
 
 
-def format_markdown_table(table: Item) -> Iterator[str]:
-    yield format_markdown_row(["id", *table["columns"]])
-    yield format_markdown_row(["---"] * (1 + len(table["columns"])))
-    yield from (format_markdown_row(row) for row in table["rows"])
+def number_steps(plan: Sequence[str]) -> Iterator[str]:
+    yield from (f"{at}. {escape_markdown(step)}" for at, step in enumerate(plan, 1))
+    yield ""
+
+
+def format_markdown_table(records: Sequence[Record]) -> Iterator[str]:
+    names = list(records[0].fields)
+    has_text, has_source = bool(records[0].text), any(one.source for one in records)
+    head = ["id", *names, *(["text"] if has_text else []), *(["source"] if has_source else [])]
+    yield format_markdown_row(head)
+    yield format_markdown_row(["---"] * len(head))
+    for one in records:
+        cells = [format_table_value(one.fields[name]) for name in names]
+        yield format_markdown_row(
+            [one.id, *cells, *([one.text] if has_text else []), *([one.source] if has_source else [])]
+        )
     yield ""
 
 

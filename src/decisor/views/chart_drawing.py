@@ -15,7 +15,7 @@ from unicodedata import east_asian_width
 
 from decisor.system.text import clean_one_line, format_number
 from decisor.views.charts import AnswerChart, Axis, ChartMark, ChartSeries, describe_mark, time_ticks
-from decisor.views.links import Anchors
+from decisor.views.links import row_anchor
 from decisor.views.markup import Html, Scale, join, round_steps, tag
 
 WIDTHS = (680, 340)
@@ -255,13 +255,13 @@ def to_tenths(shape: SvgShape) -> SvgShape:
     return SvgShape(shape.tag, shape.kind, at, shape.text)
 
 
-def chart_html(chart: AnswerChart, anchors: Anchors) -> Html:
-    """Return a chart as HTML; each mark leads to its row of the evidence.
+def chart_html(chart: AnswerChart, records: frozenset[str]) -> Html:
+    """Return a chart as HTML; a mark of one of the ``records`` leads to its row of the evidence.
 
     The table says the same to readers who do not see the drawing, so marks are no stops of the keyboard.
     """
     drawings = (
-        layout_svg(chart, one, kind, anchors)
+        layout_svg(chart, one, kind, records)
         for one, kind in zip(layout_all_widths(chart), ("wide", "narrow"), strict=True)
     )
     text = json.dumps(chart.vega_lite(), ensure_ascii=False)
@@ -271,7 +271,7 @@ def chart_html(chart: AnswerChart, anchors: Anchors) -> Html:
     return join(tag("h2", chart.title), tag("div", *drawings, cls="answer-chart"), *notes, link)
 
 
-def layout_svg(chart: AnswerChart, drawing: Layout, kind: str, anchors: Anchors) -> Html:
+def layout_svg(chart: AnswerChart, drawing: Layout, kind: str, records: frozenset[str]) -> Html:
     words = f"{chart.title}. {chart.description}"
     picture = tag(
         "g",
@@ -282,8 +282,8 @@ def layout_svg(chart: AnswerChart, drawing: Layout, kind: str, anchors: Anchors)
         aria_label=words,
     )
     links = [
-        tag("a", shape_element(one.shape, one.title), href=f"#{anchors.row(one.record)}", tabindex=-1)
-        if one.record in anchors.records
+        tag("a", shape_element(one.shape, one.title), href=f"#{row_anchor(one.record)}", tabindex=-1)
+        if one.record in records
         else shape_element(one.shape, one.title)
         for one in drawing.links
     ]

@@ -1,7 +1,6 @@
 """Drawings of a run's reasoning DAG and search trees: boxes with lines between them.
 
-Drawings are plain values that any page can draw; as HTML they are SVG in a box that scrolls, and the page's script
-lets them be dragged and zoomed.
+Drawings are plain values; ``static/drawing.js`` draws them, and lets them be dragged and zoomed.
 
 A graph without cycles is laid out in layers, each node below its parents:
 
@@ -19,7 +18,6 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import pairwise
 from statistics import fmean
 from textwrap import wrap
@@ -38,8 +36,6 @@ from decisor.trace.events import (
     TraceEntry,
     events_of,
 )
-from decisor.views.links import Anchors
-from decisor.views.markup import Html, join, tag
 from decisor.views.transcript import ENDED, path_to_node
 
 WIDE, CHARACTERS, LINE, PAD = 224.0, 33, 17.0, 9.0
@@ -106,22 +102,6 @@ def box_lines(head: str, *texts: str, most: int = 2) -> tuple[str, ...]:
 def box_title(*parts: str) -> str:
     """Join the texts that are not empty to the title of a box, on one line."""
     return clean_one_line("  ·  ".join(part for part in parts if part), MOST_TITLE)
-
-
-def curve_path(corners: Sequence[tuple[float, float]], form: str) -> str:
-    """Return an SVG path through the corners, bent in the direction in which lines run.
-
-    >>> curve_path([(0, 0), (10, 20)], "dag")
-    'M0 0C0 10 10 10 10 20'
-    """
-    (x, y), *rest = corners
-    path = [f"M{x:g} {y:g}"]
-    for right, down in rest:
-        middle = (x + right) / 2 if form == "tree" else (y + down) / 2
-        ends = f"{middle:g} {y:g} {middle:g} {down:g}" if form == "tree" else f"{x:g} {middle:g} {right:g} {middle:g}"
-        path.append(f"C{ends} {right:g} {down:g}")
-        x, y = right, down
-    return "".join(path)
 
 
 ACROSS, DOWN, MARGIN, POINT = 26.0, 46.0, 12.0, 12.0
@@ -388,34 +368,3 @@ def tree_box(node: NodeRating, entry: TraceEntry | None, chosen: bool, step: int
     result = clean_one_line(grown.text, 200)
     title = box_title(grown.action.tool, rate, grown.thought, grown.action.input, result and f"→ {result}", node.answer)
     return Box(str(node.node), lines, f"{kind} error".strip() if grown.error else kind, title, step)
-
-
-CANVAS = '<div class="canvas"'
-"""What a page with a drawing holds, and no text from outside can, as it is escaped."""
-
-
-def drawing_html(drawing: Drawing, anchors: Anchors) -> Html:
-    """Return a drawing as HTML. Each box leads to its entry, if the page shows that."""
-    lines = "".join(
-        f'<path class="line {escape(one.kind)}" d="{curve_path(one.corners, drawing.form)}"/>' for one in drawing.lines
-    )
-    boxes = "".join(box_svg(box, anchors) for box in drawing.boxes)
-    size = {"width": f"{drawing.width:g}", "height": f"{drawing.height:g}"}
-    around = {"viewBox": f"0 0 {drawing.width:g} {drawing.height:g}", "role": "group", "aria_label": drawing.title}
-    svg = tag("svg", tag("title", drawing.title), Html(lines), Html(boxes), cls=drawing.form, **around, **size)
-    return join(
-        tag("p", drawing.title, cls="soft"),
-        tag("div", svg, cls="canvas", tabindex=0, role="region", aria_label=drawing.title),
-    )
-
-
-def box_svg(box: Box, anchors: Anchors) -> str:
-    texts = "".join(
-        f'<text class="{"text" if at else "head"}" x="{PAD + 2:g}" y="{PAD + 12.5 + at * LINE:g}">{escape(line)}</text>'
-        for at, line in enumerate(box.lines)
-    )
-    rect = f'<rect width="{WIDE:g}" height="{box.height:g}" rx="8"/>'
-    inner = f"<title>{escape(box.title)}</title>{rect}{texts}"
-    if box.entry in anchors.entries:
-        inner = f'<a href="#{anchors.step(box.entry)}">{inner}</a>'
-    return f'<g class="node {escape(box.kind)}" transform="translate({box.x:g} {box.y:g})">{inner}</g>'

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from zlib import crc32
+from dataclasses import dataclass
 
 from decisor.parsing.figures import CITATION, COMPUTED, interpret_number, iterate_numbers, rounds_to_reading
 from decisor.types import Decision, Figure, Record
@@ -61,48 +60,36 @@ NAME = re.compile(r"\bo\d+(?:\.\w+)?")
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The names of places in one piece of HTML, so that several on one page do not clash. entries: entries of the trace
-    that have a place. records: records that the evidence shows.
-    """
+    """Places on a page that figures and citations of a decision lead to."""
 
-    prefix: str
-    entries: frozenset[int] = frozenset()
-    records: frozenset[str] = frozenset()
-    cells: Mapping[str, tuple[EvidenceCell, ...]] = field(default_factory=dict)
-    figures: tuple[Figure, ...] = ()
+    records: frozenset[str]
+    """Records that the evidence shows."""
+    cells: Mapping[str, tuple[EvidenceCell, ...]]
+    """Cells that support each figure, by the text of the figure."""
+    figures: tuple[Figure, ...]
 
     def record(self, name: str) -> str:
         """Return the record that a citation leads to; '' if the evidence does not show it."""
-        whole = f"{name}."
-        return (
-            name
-            if name in self.records
-            else min(
-                (one for one in self.records if one.startswith(whole)), key=lambda one: (len(one), one), default=""
-            )
-        )
-
-    def row(self, record: str) -> str:
-        """Return the name of a record's place in the evidence."""
-        return f"{self.prefix}-e-{record}"
-
-    def origin(self, record: str) -> str:
-        """Return the name of a record's place at the query that brought it."""
-        return f"{self.prefix}-r-{record}"
-
-    def cell(self, cell: EvidenceCell) -> str:
-        return f"{self.prefix}-c-{cell.record}-{cell.column}"
-
-    def step(self, entry: int) -> str:
-        return f"{self.prefix}-s-{entry}"
+        if name in self.records:
+            return name
+        # A citation of a whole observation, such as o2, leads to its first record.
+        rows = (one for one in self.records if one.startswith(f"{name}."))
+        return min(rows, key=lambda row: (len(row), row), default="")
 
 
-def anchors_of(decision: Decision, records: Sequence[Record], entries: frozenset[int], seed: str) -> Anchors:
-    """Build the anchors of a decision. seed: a text that tells this run from others."""
+def row_anchor(record: str) -> str:
+    """Return the id of a record's row in the evidence, as ``static/decision.js`` has it."""
+    return f"e-{record}"
+
+
+def cell_anchor(cell: EvidenceCell) -> str:
+    return f"c-{cell.record}-{cell.column}"
+
+
+def anchors_of(decision: Decision, records: Sequence[Record]) -> Anchors:
     by_id = {record.id: record for record in records}
     cells = {one.text: tuple(find_figure_cells(one, by_id)) for one in decision.evidence.figures}
-    prefix = f"d{crc32(seed.encode()):08x}"
-    return Anchors(prefix, entries, frozenset(by_id), cells, decision.evidence.figures)
+    return Anchors(frozenset(by_id), cells, decision.evidence.figures)
 
 
 def link_text(text: str, anchors: Anchors) -> Html:
@@ -129,7 +116,7 @@ def link_pattern(figures: Sequence[Figure]) -> re.Pattern[str]:
 def citation_html(text: str, anchors: Anchors) -> Html:
     """Link a citation; one of a whole observation leads to its first record."""
     links = [
-        tag("a", name, href=f"#{anchors.row(record)}") if (record := anchors.record(name)) else name
+        tag("a", name, href=f"#{row_anchor(record)}") if (record := anchors.record(name)) else name
         for name in NAME.findall(text)
     ]
     return join(*(tag("span", link, cls="cite") for link in links))
@@ -141,4 +128,25 @@ def figure_html(text: str, anchors: Anchors) -> Html:
     cells = anchors.cells.get(text, ())
     if not cells:
         return tag("span", text, cls="figure", title=title)
-    return tag("a", text, cls="figure", href=f"#{anchors.cell(cells[0])}", title=title)
+    return tag("a", text, cls="figure", href=f"#{cell_anchor(cells[0])}", title=title)
+
+
+def figures_html(anchors: Anchors) -> Html | None:
+    """Return the computed figures with their formulas as HTML; None if there are none."""
+    computed = [one for one in anchors.figures if one.support.startswith(COMPUTED)]
+    lines = (
+        tag("div", tag("dt", one.text), tag("dd", link_formula(one.support.removeprefix(COMPUTED), anchors)))
+        for one in computed
+    )
+    return tag("dl", *lines, cls="figures") if computed else None
+
+
+def link_formula(formula: str, anchors: Anchors) -> Html:
+    """Link each record in a formula to its row."""
+    parts: list[Html | str] = []
+    end = 0
+    for match in RECORD.finditer(formula):
+        link = tag("a", match[0], href=f"#{row_anchor(match[0])}") if match[0] in anchors.records else match[0]
+        parts += [formula[end : match.start()], link]
+        end = match.end()
+    return join(*parts, formula[end:])

@@ -60,15 +60,16 @@ def csp_hash(text: str) -> str:
 
 
 @cache
-def read_colours() -> str:
-    """Return the colours of every page, light and dark, as CSS variables of ``:root``."""
-    return files("decisor.views").joinpath("colours.css").read_text("utf-8")
+def read_static(name: str) -> str:
+    """Return a style sheet or script that pages of every kind share."""
+    return files("decisor.views").joinpath("static", name).read_text("utf-8")
 
 
-@cache
-def read_chart_style() -> str:
-    """Return the style sheet of an answer's chart, which is the same on every page."""
-    return files("decisor.views").joinpath("chart.css").read_text("utf-8")
+def json_block(text: str, id: str | None = None) -> Html:
+    """Return JSON as a block of data. Nothing in it can end the block or begin another: < is written as an escape."""
+    safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    safe = safe.encode("utf-8", "replace").decode()
+    return tag("script", Html(safe), type="application/json", id=id)
 
 
 SHAPES = ("circle", "square", "diamond", "triangle")

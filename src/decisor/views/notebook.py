@@ -10,14 +10,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import Any
 
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_whole_seconds
 from decisor.trace.events import ActionResult, ActionStart, LMCall, RunStart, RunUsage, TraceEntry
 from decisor.types import Question, Usage
-from decisor.views.markup import Html, join, read_colours, tag
+from decisor.views.markup import Html, join, read_static, tag
 from decisor.views.terminal import Progress, observation_line
 from decisor.views.transcript import usage_line
 
@@ -151,5 +150,4 @@ class NotebookView:
 
 @cache
 def notebook_style() -> str:
-    own = files("decisor.views").joinpath("notebook.css").read_text("utf-8")
-    return read_colours().replace(":root", ".decisor-live") + own
+    return read_static("colours.css").replace(":root", ".decisor-live") + read_static("notebook.css")

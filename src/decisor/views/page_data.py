@@ -1,62 +1,59 @@
-"""The story of one case as JSON for the page: plan, queries, observations, replans, decision, evidence.
+"""A run as JSON for the script of a page: its entries, cut to a number of characters, and its pictures.
 
-Cut to a number of characters. What is cut is said; records that the decision cites are always kept.
+The script (``static/story.js``) draws the entries as a trace file has them. Long texts and long tables are cut, and say
+how much was cut; records that the decision cites are always kept.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, assert_never
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from decisor.parsing.prompting import explain_reason
-from decisor.system.text import format_number
+from decisor.system.serialization import finite_json_value
 from decisor.trace.events import (
     ActionResult,
-    ActionStart,
     AnswerSnapshot,
     Conclusion,
-    FailedCall,
-    GraphPlan,
-    GraphResult,
+    Event,
     LMCall,
     MeaningChoice,
     NodeResult,
-    NodeSpan,
-    Note,
-    Plan,
-    PlanChange,
-    QueryScores,
     RunStart,
-    RunUsage,
-    SearchMatch,
     SearchNode,
-    SearchProblem,
     SearchTree,
-    ShortenedPrompt,
-    Span,
-    TechniqueChoice,
     TraceEntry,
-    UnreadableReply,
-    UnscoredAnswer,
     events_of,
 )
+from decisor.trace.file import build_trace_row
 from decisor.types import Decision, Question, Record
-from decisor.views.transcript import pitfall_lines, runner_up_lines
+from decisor.views.chart_drawing import layout_all_widths
+from decisor.views.charts import charts_of_decision
+from decisor.views.graph_drawing import draw_run
+from decisor.views.links import find_figure_cells
+from decisor.views.rankings import ranking_summary, studies_of, study_charts
 
-Item = dict[str, Any]
+UNDRAWN = (MeaningChoice, SearchNode, SearchTree, AnswerSnapshot)
+"""Events for programs, and those that a drawing shows."""
+
+MOST_INTEGER = 2**53 - 1
+"""Larger whole numbers go as texts: JavaScript would round them."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryCaps:
-    """Limits of a story: characters of a text and a cell, rows of an observation, items of a span."""
+    """Limits of the entries of a run."""
 
     text: int
+    """Characters of a text."""
     cell: int
+    """Characters of a cell of a table."""
     rows: int
-    items: int
+    """Records of an observation, and candidates of a ranking; cited records come on top."""
+    entries: int
+    """Entries of a span."""
 
 
 LEVELS = (
@@ -69,181 +66,87 @@ LEVELS = (
 
 
 def story_json(entries: Sequence[TraceEntry], most: int = 60_000) -> str:
-    """Return a story as JSON of at most about ``most`` characters.
+    """Return the question and the entries of a run as JSON of about ``most`` characters.
 
     It is the least cut version that fits, else the most cut one.
     """
+    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
     text = ""
     for caps in LEVELS:
-        text = json.dumps(story_item(entries, caps), ensure_ascii=False, default=str, separators=(",", ":"))
+        story = {
+            "question": cut_text(question.text, 4 * caps.text),
+            "goal": cut_text(question.goal, caps.text),
+            "rules": cut_text(question.rules, 2 * caps.text),
+            "entries": cut_entries(entries, caps),
+        }
+        text = json.dumps(story, ensure_ascii=False, default=str, separators=(",", ":"))
         if len(text) <= most:
             break
-    return text.encode("utf-8", "replace").decode()  # an LLM of one's own may write half characters
+    # An LLM may write half of a surrogate pair, which no file in UTF-8 can hold.
+    return text.encode("utf-8", "replace").decode()
 
 
-def story_item(entries: Sequence[TraceEntry], caps: StoryCaps) -> Item:
-    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
-    return {
-        "question": cut_text(question.text, 4 * caps.text),
-        "goal": cut_text(question.goal, caps.text),
-        "rules": cut_text(question.rules, 2 * caps.text),
-        "items": StoryWriter(entries, caps).items(0),
-    }
+def cut_entries(entries: Sequence[TraceEntry], caps: StoryCaps) -> list[dict[str, Any]]:
+    """Return the rows of a trace that a page draws; of a span with too many entries the middle is left out."""
+    cited = {id for one in events_of(entries, Conclusion) for id in one.decision.evidence.ids}
+    sizes = Counter(entry.span for entry in entries if not isinstance(entry.event, (*UNDRAWN, ActionResult)))
+    places: Counter[int] = Counter()
+    kept, rows = {0}, []
+    for entry in entries:
+        if isinstance(entry.event, UNDRAWN) or entry.span not in kept:
+            continue
+        if isinstance(entry.event, ActionResult):
+            if entry.event.action in kept:
+                rows.append(cut_entry(entry, caps, cited))
+            continue
+        place, size = places[entry.span], sizes[entry.span]
+        places[entry.span] += 1
+        ending = caps.entries // 3
+        if size > caps.entries and caps.entries - ending <= place < size - ending:
+            if place == caps.entries - ending:
+                left_out = {"entries": size - caps.entries}
+                rows.append({"id": entry.id, "span": entry.span, "at": entry.at, "event": "Cut", "data": left_out})
+            continue
+        kept.add(entry.id)
+        rows.append(cut_entry(entry, caps, cited))
+    return rows
 
 
-class StoryWriter:
-    """A writer of the items of each span; an observation is part of its action's item."""
+def cut_entry(entry: TraceEntry, caps: StoryCaps, cited: set[str]) -> dict[str, Any]:
+    """Return the row of an entry without its prompt, with its first and its cited records, and with short texts."""
+    event: Event = entry.event
+    match event:
+        case LMCall():
+            event = replace(event, messages=())
+        case RunStart():
+            # The records of an earlier decision come with the entries that cite them.
+            event = RunStart(replace(event.question, earlier=None), event.technique, event.lm, event.settings)
+        case ActionResult(observation=observation):
+            records = tuple(one for at, one in enumerate(observation.records) if at < caps.rows or one.id in cited)
+            total = observation.total or len(observation.records)
+            short = replace(observation, records=records, total=total, ranking=None, study=None)
+            event = replace(event, observation=short)
+        case NodeResult(answer=answer):
+            documents = tuple(one for one in answer.documents if one.id in cited)
+            event = replace(event, answer=replace(answer, documents=documents))
+        case Conclusion(decision=decision) if decision.ranking:
+            ranking = replace(decision.ranking, options=decision.ranking.options[: caps.rows])
+            event = Conclusion(replace(decision, ranking=ranking))
+        case _:
+            pass
+    row = build_trace_row(replace(entry, event=event))
+    return {**row, "data": cut_texts(finite_json_value(row["data"]), caps.text, caps.cell)}
 
-    def __init__(self, entries: Sequence[TraceEntry], caps: StoryCaps) -> None:
-        self.caps = caps
-        self.cited = {id for one in events_of(entries, Conclusion) for id in one.decision.evidence.ids}
-        self.results = {result.action: result for result in events_of(entries, ActionResult)}
-        self.inside: dict[int, list[TraceEntry]] = defaultdict(list)
-        for entry in entries:
-            self.inside[entry.span].append(entry)
 
-    def items(self, span: int) -> list[Item]:
-        """Return the items of a span in order; if they are too many, the middle is left out."""
-        items = [item for entry in self.inside.get(span, ()) if (item := self.item(entry))]
-        if len(items) <= self.caps.items:
-            return items
-        ending = self.caps.items // 3
-        skipped = len(items) - self.caps.items
-        return [*items[: self.caps.items - ending], {"kind": "cut", "items": skipped}, *items[-ending:]]
-
-    def item(self, entry: TraceEntry) -> Item | None:
-        """Return an entry as the page's script draws it; None if it has no drawing of its own.
-
-        Such an entry is drawn elsewhere, or is for programs only.
-        """
-        match event := entry.event:
-            case Span(name=name):
-                return self.span(name, {}, entry)
-            case NodeSpan(node=node, question=question, source=source):
-                item = self.span("node", {"node": node, "ask": question, "source": source}, entry)
-                return {**item, "entry": entry.id, "node": node, "ask": self.cut(question), "source": source}
-            case Plan(steps=steps) | GraphPlan(steps=steps):
-                return {"kind": "plan", "plan": self.lines(steps)}
-            case PlanChange(after_step=after, why=why, steps=steps):
-                return {"kind": "replan", "after": after, "why": self.cut(why), "plan": self.lines(steps)}
-            case LMCall(texts=texts, model=model, usage=usage):
-                return {
-                    "kind": "says",
-                    "texts": self.lines(texts),
-                    "model": model,
-                    "tokens": usage.tokens,
-                    "seconds": usage.seconds,
-                }
-            case ActionStart():
-                return {**self.action(event, self.results.get(entry.id)), "entry": entry.id}
-            case Conclusion(decision=decision):
-                return self.decision(decision)
-            case UnreadableReply(reason=reason):
-                return self.note({"problem": "reply", "reason": reason}, explain_reason(reason))
-            case FailedCall(reason=reason, text=text):
-                return self.note({"problem": "lm", "reason": reason}, text)
-            case ShortenedPrompt(text=text):
-                return self.note({"problem": "shortened"}, text)
-            case UnscoredAnswer(text=text):
-                return self.note({"problem": "unscored"}, text)
-            case SearchProblem(problem=problem, text=text):
-                return self.note({"problem": problem}, text)
-            case TechniqueChoice(technique=technique, why=why):
-                return self.note({"auto": technique}, why)
-            case GraphResult(attribution=attribution, document=document):
-                return self.note({"attribution": attribution, "document": document})
-            case QueryScores(queries=queries, scores=scores):
-                return self.note({"scores": ""}, "\n".join(f"{s:g} {q}" for s, q in zip(scores, queries, strict=False)))
-            case SearchMatch(nodes=nodes, score=score):
-                return self.note({"match": f"{nodes[0]} against {nodes[1]}", "score": score})
-            case NodeResult(answer=answer):
-                words = answer.answer if answer.status == "answered" else f"{answer.status}: {answer.why}"
-                note = self.note({"node": answer.node, "attribution": answer.attribution}, words)
-                return {**note, "attribution": answer.attribution}
-            case Note(text=text):
-                return self.note({}, text)
-            case RunStart() | ActionResult() | MeaningChoice() | RunUsage():
-                return None
-            case SearchNode() | SearchTree() | AnswerSnapshot():
-                return None
-            case _:
-                assert_never(event)
-
-    def span(self, name: str, about: Mapping[str, str], entry: TraceEntry) -> Item:
-        return {"kind": "span", "name": self.cut(name), "about": self.pairs(about), "items": self.items(entry.id)}
-
-    def action(self, start: ActionStart, result: ActionResult | None) -> Item:
-        item = {"kind": "acts", "tool": start.tool, "input": self.cut(start.input)}
-        if result is None:
-            return {**item, "note": "nothing came back: the run ended here", "error": True, "seconds": 0.0}
-        observation = result.observation
-        records = observation.records
-        visible = [one for at, one in enumerate(records) if at < self.caps.rows or one.id in self.cited]
-        return {
-            **item,
-            "seconds": result.seconds,
-            "error": observation.error,
-            "note": self.cut(observation.note),
-            "tables": self.tables(visible),
-            "shown": len(visible),
-            "total": observation.total or len(records),
-        }
-
-    def tables(self, records: Iterable[Record]) -> list[Item]:
-        """Group records under headers, a new one where the columns change.
-
-        The first cell of a row is the record's id.
-        """
-        tables: list[Item] = []
-        for record in records:
-            fields: dict[str, Any] = dict(record.fields)
-            if record.text:
-                fields["text"] = record.text
-            if record.source:
-                fields.setdefault("source", record.source)
-            columns = [self.cell(name) for name in fields]
-            if not tables or tables[-1]["columns"] != columns:
-                numeric = [isinstance(value, int | float) for value in fields.values()]
-                tables.append({"columns": columns, "numeric": numeric, "rows": []})
-            limits = [self.caps.text if name == "text" else self.caps.cell for name in fields]
-            cells = [self.cell(value, most) for value, most in zip(fields.values(), limits, strict=True)]
-            tables[-1]["rows"].append([record.id, *cells])
-        return tables
-
-    def decision(self, decision: Decision) -> Item:
-        ranking = decision.ranking
-        options = ranking.options[:10] if ranking else ()
-        ties = ranking.ties if ranking else ()
-        return {
-            "kind": "decides",
-            "answer": self.cut(decision.answer),
-            "stopped": decision.stopped,
-            "reasons": self.lines((*decision.reasons, *runner_up_lines(decision))),
-            "evidence": list(decision.evidence.ids)[:200],
-            "objections": self.lines(one.text for one in decision.evidence.objections),
-            "doubts": self.lines(pitfall_lines(decision)),
-            "ranking": [[self.cell(option.name), option.outcome, option.name in ties] for option in options],
-            "measure": self.cut(ranking.measure if ranking else ""),
-        }
-
-    def note(self, about: Mapping[str, str | float], text: str = "") -> Item:
-        return {"kind": "notes", "about": self.pairs(about), "text": self.cut(text)}
-
-    def pairs(self, data: Mapping[str, str | float]) -> str:
-        return ", ".join(f"{key} {self.cell(value)}".strip() for key, value in data.items())
-
-    def lines(self, texts: Iterable[str]) -> list[str]:
-        return [self.cut(text) for text in texts]
-
-    def cut(self, text: str) -> str:
-        return cut_text(text, self.caps.text)
-
-    def cell(self, value: object, most: int = 0) -> str:
-        if isinstance(value, str):
-            return cut_text(value, most or self.caps.cell)
-        if isinstance(value, float):
-            return format_number(value)
-        return cut_text(json.dumps(value, ensure_ascii=False, default=str), most or self.caps.cell)
+def cut_texts(value: Any, most: int, cell: int) -> Any:
+    """Cut every text of a JSON value. most, cell: characters of a text, and of a field of a record."""
+    if isinstance(value, str):
+        return cut_text(value, most)
+    if isinstance(value, int) and abs(value) > MOST_INTEGER:
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: cut_texts(item, cell if name == "fields" else most, cell) for name, item in value.items()}
+    return [cut_texts(item, most, cell) for item in value] if isinstance(value, list) else value
 
 
 def cut_text(text: str, most: int) -> str:
@@ -253,3 +156,31 @@ def cut_text(text: str, most: int) -> str:
     'abcd… (+6)'
     """
     return text if len(text) <= most else f"{text[:most]}… (+{len(text) - most:,})"
+
+
+def draw_picture(entries: Sequence[TraceEntry], decision: Decision | None, records: Sequence[Record]) -> dict[str, Any]:
+    """Return the drawings, figure cells, studies and charts of a run. decision: None while there is none."""
+    by_id = {record.id: record for record in records}
+    figures = decision.evidence.figures if decision else ()
+    studies = studies_of(entries)
+    charts = [*charts_of_decision(entries, decision, records)] if decision else []
+    charts += [chart for study in studies for chart in study_charts(study)]
+    picture: dict[str, Any] = finite_json_value(
+        {
+            "drawings": tuple(draw_run(entries)),
+            "cells": {one.text: tuple(find_figure_cells(one, by_id)) for one in figures},
+            "studies": studies,
+            "ranking": ranking_summary(decision.ranking) if decision and decision.ranking else (),
+            "charts": [
+                {
+                    "title": chart.title,
+                    "description": chart.description,
+                    "notes": chart.notes,
+                    "layouts": layout_all_widths(chart),
+                    "vega_lite": chart.vega_lite(),
+                }
+                for chart in charts
+            ],
+        }
+    )
+    return picture

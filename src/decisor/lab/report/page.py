@@ -43,7 +43,8 @@ from decisor.system.serialization import finite_json_value, json_value
 from decisor.system.wording import format_count
 from decisor.trace.events import TraceEntry
 from decisor.types import Usage
-from decisor.views.markup import Html, csp_hash, join, legend_swatch, read_colours, scroll_table_html, tag
+from decisor.views.markup import Html, csp_hash, join, json_block, legend_swatch, read_static, scroll_table_html, tag
+from decisor.views.page import join_modules
 from decisor.views.page_data import cut_text, story_json
 
 PAIRED = """On the same cases: the difference in accuracy, in points, with its bootstrap interval, and p by McNemar’s
@@ -366,17 +367,19 @@ def write_page(
     """Write the page of a report. trace: returns the events of an outcome, called for one at a time so that memory
     stays flat. before: states of an earlier run by key.
     """
-    style, script = (files("decisor.lab.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    style = read_colours() + style
+    own, cases = (files("decisor.lab.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    of_run = read_static("text.css") + read_static("run.css")
+    style = f"{read_static('colours.css')}.told {{ {of_run} }}\n{own}{read_static('chart.css')}"
+    script = join_modules(cases)
     out.write("<!doctype html>\n")
     out.write('<html lang="en">')
     out.write(render_page_head(report, style, script))
     out.write("<body>")
     out.write(render_page_body(report, before is not None))
-    out.write(render_data_block("rows", encode_case_rows(report.outcomes, before)))
+    out.write(json_block(encode_case_rows(report.outcomes, before), "rows"))
     most = min(MOST_CHARS, max(LEAST_CHARS, TOTAL_CHARS // max(1, len(report.outcomes))))
     for at, outcome in enumerate(report.outcomes):
-        out.write(render_data_block(f"s{at}", encode_case_story(outcome, trace(outcome), most)))
+        out.write(json_block(encode_case_story(outcome, trace(outcome), most), f"s{at}"))
     out.write(tag("script", Html(script)))
     out.write("</body></html>\n")
 
@@ -596,10 +599,3 @@ def encode_case_story(outcome: Outcome, events: Sequence[TraceEntry], most: int)
         default=str,
     )
     return extra if not events else extra[:-1] + "," + story_json(events, most)[1:]
-
-
-def render_data_block(id: str, text: str) -> Html:
-    """Return a block of data. Nothing in it can end the block or begin another: < is written as an escape."""
-    safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    safe = safe.encode("utf-8", "replace").decode()
-    return tag("script", Html(safe), type="application/json", id=id)

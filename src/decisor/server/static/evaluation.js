@@ -1,7 +1,7 @@
 // An evaluation: its table, and its cases as they finish.
 import { ask, listen } from "./api.js";
-import { steps } from "./case.js";
-import { button, el, fault, plain, took, visible } from "./dom.js";
+import { button, el, fault, lead, plain, took, visible } from "./dom.js";
+import { tell } from "./story.js";
 
 const STEP = 100;
 const OPEN = new Set(["unscored", "crashed"]);
@@ -78,10 +78,12 @@ const share = ({ cases, many, open }) => many > open ? mean([...cases.values()].
 
 function line(path, one) {
   const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, el("bdi", {}, one.answer || "no answer"), ["", one.technique, took(one.seconds)].filter((text, at) => !at || text).join(" · "))));
+  lead(box); // Cases beside each other have records of the same names.
   box.addEventListener("toggle", async () => {
     try {
       const told = await ask(`${path}/cases/${one.id}/story`);
-      box.append(el("p", {}, visible(told.question ?? "")), one.gold?.length ? el("p.soft", {}, `Accepted: ${one.gold.join(", ")}`) : "", steps(told.items ?? []));
+      const { story, nodes } = tell(told.entries);
+      box.append(el("p", {}, visible(told.question)), one.gold?.length ? el("p.soft", {}, `Accepted: ${one.gold.join(", ")}`) : "", ...nodes, story.node);
     } catch (error) { box.append(fault(error.message)); }
   }, { once: true });
   return el("li", {}, box);

@@ -1,16 +1,14 @@
 // A run: watched while it happens, read when it is over, changed and shared.
 import { ask, choices, listen } from "./api.js";
-import { button, el, fault, lasts, money, number, plain, say, took, visible } from "./dom.js";
+import { button, el, fault, lasts, lead, money, number, plain, say, took, visible } from "./dom.js";
 import { go } from "./address.js";
 import { editor } from "./change.js";
-import { chartNodes } from "./chart.js";
-import { decision, evidence, ranking } from "./decision.js";
+import { resultNodes } from "./decision.js";
 import { canvas } from "./drawing.js";
 import { query } from "./pieces.js";
 import { names } from "./runs.js";
 import { markOf, share } from "./share.js";
 import { Story } from "./story.js";
-import { studyNodes } from "./study.js";
 
 const NEAR = 160;
 const DRAWING = 8;
@@ -32,7 +30,11 @@ export class RunView {
     this.top = el("div.result");
     this.drawings = el("div.drawings");
     this.approvals = el("div.approvals", { "aria-live": "polite" });
-    this.story = new Story(run.id, (news) => this.news(news), side || other ? null : (place) => editor(this.run, place));
+    this.story = new Story({
+      tell: (news) => this.news(news),
+      edit: side || other ? null : (place) => editor(this.run, place),
+      prompt: async (number) => (await ask(`/api/runs/${run.id}/entries/${number}`)).data.messages,
+    });
     this.plan = el("ol.ticks");
     this.status = el("p.status");
     this.spend = el("dl.spend");
@@ -41,20 +43,9 @@ export class RunView {
     const happened = el("section", { "aria-labelledby": `h-story-${run.id}` }, el("h2", { id: `h-story-${run.id}` }, "What happened"), this.drawings, this.story.node, this.approvals);
     this.node = el(side ? "div.run.half" : "div.page.run", {}, el("div.body", {}, this.head, this.top, happened), this.rail);
     this.plan_steps = [];
-    if (side) this.node.addEventListener("click", (event) => this.lead(event));
+    if (side) lead(this.node);
     this.show_head();
     this.show_state();
-  }
-
-  /** Beside another run, which may have records of the same names, a link leads to its own. */
-  lead(event) {
-    const link = event.target.closest('a[href^="#"]');
-    if (!link) return;
-    event.preventDefault();
-    for (const one of this.node.querySelectorAll(".here")) one.classList.remove("here");
-    const place = this.node.querySelector(`[id="${CSS.escape(link.getAttribute("href").slice(1))}"]`);
-    place?.classList.add("here");
-    place?.scrollIntoView({ block: "center" });
   }
 
   watch() {
@@ -235,8 +226,7 @@ export class RunView {
     this.story.end(result?.evidence.ids ?? []);
     const seen = await this.picture();
     if (result) {
-      this.top.replaceChildren(...[decision(result, seen.cells), result.ranking ? ranking(result.ranking) : null, ...studyNodes(seen.studies ?? []), ...chartNodes(seen.charts ?? []), evidence(result, seen.cells),
-        this.run.state === "stopped" ? el("p.soft", {}, "You stopped this run. What it had stays.") : null].filter(Boolean));
+      this.top.replaceChildren(...[...resultNodes(result, seen), this.run.state === "stopped" ? el("p.soft", {}, "You stopped this run. What it had stays.") : null].filter(Boolean));
     } else if (!this.run.error) this.top.replaceChildren(el("p.soft", {}, this.run.state === "stopped" ? "Stopped before there was a decision. What it had stands below." : "There is no decision."));
     say(result?.answer ? `Decision: ${result.answer}` : `The run is over: ${this.run.state}`);
     this.ended?.(this.run);

@@ -20,9 +20,15 @@ function swings(one) {
 function turns(one) {
   const rows = one.turns.filter((each) => each.factor).sort((a, b) => Math.max(a.factor, 1 / a.factor) - Math.max(b.factor, 1 / b.factor)).slice(0, MOST);
   if (!rows.length) return one.turns.length ? el("p", {}, "No input alone, from half to twice its value, turns the decision.") : null;
-  return el("ul", {}, rows.map((each) => el("li", {}, el("b", {}, visible(each.input)), ` ${each.factor > 1 ? "+" : ""}${number(Number(((each.factor - 1) * 100).toPrecision(3)))} %: ${each.winner ? `${visible(each.winner)} wins` : "nothing is allowed"}`)));
+  return el("ul", {}, rows.map((each) => el("li", {}, el("b", {}, visible(each.input)), ` ${each.factor > 1 ? "+" : ""}${number(Number(((each.factor - 1) * 100).toPrecision(3)))} %: ${each.winner ? `${visible(each.winner)} wins` : "nothing is allowed"}${each.why ? `; ${visible(one.best)} then breaks ${visible(each.why)}` : ""}`)));
 }
 
 function scenes(one) {
-  return one.scenes.length ? el("ul", {}, one.scenes.slice(0, MOST).map((each) => el("li", {}, el("b", {}, visible(each.name)), ` ${each.outcome === null ? "nothing is allowed" : `${visible(each.best)}: ${number(each.outcome)} ${one.units[0]}`}`))) : null;
+  return one.scenes.length ? el("ul", {}, one.scenes.slice(0, MOST).map((each) => el("li", {}, el("b", {}, visible(each.name)), ` ${each.outcome === null ? "nothing is allowed" : `${visible(each.best)}: ${number(each.outcome)} ${one.units[0]}`}${usual(one, each)}`))) : null;
+}
+
+/** Where the present winner is, if another one wins. */
+function usual(one, scene) {
+  if (scene.outcome === null || scene.best === one.best) return "";
+  return `; ${visible(one.best)}: ${scene.usual === null ? `ruled out by ${visible(scene.why)}` : `${number(scene.usual)} ${one.units[0]}`}`;
 }

@@ -1,6 +1,6 @@
 // What happened, as a list that grows: hears the entries of a trace in order and draws each where it belongs.
-import { ask } from "./api.js";
 import { count, el, money, number, plain, took, visible } from "./dom.js";
+import { resultNodes } from "./decision.js";
 import { difference, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
@@ -8,10 +8,10 @@ const LIST = 20;
 const ROLES = { user: "sent", system: "system", assistant: "the model before" };
 
 export class Story {
-  /** `id`: of the run. `tell`: called with what others want to know: {plan}, {doing}, {usage}, {step}.
-      `edit`: given a place and what it holds, a button that changes it, or null. */
-  constructor(id, tell, edit) {
-    Object.assign(this, { id, tell, edit, plan: [], steps: 0, cited: new Set() });
+  /** `tell`: called with what others want to know: {plan}, {doing}, {usage}, {step}. `edit`: given a place and what it
+      holds, a button that changes it, or null. `prompt`: fetches the messages of the call with that entry. */
+  constructor({ tell = () => {}, edit = null, prompt = null } = {}) {
+    Object.assign(this, { tell, edit, fetch_prompt: prompt, plan: [], steps: 0, cited: new Set(), records: new Map(), decision: null });
     this.lists = new Map();
     this.actions = new Map();
     this.texts = new Map();
@@ -49,7 +49,11 @@ export class Story {
       case "Span": return this.span(entry, plain(data.name), "");
       case "NodeSpan": return this.graph_node(entry, data);
       case "NodeResult": return this.answer(data);
-      case "Conclusion": return entry.span ? this.note("Decides", data.decision.answer || "nothing") : null;
+      case "Conclusion":
+        if (entry.span) return this.note("Decides", data.decision.answer || "nothing");
+        this.decision = data.decision;
+        return null;
+      case "Cut": return this.note("…", `${count(data.entries, "event")} left out here`);
       case "UnreadableReply": return this.note("Asked again", plain(data.reason), "bad");
       case "FailedCall": return this.note("The model failed", data.text, "bad");
       case "ShortenedPrompt": return this.note("Shortened", `${count(data.left_out.length, "record")} left out of the prompt: there is room for ${number(data.room)} tokens.`);
@@ -98,16 +102,16 @@ export class Story {
     const now = [...text.matchAll(/current step\W{0,6}(?:step\W{0,3})?(\d{1,3})/gi)].at(-1);
     this.tell({ usage: this.usage, doing: "", ...(now ? { step: Number(now[1]) } : {}) });
     const about = [data.model, `${number(data.usage.prompt_tokens + data.usage.completion_tokens)} tokens`, took(data.usage.seconds), data.replayed ? "not paid for again" : ""].filter(Boolean).join(", ");
-    const prompt = el("details.prompt", {}, el("summary", {}, "What it was sent"));
-    prompt.addEventListener("toggle", () => this.prompt(prompt, entry.id), { once: true });
+    const prompt = this.fetch_prompt ? el("details.prompt", {}, el("summary", {}, "What it was sent")) : null;
+    prompt?.addEventListener("toggle", () => this.prompt(prompt, entry.id), { once: true });
     const box = el("details", {}, el("summary", {}, `The model wrote (${about})`), el("pre", { tabindex: 0 }, visible(text)), prompt);
     return el("li.says", {}, thought ? el("p.thought", {}, visible(thought)) : null, box);
   }
 
   async prompt(box, number) {
     try {
-      const whole = await ask(`/api/runs/${this.id}/entries/${number}`);
-      box.append(...whole.data.messages.map((one) => el("div", {}, el("small", {}, ROLES[one.role] ?? one.role), el("pre", { tabindex: 0 }, visible(one.content)))));
+      const messages = await this.fetch_prompt(number);
+      box.append(...messages.map((one) => el("div", {}, el("small", {}, ROLES[one.role] ?? one.role), el("pre", { tabindex: 0 }, visible(one.content)))));
     } catch (error) { box.append(el("p.fault", {}, error.message)); }
   }
 
@@ -132,7 +136,7 @@ export class Story {
     start.state.textContent = [many, took(data.seconds)].filter(Boolean).join(", ");
     if (observation.error) start.node.classList.add("bad");
     if (observation.note) start.body.append(el(observation.error ? "p.fault" : "p.soft", {}, visible(observation.note)));
-    start.rows = observation.records;
+    for (const one of observation.records) this.records.set(one.id, one);
     start.body.append(...records(observation.records, this.cited, start.tool));
     const tool = this.edit?.({ kind: "step", at: String(start.number), node: start.node, action: start.input, observation: observation.note });
     if (tool) start.node.firstChild.append(tool);
@@ -158,6 +162,7 @@ export class Story {
     const is_good = answer.status === "answered";
     const words = is_good ? answer.answer : [answer.status, answer.why].filter(Boolean).join(": ");
     const item = this.item(is_good ? "answer" : "bad", "Answer", [is_good ? plain(answer.attribution) : "", reused ? "kept from the run before" : ""], el("p", {}, visible(words)), answer.support ? el("p.thought", {}, `“${visible(answer.support)}”`) : null);
+    for (const one of answer.documents ?? []) this.records.set(one.id, one);
     const node = this.nodes.get(answer.node);
     this.tell({ node: answer.node });
     const tool = this.edit?.({ kind: "node", at: answer.node, node: item, answer: answer.answer, ask: answer.question });
@@ -185,6 +190,13 @@ export class Story {
     live.text.textContent = visible(live.letters.slice(-1500).join(""));
   }
 
+  /** What the run came to, as `decisor ask --json` has it, from the entries alone; null if it came to nothing. */
+  outcome() {
+    if (!this.decision) return null;
+    const { evidence } = this.decision;
+    return { ...this.decision, evidence: { ...evidence, records: evidence.ids.map((id) => this.records.get(id)).filter(Boolean) } };
+  }
+
   /** The run is over: nothing is written any more, and records that the decision cites stand out. */
   end(cited) {
     for (const { node } of this.texts.values()) node.remove();
@@ -193,6 +205,15 @@ export class Story {
     for (const id of this.cited) this.node.querySelector(`#r-${CSS.escape(id)}`)?.classList.add("cited");
     for (const { state } of this.actions.values()) if (state.textContent === "runs …") state.textContent = "nothing came back";
   }
+}
+
+/** A run that is over, from its entries: its story, and the parts of its result. */
+export function tell(entries) {
+  const story = new Story();
+  for (const entry of entries) story.hear(entry);
+  const result = story.outcome();
+  story.end(result?.evidence.ids ?? []);
+  return { story, nodes: result ? resultNodes(result, { cells: {} }) : [] };
 }
 
 export const spent = (usage) => `${count(usage.calls, "call")} · ${number(usage.tokens)} tokens · ${money(usage.dollars)}`;

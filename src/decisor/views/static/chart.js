@@ -13,7 +13,7 @@ export function chartNodes(charts) {
 
 function drawn({ title, description }, layout, kind) {
   const picture = svg("g", { role: "img", "aria-label": `${title}. ${description}` }, svg("title", {}, title), svg("desc", {}, description), layout.shapes.map((one) => shape(one)));
-  const links = layout.links.map((one) => svg("a", { href: `#e-${one.record}`, tabindex: -1 }, shape(one.shape, one.title)));
+  const links = layout.links.map((one) => one.record ? svg("a", { href: `#e-${one.record}`, tabindex: -1 }, shape(one.shape, one.title)) : shape(one.shape, one.title));
   return svg(`svg.${kind}`, { viewBox: `0 0 ${layout.width} ${layout.height}` }, picture, svg("g", { "aria-hidden": "true" }, links));
 }
 

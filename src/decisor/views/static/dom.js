@@ -42,6 +42,19 @@ export function button(text, act, attributes = {}) {
   return node;
 }
 
+/** Links within a node lead to its own records: another run beside it may have records of the same names. */
+export function lead(node) {
+  node.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    for (const one of node.querySelectorAll(".here")) one.classList.remove("here");
+    const place = node.querySelector(`[id="${CSS.escape(link.getAttribute("href").slice(1))}"]`);
+    place?.classList.add("here");
+    place?.scrollIntoView({ block: "center" });
+  });
+}
+
 /** Told to a screen reader, politely. */
 export function say(text) {
   pick("say").textContent = text;

@@ -1,10 +1,17 @@
 // A decision: the answer, its reasons with figures that lead to their cells, the ranking, and the evidence.
+import { chartNodes } from "./chart.js";
 import { cell, el, number, svg, visible } from "./dom.js";
+import { studyNodes } from "./study.js";
 
 const CITATION = /[[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]/y;
 const RECORD = /o\d+(?:\.\w+)?/g;
 const ENDS = { budget: "A limit ended the run.", steps: "The technique's step limit ended the run.", no_answer: "The data do not decide it.", failed: "The run failed." };
-const FIRST = 10;
+const FIRST = 10, DOUBTED = 5;
+
+/** A result and its picture, part by part. `charts`: drawn already, where the picture has none. */
+export function resultNodes(result, picture, charts = chartNodes(picture.charts ?? [])) {
+  return [decision(result, picture.cells), result.ranking ? ranking(result.ranking, null, picture.ranking ?? []) : null, ...studyNodes(picture.studies ?? []), ...charts, evidence(result, picture.cells)].filter(Boolean);
+}
 
 /** `result`: as `decisor ask --json` prints it; `cells`: where each figure stands. */
 export function decision(result, cells) {
@@ -17,7 +24,8 @@ export function decision(result, cells) {
     result.reasons.map((text) => el("p", {}, links.text(text))),
     result.runner_up ? el("p.beside", {}, el("b", {}, "Runner-up "), links.text(result.runner_up)) : null,
     result.assumptions.length ? el("div.beside", {}, el("b", {}, "Assumptions"), el("ul", {}, result.assumptions.map((text) => el("li", {}, links.text(text))))) : null,
-    result.evidence.objections.map((one) => el("p.fault.objection", {}, links.text(one.text))));
+    result.evidence.objections.map((one) => el("p.fault.objection", {}, links.text(one.text))),
+    (result.evidence.pitfalls ?? []).map((one) => el("p.fault", {}, "Doubtful ", links.text(`[${one.records.slice(0, DOUBTED).join(", ")}]: ${one.text}`))));
 }
 
 class Links {
@@ -90,8 +98,9 @@ function table({ names, rows }, hits) {
     el("tbody", {}, rows.map(line))));
 }
 
-/** Bars from the worst to the best, those ruled out below. `before`: a ranking to set it against. */
-export function ranking(one, before = null) {
+/** Bars from the worst to the best, those ruled out below. `before`: a ranking to set it against. `notes`: what was
+    compared and how sure it is, in sentences; without them the share of trials. */
+export function ranking(one, before = null, notes = robust(one)) {
   const options = one.options.filter((each) => Number.isFinite(each.outcome));
   if (!options.length) return null;
   const values = options.flatMap((each) => [each.outcome, each.low, each.high]).filter((value) => value !== null && value !== undefined);
@@ -107,13 +116,14 @@ export function ranking(one, before = null) {
     el("h2.measure", {}, `${one.measure}, ${one.goal === "min" ? "smallest" : "largest"} first`),
     box([...rows.slice(0, FIRST), ...out]),
     rest.length ? el("details", {}, el("summary", {}, `${rest.length} more`), box(rest)) : null,
-    el("p.soft", {}, ["A bar's length: how far from the worst (none) to the best (full).", robust(one)].filter(Boolean).join(" ")));
+    notes.map((text) => el("p.soft", {}, text)),
+    el("p.soft", {}, `A bar's length: how far from the worst (none) to the best (full).${options.some((each) => each.low !== null && each.low !== undefined) ? " The line in it: 90 % of the outcomes lie between its ends while the inputs vary." : ""}`));
 }
 
 const moved = (before, now) => before && before !== now ? el(before > now ? "small.up" : "small.down", { title: `was ${before}` }, before > now ? ` ▲${before - now}` : ` ▼${now - before}`) : null;
 
 function robust(one) {
-  return one.robustness === null || one.robustness === undefined ? "" : `It stays best in ${Math.round(one.robustness * 100)} % of the trials.`;
+  return one.robustness === null || one.robustness === undefined ? [] : [`It stays best in ${Math.round(one.robustness * 100)} % of the trials.`];
 }
 
 function bar(each, share) {
