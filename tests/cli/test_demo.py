@@ -93,4 +93,4 @@ def test_the_command_shows_it_all_and_writes_the_page_beside_what_is_there(
     assert [part for part in parts if part not in out] == []
     assert (tmp_path / "decision.html").read_text() == "mine"
     page = (tmp_path / "decision-2.html").read_text()
-    assert "Tamsin &amp; Co" in page and "<script" not in page
+    assert "Tamsin &amp; Co" in page and page.count("<script>") == 1

@@ -21,11 +21,12 @@ DOCUMENTS = (
 
 @dataclass
 class Passages:
-    """Satisfies ``types.Tool``. ``broken``: a word; a query with it fails."""
+    """Satisfies ``types.Tool`` and ``RowSource``. ``broken``: a word; a query with it fails."""
 
     documents: Sequence[tuple[str, str]] = DOCUMENTS
     name: str = "passages"
     form: str = "passages"
+    is_restricted: bool = False
     broken: str = "\0"
     queries: list[str] = field(default_factory=list)
 
@@ -45,6 +46,9 @@ class Passages:
         return Observation(
             tuple(Record(f"r{n}", {"title": title}, body, title) for n, (title, body) in enumerate(found, 1))
         )
+
+    def examples(self) -> Sequence[str]:
+        return ()
 
     async def close(self) -> None:
         return None

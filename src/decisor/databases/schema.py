@@ -23,8 +23,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.dialect import Dialect
 from decisor.sandbox.engine import Caps
@@ -165,6 +163,8 @@ async def read_cached_catalog(worker: Worker) -> tuple[TableInfo, ...]:
     if dialect is None or not dialect.queries.fingerprint:
         return await read_catalog(worker)
     fingerprint = stamp_of(*map(str, await _read_rows(worker, dialect.queries.fingerprint))).hex()
+    from pydantic import TypeAdapter
+
     file, adapter = catalog_cache_file(worker), TypeAdapter(CachedCatalog)
     with suppress(OSError, ValueError):
         cached = adapter.validate_json(file.read_bytes())
@@ -271,10 +271,10 @@ def find_key_candidates(table: TableInfo, values: Mapping[str, Sequence[Value]])
     They have whole numbers or texts, reference nothing by declaration, and are not the key.
     """
     for column in () if table.view else table.columns:
-        stored = tuple(dict.fromkeys(value for value in values.get(column.name, ()) if value is not None))
+        stored = [value for value in values.get(column.name, ()) if value is not None]
         is_key = table.key_columns == (column,)
         if stored and not column.references and not is_key and all(type(value) in (str, int) for value in stored):
-            yield KeyCandidate(table.name, column.name, stored)
+            yield KeyCandidate(table.name, column.name, tuple(dict.fromkeys(stored)))
 
 
 async def guess_joins(
