@@ -77,7 +77,7 @@ SCRIPTS = (
         ),
     ),
     Script(
-        "lm_overhead",
+        "llm_overhead",
         (
             Claim("CPU a call, one at a time", r"1 at once +([\d.]+)", "ms", 0.8),
             Claim(

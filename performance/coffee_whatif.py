@@ -4,7 +4,7 @@ that its authors recorded.
     python performance/coffee_whatif.py FOLDER    # coffee.py and coffee.benchmark.json of microsoft/OptiGuide
 
 Needs decisor[solver]. The change is given in the tool's words, translated here line by line: this measures the model
-file, the change of data and the solver, no LM.
+file, the change of data and the solver, no LLM.
 """
 
 from __future__ import annotations

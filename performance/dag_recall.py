@@ -136,19 +136,19 @@ async def reached(index: DocumentIndex, plans: Sequence[GoldPlan], texts: dict[s
         ceiling.append(all(id in {one.id for one in hits} for id, hits in zip(plan.passages, found, strict=True)))
     policy = Perfect({" ".join(plan.question.split()): plan for plan in plans}, texts)
     async with serve(policy) as url:
-        lm = OpenAICompatible("perfect", url)
+        llm = OpenAICompatible("perfect", url)
 
         kinds: Counter[str] = Counter()
 
         async def ask(plan: GoldPlan) -> bool:
-            run = Run(lm, Toolbox([PassagesTool(index)]))
+            run = Run(llm, Toolbox([PassagesTool(index)]))
             decision = await ReasoningDAG()(Question(plan.question), run)
             counts = run.trace.of(GraphResult)[0].counts
             kinds.update({name: counts[name] for name in counts if name.startswith("nodes_")})
             return normalize_answer(decision.answer) == normalize_answer(plan.answer)
 
         right = await map_concurrently(ask, plans, 8)
-        await lm.close()
+        await llm.close()
     beyond = [plan.id for plan, able, got in zip(plans, ceiling, right, strict=True) if got and not able]
     short = [plan.id for plan, able, got in zip(plans, ceiling, right, strict=True) if able and not got]
     print(

@@ -32,7 +32,7 @@ from decisor.parsing.plan import PlanGraph
 from decisor.runtime.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, LMCall, NodeSpan, Span
+from decisor.trace.events import ActionResult, LLMCall, NodeSpan, Span
 from decisor.types import Question, Tool
 from gold_plans import GoldPlan, musique, parallelqa, strategyqa, twowiki
 from head import words
@@ -88,12 +88,12 @@ def application(plans: dict[str, str]) -> web.Application:
 
 
 async def ask(gold: GoldPlan, url: str, schedule: ReasoningDAG, tools: Sequence[Tool]) -> tuple[float, Run]:
-    lm = OpenAICompatible("m", f"{url}/v1")
-    run = Run(lm, Toolbox(tools))
+    llm = OpenAICompatible("m", f"{url}/v1")
+    run = Run(llm, Toolbox(tools))
     began = time.monotonic()
     await schedule(Question(gold.question), run)
     seconds = time.monotonic() - began
-    await lm.close()
+    await llm.close()
     return seconds, run
 
 
@@ -124,7 +124,7 @@ def calls_of(run: Run) -> tuple[dict[str, tuple[float, float]], dict[str, Sequen
                 node[entry.id] = name
             case NodeSpan(node=id, parents=parents):
                 node[entry.id], needs[id] = id, parents
-            case LMCall(usage=usage):
+            case LLMCall(usage=usage):
                 calls[name] = measured + usage.seconds, ideal + LATENCY
             case ActionResult(seconds=seconds):
                 calls[name] = measured + seconds, ideal

@@ -55,10 +55,10 @@ async def played(
         some = list(group)  # a text is the question of one world only
         policy = DqaPolicy({str(one.question): one.gold[0] for one in some}.__getitem__, share)
         async with serve(policy) as url:
-            lm = OpenAICompatible("policy", url)
-            attempt = CaseAttempt("dqa", bench, label, build_technique(name, **settings), "policy", lm)
+            llm = OpenAICompatible("policy", url)
+            attempt = CaseAttempt("dqa", bench, label, build_technique(name, **settings), "policy", llm)
             ran = await map_concurrently(partial(run_case, attempt=attempt), some)
-            await lm.close()
+            await llm.close()
         rows += [(row, policy.planted.get(str(one.question).strip())) for (row, _), one in zip(ran, some, strict=True)]
     return rows
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from decisor.lab.evaluation.case_run import CaseAttempt, run_case
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, Tally, evaluate_suite
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.types import Action, Decision, Message, Question
@@ -63,7 +63,7 @@ async def main() -> None:
     some = bench.cases()[: min(asked.cases, 1000)]
 
     began = time.process_time()
-    attempt = CaseAttempt("small", bench, "steps", technique, "m", ScriptedLM(answer, name="m"))
+    attempt = CaseAttempt("small", bench, "steps", technique, "m", ScriptedLLM(answer, name="m"))
     await map_concurrently(partial(run_case, attempt=attempt), some, 32)
     bare = (time.process_time() - began) / (len(some) * asked.calls) * 1e6
     print(f"without journal and store: {bare:.0f} us CPU a call ({len(some)} cases)")
@@ -76,11 +76,11 @@ async def main() -> None:
             if tally.done % max(1, asked.cases // 10) == 0:
                 marks.append((tally.done, memory()))
 
-        lm = ScriptedLM(answer, name="m")
-        lm.seen = Forgetful()
+        llm = ScriptedLLM(answer, name="m")
+        llm.seen = Forgetful()
         cpu, wall = time.process_time(), time.monotonic()
         await evaluate_suite(
-            Suite({"small": bench}, {"steps": technique}, {"m": lm}, cases_at_once=32), store, hear=hear
+            Suite({"small": bench}, {"steps": technique}, {"m": llm}, cases_at_once=32), store, hear=hear
         )
         cpu, wall = time.process_time() - cpu, time.monotonic() - wall
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 2**20
@@ -90,7 +90,7 @@ async def main() -> None:
         )
         print("memory, MB by cases: " + ", ".join(f"{done}: {held:.0f}" for done, held in marks))
         cpu = time.process_time()
-        suite = Suite({"small": bench}, {"again": technique}, {"m": lm}, cases_at_once=32, limit_cases=len(some))
+        suite = Suite({"small": bench}, {"again": technique}, {"m": llm}, cases_at_once=32, limit_cases=len(some))
         await evaluate_suite(suite, store)
         cpu = time.process_time() - cpu
         print(f"replayed: {cpu / (len(some) * asked.calls) * 1e6:.0f} us CPU a call ({len(some)} cases)")

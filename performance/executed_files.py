@@ -73,20 +73,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"XDG_DATA_HOME": folder, "XDG_CACHE_HOME": folder, "XDG_CONFIG_HOME": folder}
         sites = database(Path(folder) / "sites.db", [("oak", 700.0), ("elm", 400.0)])
-        lm: Any = planner()
+        llm: Any = planner()
 
         def reply(body: dict[str, Any]) -> str:
-            return str(lm.replies([Message("user", message["content"]) for message in body["messages"]]))
+            return str(llm.replies([Message("user", message["content"]) for message in body["messages"]]))
 
         def ask_in_python() -> object:
-            return decisor.ask("Which site should we open?", db=sites, lm=planner(), technique="plan_rag")
+            return decisor.ask("Which site should we open?", db=sites, llm=planner(), technique="plan_rag")
 
         with serve_threaded(reply) as url:
 
             def ask_by_command() -> object:
                 from decisor.cli import run_command_line
 
-                words = ["ask", "Which site should we open?", "--db", str(sites), "--lm", f"m@{url}"]
+                words = ["ask", "Which site should we open?", "--db", str(sites), "--llm", f"m@{url}"]
                 with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
                     return run_command_line([*words, "--technique", "plan_rag"])
 

@@ -6,7 +6,7 @@ A minute, most of it an installation.
 
 What is committed here is cloned into an empty HOME, without caches, and three commands are run as that account would:
 `make mcp`, the client's entry for the server, and the question. The client is the SDK's own, from the same .venv; it
-stands where a coding agent would, so no LM is in the figure. Packages come from the index that pip or uv is set to.
+stands where a coding agent would, so no LLM is in the figure. Packages come from the index that pip or uv is set to.
 Times are wall and CPU, of each command and all that it starts.
 """
 

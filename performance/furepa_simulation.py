@@ -131,20 +131,22 @@ async def compare(
         for seed in seeds:
             reasoner = Reasoner(by_question, loaded.answers, loaded.passages, wrong, anchored=anchored, seed=seed)
             async with serve(reasoner) as url:
-                lm = OpenAICompatible("simulated", url, "none")
+                llm = OpenAICompatible("simulated", url, "none")
 
-                rows_ = await map_concurrently(partial(ask, technique, lm, box, calls, loaded), loaded.asked, 8)
-                await lm.close()
+                rows_ = await map_concurrently(partial(ask, technique, llm, box, calls, loaded), loaded.asked, 8)
+                await llm.close()
             sums = [one.plus(more, len(seeds)) for one, more in zip(sums, rows_, strict=True)]
         found[name] = sums
     return found
 
 
 async def ask(
-    technique: Technique, lm: OpenAICompatible, box: Toolbox, calls: int, loaded: Loaded, example: HopExample
+    technique: Technique, llm: OpenAICompatible, box: Toolbox, calls: int, loaded: Loaded, example: HopExample
 ) -> Found:
     """Right or not, and the calls and searches it took."""
-    run = Run(lm, Toolbox(box.members), Budget(Limits(calls=calls)))  # ids from o1 on: the reasoner draws by the prompt
+    run = Run(
+        llm, Toolbox(box.members), Budget(Limits(calls=calls))
+    )  # ids from o1 on: the reasoner draws by the prompt
     decision = await technique(Question(example.question), run)
     spent = run.budget.spent
     return Found(float(decision.answer == loaded.answers[example.question]), spent.calls, spent.actions)

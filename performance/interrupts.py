@@ -82,16 +82,28 @@ def main() -> None:
 
 
 def commands(url: str) -> Mapping[str, list[str]]:
-    lm = f"test-model@{url}"
+    llm = f"test-model@{url}"
     ask = ["ask", "Which site?", "--db", "sites.db", "--no-history"]
     return {
         "index": ["index", "docs", "--out", "docs.index"],
-        "ask": [*ask, "--lm", lm, "-o", "calling=text"],
-        "ask --model": [*ask, "--model", "sites.toml", "--lm", "none"],
-        "eval": ["eval", "--questions", "mine.jsonl", "--db", "sites.db", "-t", "iter_rag", "--lm", lm, "--grace", "2"],
+        "ask": [*ask, "--llm", llm, "-o", "calling=text"],
+        "ask --model": [*ask, "--model", "sites.toml", "--llm", "none"],
+        "eval": [
+            "eval",
+            "--questions",
+            "mine.jsonl",
+            "--db",
+            "sites.db",
+            "-t",
+            "iter_rag",
+            "--llm",
+            llm,
+            "--grace",
+            "2",
+        ],
         "model rank": ["model", "rank", "sites.toml", "--db", "sites.db", "--trials", "2000"],
-        "serve": ["serve", "--db", "sites.db", "--lm", lm, "--port", "0", "--no-browser", "--no-history"],
-        "mcp": ["mcp", "--db", "sites.db", "--lm", lm, "--http", "--port", "0"],
+        "serve": ["serve", "--db", "sites.db", "--llm", llm, "--port", "0", "--no-browser", "--no-history"],
+        "mcp": ["mcp", "--db", "sites.db", "--llm", llm, "--http", "--port", "0"],
     }
 
 

@@ -28,7 +28,7 @@ QUESTION = """import decisor
 
 query = "SELECT region, count(*) AS orders, sum(price) AS earned FROM sales GROUP BY region ORDER BY earned DESC"
 replies = [f"Thought: Add up.\\nAction: sql\\nInput: {query}", "Thought: The first.\\nFinal answer: the first [o1.r1]"]
-result = decisor.ask("Which region?", db="sales.csv", lm=decisor.ScriptedLM(replies), technique="iter_rag",
+result = decisor.ask("Which region?", db="sales.csv", llm=decisor.ScriptedLLM(replies), technique="iter_rag",
                      settings={"calling": "text"})
 assert result.records[0].fields["orders"], result.trace
 """

@@ -120,16 +120,16 @@ async def recalls(cases: Sequence[Case], policy: MusiquePolicy, retriever: Retri
 
 
 async def played(bench: QaBench, cases: Sequence[Case], base_url: str) -> list[Score]:
-    lm = OpenAICompatible("policy", base_url)
+    llm = OpenAICompatible("policy", base_url)
 
     async def one(case: Case) -> Score:
         async with bench.environment(case) as env:
-            run = Run(lm, env, Budget())
+            run = Run(llm, env, Budget())
             decision = await build_technique("reasoning_dag")(case.question, run)
         return await bench.score(case, decision, run.trace.entries)
 
     scores = await map_concurrently(one, cases)
-    await lm.close()
+    await llm.close()
     return scores
 
 

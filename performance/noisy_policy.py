@@ -37,7 +37,7 @@ from decisor.system.tasks import map_concurrently
 from decisor.techniques import build_technique
 from decisor.trace.events import UnreadableReply, events_of
 from policies.dqa import DqaPolicy
-from policies.game24 import Game24LM
+from policies.game24 import Game24LLM
 from policies.musique import MusiquePolicy
 from policies.noise import Noise, forms_in
 from servers.openai_server import completion, serve_app
@@ -63,7 +63,7 @@ class Trial:
 
 async def main(asked: argparse.Namespace) -> None:
     options = dict(pair.split("=", 1) for pair in asked.option)
-    forms = forms_in(SECURITY / "malformed_lm_outputs.jsonl")
+    forms = forms_in(SECURITY / "malformed_llm_outputs.jsonl")
     print(f"{'':32} {'p':3}  {'right':>14}  {'calls':>6}  {'times':>5}  {'tokens':>7}  unread")
     for name, trials in trials_of(asked):
         base = 0.0
@@ -135,7 +135,7 @@ def musique_trial(data: Path, count: int) -> Trial:
 
 def game24_trial(data: Path, count: int) -> Trial:
     bench = Game24Bench(data / "game24", 900, 899 + count)
-    policy = Game24LM(3)
+    policy = Game24LLM(3)
     return Trial(
         "game24",
         bench,
@@ -149,11 +149,11 @@ async def played(trial: Trial, name: str, noise: Noise, options: Mapping[str, st
     async with serve(noise) as url:
 
         async def one(case: Case) -> Row:
-            lm = OpenAICompatible(case.id, url)
+            llm = OpenAICompatible(case.id, url)
             loop = build_technique(name, **{**trial.settings, **options})
-            attempt = CaseAttempt("noise", trial.bench, name, loop, "policy", lm)
+            attempt = CaseAttempt("noise", trial.bench, name, loop, "policy", llm)
             outcome, entries = await run_case(case, attempt)
-            await lm.close()
+            await llm.close()
             return outcome, sum(1 for _ in events_of(entries, UnreadableReply))
 
         return await map_concurrently(one, trial.cases)

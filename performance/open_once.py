@@ -1,4 +1,4 @@
-"""What opening costs, and what a question costs on data that are open: SQLite, one query, a scripted LM. Best of 5.
+"""What opening costs, and what a question costs on data that are open: SQLite, one query, a scripted LLM. Best of 5.
 
 python performance/open_once.py
 
@@ -27,11 +27,11 @@ async def measure(sites: Path) -> tuple[float, float, float]:
     began = time.perf_counter()
     async with decisor.open(db=str(sites)) as data:
         opened = time.perf_counter()
-        await data.ask("Which site?", lm=planner())  # imports what a run needs
+        await data.ask("Which site?", llm=planner())  # imports what a run needs
         first = time.perf_counter()
-        await data.ask("Which site?", lm=planner())
+        await data.ask("Which site?", llm=planner())
         second = time.perf_counter()
-        await asyncio.gather(*(data.ask(f"Which site? ({at})", lm=planner()) for at in range(MANY)))
+        await asyncio.gather(*(data.ask(f"Which site? ({at})", llm=planner()) for at in range(MANY)))
         return opened - began, second - first, time.perf_counter() - second
 
 
@@ -42,7 +42,7 @@ def main() -> None:
         once = []
         for _ in range(ROUNDS):
             began = time.perf_counter()
-            decisor.ask("Which site?", db=str(sites), lm=planner())
+            decisor.ask("Which site?", db=str(sites), llm=planner())
             once.append(time.perf_counter() - began)
     opening, question, many = (min(one[at] for one in rounds) for at in range(3))
     print(f"open                     {1000 * opening:7.1f} ms")

@@ -33,7 +33,7 @@ from decisor.lab.evaluation.case_run import CaseAttempt, run_case
 from decisor.lab.qa.datasets import MUSIQUE, MuSiQueBench
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.techniques import build_technique
-from decisor.trace.events import LMCall, TraceEntry, UnreadableReply
+from decisor.trace.events import LLMCall, TraceEntry, UnreadableReply
 from decisor.trace.file import format_trace_file
 from decisor.trace.prompts import common_affix_length
 from decisor.types import Message
@@ -70,7 +70,7 @@ class Tally:
         earlier: dict[int, list[str]] = {}
         for entry in entries:
             self.unreadable += isinstance(entry.event, UnreadableReply)
-            if isinstance(entry.event, LMCall):
+            if isinstance(entry.event, LLMCall):
                 self.calls += 1
                 text, prompts = flat(entry.event.messages), earlier.setdefault(entry.span, [])
                 if any(text.startswith(one[:BEGINNING]) for one in prompts):
@@ -97,15 +97,15 @@ def flat(messages: Sequence[Message]) -> str:
 
 async def played(bench: Bench, cases: Sequence[Case], name: str, policy: Reply, tally: Tally, show: bool) -> None:
     async with serve(policy) as url:
-        lm = OpenAICompatible("policy", url)
-        attempt = CaseAttempt(bench.name, bench, name, build_technique(name), "policy", lm)
+        llm = OpenAICompatible("policy", url)
+        attempt = CaseAttempt(bench.name, bench, name, build_technique(name), "policy", llm)
         for case in cases:
             outcome, entries = await run_case(case, attempt)
             tally.add(entries, outcome.state == "right", outcome.usage.tokens)
             if show:
-                print(*(flat(one.event.messages) for one in entries if isinstance(one.event, LMCall)), sep="\n=====\n")
+                print(*(flat(one.event.messages) for one in entries if isinstance(one.event, LLMCall)), sep="\n=====\n")
                 show = False
-        await lm.close()
+        await llm.close()
 
 
 async def on_databases(data: Path, limit: int, names: Sequence[str], show: bool) -> None:

@@ -6,8 +6,8 @@ a random one, the untrained rule, the built-in scorer, and the best choice there
 `--sets musique --questions 6` is the smallest, half a minute on a busy machine; all of it is long. Needs
 decisor[lab].
 
-Five folds by question. Differences are paired over questions, with 95 % bootstrap intervals. Pools: ``lm`` the question
-and sub-questions that GPT-3 wrote (ProbTree's, answers filled in), ``plain`` all candidates but gold decompositions,
+Five folds by question. Differences are paired over questions, with 95 % bootstrap intervals. Pools: ``llm`` the
+question and parts that GPT-3 wrote (ProbTree's, answers filled in), ``plain`` all candidates but gold decompositions,
 ``all``. Then each set's scorer on the other sets, and the time for scoring five candidates.
 """
 
@@ -145,8 +145,8 @@ def folds(data: MeasuredQueries, count: int = 5) -> NDArray[np.float64]:
 
 def show(name: str, data: MeasuredQueries, scores: NDArray[np.float64]) -> None:
     kinds = np.array(data.kinds)
-    with_lm = np.isin(data.scenes, np.unique(data.scenes[kinds == "lm"]))
-    pools = {"lm": np.isin(kinds, ("lm", "question")) & with_lm, "plain": ~np.isin(kinds, GOLD), "all": kinds != ""}
+    with_llm = np.isin(data.scenes, np.unique(data.scenes[kinds == "llm"]))
+    pools = {"llm": np.isin(kinds, ("llm", "question")) & with_llm, "plain": ~np.isin(kinds, GOLD), "all": kinds != ""}
     for pool, held in pools.items():
         part = data.where(held)
         show_pool(f"{name}, {pool}", evaluate_choices(part, scores[held]))

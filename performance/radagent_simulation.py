@@ -41,9 +41,9 @@ from decisor.techniques.lats import LATS
 from decisor.techniques.radagent import RadAgent
 from decisor.techniques.reflexion import Reflexion
 from decisor.techniques.tot import ToT
-from decisor.trace.events import ActionResult, AnswerSnapshot, LMCall, SearchTree
+from decisor.trace.events import ActionResult, AnswerSnapshot, LLMCall, SearchTree
 from decisor.types import Observation
-from policies.game24 import Game24LM, state_of
+from policies.game24 import Game24LLM, state_of
 
 GPT4 = {1: 0.040, 3: 0.100, 5: 0.143, 10: 0.215, 20: 0.295, 100: 0.49}
 """pass@k of the released chains of thought (Tree of Thoughts), rows 900-999."""
@@ -110,15 +110,15 @@ class Played:
     shots: dict[int, bool] = field(default_factory=dict)
 
 
-async def play(numbers: str, question: Any, technique: Technique, lm: Any, calls: int) -> Played:
-    run = Run(lm, Puzzle.of(numbers), Budget(Limits(calls=calls)))
+async def play(numbers: str, question: Any, technique: Technique, llm: Any, calls: int) -> Played:
+    run = Run(llm, Puzzle.of(numbers), Budget(Limits(calls=calls)))
     decision = await technique(question, run)
     made, judged, found_at, right = 0, 0, 0, []
     shots: dict[int, bool] = {}
     elo = 0.0
     for entry in run.trace.entries:
         match entry.event:
-            case LMCall(messages=messages):
+            case LLMCall(messages=messages):
                 made += 1
                 judged += "Write the next step." not in messages[-1].content
             case ActionResult(observation=Observation(answer=answer)) if answer:
@@ -136,11 +136,11 @@ async def play(numbers: str, question: Any, technique: Technique, lm: Any, calls
 def work(job: tuple[str, int, int, str, float]) -> list[Played]:
     """All puzzles of one method and seed. ``late`` is how well the judge tells finished ones apart."""
     name, seed, calls, data, late = job
-    lm = Game24LM(seed, late=late)
+    llm = Game24LLM(seed, late=late)
 
     async def all_() -> list[Played]:
         return [
-            await play(str(case.facts["numbers"]), case.question, METHODS[name](calls, seed), lm, calls)
+            await play(str(case.facts["numbers"]), case.question, METHODS[name](calls, seed), llm, calls)
             for case in read_puzzle_cases(Path(data))
         ]
 
@@ -242,7 +242,7 @@ def curve(played: dict[str, list[Played]], calls: int) -> bool:
 def fit(data: str, seeds: int) -> None:
     """pass@k of the simulated proposer's chains, computed exactly, beside GPT-4's."""
     states = [state_of(str(case.facts["numbers"])) for case in read_puzzle_cases(Path(data))]
-    chains = [Game24LM(seed).chain(state) for seed in range(seeds) for state in states]
+    chains = [Game24LLM(seed).chain(state) for seed in range(seeds) for state in states]
     for k, published in GPT4.items():
         print(
             f"pass@{k:<4} simulated {sum(1 - (1 - p) ** k for p in chains) / len(chains):.3f}   GPT-4 {published:.3f}"

@@ -32,8 +32,8 @@ from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.radagent import RadAgent
 from decisor.trace.events import SearchNode, TraceEntry
-from decisor.types import LM, Action, Completion, Message, Observation, Question, Sampling, Usage
-from policies.game24 import Game24LM
+from decisor.types import LLM, Action, Completion, Message, Observation, Question, Sampling, Usage
+from policies.game24 import Game24LLM
 
 BAR_MS, BAR_SECONDS = 1.0, 60.0
 STEPS = 6
@@ -84,8 +84,8 @@ class Walk:
 
 async def overhead() -> float:
     """Milliseconds per call at about 1,000 nodes."""
-    lm = Instant()
-    run = Run(lm, Walk(), Budget(Limits(calls=2_400)))
+    llm = Instant()
+    run = Run(llm, Walk(), Budget(Limits(calls=2_400)))
     growth: list[tuple[float, int]] = []
     nodes = 0
 
@@ -102,16 +102,16 @@ async def overhead() -> float:
     at_1000 = 0.0
     for low, high in ((50, 150), (450, 550), (900, 1_100)):
         inside = [when for when, count in growth if low <= count <= high]
-        calls = sum(inside[0] <= when <= inside[-1] for when in lm.at)
-        cost = 1000 * ((inside[-1] - inside[0]) / calls - lm.own / len(lm.at))
+        calls = sum(inside[0] <= when <= inside[-1] for when in llm.at)
+        cost = 1000 * ((inside[-1] - inside[0]) / calls - llm.own / len(llm.at))
         at_1000 = cost
         print(f"tree of {(low + high) // 2:>5} nodes: {cost:.3f} ms CPU per call ({cost / bare:.2f} x the bare verbs)")
     return at_1000
 
 
 async def plain(calls: int) -> float:
-    run, lm = Run(Instant(), Walk()), Instant()
-    run = run.using(lm=lm)
+    run, llm = Run(Instant(), Walk()), Instant()
+    run = run.using(llm=llm)
     text = "x" * 3_000
     ticks = [time.process_time()]
     for number in range(calls):
@@ -122,13 +122,13 @@ async def plain(calls: int) -> float:
     return 1000 * sorted(b - a for a, b in pairwise(ticks))[calls // 2]
 
 
-async def puzzles(data: str, lm: LM) -> float:
+async def puzzles(data: str, llm: LLM) -> float:
     """Seconds for 100 puzzles x 100 calls."""
     asked = read_puzzle_cases(Path(data))
     began, cpu = time.perf_counter(), time.process_time()
 
     async def one(at: int) -> int:
-        run = Run(lm, Puzzle.of(str(asked[at].facts["numbers"])))
+        run = Run(llm, Puzzle.of(str(asked[at].facts["numbers"])))
         await RadAgent()(asked[at].question, run)
         return run.budget.spent.calls
 
@@ -143,10 +143,10 @@ def serve(port: multiprocessing.Queue[int]) -> None:
     """The policy behind HTTP."""
     from servers.openai_server import serve as served
 
-    lm = Game24LM()
+    llm = Game24LLM()
 
     async def until_killed() -> None:
-        async with served(lambda body: lm.reply(body["messages"][-1]["content"], body.get("seed") or 0)) as url:
+        async with served(lambda body: llm.reply(body["messages"][-1]["content"], body.get("seed") or 0)) as url:
             port.put(int(url.rpartition(":")[2].partition("/")[0]))
             await asyncio.Event().wait()
 
@@ -159,11 +159,11 @@ async def over_http(data: str) -> float:
     port: multiprocessing.Queue[int] = multiprocessing.Queue()
     server = multiprocessing.Process(target=serve, args=(port,), daemon=True)
     server.start()
-    lm = OpenAICompatible("policy", f"http://127.0.0.1:{port.get(timeout=30)}/v1")
+    llm = OpenAICompatible("policy", f"http://127.0.0.1:{port.get(timeout=30)}/v1")
     try:
-        return await puzzles(data, lm)
+        return await puzzles(data, llm)
     finally:
-        await lm.close()
+        await llm.close()
         server.terminate()
 
 
@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument("--http", action="store_true")
     told = parser.parse_args()
     cost = asyncio.run(overhead())
-    took = asyncio.run(over_http(told.data) if told.http else puzzles(told.data, Game24LM()))
+    took = asyncio.run(over_http(told.data) if told.http else puzzles(told.data, Game24LLM()))
     kept = cost < BAR_MS and took < BAR_SECONDS
     print(f"bars: under {BAR_MS:g} ms at 1,000 nodes, under {BAR_SECONDS:g} s: {'kept' if kept else 'MISSED'}")
     sys.exit(not kept)

@@ -4,7 +4,7 @@
 
 `--rounds 1 --runs 100 --memory-runs 100` takes two minutes. Needs decisor[serve].
 
-Each run has 8 calls of an LM that answers after 100 ms (a local HTTP server in a process of its own) and 7 SQLite
+Each run has 8 calls of an LLM that answers after 100 ms (a local HTTP server in a process of its own) and 7 SQLite
 queries through the sandbox. The library: ``decisor.open`` and ``data.ask``. The server: ``decisor serve`` in a process
 of its own, with its history; a client asks over HTTP. With ``--watch`` each run is also watched to its end by
 server-sent events, else its end is waited for by one stream of all. Rounds of both take turns, and of each the best
@@ -61,14 +61,14 @@ async def library(url: str, database: str, runs: int) -> Measured:
     from decisor.llms.openai_compatible import OpenAICompatible
     from decisor.system.tasks import map_concurrently
 
-    lm = OpenAICompatible("m", url)
+    llm = OpenAICompatible("m", url)
     async with decisor.open(db=f"sqlite:///{database}") as data:
 
         async def one(number: int) -> int:
             result = await data.ask(
                 QUESTION,
                 rules="Prices are in pounds.",
-                lm=lm,
+                llm=llm,
                 technique="iter_rag",
                 settings={"max_steps": 400, "calling": "text"},
                 limits=decisor.Limits(calls=500),
@@ -79,7 +79,7 @@ async def library(url: str, database: str, runs: int) -> Measured:
         began, cpu = time.perf_counter(), time.process_time()
         calls = sum(await map_concurrently(one, range(runs), AT_ONCE))
         seconds, used = time.perf_counter() - began, time.process_time() - cpu
-    await lm.close()
+    await llm.close()
     check(calls, runs)
     return Measured(calls / seconds, 1000 * used / calls)
 
@@ -99,7 +99,7 @@ def server(url: str, database: str, folder: str) -> Iterator[tuple[str, int]]:
         "serve",
         "--db",
         f"sqlite:///{database}",
-        "--lm",
+        "--llm",
         f"m@{url}",
         "--port",
         "0",

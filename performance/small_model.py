@@ -1,6 +1,6 @@
-"""How many first replies of an LM can be used, technique by technique, in each way of calling.
+"""How many first replies of an LLM can be used, technique by technique, in each way of calling.
 
-    python performance/small_model.py --lm MODEL@URL [--calling text,json] [--count 20] [--max-tokens 2048]
+    python performance/small_model.py --llm MODEL@URL [--calling text,json] [--count 20] [--max-tokens 2048]
         [--technique plan_rag]...
 
 The first reply to a question counts as read where it fits its form, its tool exists, and nothing in it is copied from
@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from decisor.errors import LMError, ParseError
+from decisor.errors import LLMError, ParseError
 from decisor.lab.benchmark import Bench, Case, open_bench
-from decisor.llms.choose import choose_lm
-from decisor.llms.shared import close_lm
+from decisor.llms.choose import choose_llm
+from decisor.llms.shared import close_llm
 from decisor.parsing.labelled import LabelledReply, Move
 from decisor.parsing.plan import PlanGraph
 from decisor.parsing.prompting import Calling
@@ -31,7 +31,7 @@ from decisor.parsing.reply_form import Form
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
-from decisor.types import LM, Decision, Message, Sampling
+from decisor.types import LLM, Decision, Message, Sampling
 
 T = TypeVar("T")
 PLAYED = {
@@ -86,7 +86,7 @@ class FirstReply(Run):
                 self.first.why = fault_of(form.read(reply.text), self.env.tools(), self.wording(form))
         except ParseError as complaint:
             self.first.why = complaint.reason
-        except LMError as error:
+        except LLMError as error:
             self.first.why = f"failed: {error}"
         raise Enough
 
@@ -121,7 +121,7 @@ def letters(text: str) -> str:
 
 
 async def play(
-    name: str, calling: Calling, cases: Sequence[Case], data: Bench, model: LM, most: int, show: bool
+    name: str, calling: Calling, cases: Sequence[Case], data: Bench, model: LLM, most: int, show: bool
 ) -> list[First]:
     """``show``: every reply, as it comes."""
     replies = []
@@ -140,8 +140,8 @@ async def play(
 
 
 async def main(spec: str, names: Sequence[str], callings: Sequence[Calling], count: int, most: int, show: bool) -> None:
-    model = choose_lm(spec, os.environ)
-    assert model is not None, "name an LM with --lm"
+    model = choose_llm(spec, os.environ)
+    assert model is not None, "name an LLM with --llm"
     print(f"{model.name}: first replies that can be used, of {count} questions each, at most {most} tokens a reply")
     for name in names:
         data = open_bench(PLAYED[name])
@@ -158,12 +158,12 @@ async def main(spec: str, names: Sequence[str], callings: Sequence[Calling], cou
                 f"reply  {dict(whys) or ''}",
                 flush=True,
             )
-    await close_lm(model)
+    await close_llm(model)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lm", required=True)
+    parser.add_argument("--llm", required=True)
     parser.add_argument("--technique", action="append", choices=PLAYED)
     parser.add_argument("--calling", default="text,json")
     parser.add_argument("--count", type=int, default=20)
@@ -172,7 +172,7 @@ if __name__ == "__main__":
     options = parser.parse_args()
     asyncio.run(
         main(
-            options.lm,
+            options.llm,
             options.technique or list(PLAYED),
             options.calling.split(","),
             options.count,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from local_lm import decisor, local_lm, sites  # noqa: F401
+from local_llm import decisor, local_llm, sites  # noqa: F401
 
 PERSON = "HOME_OF_PERSON"
 """The variable for what is fetched once and stays: HOME is a folder of the tests' own, also for what they start."""

@@ -15,12 +15,12 @@ from aiohttp import web
 
 import decisor
 from decisor.cli.output import print_error
-from decisor.errors import BudgetExceeded, LMError, SetupError
+from decisor.errors import BudgetExceeded, LLMError, SetupError
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, evaluate_suite
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.prices import Price
-from decisor.llms.shared import ConcurrencyLimit, Journal, SharedLM
+from decisor.llms.shared import ConcurrencyLimit, Journal, SharedLLM
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
@@ -40,7 +40,7 @@ DEAR = Price(1.0, 2.0)
 
 @dataclass
 class Paid:
-    """An LM that takes its time, and says what each call cost: 1,000 tokens of prompt, 50 of reply."""
+    """An LLM that takes its time, and says what each call cost: 1,000 tokens of prompt, 50 of reply."""
 
     price: Price | None = DEAR
     name: str = "paid"
@@ -92,26 +92,26 @@ async def test_a_final_call_has_what_is_kept_back_and_passes_no_limit_either() -
 
 
 async def test_a_call_that_would_pass_the_limit_of_tokens_is_not_sent() -> None:
-    lm = Paid()
-    run = Run(lm, Toolbox([]), Budget(Limits(tokens=100)))
+    llm = Paid()
+    run = Run(llm, Toolbox([]), Budget(Limits(tokens=100)))
     for final in (False, True):
         with pytest.raises(BudgetExceeded, match=r"limit of 100 tokens is reached: 0 are spent"):
             await run.ask(PROMPT, str, final=final)
-    assert lm.calls == 0 and run.budget.spent == Usage()
+    assert llm.calls == 0 and run.budget.spent == Usage()
 
 
 async def test_an_unknown_price_is_refused_before_the_first_call_where_dollars_are_limited() -> None:
-    lm = Paid(price=None)
-    run = Run(lm, Toolbox([]), Budget(Limits(dollars=1.0)))
+    llm = Paid(price=None)
+    run = Run(llm, Toolbox([]), Budget(Limits(dollars=1.0)))
     with pytest.raises(SetupError, match="The price of paid is not known"):
         await run.ask("x", str)
-    assert lm.calls == 0
-    assert await Run(lm, Toolbox([]), Budget(Limits(calls=9))).ask("x", str) == "1"
+    assert llm.calls == 0
+    assert await Run(llm, Toolbox([]), Budget(Limits(calls=9))).ask("x", str) == "1"
 
 
-async def test_a_price_is_known_through_every_wrapper_of_an_lm() -> None:
-    lm = SharedLM(Paid(), ConcurrencyLimit(1))
-    run = Run(Journal(Nothing()).lm(lm), Toolbox([]), Budget(Limits(dollars=1.0)))
+async def test_a_price_is_known_through_every_wrapper_of_an_llm() -> None:
+    llm = SharedLLM(Paid(), ConcurrencyLimit(1))
+    run = Run(Journal(Nothing()).llm(llm), Toolbox([]), Budget(Limits(dollars=1.0)))
     assert await run.ask("x", str) == "1"
 
 
@@ -136,9 +136,9 @@ async def test_a_call_that_its_deadline_cut_off_is_booked_at_its_likely_cost() -
 
 
 async def test_a_call_that_is_cancelled_is_booked_at_its_likely_cost() -> None:
-    run = Run(lm := Paid(hang=True, price=None), Toolbox([]), Budget())
+    run = Run(llm := Paid(hang=True, price=None), Toolbox([]), Budget())
     call = asyncio.create_task(run.ask(PROMPT, str))
-    while not lm.calls:  # noqa: ASYNC110
+    while not llm.calls:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -160,14 +160,14 @@ async def one_text_at_a_time() -> AsyncIterator[tuple[OpenAICompatible, list[obj
     app = web.Application()
     app.router.add_post("/v1/chat/completions", chat)
     async with serve_app(app) as origin:
-        lm = OpenAICompatible("m", f"{origin}/v1")
-        yield lm, requests
-        await lm.close()
+        llm = OpenAICompatible("m", f"{origin}/v1")
+        yield llm, requests
+        await llm.close()
 
 
 async def test_texts_that_an_endpoint_did_not_give_are_asked_for_within_the_budget() -> None:
-    async with one_text_at_a_time() as (lm, requests):
-        run = Run(lm, Toolbox([]), Budget(Limits(calls=10)))
+    async with one_text_at_a_time() as (llm, requests):
+        run = Run(llm, Toolbox([]), Budget(Limits(calls=10)))
 
         async def one(number: int) -> None:
             try:
@@ -181,8 +181,8 @@ async def test_texts_that_an_endpoint_did_not_give_are_asked_for_within_the_budg
 
 
 async def test_an_endpoint_that_ignores_n_gives_all_texts_where_the_budget_allows() -> None:
-    async with one_text_at_a_time() as (lm, requests):
-        run = Run(lm, Toolbox([]), Budget())
+    async with one_text_at_a_time() as (llm, requests):
+        run = Run(llm, Toolbox([]), Budget())
         reply = await run.complete([Message("user", "x")], Sampling(temperature=1.0, n=8, seed=3))
         assert len(reply.texts) == len(requests) == run.budget.spent.calls == 8
 
@@ -205,7 +205,7 @@ class GoesAway:
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         self.calls += 1
         if self.calls > 1:
-            raise LMError("The key is refused.", "auth", permanent=True)
+            raise LLMError("The key is refused.", "auth", permanent=True)
         return Completion(("Action: sql\nAction input: SELECT 1",), Usage(1, 1_000, 50, 0.0011))
 
 
@@ -213,13 +213,13 @@ def test_a_run_that_fails_says_what_was_paid_in_its_error_and_in_its_trace(
     sites: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.jsonl"
-    with pytest.raises(LMError) as failure:
-        decisor.ask("Which?", db=sites, lm=GoesAway(), technique="iter_rag", trace=path)
+    with pytest.raises(LLMError) as failure:
+        decisor.ask("Which?", db=sites, llm=GoesAway(), technique="iter_rag", trace=path)
     assert failure.value.spent.tokens == 1_050 and failure.value.spent.calls == 2
     (usage,) = events_of(read_trace(path), RunUsage)
     assert usage.usage == failure.value.spent
     print_error(failure.value)
-    assert "Before that: 2 LM calls, 1,050 tokens, $0.0011." in capsys.readouterr().err
+    assert "Before that: 2 LLM calls, 1,050 tokens, $0.0011." in capsys.readouterr().err
     print_error(failure.value, ["--json"])
     assert json.loads(capsys.readouterr().out)["usage"]["prompt_tokens"] == 1_000
 
@@ -229,6 +229,6 @@ async def test_an_evaluation_that_an_endpoint_ends_says_what_was_bought(tmp_path
         return Decision(await run.ask(question.text, str))
 
     suite = Suite({"small": SmallBench()}, {"asks": asks}, {"m": GoesAway()}, cases_at_once=1)
-    with closing(open_store(str(tmp_path / "run.db"))) as store, pytest.raises(LMError) as failure:
+    with closing(open_store(str(tmp_path / "run.db"))) as store, pytest.raises(LLMError) as failure:
         await evaluate_suite(suite, store)
     assert failure.value.spent.tokens == 1_050

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from decisor.errors import BudgetExceeded, SetupError
 from decisor.llms.openai_compatible import OpenAICompatible
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.parsing.prompting import Calling, split_calling
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
@@ -20,14 +20,14 @@ from decisor.techniques import TECHNIQUES, build_technique
 from decisor.techniques.bfs import BFS
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Conclusion, LMCall, Note, PlanChange
+from decisor.trace.events import Conclusion, LLMCall, Note, PlanChange
 from decisor.types import Decision, Question
 from servers.openai_server import completion, serve_app
 from techniques.shelf import shelf
 from techniques.table import TableTool
 
 NO_FORM = ("exact", "heuristic", "self_rag", "rq_rag")
-"""Techniques that ask no LM, or one whose control tokens are the form."""
+"""Techniques that ask no LLM, or one whose control tokens are the form."""
 ON_TABLES = (
     "plan_rag",
     "iter_rag",
@@ -127,12 +127,12 @@ async def decided(
     app.router.add_post("/v1/chat/completions", endpoint.chat)
     box = Toolbox([TableTool()])
     async with serve_app(app) as origin:
-        lm = OpenAICompatible("m", f"{origin}/v1")
-        run = Run(lm, box, Budget(), calling=calling)
+        llm = OpenAICompatible("m", f"{origin}/v1")
+        run = Run(llm, box, Budget(), calling=calling)
         decision = await technique(LONGEST, run)
-        await lm.close()
+        await llm.close()
     await box.close()
-    return decision, run, lm
+    return decision, run, llm
 
 
 async def test_text_objects_and_calls_lead_to_the_same_decision() -> None:
@@ -168,12 +168,12 @@ async def test_auto_takes_what_the_endpoint_has_and_goes_on_with_the_rest(
     refuses: str, ignores: str, ways: list[str]
 ) -> None:
     endpoint = Endpoint(refuses, ignores)
-    decision, run, lm = await decided(endpoint, "auto")
+    decision, run, llm = await decided(endpoint, "auto")
     assert decision.answer == "bel"
     answers = [body for body in endpoint.bodies if not any(field in body for field in refuses.split())]
     assert [way_of(body) for body in answers] == ways
     notes = [note.text for note in run.trace.of(Note) if "does not take" in note.text]
-    assert len(notes) == len(lm.ways.against)
+    assert len(notes) == len(llm.ways.against)
     assert len(run.trace.of(PlanChange)) == 1
     assert all("m does not take" in note for note in notes)
 
@@ -184,8 +184,8 @@ def way_of(body: dict[str, Any]) -> str:
 
 async def test_what_an_endpoint_does_not_take_is_known_in_the_next_run() -> None:
     endpoint = Endpoint(ignores="response_format")
-    _, _, lm = await decided(endpoint, "auto")
-    run = Run(lm, Toolbox([]), calling="auto")
+    _, _, llm = await decided(endpoint, "auto")
+    run = Run(llm, Toolbox([]), calling="auto")
     assert run.way == "tools"
 
 
@@ -205,17 +205,17 @@ async def test_a_search_and_its_judge_are_asked_in_the_same_way() -> None:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", chat)
     async with serve_app(app) as origin:
-        lm = OpenAICompatible("m", f"{origin}/v1")
-        run = Run(lm, Toolbox([TableTool()]), Budget(), calling="json")
+        llm = OpenAICompatible("m", f"{origin}/v1")
+        run = Run(llm, Toolbox([TableTool()]), Budget(), calling="json")
         decision = await BFS(width=1)(LONGEST, run)
-        await lm.close()
+        await llm.close()
     assert decision.answer == "bel"
     assert any("better" in body["response_format"]["json_schema"]["schema"]["properties"] for body in bodies)
 
 
-async def test_an_lm_that_says_nothing_of_ways_is_asked_in_text() -> None:
-    lm = ScriptedLM(AS_TEXT)
-    run = Run(lm, Toolbox([TableTool()]), calling="auto")
+async def test_an_llm_that_says_nothing_of_ways_is_asked_in_text() -> None:
+    llm = ScriptedLLM(AS_TEXT)
+    run = Run(llm, Toolbox([TableTool()]), calling="auto")
     decision = await PlanRAG()(LONGEST, run)
     assert run.way == "text" and decision.answer == "bel"
     assert run.trace.of(Conclusion)
@@ -230,9 +230,9 @@ def test_a_way_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize("calling", ["json", "tools"])
 @pytest.mark.parametrize("name", [name for name in TECHNIQUES if name not in (*NO_FORM, "model_first")])
 async def test_no_prompt_tells_of_labels_where_an_object_or_a_call_is_asked_for(name: str, calling: Calling) -> None:
-    lm = ScriptedLM(lambda messages: "{}")
+    llm = ScriptedLLM(lambda messages: "{}")
     run = Run(
-        lm,
+        llm,
         shelf() if name not in ON_TABLES else Toolbox([TableTool()]),
         Budget(Limits(calls=9)),
         calling=calling,
@@ -240,6 +240,6 @@ async def test_no_prompt_tells_of_labels_where_an_object_or_a_call_is_asked_for(
     )
     with suppress(BudgetExceeded):
         await build_technique(name)(LONGEST, run)
-    prompts = [message.content for call in run.trace.of(LMCall) for message in call.messages]
+    prompts = [message.content for call in run.trace.of(LLMCall) for message in call.messages]
     assert prompts
     assert not [label for prompt in prompts for label in LABELS.findall(prompt)]

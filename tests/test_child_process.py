@@ -48,7 +48,7 @@ def ran(folder: Path) -> str:
 @pytest.mark.parametrize("flags", [["-P"], []], ids=["as the command decisor", "python -m decisor"])
 @pytest.mark.parametrize(
     "words",
-    [["index", ".", "--out", "../index"], ["doctor", "--db", "shop.db", "--lm", "none"]],
+    [["index", ".", "--out", "../index"], ["doctor", "--db", "shop.db", "--llm", "none"]],
     ids=lambda words: words[0],
 )
 def test_a_command_given_in_a_folder_of_someone_else_runs_nothing_of_it(
@@ -64,7 +64,7 @@ def test_a_command_given_in_a_folder_of_someone_else_runs_nothing_of_it(
 @pytest.mark.parametrize("flags", [["-P"], []], ids=["as the command decisor", "python -m decisor"])
 def test_a_module_that_the_person_names_is_still_found_in_the_folder(flags: list[str], tmp_path: Path) -> None:
     (tmp_path / "costs_here.py").write_text("import sys\n\ndef freight(city: str) -> int:\n    return 90\n")
-    command = [sys.executable, *flags, "-m", "decisor", "doctor", "--tools", "costs_here:freight", "--lm", "none"]
+    command = [sys.executable, *flags, "-m", "decisor", "doctor", "--tools", "costs_here:freight", "--llm", "none"]
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and "freight" in done.stdout, done.stderr

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import BudgetExceeded, ParseError, SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import LMCall, Span, Trace
+from decisor.trace.events import LLMCall, Span, Trace
 from decisor.trace.file import TraceFile, read_trace
 from decisor.types import Action, Completion, Message, Observation, Record, Sampling, Usage
 
@@ -39,15 +39,15 @@ def number(reply: str) -> int:
         raise ParseError("Answer with a number.") from error
 
 
-def run_of(replies: list[str], limits: Limits = Limits()) -> tuple[Run, ScriptedLM]:
-    lm = ScriptedLM(replies)
-    return Run(lm, Toolbox([Echo()]), Budget(limits)), lm
+def run_of(replies: list[str], limits: Limits = Limits()) -> tuple[Run, ScriptedLLM]:
+    llm = ScriptedLLM(replies)
+    return Run(llm, Toolbox([Echo()]), Budget(limits)), llm
 
 
 async def test_a_reply_that_cannot_be_read_goes_back_with_the_complaint() -> None:
-    run, lm = run_of(["four", "4"])
+    run, llm = run_of(["four", "4"])
     assert await run.ask("2 + 2?", number) == 4
-    assert "Answer with a number." in lm.seen[1]
+    assert "Answer with a number." in llm.seen[1]
     assert run.budget.spent.calls == 2
 
 
@@ -125,11 +125,11 @@ async def test_the_trace_is_read_back_and_a_torn_last_line_is_skipped(tmp_path: 
     path = tmp_path / "run.jsonl"
     with path.open("w") as file:
         run, _ = run_of(["1"])
-        run = Run(run.lm, run.env, run.budget, Trace(listeners=[TraceFile(file).write]))
+        run = Run(run.llm, run.env, run.budget, Trace(listeners=[TraceFile(file).write]))
         with run.span("part") as part:
             await part.ask("x", number)
     whole = read_trace(path)
-    assert [type(entry.event) for entry in whole] == [Span, LMCall]
+    assert [type(entry.event) for entry in whole] == [Span, LLMCall]
     assert whole[1].span == whole[0].id
     path.write_text(path.read_text()[:-20])
     assert len(read_trace(path)) == 1

@@ -120,9 +120,9 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
 
 
 def env() -> dict[str, str]:
-    """Ours, without an LM, with the source in the path."""
+    """Ours, without an LLM, with the source in the path."""
     kept = {key: value for key, value in os.environ.items() if "OPENAI" not in key and "ANTHROPIC" not in key}
-    return kept | {"PYTHONPATH": str(ROOT / "src"), "DECISOR_LM": "none", "COLUMNS": "200"}
+    return kept | {"PYTHONPATH": str(ROOT / "src"), "DECISOR_LLM": "none", "COLUMNS": "200"}
 
 
 def test_every_class_that_a_page_names_is_there() -> None:

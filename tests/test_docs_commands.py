@@ -1,6 +1,6 @@
 """The console commands of README.md and the docs run as they are printed, in a folder with what they name.
 
-The LM is a stand-in on this machine that looks at one table, or searches once, and cites what it saw.
+The LLM is a stand-in on this machine that looks at one table, or searches once, and cites what it saw.
 """
 
 import json
@@ -34,8 +34,8 @@ REASONS = {
     r".*(postgresql|bolt|trino)://me@": "a database server of somebody's",
     r".*mcp:(uvx|https)": "an MCP server of somebody's",
     r"decisor eval -b \"dqa": "downloaded questions: tests/benchmarks",
-    r"decisor model draft": "an LM that writes a model: tests/cli/test_draft.py",
-    r".*--tools openapi.json --technique radagent": "an LM that searches among calls: tests/techniques",
+    r"decisor model draft": "an LLM that writes a model: tests/cli/test_draft.py",
+    r".*--tools openapi.json --technique radagent": "an LLM that searches among calls: tests/techniques",
     r"decisor resume": "a run that did not end: tests/history",
 }
 """Why what begins so is not run here."""
@@ -126,12 +126,12 @@ def build_world(folder: Path) -> None:
     (folder / "target" / "semantic_manifest.json").write_text(json.dumps(manifest()))
 
 
-def run(command: str, folder: Path, lm: str) -> subprocess.CompletedProcess[str]:
-    words = shlex.split(LMS.sub(lm, command))
+def run(command: str, folder: Path, llm: str) -> subprocess.CompletedProcess[str]:
+    words = shlex.split(LMS.sub(llm, command))
     words, out = (words[: words.index(">")], words[-1]) if ">" in words else (words, "")
     if "--out definitions.toml" in command:  # it writes over nothing
         (folder / "definitions.toml").unlink()
-    environment = {**os.environ, "DECISOR_LM": lm, "PYTHONPATH": f"{ROOT / 'src'}:{folder}"}
+    environment = {**os.environ, "DECISOR_LLM": llm, "PYTHONPATH": f"{ROOT / 'src'}:{folder}"}
     done = subprocess.run(
         [sys.executable, "-m", *words],
         cwd=folder,

@@ -123,11 +123,11 @@ async def test_no_technique_shows_planted_text_outside_its_frame(name: str, data
         seen: list[str] = []
         for start in range(0, len(REPLIES), 2):
             for tools in (box.members, box.members[1:2], box.members[:1]):
-                lm = Wanders(start)
-                run = Run(lm, Toolbox(tools), Budget(Limits(calls=16, actions=16)))
+                llm = Wanders(start)
+                run = Run(llm, Toolbox(tools), Budget(Limits(calls=16, actions=16)))
                 with suppress(Error):
                     await build_technique(name)(Question("Which marker?", goal="Choose one marker."), run)
-                seen += lm.prompts
+                seen += llm.prompts
     assert [line for prompt in set(seen) for line in escapes(prompt)] == []
     if name not in ("exact", "heuristic", "model_first", "vanilla", "cot"):
         assert any("PLANTED" in prompt for prompt in seen)

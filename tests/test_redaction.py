@@ -16,7 +16,7 @@ from rich.console import Console
 import decisor
 from data import read_security_rows
 from decisor.cli import run_command_line as command
-from decisor.errors import LMError, SetupError, ToolError
+from decisor.errors import LLMError, SetupError, ToolError
 from decisor.runtime.run import Run
 from decisor.system.extras import logger
 from decisor.system.secrets import Secret, find_url_secrets, hide_password, redact, redact_known
@@ -120,13 +120,13 @@ def test_what_is_no_secret_stays_readable(text: str) -> None:
 def test_a_mistyped_url_is_shown_without_its_password(url: str) -> None:
     assert PASSWORD not in hide_password(url)
     with pytest.raises(SetupError) as failure:
-        decisor.ask("Which?", db=url, lm=decisor.ScriptedLM([]))
+        decisor.ask("Which?", db=url, llm=decisor.ScriptedLLM([]))
     assert PASSWORD not in str(failure.value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["ask", "Which?"], ["ask", "Which?", "--json"], ["doctor"], ["doctor", "--json"]])
-@pytest.mark.parametrize("option", ["--db", "--lm"])
+@pytest.mark.parametrize("option", ["--db", "--llm"])
 @pytest.mark.parametrize("url", MISTYPED)
 def test_no_command_shows_the_password_of_a_mistyped_url(
     url: str, option: str, words: list[str], capsys: pytest.CaptureFixture[str]
@@ -185,11 +185,11 @@ async def test_what_a_tool_and_an_endpoint_say_of_a_failure_is_traced_without_pa
         name = "m"
 
         async def complete(self, messages: object, sampling: Sampling = Sampling()) -> Completion:
-            raise LMError(f"the header was Authorization: Bearer {PASSWORD}")
+            raise LLMError(f"the header was Authorization: Bearer {PASSWORD}")
 
     run = Run(Refuses(), Toolbox([Fails()]))
     await run.act(Action("sql", "SELECT 1"))
-    with pytest.raises(LMError):
+    with pytest.raises(LLMError):
         await run.complete([Message("user", "x")])
     (result,), (call,) = run.trace.of(ActionResult), run.trace.of(FailedCall)
     assert PASSWORD not in result.observation.note + call.text and "[hidden]" in result.observation.note

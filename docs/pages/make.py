@@ -170,7 +170,7 @@ def menu(techniques: Menu, api: Menu) -> Menu:
             "config",
             "server",
             "history",
-            "lms",
+            "llms",
             "files",
             "sources",
             "graphs",

@@ -1,4 +1,4 @@
-"""The rules of thumb's accuracy on Decision QA, beside what others published for LMs.
+"""The rules of thumb's accuracy on Decision QA, beside what others published for LLMs.
 
     python performance/dqa/heuristics.py [DIR] [--form sql|graph]
 

@@ -20,11 +20,11 @@ QUESTION = Question("Which good is the cheapest?", "Prices are in pounds.")
 
 
 async def main(args: Arguments) -> None:
-    lm = OpenAICompatible("m", args.base_url)
+    llm = OpenAICompatible("m", args.base_url)
     tools = [await SqlTool.open(args.database)] if args.database else []
 
     async def one(number: int) -> int:
-        run = Run(lm, Toolbox(tools), Budget(Limits(calls=500, seconds=600)), Trace())
+        run = Run(llm, Toolbox(tools), Budget(Limits(calls=500, seconds=600)), Trace())
         await IterRAG(max_steps=400)(QUESTION, run)
         return run.budget.spent.calls
 
@@ -34,7 +34,7 @@ async def main(args: Arguments) -> None:
     report(sum(calls), began, cpu)
     for tool in tools:
         await tool.close()
-    await lm.close()
+    await llm.close()
 
 
 if __name__ == "__main__":

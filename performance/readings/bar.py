@@ -1,4 +1,4 @@
-"""Questions with two readings through the front door, with an LM that believes whatever the rules suspect.
+"""Questions with two readings through the front door, with an LLM that believes whatever the rules suspect.
 
     python performance/readings/bar.py
 
@@ -6,7 +6,7 @@ Some minutes.
 
 Of 40 ambiguous questions: with a definition, how many are decided by it, uncontradicted and cited; without one, how
 many are asked of a person, and how many are computed both ways where nobody is there. Of 40 clear ones: how many are
-asked needlessly. The LM is a policy: test equipment, it answers nothing rightly.
+asked needlessly. The LLM is a policy: test equipment, it answers nothing rightly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import decisor
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.semantics.definitions import Reading, format_definitions
 from decisor.semantics.readings import OpenReading
 from decisor.session.data import Data
@@ -54,7 +54,7 @@ async def one(data: Data, question: str, asks: list[OpenReading] | None) -> deci
 
     return await data.ask(
         question,
-        lm=ScriptedLM(believer),
+        llm=ScriptedLLM(believer),
         settings={"calling": "text", "replan": "no"},
         reader=person if asks is not None else None,
     )

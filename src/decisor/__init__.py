@@ -2,7 +2,7 @@
 
     import decisor
 
-    result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", lm="gpt-4.1-mini")
+    result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", llm="gpt-4.1-mini")
     print(result)
 
 Every name below is imported when it is first used.
@@ -12,9 +12,9 @@ from decisor.system.forks import register_finishing
 
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would take longer than all of this
 if TYPE_CHECKING:
-    from decisor.errors import BudgetExceeded, Error, LMError, SetupError, ToolError
-    from decisor.llms.providers import LMSpec
-    from decisor.llms.scripted import ScriptedLM
+    from decisor.errors import BudgetExceeded, Error, LLMError, SetupError, ToolError
+    from decisor.llms.providers import LLMSpec
+    from decisor.llms.scripted import ScriptedLLM
     from decisor.runtime.budget import Limits
     from decisor.runtime.run import Run
     from decisor.session.data import Data, ask, open
@@ -29,8 +29,8 @@ __all__ = [
     "Decision",
     "Error",
     "Evidence",
-    "LMError",
-    "LMSpec",
+    "LLMError",
+    "LLMSpec",
     "Limits",
     "Observation",
     "Question",
@@ -38,7 +38,7 @@ __all__ = [
     "Record",
     "Result",
     "Run",
-    "ScriptedLM",
+    "ScriptedLLM",
     "SetupError",
     "ToolError",
     "ToolSpecs",
@@ -47,9 +47,9 @@ __all__ = [
     "open",
 ]
 _HOMES = {
-    "errors": ("BudgetExceeded", "Error", "LMError", "SetupError", "ToolError"),
-    "llms.scripted": ("ScriptedLM",),
-    "llms.providers": ("LMSpec",),
+    "errors": ("BudgetExceeded", "Error", "LLMError", "SetupError", "ToolError"),
+    "llms.scripted": ("ScriptedLLM",),
+    "llms.providers": ("LLMSpec",),
     "runtime.budget": ("Limits",),
     "runtime.run": ("Run",),
     "session.data": ("Data", "ask", "open"),
@@ -68,6 +68,8 @@ if not TYPE_CHECKING:  # a checker knows the names above, and complains of other
     def __getattr__(name: str) -> object:
         from importlib import import_module
 
+        # Their names until 0.2; to be dropped in the version after next.
+        name = {"LMError": "LLMError", "LMSpec": "LLMSpec", "ScriptedLM": "ScriptedLLM"}.get(name, name)
         for module, names in _HOMES.items():
             if name in names:
                 value: object = getattr(import_module(f"decisor.{module}"), name)

@@ -5,7 +5,7 @@
     │   ├── ParseError      its reply is not in the form asked for
     │   └── ToolError       its query is refused, fails, or names no tool
     ├── BudgetExceeded      the run ends here; the harness records why
-    ├── LMError             the endpoint failed for good; the harness records why
+    ├── LLMError             the endpoint failed for good; the harness records why
     ├── OutageError         a database or an endpoint went away; the harness waits, or records why
     └── SetupError          the person reads it: a bad flag, key, file
 
@@ -58,7 +58,7 @@ class BudgetExceeded(Error):
         self.allowed = allowed
 
 
-class LMError(Error):
+class LLMError(Error):
     """A failure of an endpoint to give a usable reply.
 
     ``permanent``: it will not answer any other question either (key, quota, model); a conversation that is too long

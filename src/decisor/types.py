@@ -22,7 +22,7 @@ class Pricing(Protocol):
     def dollars(self, prompt_tokens: int, completion_tokens: int) -> float: ...
 
 
-class LM(Protocol):
+class LLM(Protocol):
     """An LLM: anything that completes messages.
 
     It may have a ``price``, a Pricing, or None where it is not known: without one it cannot be asked under a limit of
@@ -426,7 +426,7 @@ class Completion:
     ``n`` texts, their usage, and why it stopped. finish: stop, length, content_filter, refusal, or loop (it repeated
     itself and was cut off).
 
-    ``replayed``: from a journal; ``usage`` is what it cost when it was bought. ``usage.seconds`` is 0 where the LM did
+    ``replayed``: from a journal; ``usage`` is what it cost when it was bought. ``usage.seconds`` is 0 where the LLM did
     not measure them. ``logprobs``: the tokens of each text, where they were asked for and the endpoint gave them.
     """
 

@@ -12,7 +12,7 @@ from decisor.lab.dqa.bench import DqaBench, find_retrieval_kinds
 from decisor.lab.dqa.generator import generate_dataset
 from decisor.lab.dqa.worlds import WorldCase
 from decisor.lab.papers import tables_for
-from decisor.trace.events import LMCall, Trace, TraceEntry
+from decisor.trace.events import LLMCall, Trace, TraceEntry
 from decisor.types import Decision
 
 
@@ -87,7 +87,7 @@ def scored(bench: DqaBench, decision: Decision, *replies: str) -> Score:
     case = first(bench).case
     trace = Trace()
     for text in replies:
-        trace.add(LMCall("m", (), (text.format(gold=case.gold[0]),)))
+        trace.add(LLMCall("m", (), (text.format(gold=case.gold[0]),)))
     events: tuple[TraceEntry, ...] = tuple(trace.entries)
     answer = decision.answer.format(gold=case.gold[0])
     return asyncio.run(bench.score(case, replace(decision, answer=answer), events))

@@ -18,11 +18,11 @@ from decisor.lab.game24 import (
     makes_24,
     read_puzzle_cases,
 )
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
 from decisor.types import Action, Decision, Message, Observation
-from policies.game24 import Game24LM
+from policies.game24 import Game24LLM
 
 CSV = DATA / "game24" / "24.csv"
 RELEASED = pytest.mark.skipif(not CSV.exists(), reason=f"no test data in {CSV}")
@@ -148,7 +148,7 @@ async def test_found_and_selected_are_told_apart() -> None:
     bench = Game24Bench(CSV, 900, 900)
     (case,) = bench.cases()
     async with bench.environment(case) as env:
-        run = Run(ScriptedLM([]), env.fork())
+        run = Run(ScriptedLLM([]), env.fork())
         for step in ("10 - 4", "5 * 6", "30 - 6"):
             await run.act(Action("combine", step))
     events = run.trace.entries
@@ -175,7 +175,7 @@ async def test_the_elo_of_the_answer_is_a_metric_where_it_was_compared() -> None
     bench = Game24Bench(CSV, 900, 900)
     (case,) = bench.cases()
     for name, rated in (("radagent", True), ("dfsdt", False)):
-        run = Run(Game24LM(1), Puzzle.of("4 5 6 10"))
+        run = Run(Game24LLM(1), Puzzle.of("4 5 6 10"))
         decision = await build_technique(name, calls="40")(case.question, run)
         score = await bench.score(case, decision, run.trace.entries)
         assert ("elo" in score.metrics) is rated
@@ -190,11 +190,11 @@ async def test_a_bare_24_is_no_answer_and_an_expression_is_one_whatever_it_comes
             return "Better: A\nRating: 5"
         return "Final answer: 4 + 5 + 6 + 10" if "could not be used" in prompt else "Final answer: 24"
 
-    lm = ScriptedLM(reply)
-    run = Run(lm, Puzzle.of("4 5 6 10"))
+    llm = ScriptedLLM(reply)
+    run = Run(llm, Puzzle.of("4 5 6 10"))
     decision = await build_technique(name, calls="8")(make_puzzle_question("4 5 6 10"), run)
-    assert "The answer is an expression that uses each of 4 5 6 10 once" in lm.seen[1]
-    assert "Action: combine\nAction input: 10 - 4" in lm.seen[1].partition("could not be used")[2]
+    assert "The answer is an expression that uses each of 4 5 6 10 once" in llm.seen[1]
+    assert "Action: combine\nAction input: 10 - 4" in llm.seen[1].partition("could not be used")[2]
     assert decision.answer == "4 + 5 + 6 + 10"
 
 

@@ -12,7 +12,7 @@ from decisor.lab.dqa.building import BuildingData
 from decisor.lab.dqa.generator import Scenario, generate_dataset
 from decisor.lab.dqa.worlds import read_dump
 from decisor.lab.examples import make_example
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques.exact import Exact
 from decisor.tools.toolbox import Toolbox
@@ -47,7 +47,7 @@ async def test_exact_decides_an_example(name: str, tmp_path: Path) -> None:
         else:
             network = await locating.read_trade_network(sql)
             tool = WhatIfTool(lambda semantics: network.model(made.subject, semantics), rank_what_if)  # type: ignore[arg-type]
-        decision = await Exact(trials=20)(made.question, Run(ScriptedLM([]), Toolbox([sql, tool])))
+        decision = await Exact(trials=20)(made.question, Run(ScriptedLLM([]), Toolbox([sql, tool])))
     finally:
         await sql.close()
     assert decision.answer

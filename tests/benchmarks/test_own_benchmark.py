@@ -48,7 +48,7 @@ def test_a_set_of_questions_is_one_file_and_is_run_by_its_import_path(
     rivers: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serve_threaded(lambda request: "The North Sea.") as url:
-        words = ["-b", f"own_rivers:RiversBench data={rivers}", "-t", "vanilla", "--lm", f"m@{url}", "--json"]
+        words = ["-b", f"own_rivers:RiversBench data={rivers}", "-t", "vanilla", "--llm", f"m@{url}", "--json"]
         assert run_command_line(["eval", *words]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(row["benchmark"], row["case"], row["state"], row["metrics"]["em"]) for row in rows] == [

@@ -12,7 +12,7 @@ from decisor.errors import SetupError
 from decisor.lab.benchmark import BENCHES, Bench, Case, Outcome, Score
 from decisor.lab.papers import tables_for
 from decisor.lab.qa.datasets import ArcBench, HotpotQABench, MuSiQueBench, ParallelQABench, PopQABench, StrategyQABench
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.storage import cache_folder
 from decisor.techniques import build_technique
@@ -57,7 +57,7 @@ def musique(tmp_path: Path) -> Path:
 async def scored(bench: Bench, replies: list[str], name: str = "rag") -> Score:
     case = bench.cases()[0]
     async with bench.environment(case) as env:
-        run = Run(ScriptedLM(replies), env)
+        run = Run(ScriptedLLM(replies), env)
         decision = await build_technique(name)(case.question, run)
     score = await bench.score(case, decision, run.trace.entries)
     await bench.close()
@@ -87,7 +87,7 @@ async def test_what_a_search_brought_and_the_model_never_read_is_no_recall(musiq
     bench = MuSiQueBench(musique)
     case = bench.cases()[0]
     async with bench.environment(case) as env:
-        run = Run(ScriptedLM(["Query: Steventon village\nQuery: Bath", "Final answer: Steventon"]), env)
+        run = Run(ScriptedLLM(["Query: Steventon village\nQuery: Bath", "Final answer: Steventon"]), env)
         decision = await build_technique("furepa", first="0", k="1", scorer="rule", queries="2")(case.question, run)
     score = await bench.score(case, decision, run.trace.entries)
     await bench.close()

@@ -50,7 +50,7 @@ from decisor.lab.toolbench.environment import (
     standardize_api_name,
     status_of_error,
 )
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.secrets import Secret
 from decisor.techniques.cot import CoT
@@ -287,13 +287,13 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
     assert len(seen) == 4, "what is recorded is not asked again"
 
 
-async def test_what_an_lm_made_up_is_marked_in_the_record() -> None:
-    lm = ScriptedLM(['```json\n{"error": "", "response": {"sky": "blue"}}\n```', "no idea"])
-    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS), SimulatedAnswers(lm, RecordedAnswers(CALLS))]))
+async def test_what_an_llm_made_up_is_marked_in_the_record() -> None:
+    llm = ScriptedLLM(['```json\n{"error": "", "response": {"sky": "blue"}}\n```', "no idea"])
+    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS), SimulatedAnswers(llm, RecordedAnswers(CALLS))]))
     (record,) = (await env.step(Action("from_now_for_sky_net_v2", '{"city": "Lier", "days": 1}'))).records
     assert record.source == "simulated" and "no API said this" in str(record.fields["simulated"])
     assert record.fields["response"] == '{"sky": "blue"}'
-    assert '"Ghent"' in lm.seen[0], "recorded calls of the same API are its examples"
+    assert '"Ghent"' in llm.seen[0], "recorded calls of the same API are its examples"
     (odd,) = (await env.step(Action("time_for_clock", '{"zone": "UTC"}'))).records
     assert status_of_error(str(odd.fields["error"])) == 12
     (kept,) = (await env.step(Action("time_for_clock", "{}"))).records
@@ -302,17 +302,17 @@ async def test_what_an_lm_made_up_is_marked_in_the_record() -> None:
 
 async def test_a_call_without_a_parameter_that_is_needed_is_an_error_also_where_no_api_is_reached() -> None:
     bare = RecordedCall("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Lier"}', RAIN)
-    lm = ScriptedLM([])
+    llm = ScriptedLLM([])
     both: list[list[Answers]] = [
         [RecordedAnswers([bare])],
-        [RecordedAnswers([bare]), SimulatedAnswers(lm, RecordedAnswers([]))],
+        [RecordedAnswers([bare]), SimulatedAnswers(llm, RecordedAnswers([]))],
     ]
     for sources in both:
         env = ToolServer(TASK, AnswersInOrder(sources))
         error, _ = await step(env, "from_now_for_sky_net_v2", '{"days": 1}')
         assert error == "Bad input: from_now_for_sky_net_v2 needs city." and status_of_error(error) == 2
         assert await step(env, "from_now_for_sky_net_v2", '{"city": "Lier"}') == ("", "rain"), "it was recorded"
-    assert not lm.seen
+    assert not llm.seen
 
 
 async def test_an_answer_of_any_sequence_counts_as_found_where_the_judge_reads_them_all(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ async def test_an_answer_of_any_sequence_counts_as_found_where_the_judge_reads_t
             trace = Trace()
             async with bench.environment(case) as env:
                 script = [finish("Sorry, nothing"), finish("Rain in Ghent"), finish("Rain, I think")]
-                run = Run(ScriptedLM(script), env, trace=trace)
+                run = Run(ScriptedLLM(script), env, trace=trace)
                 decision = await CoT(chains=3, choose="vote")(case.question, run)
             score = await bench.score(case, decision, trace.entries)
             await bench.close()
@@ -405,7 +405,7 @@ async def test_the_bench_judges_the_answer_and_counts_what_went_wrong(
         (case,) = bench.cases()
         async with bench.environment(case) as env:
             trace = Trace()
-            run = Run(ScriptedLM(SCRIPT[1:]), env, trace=trace)
+            run = Run(ScriptedLLM(SCRIPT[1:]), env, trace=trace)
             await run.act(Action("weather_now", "{}"))
             decision = await CoT(calls=4)(case.question, run)
         score = await bench.score(case, decision, trace.entries)
@@ -427,7 +427,7 @@ async def test_without_a_judge_an_answer_is_unscored_and_none_fails(tmp_path: Pa
     ):
         trace = Trace()
         async with bench.environment(case) as env:
-            decision = await CoT(calls=4)(case.question, Run(ScriptedLM(script), env, trace=trace))
+            decision = await CoT(calls=4)(case.question, Run(ScriptedLLM(script), env, trace=trace))
         score = await bench.score(case, decision, trace.entries)
         assert (score.right is right and "passed" not in score.metrics) or right is False
         assert score.failure == ("decision_failure" if right is False else "")
@@ -438,7 +438,7 @@ async def test_classes_are_counted_over_all_branches_and_fix_ratios_over_runs() 
     limited = '{"error": "Rate limit per minute error...", "response": ""}'
     more = RecordedCall("Tools", "clock_for_Tools", "time", '{"zone": "x"}', limited)
     env = ToolServer(TASK, AnswersInOrder([RecordedAnswers([*CALLS, more])]))
-    run = Run(ScriptedLM([]), env, trace=trace)
+    run = Run(ScriptedLLM([]), env, trace=trace)
     for tool, text in (
         ("nothing", ""),
         ("time_for_clock", "{}"),
@@ -492,10 +492,10 @@ async def test_a_win_is_settled_by_passing_and_judged_where_that_does_not_settle
         "c": TaskRun("t", "good", False),
         "d": TaskRun("t", "x", False),
     }
-    lm = ScriptedLM(judge)
-    found = await count_wins(ones, {**others, "e": TaskRun("t", "z", True)}, open_judge_run(lm))
+    llm = ScriptedLLM(judge)
+    found = await count_wins(ones, {**others, "e": TaskRun("t", "z", True)}, open_judge_run(llm))
     assert found == Wins(2, 1, 1, 0) and found.rate == pytest.approx(2 / 3)
-    assert len(lm.seen) == 2 * 2 * 3, "two tasks are judged, in two orders, three times"
+    assert len(llm.seen) == 2 * 2 * 3, "two tasks are judged, in two orders, three times"
 
 
 def test_observations_of_the_environment_are_plain_records() -> None:

@@ -18,7 +18,7 @@ from decisor.lab.webshop.bench import COLOURS, WebShopBench, find_nouns_by_rule,
 from decisor.lab.webshop.products import Goal, Product, is_stock, load_products, make_goals, product_search_text
 from decisor.lab.webshop.search import STOP_WORDS, build_bm25_index, extract_terms
 from decisor.lab.webshop.shop import Shop, ShopView, WebShop, format_order, list_clickable, open_shop
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.shared.observations import show_observation
@@ -284,17 +284,17 @@ async def test_the_bench_scores_the_order_that_the_decision_names_and_the_first_
     trace = Trace()
     async with bench.environment(case) as env:
         other = env.fork()
-        run = Run(ScriptedLM(["", *script]), env, trace=trace)
+        run = Run(ScriptedLLM(["", *script]), env, trace=trace)
         for action in (Action("search", "oak"), Action("click", "b000000002"), Action("click", "buy now")):
             await run.using(env=other).act(action)
-        lm = ScriptedLM([text.replace("o6", "o8") for text in script])
-        decision = await IterRAG()(case.question, run.using(lm=lm))
+        llm = ScriptedLLM([text.replace("o6", "o8") for text in script])
+        decision = await IterRAG()(case.question, run.using(llm=llm))
     score = await bench.score(case, decision, trace.entries)
     assert score.right and score.answer == case.gold[0]
     assert score.metrics["reward"] == score.metrics["best_reward"] == 1 > score.metrics["first_reward"]
     assert score.counts == {"orders": 2, "searches": 2, "clicks": 6}
     assert any(tag.startswith("nouns:") for tag in score.tags)
-    assert not any("reward" in text for text in lm.seen)
+    assert not any("reward" in text for text in llm.seen)
 
 
 def ranks(shop: Shop, found: list[list[int]]) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.errors import BudgetExceeded, LMError
+from decisor.errors import BudgetExceeded, LLMError
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import evaluate_suite
 from decisor.llms.facts import find_slots
@@ -22,7 +22,7 @@ from decisor.system.tasks import map_concurrently
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.shared.answer import Trajectory
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import FailedCall, LMCall, ShortenedPrompt
+from decisor.trace.events import FailedCall, LLMCall, ShortenedPrompt
 from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling, Step, Usage
 from evaluation.small import model, small_suite
 from servers.llama_server import llama
@@ -44,8 +44,8 @@ class Slow:
         return Completion(("Final answer: none",), Usage(1, 1_000, 10, 0.0))
 
 
-def run_on(lm: object, **limits: float) -> Run:
-    return Run(lm, Toolbox([]), Budget(Limits(**limits)))  # type: ignore[arg-type]
+def run_on(llm: object, **limits: float) -> Run:
+    return Run(llm, Toolbox([]), Budget(Limits(**limits)))  # type: ignore[arg-type]
 
 
 def steps(count: int, rows: int) -> tuple[Step, ...]:
@@ -67,9 +67,9 @@ def prompt_of(count: int, rows: int) -> list[Message]:
 
 async def test_a_reply_is_capped_by_what_is_left_of_the_tokens() -> None:
     async with llama() as server:
-        run = run_on(server.lm(), tokens=2_000)
+        run = run_on(server.llm(), tokens=2_000)
         await run.ask([Message("user", "x" * 2_000)], str)
-        await run.lm.close()  # type: ignore[attr-defined]
+        await run.llm.close()  # type: ignore[attr-defined]
     assert server.bodies[0]["max_tokens"] == 512
     assert run.budget.spent.tokens <= 2_000
 
@@ -83,11 +83,11 @@ async def test_a_cap_of_its_own_is_no_part_of_what_a_reply_is_known_by() -> None
 
 
 async def test_the_last_answer_has_time_left_where_a_call_hangs() -> None:
-    lm = Slow(600.0, hangs=1)
+    llm = Slow(600.0, hangs=1)
     began = time.monotonic()
-    run = Run(lm, Toolbox([TableTool()]), Budget(Limits(seconds=30.0), keep_share=0.97))
+    run = Run(llm, Toolbox([TableTool()]), Budget(Limits(seconds=30.0), keep_share=0.97))
     decision = await IterRAG()(Question("Which?"), run)
-    assert time.monotonic() - began < 30.0 and lm.calls == 2
+    assert time.monotonic() - began < 30.0 and llm.calls == 2
     assert decision.stopped == "budget" and run.budget.spent.estimates == 1
     (cut_off,) = run.trace.of(FailedCall)
     assert cut_off.usage.tokens > 0 and cut_off.reason == "seconds"
@@ -95,10 +95,10 @@ async def test_the_last_answer_has_time_left_where_a_call_hangs() -> None:
 
 @pytest.mark.slow
 async def test_time_in_line_is_no_time_of_a_run() -> None:
-    (lm,) = limit_concurrency([Slow(0.3)], 1)
+    (llm,) = limit_concurrency([Slow(0.3)], 1)
 
     async def one(_: int) -> tuple[float, float]:
-        run = run_on(lm, seconds=60)
+        run = run_on(llm, seconds=60)
         await run.ask("Hi", str, final=True)
         return run.budget.clock.seconds(), run.budget.spent.seconds
 
@@ -109,17 +109,17 @@ async def test_time_in_line_is_no_time_of_a_run() -> None:
 
 
 async def test_a_run_that_does_something_else_meanwhile_is_not_stopped_in_time() -> None:
-    (lm,) = limit_concurrency([Slow(0.3)], 1)
-    run = run_on(lm, seconds=60)
+    (llm,) = limit_concurrency([Slow(0.3)], 1)
+    run = run_on(llm, seconds=60)
     await map_concurrently(lambda _: run.ask("Hi", str), range(3), at_once=3)
     assert run.budget.clock.seconds() >= 0.9
 
 
 async def test_what_is_cancelled_in_line_costs_nothing() -> None:
-    (lm,) = limit_concurrency([slow := Slow(60.0)], 1)
-    runs = [run_on(lm), run_on(lm)]
+    (llm,) = limit_concurrency([slow := Slow(60.0)], 1)
+    runs = [run_on(llm), run_on(llm)]
     calls = [asyncio.create_task(run.ask("Hi", str)) for run in runs]
-    while not (slow.calls and lm.concurrency and lm.concurrency.waiting):  # noqa: ASYNC110
+    while not (slow.calls and llm.concurrency and llm.concurrency.waiting):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     for call in calls:
         call.cancel()
@@ -131,47 +131,49 @@ async def test_what_is_cancelled_in_line_costs_nothing() -> None:
 
 async def test_a_prompt_is_made_to_fit_before_it_is_sent_and_the_trace_says_so() -> None:
     async with llama(context=1024) as server:
-        run = run_on(server.lm())
+        run = run_on(server.llm())
         await run.ask(prompt_of(6, 40), str)
-        await run.lm.close()  # type: ignore[attr-defined]
+        await run.llm.close()  # type: ignore[attr-defined]
     assert server.refusals == 0 and len(server.bodies) == 1
     (event,) = run.trace.of(ShortenedPrompt)
     assert (event.limit, event.room) == ("context", 768) and event.tokens > 1024
     assert event.left_out[0] == "o1.r40" and "o6.r1" not in event.left_out
     sent = server.bodies[0]["messages"][1]["content"]
     assert "records are left out here" in sent and "[o6.r1]" in sent
-    (call,) = run.trace.of(LMCall)
+    (call,) = run.trace.of(LLMCall)
     assert [message.content for message in call.messages][1] == sent
 
 
 async def test_what_a_refusal_says_of_the_context_is_remembered() -> None:
     async with llama(context=1024, tells=False) as server:
-        lm = server.lm()
+        llm = server.llm()
         for _ in range(2):
-            await run_on(lm).ask(prompt_of(6, 40), str)
-        other = server.lm()
+            await run_on(llm).ask(prompt_of(6, 40), str)
+        other = server.llm()
         await run_on(other).ask(prompt_of(6, 40), str)
-        await lm.close()
+        await llm.close()
         await other.close()
     assert (server.refusals, len(server.bodies)) == (1, 4)
 
 
 async def test_what_cannot_fit_is_told_with_both_numbers_and_is_not_sent() -> None:
     async with llama(context=1024) as server:
-        run = run_on(server.lm())
-        with pytest.raises(LMError, match=r"about 5,\d\d\d tokens .* of the 1,024 tokens .* 768 are for it") as failure:
+        run = run_on(server.llm())
+        with pytest.raises(
+            LLMError, match=r"about 5,\d\d\d tokens .* of the 1,024 tokens .* 768 are for it"
+        ) as failure:
             await run.ask("word " * 4_500, str)
-        await run.lm.close()  # type: ignore[attr-defined]
+        await run.llm.close()  # type: ignore[attr-defined]
     assert failure.value.kind == "context" and not server.bodies and "--tables" in str(failure.value)
 
 
 async def test_a_final_prompt_loses_records_where_the_tokens_left_are_few() -> None:
     async with llama() as server:
-        run = run_on(server.lm(), tokens=1_200)
+        run = run_on(server.llm(), tokens=1_200)
         with pytest.raises(BudgetExceeded):
             await run.ask(prompt_of(6, 40), str)
         await run.ask(prompt_of(6, 40), str, final=True)
-        await run.lm.close()  # type: ignore[attr-defined]
+        await run.llm.close()  # type: ignore[attr-defined]
     assert [event.limit for event in run.trace.of(ShortenedPrompt)] == ["tokens"]
     assert len(server.bodies) == 1 and run.budget.spent.tokens <= 1_200
 
@@ -186,7 +188,7 @@ async def test_an_evaluation_asks_no_more_at_once_than_the_server_has_slots(tmp_
 
 async def test_a_server_that_does_not_tell_of_slots_is_asked_as_many_at_once_as_is_set() -> None:
     async with llama(tells=False) as server:
-        lm = server.lm()
-        assert await find_slots([lm]) == {lm.endpoint.where: 0}
-        (limited,) = limit_concurrency([lm], 5, await find_slots([lm]))
+        llm = server.llm()
+        assert await find_slots([llm]) == {llm.endpoint.where: 0}
+        (limited,) = limit_concurrency([llm], 5, await find_slots([llm]))
         assert limited.concurrency is not None and limited.concurrency.most == 5

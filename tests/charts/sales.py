@@ -1,4 +1,4 @@
-"""Two years of sales in a real SQLite file, and an LM that queries once and answers with all of what came back."""
+"""Two years of sales in a real SQLite file, and an LLM that queries once and answers with all of what came back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 
 CATEGORIES = ("Beverages", "Dairy", "Produce", "Seafood", "Snacks", "Grains", "Meat", "Frozen", "Sweets", "Tea")
 BY_MONTH = """SELECT substr(day, 1, 7) AS month, category, sum(amount) AS revenue FROM sale
@@ -34,5 +34,5 @@ def sales(folder: Path) -> Path:
     return path
 
 
-def lm(query: str = BY_MONTH, answer: str = ANSWER) -> ScriptedLM:
-    return ScriptedLM([f"Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: {query}", answer])
+def llm(query: str = BY_MONTH, answer: str = ANSWER) -> ScriptedLLM:
+    return ScriptedLLM([f"Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: {query}", answer])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import decisor
-from charts.sales import ANSWER, BY_MONTH, lm, sales
+from charts.sales import ANSWER, BY_MONTH, llm, sales
 from decisor.cli import run_command_line
-from decisor.trace.events import LMCall, events_of
+from decisor.trace.events import LLMCall, events_of
 from definition_shops import definitions_file, shop
 from report.browser import page_data
 
@@ -20,7 +20,7 @@ TEXT = {"calling": "text"}
 
 
 def test_an_observation_is_cited_as_a_whole_and_every_row_of_it_is_evidence(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(), settings=TEXT)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(), settings=TEXT)
     assert result.answer == "revenue by month and category"
     assert result.evidence.ids == tuple(f"o1.r{number}" for number in range(1, 73))
     [chart] = result.charts
@@ -36,14 +36,14 @@ def test_an_observation_alone_is_an_answer_and_one_that_never_came_is_refused(tm
         "Final answer: all of it [o2]\nBecause: see [o2]",
         "Final answer: [o1]\nBecause: it is what was asked for",
     ]
-    model = decisor.ScriptedLM(replies)
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=model, settings=TEXT)
+    model = decisor.ScriptedLLM(replies)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=model, settings=TEXT)
     assert "You cite o2, which you have not been shown." in model.seen[2]
     assert (result.answer, len(result.evidence.ids)) == ("Table o1", 72)
 
 
 def test_page_terminal_and_json_show_the_same_chart_with_links_to_its_rows(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(), settings=TEXT)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(), settings=TEXT)
     result.html(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text("utf-8")
     assert page.count('<svg class="wide"') == page.count('<svg class="narrow"') == 1
@@ -62,7 +62,7 @@ def test_page_terminal_and_json_show_the_same_chart_with_links_to_its_rows(tmp_p
 
 
 def test_a_story_read_back_from_its_file_has_the_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(), settings=TEXT)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(), settings=TEXT)
     result.save(tmp_path / "run.jsonl")
     assert run_command_line(["trace", str(tmp_path / "run.jsonl")]) == 0
     assert "Revenue by month and category\n  Beverages" in capsys.readouterr().out
@@ -72,8 +72,8 @@ def test_a_story_read_back_from_its_file_has_the_chart(tmp_path: Path, capsys: p
 
 
 def test_an_answer_that_cites_a_row_or_two_has_no_chart_and_no_bytes_for_one(tmp_path: Path) -> None:
-    model = lm(answer="Final answer: Seafood\nBecause: it sells for 400 [o1.r3] and Produce for 300 [o1.r2]")
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=model, settings=TEXT)
+    model = llm(answer="Final answer: Seafood\nBecause: it sells for 400 [o1.r3] and Produce for 300 [o1.r2]")
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=model, settings=TEXT)
     assert (result.charts, result.as_object()["charts"]) == ((), [])
     assert '<div class="answer-chart"' not in result._repr_html_() and "base64" not in result._repr_html_()
 
@@ -81,8 +81,8 @@ def test_an_answer_that_cites_a_row_or_two_has_no_chart_and_no_bytes_for_one(tmp
 def test_rows_cited_one_by_one_are_a_table_where_they_are_all_that_the_query_brought(tmp_path: Path) -> None:
     for limit, charts in ((3, 1), (4, 0)):
         query = f"SELECT category, sum(amount) AS revenue FROM sale GROUP BY 1 ORDER BY 2 DESC LIMIT {limit}"
-        model = lm(query, "Final answer: Tea\nBecause: 24276 [o1.r1], 19476 [o1.r3], 21876 [o1.r2], not less")
-        result = decisor.ask(QUESTION, db=sales(tmp_path), lm=model, settings=TEXT)
+        model = llm(query, "Final answer: Tea\nBecause: 24276 [o1.r1], 19476 [o1.r3], 21876 [o1.r2], not less")
+        result = decisor.ask(QUESTION, db=sales(tmp_path), llm=model, settings=TEXT)
         assert len(result.charts) == charts
         for chart in result.charts:
             assert [mark.label for _, mark, _ in chart.marks()] == ["Tea", "Sweets", "Frozen"]
@@ -91,7 +91,7 @@ def test_rows_cited_one_by_one_are_a_table_where_they_are_all_that_the_query_bro
 
 def test_rows_too_many_for_a_prompt_are_drawn_as_far_as_they_were_read(tmp_path: Path) -> None:
     query = f"SELECT day, category || '{'x' * 250}' AS name, amount FROM sale ORDER BY 1, 2 LIMIT 180"
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(query), settings=TEXT)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(query), settings=TEXT)
     rows = len(result.evidence.ids)
     assert 50 <= rows < 180
     assert result.charts[0].notes[0] == f"The first {rows} of the 180 rows that the query has."
@@ -99,7 +99,7 @@ def test_rows_too_many_for_a_prompt_are_drawn_as_far_as_they_were_read(tmp_path:
 
 def test_a_series_that_the_cap_on_rows_cut_says_so(tmp_path: Path) -> None:
     query = "SELECT substr(day, 1, 7) AS month, category, sum(amount) AS revenue FROM sale GROUP BY 1, 2 ORDER BY 1, 2"
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(query), settings=TEXT)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(query), settings=TEXT)
     assert result.charts[0].notes == (
         "The first 200 of the 240 rows that the query has.",
         "The 8 largest of 10 are drawn; the table has all.",
@@ -110,7 +110,7 @@ def test_masked_names_stay_tokens_in_a_chart_unless_the_reader_may_see_them(tmp_
     query = "SELECT category, sum(amount) AS revenue FROM sale GROUP BY 1 ORDER BY 2 DESC"
     for reveal in (False, True):
         result = decisor.ask(
-            QUESTION, db=sales(tmp_path), lm=lm(query), mask=["sale.category"], reveal=reveal, settings=TEXT
+            QUESTION, db=sales(tmp_path), llm=llm(query), mask=["sale.category"], reveal=reveal, settings=TEXT
         )
         spec = json.dumps(result.as_object()["charts"])
         assert ("masked_" in spec, "Seafood" in spec) == (not reveal, reveal)
@@ -124,12 +124,12 @@ def test_the_unit_of_a_column_called_as_a_cited_metric_stands_at_its_axis(tmp_pa
         "JOIN purchase p ON p.customer_id = c.id JOIN line l ON l.purchase_id = p.id WHERE p.status = 'closed' "
         "GROUP BY 1 ORDER BY 2 DESC"
     )
-    reply = lm(query, "Final answer: net revenue by customer [o2]\nBecause: all is in [o2]")
+    reply = llm(query, "Final answer: net revenue by customer [o2]\nBecause: all is in [o2]")
     result = decisor.ask(
         "Net revenue of each customer?",
         db=shop(tmp_path),
         definitions=definitions_file(tmp_path),
-        lm=reply,
+        llm=reply,
         settings=TEXT,
     )
     [chart] = result.charts
@@ -139,7 +139,7 @@ def test_the_unit_of_a_column_called_as_a_cited_metric_stands_at_its_axis(tmp_pa
 def test_names_from_rows_are_text_in_every_form_of_a_chart(tmp_path: Path) -> None:
     evil = "</svg><script>alert(1)</script>\x1b[31m"
     query = f"SELECT '{evil}' || category AS name, sum(amount) AS revenue FROM sale GROUP BY 1 ORDER BY 2"
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(query.replace("\x1b", "")), settings=TEXT)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(query.replace("\x1b", "")), settings=TEXT)
     assert result.charts[0].kind == "bar"
     piece = result._repr_html_()
     assert "<script>alert" not in piece and html.escape("</svg><script>alert(1)</script>") in piece
@@ -149,14 +149,14 @@ def test_names_from_rows_are_text_in_every_form_of_a_chart(tmp_path: Path) -> No
 
 def test_the_prompt_says_how_a_table_is_answered(tmp_path: Path) -> None:
     for calling in ("text", "json"):
-        result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(), settings={"calling": calling})
-        system = next(events_of(result.trace, LMCall)).messages[0].content
+        result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(), settings={"calling": calling})
+        system = next(events_of(result.trace, LLMCall)).messages[0].content
         assert "with the id of the whole observation, like [o2]" in " ".join(system.split())
         (tmp_path / "sales.db").unlink()
 
 
 def test_a_follow_up_may_cite_the_whole_table_of_before(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(), settings=TEXT)
+    result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(), settings=TEXT)
     query = "SELECT count(*) AS sales FROM sale"
-    again = result.ask("And the same once more?", lm=lm(query, ANSWER))
+    again = result.ask("And the same once more?", llm=llm(query, ANSWER))
     assert len(again.evidence.ids) == 72 and again.charts[0].title == result.charts[0].title

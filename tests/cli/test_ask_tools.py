@@ -76,7 +76,7 @@ def test_a_function_and_an_api_decide_together(
             api,
             "--auth",
             "head=PLANTS_KEY",
-            "--lm",
+            "--llm",
             f"toy@{url}",
             "--trace",
             "run.jsonl",
@@ -112,7 +112,7 @@ def test_what_cannot_be_a_tool_is_one_line_with_what_to_do(
 
     sqlite3.connect(folder / "x.db").close()
     (folder / "plants.json").write_text(json.dumps(DOCUMENT))
-    assert run_command_line(["ask", "Which?", *words, "--lm", "toy@http://127.0.0.1:9/v1"]) == 2
+    assert run_command_line(["ask", "Which?", *words, "--llm", "toy@http://127.0.0.1:9/v1"]) == 2
     said = capsys.readouterr().err
     assert complaint in said and said.count("\n") == 1
 
@@ -132,15 +132,15 @@ def test_a_search_uses_a_persons_own_function_and_what_that_prints_spoils_nothin
 
     with serve_threaded(replies) as url:
         words = ["ask", "Where?", "--tools", "loud_of_cli_test:freight", "-t", "radagent", "-o", "calls=8"]
-        code = run_command_line([*words, "--lm", f"toy@{url}", "--json"])
+        code = run_command_line([*words, "--llm", f"toy@{url}", "--json"])
     heard = capsys.readouterr()
     assert code == 0 and json.loads(heard.out)["answer"] == "Ghent"
     assert "loud Ghent" in heard.err
 
 
-def test_tools_without_an_lm_say_that_one_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["ask", "Which?", "--tools", "costs_of_cli_test:freight", "--lm", "none"]) == 2
-    assert "There is no LM to plan this" in capsys.readouterr().err
+def test_tools_without_an_llm_say_that_one_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["ask", "Which?", "--tools", "costs_of_cli_test:freight", "--llm", "none"]) == 2
+    assert "There is no LLM to plan this" in capsys.readouterr().err
 
 
 def test_the_doctor_shows_tools_and_what_is_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a row, an LM or a file holds steers no terminal, whichever command prints it; JSON is JSON."""
+"""What a row, an LLM or a file holds steers no terminal, whichever command prints it; JSON is JSON."""
 
 import ast
 import json
@@ -15,7 +15,7 @@ from typing import NoReturn
 import pytest
 
 import decisor
-from local_lm import PLAN, QUERY
+from local_llm import PLAN, QUERY
 from servers.openai_server import serve_threaded
 
 pty = pytest.importorskip("pty")
@@ -37,8 +37,8 @@ COMMANDS = {
             "Which site?ATTACK",
             "--db",
             "DB",
-            "--lm",
-            "LM",
+            "--llm",
+            "LLM",
             "-t",
             "plan_rag",
             "--trace",
@@ -66,10 +66,10 @@ COMMANDS = {
     "a wrong option": (["ask", "--wrongATTACK"], "decisor:"),
     "definitions list": (["definitions", "list", "words.toml"], "dear"),
     "definitions check": (["definitions", "check", "words.toml", "--db", "DB"], "words.toml:"),
-    "definitions draft": (["definitions", "draft", "--db", "DB", "--lm", "none"], "site"),
+    "definitions draft": (["definitions", "draft", "--db", "DB", "--llm", "none"], "site"),
     "index": (["index", "notes", "--out", "ix"], "passage"),
     "graph load": (["graph", "load", "CSV", "--id", "a", "--out", "g.kgl"], "g.kgl"),
-    "doctor": (["doctor", "--db", "DB", "--lm", "none"], "site"),
+    "doctor": (["doctor", "--db", "DB", "--llm", "none"], "site"),
     "doctor --statements": (["doctor", "--db", "DB", "--statements", "odd.jsonl"], "of 1 allowed"),
     "config": (["config"], "shop"),
     "techniques": (["techniques"], "plan_rag"),
@@ -84,7 +84,7 @@ def escaped(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A folder whose rows, files and LM attack whoever prints them."""
+    """A folder whose rows, files and LLM attack whoever prints them."""
     folder = tmp_path_factory.mktemp("attacks")
     write_shop(folder)
     (folder / "decisor.toml").write_text(f"[connections.shop]\nurl = {escaped('sqlite:///shop' + ATTACK)}\n", "utf-8")
@@ -106,7 +106,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         return PLAN.replace(QUERY, "SELECT name, cost FROM site ORDER BY cost").replace("there", ATTACK)
 
     with serve_threaded(reply) as url:
-        yield {"FOLDER": str(folder), "DB": f"sqlite:///{folder}/shop.db", "LM": f"test-model@{url}", "CSV": csv}
+        yield {"FOLDER": str(folder), "DB": f"sqlite:///{folder}/shop.db", "LLM": f"test-model@{url}", "CSV": csv}
 
 
 def write_shop(folder: Path) -> None:
@@ -157,7 +157,7 @@ def start(words: list[str], folder: Path) -> NoReturn:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_of_a_row_a_file_or_an_lm_reaches_the_terminal_as_a_control(
+def test_nothing_of_a_row_a_file_or_an_llm_reaches_the_terminal_as_a_control(
     command: str, world: dict[str, str]
 ) -> None:
     words, says = COMMANDS[command]

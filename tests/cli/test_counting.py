@@ -40,7 +40,7 @@ def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Pat
     with view:
         assert COUNTER.get() == view.hear_count
         COUNTER.set(hear)
-        decisor.ask("Which?", db=data, model=model, lm="none", settings={"trials": "5"})
+        decisor.ask("Which?", db=data, model=model, llm="none", settings={"trials": "5"})
     assert ("candidate", 2, 2) in news and ("trial", 5, 5) in news
     view.hear_count("candidate", 1200, 3000)
     assert view.progress.doing == "computed 1,200 of 3,000 candidates"

@@ -1,4 +1,4 @@
-"""decisor model draft over HTTP: the file that it writes ranks and verifies without an LM."""
+"""decisor model draft over HTTP: the file that it writes ranks and verifies without an LLM."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from techniques.test_model_first import FACTS, FARTHEST, MODEL, QUESTION, SECOND
 
 def draft(folder: Path, url: str, replies: list[str]) -> int:
     left = iter(replies)
-    with serve_threaded(lambda body: next(left)) as lm:
+    with serve_threaded(lambda body: next(left)) as llm:
         return run_command_line(
             [
                 "model",
@@ -23,8 +23,8 @@ def draft(folder: Path, url: str, replies: list[str]) -> int:
                 url,
                 "--out",
                 str(folder / "close.toml"),
-                "--lm",
-                f"m@{lm}",
+                "--llm",
+                f"m@{llm}",
                 "-o",
                 "trials=0",
                 "--trace",
@@ -34,7 +34,7 @@ def draft(folder: Path, url: str, replies: list[str]) -> int:
 
 
 @pytest.mark.slow
-def test_the_file_ranks_again_and_the_decision_verifies_without_an_lm(
+def test_the_file_ranks_again_and_the_decision_verifies_without_an_llm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, file = database(tmp_path, SITES), tmp_path / "close.toml"

@@ -1,4 +1,4 @@
-"""decisor model draft at a terminal: what the rules leave open is asked, a second LM writes the second model, and a
+"""decisor model draft at a terminal: what the rules leave open is asked, a second LLM writes the second model, and a
 person approves."""
 
 import os
@@ -35,7 +35,7 @@ def read_until(terminal: int, words: str) -> str:
 
 
 def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[str], str]:
-    """The exit code, the prompts of the first and the second LM, and what stood on the terminal."""
+    """The exit code, the prompts of the first and the second LLM, and what stood on the terminal."""
     url = database(folder, SITES)
     prompts: list[str] = []
     others: list[str] = []
@@ -50,7 +50,7 @@ def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[s
         return SECOND
 
     ours, theirs = pty.openpty()
-    with serve_threaded(first) as lm, serve_threaded(second) as other:
+    with serve_threaded(first) as llm, serve_threaded(second) as other:
         words = [
             "model",
             "draft",
@@ -59,12 +59,12 @@ def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[s
             url,
             "--out",
             str(folder / "close.toml"),
-            "--lm",
-            f"m@{lm}",
+            "--llm",
+            f"m@{llm}",
             "-o",
             "trials=0",
             "-o",
-            f"second_lm=m2@{other}",
+            f"second_llm=m2@{other}",
         ]
         process = subprocess.Popen(
             [sys.executable, "-m", "decisor", *words],
@@ -84,7 +84,7 @@ def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[s
 
 
 @pytest.mark.slow
-def test_the_person_is_asked_the_second_lm_writes_and_the_approved_file_is_kept(tmp_path: Path) -> None:
+def test_the_person_is_asked_the_second_llm_writes_and_the_approved_file_is_kept(tmp_path: Path) -> None:
     answers = {"Is rent paid for a closed warehouse?": "No, the lease ends.", "Is this what you mean?": "y"}
     code, prompts, others, text = draft(tmp_path, answers)
     assert code == 0 and (tmp_path / "close.toml").exists()

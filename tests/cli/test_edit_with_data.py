@@ -32,7 +32,7 @@ Asked = list[dict[str, Any]]
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """The options that name each of the data."""
-    for name in ("DECISOR_LM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+    for name in ("DECISOR_LLM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("NO_COLOR", "1")
@@ -56,7 +56,7 @@ def record(replies: Sequence[str], *options: str) -> None:
     """A run of plan_rag into run.jsonl."""
     given = iter(replies)
     with serve_threaded(lambda body: next(given)) as url:
-        words = ["ask", "Which site?", *options, "-t", "plan_rag", "--lm", f"m@{url}", "--trace", "run.jsonl"]
+        words = ["ask", "Which site?", *options, "-t", "plan_rag", "--llm", f"m@{url}", "--trace", "run.jsonl"]
         assert run_command_line(words) == 0
 
 
@@ -70,7 +70,7 @@ def edit(*options: str, says: Callable[[str], str], capsys: pytest.CaptureFixtur
 
     capsys.readouterr()
     with serve_threaded(reply) as url:
-        code = run_command_line(["trace", "run.jsonl", *options, "--lm", f"m@{url}", "--json"])
+        code = run_command_line(["trace", "run.jsonl", *options, "--llm", f"m@{url}", "--json"])
     return json.loads(capsys.readouterr().out), sent, code
 
 

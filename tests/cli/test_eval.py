@@ -30,7 +30,7 @@ def test_flags_run_and_the_same_command_has_nothing_left_to_do(
             "plan_rag replan=no max_steps=15",
             "--repeats",
             "2",
-            "--lm",
+            "--llm",
             f"m@{url} price=1,2",
             "--store",
             str(tmp_path / "run.db"),
@@ -77,7 +77,7 @@ def test_a_suite_in_toml_is_run_and_flags_go_before_it(tmp_path: Path, capsys: p
             "--again is one of right, wrong, over_budget, unscored, crashed",
         ),
         (["-b", "small", "-t", "plan_rag steps=3"], "plan_rag has no steps"),
-        (["-b", "small", "-t", "plan_rag", "--lm", "none"], "No LM for plan_rag"),
+        (["-b", "small", "-t", "plan_rag", "--llm", "none"], "No LLM for plan_rag"),
         (["-b", "small 'many"], "no name with settings"),
         (["missing.toml"], "Cannot read the suite missing.toml"),
     ],
@@ -123,7 +123,7 @@ def test_a_dead_endpoint_is_told_of_and_stops_the_run_after_the_patience(
         "small many=500",
         "-t",
         "plan_rag",
-        "--lm",
+        "--llm",
         f"m@http://127.0.0.1:{port}/v1",
         "--store",
         str(tmp_path / "run.db"),
@@ -142,7 +142,7 @@ def test_outcomes_of_every_state_can_be_run_again(
 ) -> None:
     path = tmp_path / "run.db"
     with serve_threaded(model) as url:
-        words = ["eval", "-b", "small many=1", "-t", "plan_rag", "--lm", f"m@{url}", "--store", str(path)]
+        words = ["eval", "-b", "small many=1", "-t", "plan_rag", "--llm", f"m@{url}", "--store", str(path)]
         store = open_store(path)
         store.finish(Outcome("small many=1", "c0", "plan_rag", "m", 0, state, text="as it was"), [])
         store.close()

@@ -16,7 +16,7 @@ from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.store import CaseTask
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
 from decisor.techniques.replay.rerun import Edit, rerun_with_edits
@@ -35,9 +35,9 @@ TELL = "Thought: done\nFinal answer: elm\nBecause: 400.5 [o1.r1]"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("DECISOR_LM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+    for name in ("DECISOR_LLM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("DECISOR_LM_KEY", KEY)
+    monkeypatch.setenv("DECISOR_LLM_KEY", KEY)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     with closing(sqlite3.connect("sites.db")) as db, db:
@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def record(technique: str, replies: Callable[[], Iterator[str]], *options: str) -> None:
     given = replies()
     with serve_threaded(lambda body: next(given)) as url:
-        words = ["ask", "Which site?", "--db", "sites.db", "-t", technique, *options, "--lm", f"m@{url}"]
+        words = ["ask", "Which site?", "--db", "sites.db", "-t", technique, *options, "--llm", f"m@{url}"]
         assert run_command_line([*words, "--trace", "run.jsonl", "--json"]) == 0
 
 
@@ -73,37 +73,37 @@ def edit(*options: str) -> int:
     given = chains()
     words = ["trace", "run.jsonl", "--edit", "1", "--action", f"{ROWS} desc", "--db", "sites.db", *options]
     with serve_threaded(lambda body: next(given)) as url:
-        return run_command_line([*words, "--lm", f"m@{url}"])
+        return run_command_line([*words, "--llm", f"m@{url}"])
 
 
 @pytest.mark.parametrize("spec", ["m@{url}", "m@{url} price=1,2"])
-def test_an_lm_that_a_trace_names_gets_neither_the_key_nor_a_row(
+def test_an_llm_that_a_trace_names_gets_neither_the_key_nor_a_row(
     spec: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record("best_of_n", chains, "-o", "n=2")
     capsys.readouterr()
     with listening("Better: A") as (url, came):
-        changed(judge_lm=f"\x1b[2J\u202e{spec.format(url=url)}")
+        changed(judge_llm=f"\x1b[2J\u202e{spec.format(url=url)}")
         code = edit()
         assert not came
     assert code == 2
     said = capsys.readouterr().err
     named = f"[2J{spec.format(url=url)}"
     assert said == (
-        f"decisor: The trace names an LM for the judge, {named}. LMs come from the command line only: "
-        "give -o judge_lm=MODEL@URL to use one.\n"
+        f"decisor: The trace names an LLM for the judge, {named}. LLMs come from the command line only: "
+        "give -o judge_llm=MODEL@URL to use one.\n"
     )
 
 
-def test_the_lm_of_a_part_that_the_command_names_takes_the_place_of_the_traces(folder: Path) -> None:
+def test_the_llm_of_a_part_that_the_command_names_takes_the_place_of_the_traces(folder: Path) -> None:
     record("best_of_n", chains, "-o", "n=2")
     with listening("Better: A") as (evil, came), listening("Better: A") as (own, judged):
-        changed(judge_lm=f"m@{evil}")
-        assert edit("-o", f"judge_lm=m@{own}", "--out", "new.jsonl") == 0
+        changed(judge_llm=f"m@{evil}")
+        assert edit("-o", f"judge_llm=m@{own}", "--out", "new.jsonl") == 0
         assert not came
         assert judged and KEY in judged[0], "the person named this one, and the key is for what the person names"
         (start,) = events_of(read_trace(Path("new.jsonl")), RunStart)
-        assert start.settings == {"n": "2", "judge_lm": f"m@{own}"}
+        assert start.settings == {"n": "2", "judge_llm": f"m@{own}"}
 
 
 @pytest.mark.slow
@@ -113,12 +113,12 @@ def test_no_expert_of_a_graph_is_asked_where_a_trace_says(
 ) -> None:
     record("best_of_n", chains, "-o", "n=2")
     with listening() as (url, came):
-        changed("reasoning_dag", **{f"{part}_lm": f"m@{url}"})
-        for label in ("reasoning_dag", f"reasoning_dag {part}_lm=m@{url}"):
+        changed("reasoning_dag", **{f"{part}_llm": f"m@{url}"})
+        for label in ("reasoning_dag", f"reasoning_dag {part}_llm=m@{url}"):
             changed(label)
             assert edit() == 2
         assert not came
-    assert f"names an LM for the {part}, m@http" in capsys.readouterr().err
+    assert f"names an LLM for the {part}, m@http" in capsys.readouterr().err
 
 
 def test_no_path_of_a_trace_is_opened(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,17 +157,19 @@ def test_settings_of_other_kinds_are_refused_in_a_line(settings: dict[str, Any],
     assert edit() == 2
 
 
-def test_from_python_too_a_trace_names_neither_lms_nor_paths(folder: Path) -> None:
+def test_from_python_too_a_trace_names_neither_llms_nor_paths(folder: Path) -> None:
     record("best_of_n", chains, "-o", "n=2")
     for technique, settings in (
-        ("best_of_n", {"judge_lm": "m@http://evil/v1"}),
+        ("best_of_n", {"judge_llm": "m@http://evil/v1"}),
         ("furepa", {"scorer": "/etc"}),
         ("os:system", {}),
     ):
         changed(technique, **settings)
         with pytest.raises(SetupError, match="command line only"):
             asyncio.run(
-                rerun_with_edits(read_trace(Path("run.jsonl")), [Edit("1")], Run(ScriptedLM([]), Toolbox([]), Budget()))
+                rerun_with_edits(
+                    read_trace(Path("run.jsonl")), [Edit("1")], Run(ScriptedLLM([]), Toolbox([]), Budget())
+                )
             )
 
 
@@ -178,10 +180,10 @@ def test_what_a_run_store_names_is_not_asked_opened_or_imported(
     with listening() as (url, came):
         store = open_store("run.db")
         store.begin({"models": f"m@{url}", "benches": f"popqa data={url}", "techniques": "evil_technique:Evil"})
-        names = (f"radagent judge_lm=m@{url}", "evil_technique:Evil", f"furepa scorer={folder}")
+        names = (f"radagent judge_llm=m@{url}", "evil_technique:Evil", f"furepa scorer={folder}")
         store.plan([CaseTask((f"popqa data={url}", "c1", name, f"m@{url}", 0)) for name in names])
         for name in names:
-            start = RunStart(Question("Which site?"), name, f"m@{url}", {"judge_lm": f"m@{url}"})
+            start = RunStart(Question("Which site?"), name, f"m@{url}", {"judge_llm": f"m@{url}"})
             claim = store.claim()
             assert claim is not None
             outcome = Outcome(claim.key[0], "c1", claim.key[2], f"m@{url}", 0, "right")

@@ -10,7 +10,7 @@ import pytest
 
 from decisor.graphs.cypher import CypherTool
 from decisor.graphs.load import drop_labelled_graph
-from local_lm import Decisor, LocalLM
+from local_llm import Decisor, LocalLLM
 from servers.neo4j_server import neo4j_database
 
 NODES = "id,label,name,pop\n1,City,Oslo,700000\n2,City,Bergen,280000\n3,Country,Norway,\n"
@@ -181,17 +181,17 @@ async def test_without_foreign_keys_those_that_values_suggest_are_taken_and_that
 
 
 @pytest.mark.slow
-def test_a_question_is_decided_from_a_graph_that_was_loaded(shop: Path, decisor: Decisor, local_lm: LocalLM) -> None:
+def test_a_question_is_decided_from_a_graph_that_was_loaded(shop: Path, decisor: Decisor, local_llm: LocalLLM) -> None:
     decisor("graph", "load", "--from", "sqlite:///shop.db", "--out", "shop.kgl")
     query = (
         "MATCH (c:customer)<-[:CUSTOMER]-(o:orders)-[r:ORDER_PRODUCT]->() "
         "RETURN c.name AS customer, sum(r.quantity) AS pieces ORDER BY customer"
     )
-    local_lm.replies = [
+    local_llm.replies = [
         f"Plan: [Step 1: count pieces]\nThought: Start.\nAction: cypher\nAction input: {query}",
         "Final answer: Ann\nBecause: 3 pieces [o1.r1], and Bo has 3 [o1.r2] in two lines",
     ]
-    words = ("ask", "Who buys most?", "--graph", "shop.kgl", "--lm", local_lm.name, "-o", "calling=text", "--json")
+    words = ("ask", "Who buys most?", "--graph", "shop.kgl", "--llm", local_llm.name, "-o", "calling=text", "--json")
     result = json.loads(decisor(*words, "--no-history").stdout)
     assert result["answer"] == "Ann"
     assert [record["fields"] for record in result["evidence"]["records"]] == [

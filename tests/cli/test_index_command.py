@@ -45,7 +45,7 @@ def test_an_index_is_made_told_and_updated(folder: Path, capsys: pytest.CaptureF
         (["index", "README.md", "--out", "x", "--language", "klingon"], "no language"),
         (["index", "https://example.org/a.html", "--out", "x"], "Pages are not fetched"),
         (["index", "empty.db", "--out", "x", "--table", "towns"], "the database has no tables"),
-        (["ask", "q", "--docs", "/no/such", "--lm", "m@http://127.0.0.1:1/v1"], "nothing at /no/such"),
+        (["ask", "q", "--docs", "/no/such", "--llm", "m@http://127.0.0.1:1/v1"], "nothing at /no/such"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(
@@ -178,7 +178,7 @@ def test_a_question_is_answered_from_documents(folder: Path, indexed: bool, caps
                 str(docs),
                 "-t",
                 "iter_rag",
-                "--lm",
+                "--llm",
                 f"m@{url}",
                 "--json",
             ]

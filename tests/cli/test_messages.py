@@ -16,7 +16,7 @@ import pytest
 
 from decisor.cli import run_command_line
 from decisor.lab.evaluation.sqlite_store import is_writable, open_read_only_store, open_sqlite_store
-from local_lm import LocalLM
+from local_llm import LocalLLM
 
 MODEL = """
 decide = "the shop"
@@ -31,7 +31,7 @@ decide = "the shop"
 choice = "SELECT name, rent FROM shop"
 measure.rent = { goal = "min", sql = "SELECT $rent" }
 """
-EXAMPLE = ["ask", "--example", "trade", "--lm", "none"]
+EXAMPLE = ["ask", "--example", "trade", "--llm", "none"]
 
 
 @pytest.fixture(autouse=True)
@@ -63,17 +63,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["ask", "x", "--db", "shop.db", "-t", "zzz"], "There is plan_rag, "),
         (["ask", "x", "--db", "shop.db", "--rules", "latin.txt"], "iconv -f LATIN1 -t UTF-8 latin.txt"),
         (["ask", "x", "--db", "shop.db", "--rules", "binary.txt"], "is no text"),
-        (["ask", "x", "--lm", "none", "--lm=none"], "--lm is there twice"),
+        (["ask", "x", "--llm", "none", "--llm=none"], "--llm is there twice"),
         (["eval", "--store", "a.db", "--store", "b.db"], "--store is there twice"),
         (["ask", "x", "--db", "duckdb:///prices.csv"], "--db prices.csv"),
-        (["ask", "x", "--db", "prices.csv", "--lm", "m@ftp://x"], "takes MODEL or MODEL@BASE_URL"),
-        (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b@lm.example:8000"], "begins with http:// or https://"),
+        (["ask", "x", "--db", "prices.csv", "--llm", "m@ftp://x"], "takes MODEL or MODEL@BASE_URL"),
+        (["ask", "x", "--db", "prices.csv", "--llm", "qwen3:8b@llm.example:8000"], "begins with http:// or https://"),
         (["ask", "x", "--db", "shop.db", "--rules", "nul.txt"], "is no text"),
         (["ask", "x", "--db", "shop.db", "--rules", "Rents count."], "--rules takes a text file"),
         (["serve", "--db", "nowhere.csv", "--no-browser"], "There is no file nowhere.csv"),
         (["serve", "--db", "sqlite:///nowhere.db", "--no-browser"], "There is no file"),
         (["ask", "x", "--db", "prices.csv", "--docs", "https://example.org/a.html"], "Download it, and give the file"),
-        (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b"], "start Ollama"),
+        (["ask", "x", "--db", "prices.csv", "--llm", "qwen3:8b"], "start Ollama"),
         (["trace", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory. Make one with"),
         (["doctor", "--tools", "prices.csv"], "is no OpenAPI document"),
         (["report", "prices.csv"], "decisor eval --store FILE makes one"),
@@ -91,7 +91,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
         (["mcp"], "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
         (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path."),
-        (["ask", "x", "--db", "nowhere/", "--lm", "none"], "There is nothing at nowhere/. Check the path"),
+        (["ask", "x", "--db", "nowhere/", "--llm", "none"], "There is nothing at nowhere/. Check the path"),
         (["ask", "x", "--goal"], "'--goal' requires an argument. See: decisor ask --help"),
         (["history", "--most", "0"], "--most should be greater than or equal to 1. See: decisor history --help"),
         (["history", "mark", "x", "right"], "See: decisor history mark --help"),
@@ -132,7 +132,7 @@ def test_without_words_there_is_help_and_no_error(capsys: pytest.CaptureFixture[
 
 
 def test_a_question_may_hold_an_option_twice_after_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["ask", "--lm", "none", "--", "--lm"]) == 2
+    assert run_command_line(["ask", "--llm", "none", "--", "--llm"]) == 2
     assert "Which data?" in capsys.readouterr().err
 
 
@@ -158,7 +158,7 @@ def on_a_small_disk(words: list[str]) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_a_run_whose_trace_fills_the_disk_still_shows_its_decision() -> None:
     Path("rules.txt").write_text("Rents count. " * 4_000)
-    words = ["ask", "Which?", "--db", "shop.db", "--model", "model.toml", "--lm", "none", "--rules", "rules.txt"]
+    words = ["ask", "Which?", "--db", "shop.db", "--model", "model.toml", "--llm", "none", "--rules", "rules.txt"]
     ended = on_a_small_disk([*words, "--trace", "run.jsonl"])
     assert ended.returncode == 1
     assert "Decision: oak" in ended.stdout and "run.jsonl is not whole: File too large" in ended.stdout
@@ -180,14 +180,14 @@ def test_a_terminal_without_our_characters_gets_others() -> None:
     assert ended.returncode == 0 and b"Decision: " in ended.stdout and b"Traceback" not in ended.stderr
 
 
-def test_files_say_how_many_rows_they_have(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:
-    assert run_command_line(["ask", "Which?", "--db", "prices.csv", "--lm", local_lm.name, "--calls", "1"]) == 3
+def test_files_say_how_many_rows_they_have(capsys: pytest.CaptureFixture[str], local_llm: LocalLLM) -> None:
+    assert run_command_line(["ask", "Which?", "--db", "prices.csv", "--llm", local_llm.name, "--calls", "1"]) == 3
     assert "prices: 1 row from prices.csv." in capsys.readouterr().err
 
 
-def test_one_call_is_said_to_be_the_limit(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:
-    local_lm.replies = ["Hello there."]
-    words = ["ask", "Which?", "--db", "shop.db", "--lm", local_lm.name]
+def test_one_call_is_said_to_be_the_limit(capsys: pytest.CaptureFixture[str], local_llm: LocalLLM) -> None:
+    local_llm.replies = ["Hello there."]
+    words = ["ask", "Which?", "--db", "shop.db", "--llm", local_llm.name]
     assert run_command_line([*words, "--calls", "1"]) == 3
     assert "No last answer was given. The limit of 1 call is reached." in capsys.readouterr().out
 
@@ -197,18 +197,18 @@ def test_a_folder_of_ours_that_cannot_be_made_is_named_with_its_variable(
     folder_of: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(folder_of, "prices.csv/below")
-    words = ["history"] if folder_of == "XDG_DATA_HOME" else ["ask", "x", "--db", "prices.csv", "--lm", "none"]
+    words = ["history"] if folder_of == "XDG_DATA_HOME" else ["ask", "x", "--db", "prices.csv", "--llm", "none"]
     assert run_command_line(words) == 2
     assert f"Set {folder_of} to a folder that can be written." in capsys.readouterr().err
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("status", "advice"), [(401, "Check the key"), (404, "Is the LM's name right")])
+@pytest.mark.parametrize(("status", "advice"), [(401, "Check the key"), (404, "Is the LLM's name right")])
 def test_an_endpoint_that_refuses_is_told_once_with_its_reason(
     status: int, advice: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with refusing(status) as url:
-        assert run_command_line(["ask", "--example", "trade", "--lm", f"m@{url}"]) == 1
+        assert run_command_line(["ask", "--example", "trade", "--llm", f"m@{url}"]) == 1
     out, err = capsys.readouterr()
     assert f"answered {status}: No such thing." in err.splitlines()[-1] and advice in err
     assert err.count("No such thing.") == 1 and "No such thing." not in out and "0 tokens" not in err

@@ -120,7 +120,7 @@ def test_each_node_asks_its_own_source_and_a_row_of_the_graph_is_evidence_in_any
             "-o",
             "calling=text",
         ]
-        assert run_command_line([*words, "--lm", f"m@{url}", "--trace", "run.jsonl", "--json"]) == 0
+        assert run_command_line([*words, "--llm", f"m@{url}", "--trace", "run.jsonl", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["answer"], told["evidence"]["objections"]) == ("0.002643", [])
     nodes = answered(Path("run.jsonl"))
@@ -146,18 +146,18 @@ def test_an_edit_of_its_first_node_asks_graph_and_database_again_and_says_which_
 ) -> None:
     every = [word for pair in data.values() for word in pair]
     with serve_threaded(play(policy())) as url:
-        lm = ["--lm", f"m@{url}"]
+        llm = ["--llm", f"m@{url}"]
         assert (
             run_command_line(
-                ["ask", QUESTION, *every, "-t", "reasoning_dag", "-o", "calling=text", *lm, "--trace", "run.jsonl"]
+                ["ask", QUESTION, *every, "-t", "reasoning_dag", "-o", "calling=text", *llm, "--trace", "run.jsonl"]
             )
             == 0
         )
         capsys.readouterr()
         edit = ["trace", "run.jsonl", "--edit", "1.1", "--answer", "elm"]
-        assert run_command_line([*edit, *data["sql"], *data["cypher"], *lm, "--json", "--out", "new.jsonl"]) == 0
+        assert run_command_line([*edit, *data["sql"], *data["cypher"], *llm, "--json", "--out", "new.jsonl"]) == 0
         told = json.loads(capsys.readouterr().out)
-        assert run_command_line([*edit, *data["sql"], *lm]) == 2
+        assert run_command_line([*edit, *data["sql"], *llm]) == 2
     assert "the tool cypher is needed: name its data again, with --graph" in capsys.readouterr().err
     assert (told["before"]["answer"], told["after"]["answer"]) == ("0.002643", "0.000770")
     assert [change["how"] for change in told["changes"]] == ["edited", "again", "again", "again", "again"]

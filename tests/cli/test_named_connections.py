@@ -66,7 +66,7 @@ def test_definitions_are_checked_within_what_a_connection_lets_be_read(
 
 
 def test_a_draft_tells_of_no_table_that_a_connection_denies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_command_line(["definitions", "draft", "--db", "shop", "--lm", "none"])
+    run_command_line(["definitions", "draft", "--db", "shop", "--llm", "none"])
     text = capsys.readouterr().out
     assert "customers" in text
     assert "secrets" not in text
@@ -91,7 +91,7 @@ def test_doctor_shows_only_what_a_connection_lets_be_read(folder: Path, capsys: 
     (folder / "statements.jsonl").write_text(
         '{"statement": "SELECT token FROM secrets"}\n{"statement": "SELECT city FROM customers"}\n'
     )
-    assert run_command_line(["doctor", "--db", "shop", "--lm", "none"]) == 0
+    assert run_command_line(["doctor", "--db", "shop", "--llm", "none"]) == 0
     text = capsys.readouterr().out
     assert "table customers" in text and "secrets" not in text and "private.example" not in text
     run_command_line(["doctor", "--db", "shop", "--statements", "statements.jsonl"])

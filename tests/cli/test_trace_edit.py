@@ -45,7 +45,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("oak", 700.5), ("elm", 400.5)])
     with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
         words = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
-        assert run_command_line([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"]) == 0
+        assert run_command_line([*words, "--llm", f"m@{url}", "--trace", str(trace), "--json"]) == 0
     return database, trace
 
 
@@ -79,12 +79,12 @@ def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
     policy = Policy(PLAN, {"query writer": write, "generator": say})
     capsys.readouterr()
     with serve_threaded(play(policy)) as url:
-        words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
+        words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--llm", f"m@{url}", "--db", str(database)]
         assert run_command_line([*words, "--out", str(tmp_path / "new.jsonl")]) == 0
         said = capsys.readouterr().out
         assert [role for role, _ in policy.prompts] == ["query writer", "generator"]
         assert run_command_line([*words, "--json"]) == 0
-    for part in ("before", "after", "-> elm [o1.r1]", "-> oak (manual)", "400.5", "700.5", "2 LM calls, 1 action"):
+    for part in ("before", "after", "-> elm [o1.r1]", "-> oak (manual)", "400.5", "700.5", "2 LLM calls, 1 action"):
         assert part in said
     told = json.loads(capsys.readouterr().out)
     assert (told["before"]["answer"], told["after"]["answer"]) == ("400.5", "700.5")
@@ -100,7 +100,7 @@ def test_an_edit_has_limits_of_its_own(
     policy = Policy(PLAN, {"query writer": write, "generator": say})
     capsys.readouterr()
     with serve_threaded(play(policy)) as url:
-        words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
+        words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--llm", f"m@{url}", "--db", str(database)]
         run_command_line([*words, "--tokens", "20", "--json"])
         assert not policy.prompts
     assert "The limit of 20 tokens is reached" in capsys.readouterr().out
@@ -112,8 +112,8 @@ def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsy
     capsys.readouterr()
     for words, complaint in (
         (["--answer", "x"], "--edit Q2.1"),
-        (["--edit", "9", "--answer", "x", "--lm", "none"], "There is no node 9; there is Q1.1, Q2.1."),
-        (["--edit", "1.1", "--db", str(recorded[0]), "--lm", "none"], "name one with --lm"),
+        (["--edit", "9", "--answer", "x", "--llm", "none"], "There is no node 9; there is Q1.1, Q2.1."),
+        (["--edit", "1.1", "--db", str(recorded[0]), "--llm", "none"], "name one with --llm"),
         (["--out", "new.jsonl"], "--out goes with --edit"),
         (["--edit", "1.1"], "the tool sql is needed: name its data again, with --db."),
     ):
@@ -145,46 +145,49 @@ def test_documents_and_a_database_serve_one_plan_from_the_command_and_again_afte
     policy = Policy(plan, {"query writer": write, "generator": moved, "relevance": lambda prompt: "[1]"})
     data = ["--db", str(recorded[0]), "--docs", str(folder)]
     with serve_threaded(play(policy)) as url:
-        words = ["ask", "What does Ada's team pay?", *data, *DAG, "--lm", f"m@{url}"]
+        words = ["ask", "What does Ada's team pay?", *data, *DAG, "--llm", f"m@{url}"]
         assert run_command_line([*words, "--trace", str(trace)]) == 0
         assert "Decision: 700.5" in capsys.readouterr().out
         edit = ["--edit", "1.1", "--ask", "To which site did the team of Bo move?"]
-        assert run_command_line(["trace", str(trace), *edit, "--lm", f"m@{url}", *data, "--json"]) == 0
+        assert run_command_line(["trace", str(trace), *edit, "--llm", f"m@{url}", *data, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["before"]["answer"], told["after"]["answer"]) == ("700.5", "400.5")
     assert len([role for role, _ in policy.prompts if role == "planner"]) == 1
 
 
-def test_where_nothing_changes_neither_data_nor_an_lm_are_needed(
+def test_where_nothing_changes_neither_data_nor_an_llm_are_needed(
     recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert run_command_line(["trace", str(recorded[1]), "--edit", "Q1.1", "--answer", "Elm.", "--lm", "none"]) == 0
-    assert "0 LM calls, 0 actions" in capsys.readouterr().out
+    assert run_command_line(["trace", str(recorded[1]), "--edit", "Q1.1", "--answer", "Elm.", "--llm", "none"]) == 0
+    assert "0 LLM calls, 0 actions" in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_is_named_again(
+def test_an_expert_has_an_llm_of_its_own_and_when_a_node_is_edited_only_where_it_is_named_again(
     recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database, trace = recorded[0], tmp_path / "other.jsonl"
     main, small = (Policy(PLAN, {"query writer": write, "generator": say}) for _ in range(2))
     ask = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
     with serve_threaded(play(main)) as url, serve_threaded(play(small)) as other:
-        parts = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}", "-o", "aggregator=always"]
-        assert run_command_line([*ask, *parts, "--lm", f"m@{url}", "--trace", str(trace)]) == 0
+        parts = ["-o", f"writer_llm=small@{other}", "-o", f"aggregator_llm=small@{other}", "-o", "aggregator=always"]
+        assert run_command_line([*ask, *parts, "--llm", f"m@{url}", "--trace", str(trace)]) == 0
         assert [role for role, _ in small.prompts] == ["query writer", "query writer", "aggregator"]
         assert [role for role, _ in main.prompts] == ["planner", "generator", "generator"]
         capsys.readouterr()
-        edit = ["--edit", "1.1", "--answer", "oak", "--db", str(database), "--lm", f"m@{url}"]
+        edit = ["--edit", "1.1", "--answer", "oak", "--db", str(database), "--llm", f"m@{url}"]
         assert run_command_line(["trace", str(trace), *edit]) == 2
-        assert "names an LM for the writer, small@http" in capsys.readouterr().err and len(small.prompts) == 3
-        named = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}"]
+        assert "names an LLM for the writer, small@http" in capsys.readouterr().err and len(small.prompts) == 3
+        named = ["-o", f"writer_llm=small@{other}", "-o", f"aggregator_llm=small@{other}"]
         assert run_command_line(["trace", str(trace), *edit, *named]) == 0
         assert [role for role, _ in small.prompts[3:]] == ["query writer", "aggregator"]
-    assert "3 LM calls, 1 action" in capsys.readouterr().out
-    for wrong, complaint in (("writer_lm=none", "writer_lm takes MODEL or MODEL@URL"), ("judge_lm=x", "no judge_lm")):
-        assert run_command_line([*ask, "-o", wrong, "--lm", "m@http://127.0.0.1:9/v1"]) == 2
+    assert "3 LLM calls, 1 action" in capsys.readouterr().out
+    for wrong, complaint in (
+        ("writer_llm=none", "writer_llm takes MODEL or MODEL@URL"),
+        ("judge_llm=x", "no judge_llm"),
+    ):
+        assert run_command_line([*ask, "-o", wrong, "--llm", "m@http://127.0.0.1:9/v1"]) == 2
         assert complaint in capsys.readouterr().err
 
 
@@ -194,9 +197,9 @@ def test_a_run_with_masked_columns_goes_on_only_where_columns_are_masked_again(
     database, trace = recorded[0], tmp_path / "masked.jsonl"
     with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
         words = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG, "--mask", "site.name"]
-        run_command_line([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"])
+        run_command_line([*words, "--llm", f"m@{url}", "--trace", str(trace), "--json"])
         assert "elm" not in trace.read_text() and "masked_" in trace.read_text()
-        again = ["trace", str(trace), "--edit", "Q1.1", "--answer", "elm", "--db", str(database), "--lm", f"m@{url}"]
+        again = ["trace", str(trace), "--edit", "Q1.1", "--answer", "elm", "--db", str(database), "--llm", f"m@{url}"]
         capsys.readouterr()
         assert run_command_line([*again, "-o", "calling=text"]) == 2
         assert "--mask TABLE.COLUMN" in capsys.readouterr().err

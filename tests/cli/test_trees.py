@@ -14,7 +14,7 @@ from decisor.trace.events import FailedCall, RunStart, SearchNode, SearchProblem
 from decisor.trace.file import TraceFile, read_trace
 from decisor.views.terminal import event_lines
 from decisor.views.transcript import tell_story
-from policies.game24 import Game24LM
+from policies.game24 import Game24LLM
 
 
 async def test_the_whole_tree_is_drawn_from_the_file(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ async def test_the_whole_tree_is_drawn_from_the_file(tmp_path: Path) -> None:
     with file.open("w", encoding="utf-8") as opened:
         trace = Trace(listeners=[TraceFile(opened).write])
         trace.add(RunStart(make_puzzle_question("4 5 6 10"), "radagent", "policy"))
-        run = Run(Game24LM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), trace)
+        run = Run(Game24LLM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), trace)
         decision = await build_technique("radagent")(make_puzzle_question("4 5 6 10"), run)
     screen = io.StringIO()
     tell_story(read_trace(file), Console(file=screen, width=160))
@@ -40,7 +40,7 @@ async def test_one_sequence_is_said_to_be_one(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     with file.open("w", encoding="utf-8") as opened:
         run = Run(
-            Game24LM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), Trace(listeners=[TraceFile(opened).write])
+            Game24LLM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), Trace(listeners=[TraceFile(opened).write])
         )
         decision = await RadAgent(check=lambda answer: True)(make_puzzle_question("4 5 6 10"), run)
     screen = io.StringIO()
@@ -54,7 +54,7 @@ def test_only_a_reply_that_cannot_be_read_is_said_to_be_asked_for_again() -> Non
     (line,) = event_lines(UnreadableReply("shape", text))
     assert line.plain == "    asked again: it did not fit the form"
     for event, said in (
-        (FailedCall("", text), "the LM failed"),
+        (FailedCall("", text), "the LLM failed"),
         (SearchProblem("many_rounds", text), "many rounds"),
     ):
         (line,) = event_lines(event)

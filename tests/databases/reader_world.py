@@ -30,7 +30,7 @@ def notes() -> list[str]:
 
 
 def secrets() -> list[str]:
-    """What no LM may be sent."""
+    """What no LLM may be sent."""
     totals = [str(8800000 + n) for n in range(1, HIDDEN_ORDERS + 1)]
     return [*emails(), *map(str, phones()), *notes(), *totals]
 

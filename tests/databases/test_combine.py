@@ -12,7 +12,7 @@ import decisor
 from decisor.databases.combine import CombineTool
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Action, Message, Observation, Record
 
@@ -135,7 +135,7 @@ async def test_a_run_over_two_databases_is_shown_what_each_holds_and_cites_what_
     places = [f"sites={database(tmp_path / 'a.db', SITES)}", f"rents={database(tmp_path / 'b.db', RENTS)}"]
     async with decisor.open(db=places) as data:
         result = await data.ask(
-            "Which is cheapest?", lm=ScriptedLM(play), technique="iter_rag", settings={"calling": "text"}
+            "Which is cheapest?", llm=ScriptedLLM(play), technique="iter_rag", settings={"calling": "text"}
         )
     assert result.answer == "Ghent" and [record.fields["cost"] for record in result.records] == [48.4]
     assert "### Tool: combine" in prompts[0]
@@ -143,9 +143,9 @@ async def test_a_run_over_two_databases_is_shown_what_each_holds_and_cites_what_
 
 
 async def test_one_source_alone_is_offered_nothing_to_combine(tmp_path: Path) -> None:
-    lm = ScriptedLM(["SELECT 1 AS one", "Answer: 1 [o1.r1]"])
+    llm = ScriptedLLM(["SELECT 1 AS one", "Answer: 1 [o1.r1]"])
     async with decisor.open(db=database(tmp_path / "a.db", SITES)) as data:
-        result = await data.ask("One?", lm=lm, technique="single_rag", settings={"calling": "text"})
+        result = await data.ask("One?", llm=llm, technique="single_rag", settings={"calling": "text"})
     assert "combine" not in json.dumps(result.as_object())
 
 

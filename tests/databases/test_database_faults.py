@@ -16,7 +16,7 @@ import pytest
 
 from decisor.databases.sql import SqlTool
 from decisor.errors import OutageError, SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
 from decisor.sandbox.engine import Caps
@@ -190,7 +190,7 @@ async def test_a_run_is_told_that_the_server_is_away_and_can_go_on_later() -> No
             tool = await SqlTool.open(POSTGRES.replace("5432", str(between.port)), caps=CAPS)
         except SetupError as error:
             pytest.skip(f"no PostgreSQL: {error}")
-        run = Run(ScriptedLM([]), Toolbox([tool]), Budget())
+        run = Run(ScriptedLLM([]), Toolbox([tool]), Budget())
         between.mode = Mode("refuse")
         with pytest.raises(OutageError, match="cannot be reached"):
             await run.act(Action("sql", "SELECT 1 AS x"))

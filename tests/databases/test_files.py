@@ -60,7 +60,9 @@ def test_a_csv_file_is_decided_on_without_a_word_about_databases(
     (folder / "offers.csv").write_text("supplier,price\nAcme,12.5\nBolt,11.0\nCrux,n/a\n")
     Path("model.toml").write_text(MODEL)
     assert (
-        run_command_line(["ask", "Which supplier?", "--db", "data/offers.csv", "--model", "model.toml", "--lm", "none"])
+        run_command_line(
+            ["ask", "Which supplier?", "--db", "data/offers.csv", "--model", "model.toml", "--llm", "none"]
+        )
         == 0
     )
     out, how = capsys.readouterr()
@@ -209,11 +211,11 @@ def test_data_frames_are_asked_by_name_beside_files(folder: Path) -> None:
     (folder / "more.csv").write_text("x\n1\n")
     Path("model.toml").write_text(MODEL)
     tables = {"offers": offers, "rates": polars.DataFrame({"day": [1, 2]}), "files": "data/more.csv"}
-    result = decisor.ask("Which supplier?", db=tables, model="model.toml", lm="none")
+    result = decisor.ask("Which supplier?", db=tables, model="model.toml", llm="none")
     assert result.answer == "Bolt"
-    assert decisor.ask("Which?", db={"offers": offers}, model="model.toml", lm="none").answer == "Bolt"
+    assert decisor.ask("Which?", db={"offers": offers}, model="model.toml", llm="none").answer == "Bolt"
     with pytest.raises(SetupError, match="is no place"):
-        decisor.ask("Which?", db=[json], lm="none")  # type: ignore[list-item]
+        decisor.ask("Which?", db=[json], llm="none")  # type: ignore[list-item]
 
 
 def test_a_sheet_as_people_make_it_is_a_table(folder: Path) -> None:
@@ -332,7 +334,9 @@ def test_the_person_is_told_the_unit_of_a_column(folder: Path, capsys: pytest.Ca
     (folder / "offers.csv").write_text('supplier,price\nAcme,"$1,250.00"\nBolt,$999.50\n')
     Path("model.toml").write_text(MODEL)
     assert (
-        run_command_line(["ask", "Which supplier?", "--db", "data/offers.csv", "--model", "model.toml", "--lm", "none"])
+        run_command_line(
+            ["ask", "Which supplier?", "--db", "data/offers.csv", "--model", "model.toml", "--llm", "none"]
+        )
         == 0
     )
     out, how = capsys.readouterr()

@@ -14,7 +14,7 @@ from decisor.databases.schema import ColumnInfo, TableInfo
 from decisor.databases.schema_search import SchemaIndex
 from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.prompt import estimate_tokens
 from decisor.types import Message
 from servers.sql_databases import postgres_database
@@ -144,13 +144,13 @@ async def test_a_run_is_shown_the_tables_of_its_question(tmp_path: Path) -> None
         )
 
     async with decisor.open(db=large(tmp_path)) as data:
-        await data.ask(QUESTION, lm=ScriptedLM(reply), technique="single_rag", settings={"calling": "text"})
+        await data.ask(QUESTION, llm=ScriptedLLM(reply), technique="single_rag", settings={"calling": "text"})
     assert "table ship (2 rows)" in prompts[0] and estimate_tokens(prompts[0]) < 3_500
 
 
 def test_doctor_says_which_tables_a_question_would_be_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["doctor", "--lm", "none", "--db", large(tmp_path), "--question", QUESTION, "--json"])
+        main(["doctor", "--llm", "none", "--db", large(tmp_path), "--question", QUESTION, "--json"])
     database = json.loads(capsys.readouterr().out)["database"]
     names = [one["table"] for one in database["tables"]]
     assert names[:2] == ["ship", "harbour"] and database["tables"][0]["whole"]

@@ -54,10 +54,10 @@ def test_what_is_said_of_this_system_is_so() -> None:
 
 
 def test_the_doctor_says_what_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["doctor", "--lm", "none"]) == 0
+    assert run_command_line(["doctor", "--llm", "none"]) == 0
     text = capsys.readouterr().out
     assert all(
         f"sandbox: {line}" in text for line in limits_of_this_system().lines or ["every limit holds on this system"]
     )
-    assert run_command_line(["doctor", "--lm", "none", "--json"]) == 0
+    assert run_command_line(["doctor", "--llm", "none", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sandbox"]["time"] is True

@@ -10,7 +10,7 @@ import decisor
 from decisor.databases.combine import CombineTool
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import parse_max_scan
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, events_of
@@ -196,10 +196,10 @@ async def test_a_run_keeps_to_the_limit_and_says_why(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "log.db")) as db, db:
         for statement in (*SCHEMA, *FILL):
             db.execute(statement)
-    lm = ScriptedLM([REFUSED[0], "SELECT count(*) AS n FROM kind", "Answer: 3 [o2.r1]"])
+    llm = ScriptedLLM([REFUSED[0], "SELECT count(*) AS n FROM kind", "Answer: 3 [o2.r1]"])
     async with decisor.open(db=f"sqlite:///{tmp_path}/log.db") as data:
         result = await data.ask(
-            "How many?", lm=lm, technique="single_rag", max_scan="100", settings={"calling": "text"}
+            "How many?", llm=llm, technique="single_rag", max_scan="100", settings={"calling": "text"}
         )
     notes = [event.observation.note for event in events_of(result.trace, ActionResult)]
     assert "at most 100 rows are allowed" in notes[0] and result.answer == "3"

@@ -15,7 +15,7 @@ import decisor
 from decisor.databases.scan_limits import check_limits
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import parse_max_scan
 from decisor.sandbox.engine import Caps
 from decisor.sandbox.engines import load_engine
@@ -172,10 +172,10 @@ async def test_a_connection_has_a_limit_of_its_own_beside_that_of_the_question(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     for most in ("", "1M"):
-        lm = ScriptedLM([f"Action: log\nAction input: {query}" for query in (MANY, FEW)] + ["Answer: one [o2.r1]"])
+        llm = ScriptedLLM([f"Action: log\nAction input: {query}" for query in (MANY, FEW)] + ["Answer: one [o2.r1]"])
         async with open_data(build_sources(db=resolve_config().connection("log"))) as data:
             result = await data.ask(
-                "Which?", lm=lm, technique="single_rag", settings={"calling": "text"}, max_scan=most
+                "Which?", llm=llm, technique="single_rag", settings={"calling": "text"}, max_scan=most
             )
         assert result.answer == "one" and "at most 1,000 rows are allowed" in str(result.trace)
     (home / "decisor.toml").write_text('[connections.log]\nurl = "log.db"\nmax_scan = "little"\n')
@@ -190,4 +190,4 @@ async def test_a_graph_that_cannot_tell_what_it_reads_is_not_asked_with_a_limit(
     graph.save(str(tmp_path / "g.kgl"))
     with pytest.raises(SetupError, match="kglite does not tell ahead"):
         async with decisor.open(graph=f"kglite:///{tmp_path}/g.kgl") as data:
-            await data.ask("Which?", lm=ScriptedLM([]), technique="single_rag", max_scan="5M")
+            await data.ask("Which?", llm=ScriptedLLM([]), technique="single_rag", max_scan="5M")

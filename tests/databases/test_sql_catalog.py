@@ -15,7 +15,7 @@ from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 @asynccontextmanager
 async def opened(url: str, deny: Sequence[str] = ()) -> AsyncIterator[tuple[dict[str, TableInfo], str]]:
-    """The tables by name, and the text that an LM sees."""
+    """The tables by name, and the text that an LLM sees."""
     tool = await SqlTool.open(url, deny_tables=deny)
     try:
         yield {table.name: table for table in tool.tables}, tool.describe()

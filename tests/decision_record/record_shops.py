@@ -1,4 +1,4 @@
-"""Decisions whose records the tests look at: one that a model computed, and one that an LM read from rows."""
+"""Decisions whose records the tests look at: one that a model computed, and one that an LLM read from rows."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def change(path: Path, statement: str) -> None:
 def from_rows(folder: Path, **options: Any) -> tuple[Path, decisor.Result]:
     """The database, and a decision that cites two of three rows and a figure that no row supports."""
     path = sites(folder)
-    lm = decisor.ScriptedLM([PLAN, ANSWER])
+    llm = decisor.ScriptedLLM([PLAN, ANSWER])
     rules = "Rents are monthly."
     return path, decisor.ask(
-        "Which site?", db=f"sqlite:///{path}", lm=lm, technique="plan_rag", rules=rules, who="Ann", **options
+        "Which site?", db=f"sqlite:///{path}", llm=llm, technique="plan_rag", rules=rules, who="Ann", **options
     )

@@ -12,7 +12,7 @@ from decision_record.record_shops import QUERY, computed, from_rows, sites
 from decisor.cli import run_command_line
 from decisor.decision_record.build import build_record, definition_of
 from decisor.decision_record.page import read_record, record_to_json
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
 from decisor.semantics.readings import OpenReading
 from decisor.trace.events import Conclusion, RunStart, TraceEntry, UsedFile
@@ -66,7 +66,7 @@ def test_a_definition_stands_with_who_wrote_it_and_the_digest_of_its_file(tmp_pa
         "ON p.id = l.purchase_id JOIN customer c ON c.id = p.customer_id WHERE p.status = 'closed' GROUP BY 1 "
         "ORDER BY 2 DESC"
     )
-    lm = ScriptedLM(
+    llm = ScriptedLLM(
         [
             f"Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: {net}",
             "Final answer: Cy\nBecause: it is first [o2.r1]",
@@ -77,7 +77,7 @@ def test_a_definition_stands_with_who_wrote_it_and_the_digest_of_its_file(tmp_pa
         "Which customer has the most net revenue?",
         db=shop(tmp_path),
         definitions=str(file),
-        lm=lm,
+        llm=llm,
         technique="plan_rag",
         settings=TEXT,
     )
@@ -86,7 +86,7 @@ def test_a_definition_stands_with_who_wrote_it_and_the_digest_of_its_file(tmp_pa
 
 
 def test_a_reading_that_nobody_chose_is_open_and_says_what_the_other_gives(tmp_path: Path) -> None:
-    content = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst(), settings=TEXT).record().content
+    content = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst(), settings=TEXT).record().content
     (reading,) = content.readings
     assert (reading.words, reading.by, reading.other, reading.gives) == ("revenue", "", "before discounts", "Ann")
     assert any("the other would give Ann" in one.what for one in content.open_points)
@@ -96,7 +96,7 @@ def test_a_reading_that_a_person_chose_names_them(tmp_path: Path) -> None:
     async def person(one: OpenReading) -> str:
         return "2"
 
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst(), reader=person, settings=TEXT, who="Ann")
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst(), reader=person, settings=TEXT, who="Ann")
     (reading,) = result.record().content.readings
     assert (reading.means, reading.by) == ("before discounts", "Ann")
     assert not any("Nobody said" in one.what for one in result.record().content.open_points)
@@ -104,8 +104,8 @@ def test_a_reading_that_a_person_chose_names_them(tmp_path: Path) -> None:
 
 def test_a_follow_up_keeps_the_question_before_and_the_rows_of_that_run(tmp_path: Path) -> None:
     _, first = from_rows(tmp_path)
-    lm = ScriptedLM(["Plan: [Step 1: none]\nThought: known\nFinal answer: oak\nBecause: it is next, 700 [o1.r2]"])
-    content = first.ask("And without elm?", lm=lm, technique="plan_rag").record().content
+    llm = ScriptedLLM(["Plan: [Step 1: none]\nThought: known\nFinal answer: oak\nBecause: it is next, 700 [o1.r2]"])
+    content = first.ask("And without elm?", llm=llm, technique="plan_rag").record().content
     assert (
         content.request.before == ("Which site?: elm",) and "What was decided before it holds." in content.assumptions
     )
@@ -113,9 +113,14 @@ def test_a_follow_up_keeps_the_question_before_and_the_rows_of_that_run(tmp_path
 
 
 def test_the_record_of_a_run_that_a_limit_ended_says_so(tmp_path: Path) -> None:
-    lm = ScriptedLM(["Plan: [Step 1: x]\nThought: t\nAction: sql\nAction input: SELECT name FROM site"] * 3)
+    llm = ScriptedLLM(["Plan: [Step 1: x]\nThought: t\nAction: sql\nAction input: SELECT name FROM site"] * 3)
     result = decisor.ask(
-        "Which?", db=f"sqlite:///{sites(tmp_path)}", lm=lm, technique="iter_rag", settings=TEXT, limits=Limits(calls=1)
+        "Which?",
+        db=f"sqlite:///{sites(tmp_path)}",
+        llm=llm,
+        technique="iter_rag",
+        settings=TEXT,
+        limits=Limits(calls=1),
     )
     assert "A limit ended the run." in [one.what for one in result.record().content.open_points]
 
@@ -126,7 +131,7 @@ def test_keys_and_passwords_are_in_no_part_of_it(tmp_path: Path) -> None:
         Question(f"Which? {key}"),
         "plan_rag",
         "m@http://ann:hunter22@host/v1",
-        {"critic_lm": "m@http://ann:hunter22@host/v1"},
+        {"critic_llm": "m@http://ann:hunter22@host/v1"},
     )
     entries = [
         TraceEntry(1, 0, 0.0, start),
@@ -141,7 +146,7 @@ def test_tokens_of_masked_columns_stay_tokens_where_who_asks_sees_values(tmp_pat
     with closing(sqlite3.connect(path)) as db, db:
         db.executescript("""CREATE TABLE customers (id INTEGER, email TEXT); INSERT INTO customers VALUES
             (1, 'ann@shop.example'), (2, 'bo@shop.example'), (3, 'cy@shop.example');""")
-    lm = ScriptedLM(
+    llm = ScriptedLLM(
         [
             "Thought: look\nAction: sql\nAction input: SELECT email, id FROM customers ORDER BY id DESC",
             "Final answer: the first\nBecause: id 2 [o1.r1]",
@@ -153,7 +158,7 @@ def test_tokens_of_masked_columns_stay_tokens_where_who_asks_sees_values(tmp_pat
         rows={"customers": "email <> 'cy@shop.example'"},
         mask="customers.email",
         reveal=True,
-        lm=lm,
+        llm=llm,
         technique="iter_rag",
         settings=TEXT,
     )
@@ -200,7 +205,7 @@ def test_asking_with_record_writes_it(tmp_path: Path, name: str) -> None:
         "exact",
         "-o",
         "trials=0",
-        "--lm",
+        "--llm",
         "none",
         "--record",
         str(tmp_path / name),
@@ -212,14 +217,14 @@ def test_asking_with_record_writes_it(tmp_path: Path, name: str) -> None:
 def test_no_text_of_a_record_is_markup_on_its_page(tmp_path: Path) -> None:
     hostile = "<img src=x onerror=alert(1)>"
     path = sites(tmp_path)
-    lm = ScriptedLM(
+    llm = ScriptedLLM(
         [
             f"Plan: [Step 1: {hostile}]\nThought: t\nAction: sql\nAction input: SELECT name, '{hostile}' AS x "
             "FROM site ORDER BY name",
             f"Final answer: {hostile}\nBecause: {hostile} [o1.r1]",
         ]
     )
-    result = decisor.ask(hostile, db=f"sqlite:///{path}", rules=hostile, lm=lm, technique="plan_rag", who=hostile)
+    result = decisor.ask(hostile, db=f"sqlite:///{path}", rules=hostile, llm=llm, technique="plan_rag", who=hostile)
     result.save_record(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert "<img" not in text and text.count("&lt;img src=x") >= 6

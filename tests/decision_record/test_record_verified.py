@@ -14,7 +14,7 @@ from decision_record.record_shops import change, computed, from_rows
 from decisor.cli import run_command_line
 from decisor.decision_record.build import seal_record
 from decisor.decision_record.page import write_record
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.system.storage import data_folder
 from decisor.trace.events import RowPolicy
 from definition_shops import shop
@@ -75,7 +75,7 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
             INSERT INTO orders VALUES (1, 'ann@shop.example', 'EU', 30), (2, 'bo@shop.example', 'EU', 20),
             (3, 'bo@shop.example', 'US', 99);""")
     query = "SELECT email, SUM(total) AS spent FROM orders GROUP BY 1 ORDER BY 2 DESC"
-    lm = ScriptedLM(
+    llm = ScriptedLLM(
         [f"Thought: look\nAction: sql\nAction input: {query}", "Final answer: the one with 30\nBecause: 30 [o1.r1]"]
     )
     result = decisor.ask(
@@ -83,7 +83,7 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
         db=f"sqlite:///{path}",
         rows={"orders": "region = 'EU'"},
         mask="orders.email",
-        lm=lm,
+        llm=llm,
         technique="iter_rag",
         settings=TEXT,
         trace=tmp_path / "t.jsonl",
@@ -119,7 +119,7 @@ def test_rows_that_were_combined_and_figures_that_were_calculated_are_brought_ag
     ):
         with closing(sqlite3.connect(tmp_path / f"{name}.db")) as db, db:
             db.execute(statement)
-    lm = ScriptedLM(
+    llm = ScriptedLLM(
         [
             "Thought: the tons\nAction: sites\nAction input: SELECT city, tons FROM site",
             "Thought: the rents\nAction: rents\nAction input: SELECT town, euros FROM rent",
@@ -129,7 +129,7 @@ def test_rows_that_were_combined_and_figures_that_were_calculated_are_brought_ag
         ]
     )
     places = [f"sites=sqlite:///{tmp_path}/a.db", f"rents=sqlite:///{tmp_path}/b.db"]
-    result = decisor.ask("Which?", db=places, lm=lm, technique="iter_rag", settings=TEXT)
+    result = decisor.ask("Which?", db=places, llm=llm, technique="iter_rag", settings=TEXT)
     record = result.record()
     assert [(one.name, len(one.rows)) for one in record.content.evidence.queries] == [("o1", 0), ("o2", 0), ("o3", 1)]
     write_record(record, tmp_path / "r.json")
@@ -178,7 +178,7 @@ def test_no_condition_of_a_strangers_record_does_more_than_compare(
 
 def test_what_another_reading_rests_on_is_no_evidence(tmp_path: Path) -> None:
     url = shop(tmp_path)
-    record = decisor.ask(QUESTION, db=url, lm=analyst(), settings=TEXT).record()
+    record = decisor.ask(QUESTION, db=url, llm=analyst(), settings=TEXT).record()
     assert [one.name for one in record.content.evidence.queries] == ["o1"]
     write_record(record, tmp_path / "r.json")
     assert run_command_line(["verify", str(tmp_path / "r.json"), "--db", url]) == 0

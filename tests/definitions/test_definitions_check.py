@@ -11,7 +11,7 @@ import pytest
 from decisor.cli import run_command_line
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.semantics.check import check_definitions
 from decisor.semantics.dbt import import_dbt_manifest
 from decisor.semantics.definitions import format_definitions, parse_definitions
@@ -115,7 +115,7 @@ async def test_a_key_that_nobody_declared_is_measured(tmp_path: Path) -> None:
     )
 
 
-async def test_an_lm_improves_a_draft_and_what_fails_its_check_is_left_out(tmp_path: Path) -> None:
+async def test_an_llm_improves_a_draft_and_what_fails_its_check_is_left_out(tmp_path: Path) -> None:
     reply = """```toml
 [metric.net_revenue]
 synonyms = ["turnover"]
@@ -133,9 +133,9 @@ why = "guessed"
         prompts.append(messages[-1].content)
         return reply
 
-    whole = await draft_definitions(shop(tmp_path), ScriptedLM(answer))
+    whole = await draft_definitions(shop(tmp_path), ScriptedLLM(answer))
     assert [one.name for one in whole.definitions.metrics] == ["net_revenue"]
-    assert whole.definitions.metrics[0].why == "by the LM, without a reason"
+    assert whole.definitions.metrics[0].why == "by the LLM, without a reason"
     assert "no such column" in whole.notes[0] and whole.text().startswith("# Left out: metric.profit")
     assert "table purchase" in prompts[0] and "[entity.purchase]" in prompts[0]
 
@@ -238,9 +238,9 @@ def test_the_command_checks_drafts_and_imports(tmp_path: Path, capsys: pytest.Ca
     assert run_command_line(["definitions", "check", "definitions.toml", "--db", url, "--json"]) == 1
     findings = json.loads(capsys.readouterr().out.splitlines()[-1])["findings"]
     assert findings[0]["line"] == 2 and findings[5]["kind"] == "doubt"
-    assert run_command_line(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 0
+    assert run_command_line(["definitions", "draft", "--db", url, "--llm", "none", "--out", "draft.toml"]) == 0
     assert run_command_line(["definitions", "check", "draft.toml", "--db", url]) == 0
-    assert run_command_line(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 2
+    assert run_command_line(["definitions", "draft", "--db", url, "--llm", "none", "--out", "draft.toml"]) == 2
     Path("m.json").write_text(json.dumps(manifest()))
     assert run_command_line(["definitions", "import", "m.json", "--out", "dbt.toml"]) == 0
     assert "Left out: metric so_far" in capsys.readouterr().err

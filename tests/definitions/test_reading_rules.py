@@ -1,4 +1,4 @@
-"""What the rules suspect of a question, on a real schema; and how an LM's judgement is read."""
+"""What the rules suspect of a question, on a real schema; and how an LLM's judgement is read."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -106,7 +106,7 @@ async def test_what_is_defined_is_not_suspected(rows: SqlTool, question: str) ->
     assert words and not left & {"best", "turnover", "fiscal", "2023", "brings", "revenue"}
 
 
-def test_an_lms_judgement_reads_the_same_as_text_and_as_an_object() -> None:
+def test_an_llms_judgement_reads_the_same_as_text_and_as_an_object() -> None:
     text = "Thought: dates.\nUnclear: in May | by ordered_on | by shipped_on"
     value = (
         '{"thought": "dates.", "unclear": [{"words": "in May", "first": "by ordered_on", "second": "by shipped_on"}]}'
@@ -121,7 +121,7 @@ def test_an_lms_judgement_reads_the_same_as_text_and_as_an_object() -> None:
 @pytest.mark.parametrize(
     "reply", ["", "It is clear.", "Unclear: revenue", "Unclear: revenue | net", "Unclear: a | | c"]
 )
-def test_a_judgement_that_cannot_be_used_goes_back_to_the_lm(reply: str) -> None:
+def test_a_judgement_that_cannot_be_used_goes_back_to_the_llm(reply: str) -> None:
     with pytest.raises(ParseError):
         parse_readings(reply)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from decisor.documents.index import build_index, open_index
 from decisor.documents.minilm import MiniLM, find_model_folder
 from decisor.documents.passage import Passage
-from decisor.errors import LMError, SetupError
+from decisor.errors import LLMError, SetupError
 from decisor.llms.embeddings import EndpointEmbedder, open_embedder
 from decisor.llms.retry import Retries
 from decisor.types import Record
@@ -38,7 +38,7 @@ class Meanings:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.asked += texts
         if len(self.asked) > self.fails_after:
-            raise LMError("the endpoint is gone")
+            raise LLMError("the endpoint is gone")
         return np.array([self.vector(text) for text in texts], np.float32)
 
     def vector(self, text: str) -> NDArray[np.float32]:
@@ -93,7 +93,7 @@ async def test_an_update_embeds_only_what_is_new_and_forgets_what_is_gone(tmp_pa
 def test_vectors_that_were_paid_for_survive_a_build_that_fails(tmp_path: Path) -> None:
     many = [Passage(f"p{number}", f"azure {number}") for number in range(600)]
     failing = Meanings(fails_after=512)
-    with pytest.raises(LMError):
+    with pytest.raises(LLMError):
         build_index(many, tmp_path / "c", embedder=failing)
     with (tmp_path / "c" / "embedded.db").open("ab") as part:
         part.write(b"torn")
@@ -161,7 +161,7 @@ async def test_a_reply_without_embeddings_is_an_error_of_the_endpoint() -> None:
     app.router.add_post("/v1/embeddings", wrong)
     async with serve_app(app) as origin:
         there = EndpointEmbedder("m", origin)
-        with pytest.raises(LMError, match="1 embeddings for 2 texts"):
+        with pytest.raises(LLMError, match="1 embeddings for 2 texts"):
             await asyncio.to_thread(there.embed, ["a", "b"])
         await asyncio.to_thread(there.close)
 

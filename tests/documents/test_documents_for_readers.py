@@ -1,4 +1,4 @@
-"""Documents that are not for everybody: nothing of the others is found, told of or sent to an LM."""
+"""Documents that are not for everybody: nothing of the others is found, told of or sent to an LLM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from decisor.documents.tool import DocumentCondition, RestrictedRetriever
 from decisor.errors import SetupError
 from decisor.session.config import Connection
 from decisor.types import Record
-from servers.capturing_lm import endpoint
+from servers.capturing_llm import endpoint
 from servers.sql_databases import postgres_database
 
 ROWS = {"passages.documents": "folder = 'open' OR folder LIKE 'open/%'"}
@@ -66,14 +66,14 @@ def place(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Itera
             yield f"{url}/articles"
 
 
-async def test_an_lm_is_sent_nothing_of_documents_that_are_not_for_who_asks(place: str, tmp_path: Path) -> None:
+async def test_an_llm_is_sent_nothing_of_documents_that_are_not_for_who_asks(place: str, tmp_path: Path) -> None:
     replies = [f"Thought: look\nAction: passages\nAction input: {text}" for text in ASKED]
     async with (
-        endpoint(replies) as (lm, bodies),
+        endpoint(replies) as (llm, bodies),
         decisor.open(docs=place, rows=ROWS, audit=tmp_path / "audit.jsonl") as data,
     ):
         settings = {"calling": "text", "max_steps": 20}
-        result = await data.ask("What is there?", lm=lm, technique="iter_rag", settings=settings)
+        result = await data.ask("What is there?", llm=llm, technique="iter_rag", settings=settings)
     assert result.usage.actions == len(ASKED)
     sent = "\n".join(bodies)
     for text in ASKED:

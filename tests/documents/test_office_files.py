@@ -16,7 +16,7 @@ from pptx.util import Inches
 
 from decisor.documents.passage import Passage
 from decisor.documents.reader import FolderReader
-from local_lm import Decisor
+from local_llm import Decisor
 
 
 @pytest.fixture

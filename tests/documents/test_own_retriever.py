@@ -10,7 +10,7 @@ import pytest
 import decisor
 from decisor.documents.tool import CustomRetriever, open_custom_retriever
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.session.documents import open_documents
 from decisor.types import Record
 
@@ -57,10 +57,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 async def test_a_retriever_is_named_by_its_import_path_and_closed_at_the_end() -> None:
-    lm = ScriptedLM(["Final answer: Genua\nBecause: it exports marble [o1.r1]"])
+    llm = ScriptedLLM(["Final answer: Genua\nBecause: it exports marble [o1.r1]"])
     async with decisor.open(docs="ports=own_search:Ports") as data:
         assert "Searches documents: Ports of the Mediterranean.\n" in data.tools[0].describe()
-        result = await data.ask("Which port exports marble?", technique="rag", lm=lm)
+        result = await data.ask("Which port exports marble?", technique="rag", llm=llm)
     assert result.answer == "Genua"
     assert [record.source for record in result.records] == ["port:1"]
     assert sys.modules["own_search"].Ports.closed == [True]

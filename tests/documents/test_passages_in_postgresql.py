@@ -30,7 +30,7 @@ from decisor.documents.postgres import (
 )
 from decisor.documents.reader import RowForm
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.session.documents import open_documents
 from decisor.session.indexing import IndexRequest, build_or_update_index
 from decisor.types import Record
@@ -285,10 +285,10 @@ def test_a_server_that_does_not_answer_is_said_without_the_password() -> None:
 
 async def test_a_question_is_asked_of_a_table_and_its_trace_has_no_password(place: str, tmp_path: Path) -> None:
     secret = place.replace("postgres@", "postgres:hunter22@")
-    lm = ScriptedLM(["Final answer: Genua\nBecause: it exports marble [o1.r1]"])
+    llm = ScriptedLLM(["Final answer: Genua\nBecause: it exports marble [o1.r1]"])
     async with decisor.open(docs=secret) as data:
         assert "towns, 4 documents; titles:" in data.tools[0].describe()
-        result = await data.ask("Which port exports marble?", technique="rag", lm=lm)
+        result = await data.ask("Which port exports marble?", technique="rag", llm=llm)
     assert result.answer == "Genua"
     result.save(tmp_path / "trace.jsonl")
     assert "hunter22" not in (tmp_path / "trace.jsonl").read_text()

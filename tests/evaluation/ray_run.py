@@ -1,4 +1,4 @@
-"""A process of its own that runs the small benchmark on the Ray cluster of $RAY_ADDRESS: STORE LM CASES."""
+"""A process of its own that runs the small benchmark on the Ray cluster of $RAY_ADDRESS: STORE LLM CASES."""
 
 from __future__ import annotations
 

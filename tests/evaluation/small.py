@@ -67,13 +67,13 @@ def model(request: dict[str, Any]) -> str:
 
 
 def small_suite(url: str, many: int = 4, techniques: Sequence[str] = ("plan_rag", "iter_rag"), **more: Any) -> Suite:
-    lm = OpenAICompatible("m", url, price=Price(1.0, 2.0))
+    llm = OpenAICompatible("m", url, price=Price(1.0, 2.0))
     more = {"cases_at_once": 2, **more}
     bench = SmallBench(many)
     return Suite(
         {label_with_settings("small", bench, {"many": str(many)}): bench},
         {name: build_technique(name) for name in techniques},
-        {"m": lm},
+        {"m": llm},
         **more,
     )
 

@@ -15,10 +15,10 @@ from decisor.lab.benchmark import Case
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, Tally, evaluate_suite
 from decisor.lab.evaluation.store import RunStore
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques import TECHNIQUES, build_technique
-from decisor.types import LM, Action, Decision, Environment, Message, Question
+from decisor.types import LLM, Action, Decision, Environment, Message, Question
 from evaluation.small import SmallBench, model
 from servers.openai_server import serve_threaded
 
@@ -46,7 +46,7 @@ async def notices_late(question: Question, run: Run) -> Decision:
     """As those that read log-probabilities do."""
     await run.act(Action("sql", "select name from river"))
     if "(0)" not in question.text:
-        raise SetupError("This LM tells no probabilities.")
+        raise SetupError("This LLM tells no probabilities.")
     return Decision("bel")
 
 
@@ -58,7 +58,7 @@ async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(
         return "bel"
 
     heard: list[Tally] = []
-    models: dict[str, LM] = {"m": ScriptedLM(answer, name="m")}
+    models: dict[str, LLM] = {"m": ScriptedLLM(answer, name="m")}
     suite = Suite({"small": SmallBench()}, {"graph": needs_a_graph, "asks": asks}, models)
     tally = await evaluate_suite(suite, store, hear=lambda now: heard.append(Tally(now.total, Counter(now.states))))
     assert tally.left_out == {("small", "graph"): "This needs a graph."}
@@ -71,16 +71,16 @@ async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(
 async def test_what_is_noticed_on_the_way_leaves_out_the_rest_and_keeps_what_was_finished(
     at_once: int, store: RunStore
 ) -> None:
-    models: dict[str, LM] = {"m": ScriptedLM(lambda messages: "bel", name="m")}
+    models: dict[str, LLM] = {"m": ScriptedLLM(lambda messages: "bel", name="m")}
     suite = Suite({"small": SmallBench()}, {"late": notices_late, "asks": asks}, models, cases_at_once=at_once)
     tally = await evaluate_suite(suite, store)
-    assert tally.left_out == {("small", "late"): "This LM tells no probabilities."}
+    assert tally.left_out == {("small", "late"): "This LLM tells no probabilities."}
     assert (tally.done, tally.total, tally.states) == (5, 5, {"right": 5})
     assert Counter(outcome.technique for outcome in store.outcomes()) == {"asks": 4, "late": 1}
 
 
 async def test_where_nothing_applies_the_first_reason_is_an_error(store: RunStore) -> None:
-    suite = Suite({"small": SmallBench()}, {"graph": needs_a_graph}, {"m": ScriptedLM(["bel"], name="m")})
+    suite = Suite({"small": SmallBench()}, {"graph": needs_a_graph}, {"m": ScriptedLLM(["bel"], name="m")})
     with pytest.raises(SetupError, match=r"graph on small: This needs a graph\."):
         await evaluate_suite(suite, store)
 
@@ -96,14 +96,14 @@ class Lacking(SmallBench):
 
 
 async def test_a_benchmark_that_lacks_something_ends_the_command_before_any_call(store: RunStore) -> None:
-    lm = ScriptedLM([], name="m")
+    llm = ScriptedLLM([], name="m")
     with pytest.raises(SetupError, match="There is no corpus rivers"):
-        await evaluate_suite(Suite({"small": SmallBench(), "l": Lacking()}, {"asks": asks}, {"m": lm}), store)
-    assert lm.seen == [] and store.outcomes() == []
+        await evaluate_suite(Suite({"small": SmallBench(), "l": Lacking()}, {"asks": asks}, {"m": llm}), store)
+    assert llm.seen == [] and store.outcomes() == []
 
 
 async def test_of_all_techniques_those_that_read_passages_and_exact_do_not_fit_a_database(store: RunStore) -> None:
-    """And none of them makes a call to find that out: the LM has no reply to give."""
+    """And none of them makes a call to find that out: the LLM has no reply to give."""
     from decisor.lab.evaluation.applicability import find_misfits
 
     bench = SmallBench()
@@ -124,7 +124,7 @@ def test_the_command_tells_one_line_for_each_and_ends_well(tmp_path: Path, capsy
             "rag k=3",
             "-t",
             "exact",
-            "--lm",
+            "--llm",
             f"m@{url}",
             "--store",
             str(tmp_path / "run.db"),

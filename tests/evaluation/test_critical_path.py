@@ -1,30 +1,30 @@
 """The critical path of made traces."""
 
 from decisor.lab.evaluation.case_run import critical_seconds
-from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace
+from decisor.trace.events import ActionResult, ActionStart, LLMCall, Trace
 from decisor.types import Observation, Usage
 
 
-def lm(trace: Trace, seconds: float, since: int) -> None:
-    trace.add(LMCall("m", (), (), usage=Usage(1, seconds=seconds), since=since))
+def llm(trace: Trace, seconds: float, since: int) -> None:
+    trace.add(LLMCall("m", (), (), usage=Usage(1, seconds=seconds), since=since))
 
 
 def test_calls_in_a_row_add_up_and_calls_at_once_do_not() -> None:
     row, fan = Trace(), Trace()
     for at in range(3):
-        lm(row, 2.0, at)
-        lm(fan, 1.0 + at, 0)
+        llm(row, 2.0, at)
+        llm(fan, 1.0 + at, 0)
     assert (critical_seconds(row.entries), critical_seconds(fan.entries)) == (6.0, 3.0)
 
 
 def test_an_action_counts_from_its_own_start() -> None:
     trace = Trace()
-    lm(trace, 1.0, 0)
+    llm(trace, 1.0, 0)
     first = trace.add(ActionStart("sql", ""))
     second = trace.add(ActionStart("sql", ""))
     trace.add(ActionResult(first, Observation(), 5.0))
     trace.add(ActionResult(second, Observation(), 2.0))
-    lm(trace, 1.0, 5)
+    llm(trace, 1.0, 5)
     assert critical_seconds(trace.entries) == 7.0
 
 

@@ -19,7 +19,7 @@ from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.store import RunStore
 from decisor.lab.game24 import Puzzle
 from decisor.lab.report.charts import describe_win_rate
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques.radagent import RadAgent
 from decisor.trace.events import ActionResult, ActionStart, RunStart, Trace
@@ -50,24 +50,24 @@ async def test_the_judge_sees_the_steps_as_data_and_not_what_the_rules_said(tmp_
         systems.append(messages[0].content)
         return "It concluded wrongly.\nVerdict: DEEP"
 
-    lm = ScriptedLM(sorts)
+    llm = ScriptedLLM(sorts)
     store = kept(tmp_path / "run.db", ["DEEP", "", "QUR", "MIS"])
-    opinions = await collect_opinions(store, lm)
+    opinions = await collect_opinions(store, llm)
     assert [(one.key[1], one.rule, one.judge) for one in opinions] == [
         ("c0", "DEEP", "DEEP"),
         ("c2", "QUR", "DEEP"),
         ("c3", "MIS", "DEEP"),
     ]
-    assert "> Value flows downstream." in lm.seen[0] and "> The most profit." in lm.seen[0]
+    assert "> Value flows downstream." in llm.seen[0] and "> The most profit." in llm.seen[0]
     assert all("CAN: " in text and "OTH: " in text for text in systems), "all classes, not those that occurred"
-    assert "> Verdict: QUR" in lm.seen[0] and "o1.r1" in lm.seen[0] and "case 0" in lm.seen[0]
+    assert "> Verdict: QUR" in llm.seen[0] and "o1.r1" in llm.seen[0] and "case 0" in llm.seen[0]
     store.close()
 
 
 async def test_an_opinion_is_bought_once(tmp_path: Path) -> None:
     store = kept(tmp_path / "run.db", ["DEEP", "QUR"])
-    first = await collect_opinions(store, ScriptedLM(lambda messages: "Verdict: QUR"))
-    assert await collect_opinions(store, ScriptedLM([])) == first
+    first = await collect_opinions(store, ScriptedLLM(lambda messages: "Verdict: QUR"))
+    assert await collect_opinions(store, ScriptedLLM([])) == first
     store.close()
 
 
@@ -76,7 +76,7 @@ async def test_what_cannot_be_read_is_no_opinion(tmp_path: Path) -> None:
         return "Verdict: OTHER" if "case 0" in "".join(message.content for message in messages) else "Verdict: MIS"
 
     store = kept(tmp_path / "run.db", ["DEEP", "MIS", "MIS", "DEEP"])
-    found = measure_agreement(await collect_opinions(store, ScriptedLM(said)), "judge")
+    found = measure_agreement(await collect_opinions(store, ScriptedLLM(said)), "judge")
     assert (found.failures, found.read, found.agreed) == (4, 3, 2 / 3)
     assert found.table == (("DEEP", "MIS", 1), ("MIS", "MIS", 2))
     store.close()
@@ -85,7 +85,7 @@ async def test_what_cannot_be_read_is_no_opinion(tmp_path: Path) -> None:
 async def test_a_class_without_another_to_choose_from_needs_no_opinion(tmp_path: Path) -> None:
     store = kept(tmp_path / "run.db", ["odd", "odd"])
     with pytest.raises(SetupError, match="two or more classes"):
-        await collect_opinions(store, ScriptedLM([]))
+        await collect_opinions(store, ScriptedLLM([]))
     store.close()
 
 
@@ -112,12 +112,12 @@ async def test_techniques_are_ranked_by_a_judge_that_sees_no_gold(tmp_path: Path
         first, second = messages[-1].content.partition("First answer")[2].split("Second answer")
         return "Verdict: first" if len(first) > len(second) else "Verdict: second"
 
-    lm = ScriptedLM(longer)
-    (found,) = await rank_by_preference(store, lm, "judge")
+    llm = ScriptedLLM(longer)
+    (found,) = await rank_by_preference(store, llm, "judge")
     assert (found.benchmark, found.cases, found.unread) == ("dqa", 2, 0)
     assert found.ranks == {"a, m": 1.0, "b, m": 2.5, "c, m": 2.5}
-    assert not [text for text in lm.seen if "krakow" in text] and "Where?" in lm.seen[0]
-    assert await rank_by_preference(store, ScriptedLM([]), "judge") == [found]
+    assert not [text for text in llm.seen if "krakow" in text] and "Where?" in llm.seen[0]
+    assert await rank_by_preference(store, ScriptedLLM([]), "judge") == [found]
     store.close()
 
 
@@ -126,7 +126,7 @@ async def test_the_judge_of_a_search_sees_the_sequence_that_was_chosen_and_no_ot
     store.begin({})
     trace = Trace()
     run = Run(
-        ScriptedLM(
+        ScriptedLLM(
             [
                 "Action: combine\nAction input: 4 * 5",
                 "Action: give_up\nAction input: lost",
@@ -141,9 +141,9 @@ async def test_the_judge_of_a_search_sees_the_sequence_that_was_chosen_and_no_ot
     assert decision.answer == "(10 - 4) * 5 - 6"
     store.finish(replace(FAILED, technique="radagent", answer="24"), trace.entries)
     store.finish(replace(FAILED, technique="other", answer="none"), [])
-    lm = ScriptedLM(["Verdict: first", "Verdict: second"])
-    await rank_by_preference(store, lm, "judge")
-    assert "10 - 4" in lm.seen[0] and "(1 action)" in lm.seen[0] and "4 * 5" not in lm.seen[0]
+    llm = ScriptedLLM(["Verdict: first", "Verdict: second"])
+    await rank_by_preference(store, llm, "judge")
+    assert "10 - 4" in llm.seen[0] and "(1 action)" in llm.seen[0] and "4 * 5" not in llm.seen[0]
     store.close()
 
 
@@ -158,16 +158,16 @@ async def test_a_win_rate_counts_who_passed_and_lets_a_judge_decide_the_rest(tmp
         first = messages[-1].content.partition("First answer")[2].partition("Second answer")[0]
         return "Verdict: first" if "radagent" in first else "Verdict: second"
 
-    (rate,) = await compute_win_rates(store, ScriptedLM(radagents), "judge", "dfsdt")
+    (rate,) = await compute_win_rates(store, ScriptedLLM(radagents), "judge", "dfsdt")
     assert (rate.technique, rate.over, rate.cases, rate.wins.rate) == ("radagent, m", "dfsdt, m", 3, 1.0)
     assert "radagent, m wins over dfsdt, m on dqa in 100.0" in describe_win_rate(rate).replace("\u202f", " ")
     with pytest.raises(SetupError, match="--over bfs needs"):
-        await compute_win_rates(store, ScriptedLM([]), "judge", "bfs")
+        await compute_win_rates(store, ScriptedLLM([]), "judge", "bfs")
     store.close()
 
 
 async def test_one_technique_alone_is_not_ranked(tmp_path: Path) -> None:
     store = kept(tmp_path / "run.db", ["DEEP"])
     with pytest.raises(SetupError, match="two techniques"):
-        await rank_by_preference(store, ScriptedLM([]), "judge")
+        await rank_by_preference(store, ScriptedLLM([]), "judge")
     store.close()

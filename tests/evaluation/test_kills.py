@@ -146,7 +146,7 @@ ONE: dict[str, Any] = {"many": 12, "techniques": ["iter_rag"]}
 
 
 def command(url: str, store: Path, *more: str, **options: Any) -> subprocess.Popen[str]:
-    words = ["eval", "-b", "small many=12", "-t", "iter_rag", "--lm", f"m@{url}", "--store", str(store), *more]
+    words = ["eval", "-b", "small many=12", "-t", "iter_rag", "--llm", f"m@{url}", "--store", str(store), *more]
     env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}", "DECISOR_PRICE": "1,2"}
     options = {"stdout": subprocess.PIPE, **options}
     words = [sys.executable, "-m", "evaluation.small", *words]
@@ -166,12 +166,12 @@ def test_a_signal_ends_a_run_so_that_the_same_command_goes_on_to_the_same_table(
     signals: list[signal.Signals], code: int, tmp_path: Path
 ) -> None:
     """Once: calls under way are waited for, none is bought twice. Twice: at once, though calls hang."""
-    lm = Counting()
-    with serve_threaded(lm) as url:
-        table, calls = run_here(url, tmp_path / "whole.db", **ONE), lm.calls
-        lm.calls, lm.seconds = 0, 0.05 if len(signals) == 1 else 2.0
+    llm = Counting()
+    with serve_threaded(llm) as url:
+        table, calls = run_here(url, tmp_path / "whole.db", **ONE), llm.calls
+        llm.calls, llm.seconds = 0, 0.05 if len(signals) == 1 else 2.0
         run = command(url, tmp_path / "run.db", "--cases-at-once", "3", "--grace", "60")
-        while lm.calls < 3 and run.poll() is None:
+        while llm.calls < 3 and run.poll() is None:
             time.sleep(0.01)
         assert run.stderr is not None
         run.send_signal(signals[0])
@@ -180,9 +180,9 @@ def test_a_signal_ends_a_run_so_that_the_same_command_goes_on_to_the_same_table(
             run.send_signal(one)
         _, told = run.communicate(timeout=60)
         assert run.returncode == code and "the same command goes on" in told
-        lm.seconds = 0.0
+        llm.seconds = 0.0
         assert run_here(url, tmp_path / "run.db", **ONE) == table
-    assert lm.calls == calls if len(signals) == 1 else lm.calls <= calls + 3
+    assert llm.calls == calls if len(signals) == 1 else llm.calls <= calls + 3
 
 
 def test_output_that_cannot_be_written_is_one_line_and_the_store_is_whole(tmp_path: Path) -> None:

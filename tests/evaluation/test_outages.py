@@ -17,7 +17,7 @@ from decisor.lab.evaluation.outages import Outages
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
 from decisor.lab.evaluation.store import RunStore
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Run
 from decisor.sandbox.engine import Caps
@@ -69,7 +69,7 @@ class Setting:
     between: Proxy
     store: RunStore
     lines: list[str] = field(default_factory=list)
-    lm: ScriptedLM = field(default_factory=lambda: ScriptedLM(lambda messages: "look", name="m"))
+    llm: ScriptedLLM = field(default_factory=lambda: ScriptedLLM(lambda messages: "look", name="m"))
 
     def bench(self, at: str = "", effect: Callable[[], object] = lambda: None, many: int = 12) -> RiverBench:
         """One where ``effect`` comes before the case ``at``."""
@@ -77,7 +77,7 @@ class Setting:
 
     async def run(self, bench: RiverBench, **more: Any) -> Tally:
         more = {"cases_at_once": 2, **more}
-        suite = Suite({"rivers": bench}, {"looks": looks}, {"m": self.lm}, **more)
+        suite = Suite({"rivers": bench}, {"looks": looks}, {"m": self.llm}, **more)
         return await evaluate_suite(suite, self.store, Stop(), say=self.lines.append)
 
     def away(self) -> None:
@@ -116,7 +116,7 @@ async def test_a_database_that_goes_away_and_comes_back_costs_no_case(setting: S
     assert returning and tally.states == {"right": 12} and setting.states() == {"right": 12}
     assert setting.lines[0].startswith("sql of rivers does not answer; the run waits for it, 60 s at most: PostgreSQL")
     assert setting.lines[1].startswith("sql of rivers answers again, after ")
-    assert len(setting.lm.seen) == 12, "nothing was asked meanwhile"
+    assert len(setting.llm.seen) == 12, "nothing was asked meanwhile"
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ async def test_a_database_that_stays_away_stops_the_run_and_no_case_is_wrong(set
     assert set(setting.states()) <= {"right"} and sum(setting.states().values()) < 12
     setting.between.mode = Mode()
     tally = await setting.run(setting.bench(), patience=1.0)
-    assert tally.states == {"right": 12} and len(setting.lm.seen) == 12, "nothing is bought twice"
+    assert tally.states == {"right": 12} and len(setting.llm.seen) == 12, "nothing is bought twice"
 
 
 @pytest.mark.slow
@@ -153,16 +153,16 @@ async def test_a_statement_that_breaks_its_own_connection_is_no_outage(setting: 
     assert failure.value.outage
 
 
-async def test_a_question_stops_asking_the_lm_when_the_database_is_away(setting: Setting) -> None:
+async def test_a_question_stops_asking_the_llm_when_the_database_is_away(setting: Setting) -> None:
     async def asks_on(question: Question, run: Run) -> Decision:
         for _ in range(5):
             await looks(question, run)
         return Decision("none")
 
-    run = Run(setting.lm, Toolbox([setting.tool]))
+    run = Run(setting.llm, Toolbox([setting.tool]))
     setting.away()
     decision = await decide_by_technique(asks_on, Question("Which?"), run)
-    assert decision.stopped == "failed" and decision.answer == "" and len(setting.lm.seen) == 1
+    assert decision.stopped == "failed" and decision.answer == "" and len(setting.llm.seen) == 1
     assert "The run stopped there; ask again when it is back." in decision.reasons[0]
 
 

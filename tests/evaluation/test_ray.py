@@ -29,7 +29,7 @@ from decisor.lab.evaluation.ray import check_cluster_reachable, evaluate_on_ray
 from decisor.lab.evaluation.suite import SuiteRequest
 from evaluation.ray_run import AT_ONCE
 from evaluation.small import model
-from policies.game24 import Game24LM
+from policies.game24 import Game24LLM
 from servers.openai_server import serve_threaded
 from servers.processes import free_port
 
@@ -124,7 +124,7 @@ class Slow:
 
     at: int
     seconds: float = 0.1
-    policy: Game24LM = field(default_factory=lambda: Game24LM(3))
+    policy: Game24LLM = field(default_factory=lambda: Game24LLM(3))
     asked: Counter[str] = field(default_factory=Counter)
     enough: threading.Event = field(default_factory=threading.Event)
 
@@ -153,7 +153,7 @@ def suite(tmp_path: Path) -> Path:
 def command(suite: Path, store: str, base_url: str, executor: str = "ray") -> list[str]:
     start = [sys.executable, "-c", "from decisor.cli import main; main()", "eval", str(suite), "--store", store]
     many = ["--workers", "2"] if executor == "ray" else []
-    return [*start, "--lm", f"m@{base_url}", "--executor", executor, *many]
+    return [*start, "--llm", f"m@{base_url}", "--executor", executor, *many]
 
 
 @pytest.mark.slow

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from decisor.errors import LMError, ParseError, SetupError
+from decisor.errors import LLMError, ParseError, SetupError
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
 from decisor.lab.evaluation.store import RunStore
 from decisor.lab.evaluation.suite import format_suite_table
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Run, Technique
-from decisor.trace.events import AnswerSnapshot, LMCall, events_of
-from decisor.types import LM, Action, Completion, Decision, Message, Question, Sampling, Usage
+from decisor.trace.events import AnswerSnapshot, LLMCall, events_of
+from decisor.types import LLM, Action, Completion, Decision, Message, Question, Sampling, Usage
 from evaluation.small import SmallBench
 
 
@@ -27,7 +27,7 @@ def number(question: Question) -> int:
 
 
 async def asks(question: Question, run: Run) -> Decision:
-    """One call, one query, then what the LM said."""
+    """One call, one query, then what the LLM said."""
     said = await run.ask(question.text, str)
     await run.act(Action("sql", "select name from river"))
     return Decision(said)
@@ -46,8 +46,8 @@ async def many_ends(question: Question, run: Run) -> Decision:
     return ways[number(question)]()
 
 
-def suite_with(loops: Mapping[str, Technique], lm: LM | None = None, many: int = 4, **more: Any) -> Suite:
-    models: dict[str, LM] = {"m": lm or ScriptedLM(lambda messages: "bel", name="m")}
+def suite_with(loops: Mapping[str, Technique], llm: LLM | None = None, many: int = 4, **more: Any) -> Suite:
+    models: dict[str, LLM] = {"m": llm or ScriptedLLM(lambda messages: "bel", name="m")}
     return Suite({"small": SmallBench(many)}, loops, models, **more)
 
 
@@ -108,15 +108,15 @@ class Failing:
         failing = self.calls >= self.at
         await asyncio.sleep(0)
         if failing:
-            raise LMError("No credit is left there.", self.kind, self.permanent)
+            raise LLMError("No credit is left there.", self.kind, self.permanent)
         return Completion(("bel",), Usage(1, 10, 1, 0.5))
 
 
 async def swallows(question: Question, run: Run) -> Decision:
-    """Decides without an answer where the LM fails, as a technique's last call may."""
+    """Decides without an answer where the LLM fails, as a technique's last call may."""
     try:
         return await asks(question, run)
-    except LMError:
+    except LLMError:
         return Decision("", stopped="steps")
 
 
@@ -125,7 +125,7 @@ async def test_an_endpoint_that_fails_for_good_stops_the_run_and_what_was_done_i
     loop: Technique, store: RunStore
 ) -> None:
     failing = Failing(4)
-    with pytest.raises(LMError, match="No credit"):
+    with pytest.raises(LLMError, match="No credit"):
         await evaluate_suite(suite_with({"asks": loop}, failing, many=9, cases_at_once=2), store)
     assert failing.calls <= 5
     assert [outcome.state for outcome in store.outcomes()] == ["right"] * 3
@@ -152,19 +152,19 @@ async def test_crashed_cases_are_run_again_where_asked(store: RunStore) -> None:
 
 
 async def test_techniques_share_replies_and_repeats_do_not(store: RunStore) -> None:
-    lm = Failing(100)
-    suite = suite_with({"one": asks, "other": asks}, lm, repeats=2)
+    llm = Failing(100)
+    suite = suite_with({"one": asks, "other": asks}, llm, repeats=2)
     tally = await evaluate_suite(suite, store)
-    assert (tally.done, lm.calls) == (16, 8)
+    assert (tally.done, llm.calls) == (16, 8)
     assert tally.usage.dollars == 4.0 and sum(one.usage.dollars or 0.0 for one in store.outcomes()) == 8.0
     assert store.spent().dollars == 4.0
-    calls = events_of(store.trace(("small", "c0", "other", "m", 0)), LMCall)
+    calls = events_of(store.trace(("small", "c0", "other", "m", 0)), LLMCall)
     assert [call.replayed for call in calls] == [True]
 
 
-async def test_a_technique_that_asks_no_lm_is_run_once_however_many_models_there_are(store: RunStore) -> None:
+async def test_a_technique_that_asks_no_llm_is_run_once_however_many_models_there_are(store: RunStore) -> None:
     suite = suite_with({"asks": asks, "ends": many_ends}, many=2)
-    models: dict[str, LM] = {name: ScriptedLM(lambda messages: "bel", name=name) for name in ("a", "b")}
+    models: dict[str, LLM] = {name: ScriptedLLM(lambda messages: "bel", name=name) for name in ("a", "b")}
     suite = Suite(suite.benches, suite.techniques, models, alone=frozenset({"ends"}))
     await evaluate_suite(suite, store)
     made = {(outcome.technique, outcome.model) for outcome in store.outcomes()}
@@ -227,8 +227,8 @@ async def test_progress_is_heard_from_the_first_case_to_the_last(store: RunStore
     assert seen[-1] == (4, 4) and len(seen) == 6
 
 
-def refuses(some: Callable[[int], bool]) -> LM:
-    """An LM that refuses the questions with these numbers, as a provider does what it cannot take."""
+def refuses(some: Callable[[int], bool]) -> LLM:
+    """An LLM that refuses the questions with these numbers, as a provider does what it cannot take."""
 
     @dataclass
     class Refusing:
@@ -236,7 +236,7 @@ def refuses(some: Callable[[int], bool]) -> LM:
 
         async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
             if some(int(messages[-1].content.partition("(")[2].partition(")")[0])):
-                raise LMError("m answered 422: Unprocessable.", "request")
+                raise LLMError("m answered 422: Unprocessable.", "request")
             return Completion(("bel",), Usage(1), model=self.name)
 
     return Refusing()
@@ -255,6 +255,6 @@ async def test_one_question_that_a_provider_refuses_is_that_cases_outcome_and_th
 
 
 async def test_what_a_provider_refuses_over_and_over_is_about_the_provider(store: RunStore) -> None:
-    with pytest.raises(LMError, match="422: Unprocessable"):
+    with pytest.raises(LLMError, match="422: Unprocessable"):
         await evaluate_suite(suite_with({"asks": asks}, refuses(lambda n: True), many=20, cases_at_once=1), store)
     assert len(store.outcomes()) == 2, "the third stops the run"

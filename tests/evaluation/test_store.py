@@ -14,7 +14,7 @@ from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.sqlite_store import SqliteDatabase, open_sqlite_store
 from decisor.lab.evaluation.store import CaseTask, SqlStore, StoreError
-from decisor.trace.events import Conclusion, LMCall, Trace
+from decisor.trace.events import Conclusion, LLMCall, Trace
 from decisor.types import Completion, Decision, Message, Usage
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -61,12 +61,12 @@ def test_outcomes_come_back_equal_and_by_key_whatever_the_order_they_were_finish
 
 def test_a_trace_comes_back_as_it_was_in_order(place: str) -> None:
     trace = Trace()
-    trace.add(LMCall("m", [Message("user", "half a pair: \ud800")], ("ok",)))
+    trace.add(LLMCall("m", [Message("user", "half a pair: \ud800")], ("ok",)))
     trace.add(Conclusion(Decision("Lyon")), 1)
     store = open_store(place)
     store.finish(outcome("a"), trace.entries)
     first, second = store.trace(outcome("a").key)
-    assert isinstance(first.event, LMCall) and list(first.event.messages) == [Message("user", "half a pair: ?")]
+    assert isinstance(first.event, LLMCall) and list(first.event.messages) == [Message("user", "half a pair: ?")]
     assert second == trace.entries[1]
     assert store.trace(outcome("none").key) == []
     store.close()

@@ -20,9 +20,9 @@ from decisor.lab.evaluation import store as sql
 from decisor.lab.evaluation.postgres_store import open_postgres_store, open_store
 from decisor.lab.evaluation.runner import Stop, Suite, evaluate_suite
 from decisor.lab.evaluation.store import CaseTask, StoreError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.techniques import build_technique
-from decisor.trace.events import Conclusion, LMCall, Trace
+from decisor.trace.events import Conclusion, LLMCall, Trace
 from decisor.types import Decision, Message, Usage
 from evaluation.small import SmallBench
 from servers.sql_databases import postgres_database
@@ -56,7 +56,7 @@ def filled(path: Path) -> list[Outcome]:
     store.plan([CaseTask(one.key) for one in outcomes])
     for one in outcomes:
         trace = Trace()
-        trace.add(LMCall("m", [Message("user", f"Which river? {one.case}")], ("bel",), usage=Usage(1)))
+        trace.add(LLMCall("m", [Message("user", f"Which river? {one.case}")], ("bel",), usage=Usage(1)))
         trace.add(Conclusion(Decision("bel")))
         store.finish(one, trace.entries)
     store.close()
@@ -216,8 +216,8 @@ async def test_a_run_whose_store_lies_behind_a_black_hole_can_be_stopped(between
             between.mode = Mode("black_hole")
             stop.ask()
 
-        lm = ScriptedLM(lambda messages: "Final answer: bel\nBecause: it is.", name="m")
-        suite = Suite({"small": SmallBench(40)}, {"cot": build_technique("cot")}, {"m": lm}, cases_at_once=2)
+        llm = ScriptedLLM(lambda messages: "Final answer: bel\nBecause: it is.", name="m")
+        suite = Suite({"small": SmallBench(40)}, {"cot": build_technique("cot")}, {"m": llm}, cases_at_once=2)
         async with asyncio.timeout(40):  # without an end it would be the 60 s of the watchdog, or for ever
             with suppress(StoreError):
                 await evaluate_suite(suite, store, stop, finished=gone)

@@ -2,7 +2,7 @@
 
 from decisor.errors import ParseError
 from decisor.lab.evaluation.case_run import find_trace_marks
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox
@@ -16,7 +16,7 @@ def stored(trace: Trace) -> list[TraceEntry]:
 
 
 async def test_a_run_without_trouble_has_no_mark() -> None:
-    run = Run(ScriptedLM([]), Toolbox([CalculatorTool()]))
+    run = Run(ScriptedLLM([]), Toolbox([CalculatorTool()]))
     await run.act(Action("calculator", "1 + 1"))
     assert find_trace_marks(run.trace.entries) == find_trace_marks(stored(run.trace)) == ()
 
@@ -27,7 +27,7 @@ async def test_each_trouble_leaves_its_mark_once() -> None:
             return reply
         raise ParseError("There is no tool 'x'.", "unknown_tool" if reply == "x" else "syntax")
 
-    run = Run(ScriptedLM(["?", "fine", "x", "fine"]), Toolbox([CalculatorTool()]))
+    run = Run(ScriptedLLM(["?", "fine", "x", "fine"]), Toolbox([CalculatorTool()]))
     await run.ask("say fine", parse)
     assert find_trace_marks(run.trace.entries) == ("unread_reply",)
     await run.ask("say fine", parse)
@@ -40,6 +40,6 @@ async def test_each_trouble_leaves_its_mark_once() -> None:
 
 
 async def test_an_action_on_a_tool_that_is_not_there_is_an_unknown_tool() -> None:
-    run = Run(ScriptedLM([]), Toolbox([CalculatorTool()]))
+    run = Run(ScriptedLLM([]), Toolbox([CalculatorTool()]))
     await run.act(Action("calculater", "1"))
     assert find_trace_marks(run.trace.entries) == ("unknown_tool",)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from decisor.cli import run_command_line as run_command
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.secrets import Secret
 from decisor.system.serialization import json_text
@@ -293,7 +293,7 @@ async def test_a_path_cannot_lead_to_another_server(tmp_path: Path, route: str) 
 async def test_any_reply_is_an_observation_that_can_be_shown_and_stored(tmp_path: Path, name: str) -> None:
     paths = {f"/{name}": {"get": {"operationId": "op"}}}
     async with hostile(tmp_path, paths) as (client, _, _):
-        run = Run(ScriptedLM([]), Toolbox(build_operation_tools(client)))
+        run = Run(ScriptedLLM([]), Toolbox(build_operation_tools(client)))
         seen = await run.act(Action("op", "{}"))
     expected = HOSTILE[name].expected
     shown = seen.note + "".join(record.text + str(dict(record.fields)) for record in seen.records)
@@ -315,7 +315,7 @@ async def test_what_a_function_returns_or_raises_cannot_leave_its_record_or_hide
         items.append(items)
         return items
 
-    run = Run(ScriptedLM([]), Toolbox([FunctionTool(row), FunctionTool(fail), FunctionTool(circle)]))
+    run = Run(ScriptedLLM([]), Toolbox([FunctionTool(row), FunctionTool(fail), FunctionTool(circle)]))
     seen = await run.act(Action("row", ""))
     assert seen.records[0].fields == {"a\ufffd": "b\ufffd[31mc", "n": {"deep": ["x"]}}
     failure = await run.act(Action("fail", ""))
@@ -345,7 +345,7 @@ async def test_a_run_over_a_hostile_api_prints_json(
                 "calling=text",
                 "--tools",
                 "api.json",
-                "--lm",
+                "--llm",
                 f"toy@{url}",
                 "--trace",
                 "run.jsonl",

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.tools.arguments import SchemaMisfit, fit_to_schema
 from decisor.tools.python_function import FunctionTool, load_function
@@ -142,7 +142,7 @@ async def test_an_exception_of_the_function_is_an_observation_and_the_run_goes_o
     def leave() -> None:
         raise SystemExit(3)
 
-    run = Run(ScriptedLM([]), Toolbox([FunctionTool(divide), FunctionTool(leave)]))
+    run = Run(ScriptedLLM([]), Toolbox([FunctionTool(divide), FunctionTool(leave)]))
     failed = await run.act(Action("divide", '{"a": 1, "b": 0}'))
     assert failed.error and "ZeroDivisionError" in failed.note
     left = await run.act(Action("leave", ""))

@@ -15,7 +15,7 @@ import decisor
 from decisor.errors import SetupError, ToolError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.session.request import read_kept_request
 from decisor.system.secrets import Secret
 from decisor.system.text import frame_observation
@@ -143,19 +143,19 @@ async def test_a_server_at_an_address_is_called_over_http() -> None:
         await process.wait()
 
 
-def decider() -> ScriptedLM:
+def decider() -> ScriptedLLM:
     def reply(messages: Sequence[Message]) -> str:
         if "[o1.r1]" in messages[-1].content:
             return "Final answer: elm\nBecause: its rent is 400 [o1.r1]"
         return 'Plan: [Step 1: ask]\nThought: t\nAction: rent\nAction input: {"site": "elm"}'
 
-    return ScriptedLM(reply)
+    return ScriptedLLM(reply)
 
 
 def test_a_run_cites_what_a_server_returned_and_its_command_is_not_kept(tmp_path: Path) -> None:
     keeping = Keeping(History(tmp_path / "history"))
     result = decisor.ask(
-        "Is elm dear?", tools=GOOD, lm=decider(), technique="plan_rag", settings={"calling": "text"}, history=keeping
+        "Is elm dear?", tools=GOOD, llm=decider(), technique="plan_rag", settings={"calling": "text"}, history=keeping
     )
     assert result.answer == "elm" and result.records[0].fields["rent"] == 400.0
     inputs = read_kept_request(keeping.history.read(1).inputs)

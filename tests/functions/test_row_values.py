@@ -71,7 +71,7 @@ def shop(tmp_path: Path) -> str:
 
 
 def sends(value: str, shop: str, tools: Any, query: str = "SELECT * FROM site", **words: Any) -> decisor.Result:
-    """A run in which an LM reads rows and then calls the API with this text."""
+    """A run in which an LLM reads rows and then calls the API with this text."""
     arguments = value if value.startswith("{") else json.dumps({"place": value})
     replies = [
         f"Thought: read\nAction: sql\nAction input: {query}",
@@ -82,7 +82,7 @@ def sends(value: str, shop: str, tools: Any, query: str = "SELECT * FROM site", 
         "Which site is best for plant Delta?",
         db=shop,
         tools=tools,
-        lm=decisor.ScriptedLM(replies),
+        llm=decisor.ScriptedLLM(replies),
         technique="iter_rag",
         settings={"calling": "text"},
         history=False,
@@ -187,7 +187,7 @@ def test_a_person_is_asked_the_first_time_and_only_their_yes_sends(
         "Which site?",
         db=shop,
         tools=api[0],
-        lm=decisor.ScriptedLM(replies),
+        llm=decisor.ScriptedLLM(replies),
         technique="iter_rag",
         settings={"calling": "text"},
         history=False,
@@ -241,7 +241,7 @@ def test_a_word_of_a_document_leaves_where_a_person_allows_it_and_never_of_restr
         "Which site?",
         docs=str(tmp_path / "docs"),
         tools=tools,
-        lm=decisor.ScriptedLM(replies),
+        llm=decisor.ScriptedLLM(replies),
         technique="iter_rag",
         settings={"calling": "text"},
         history=False,
@@ -276,8 +276,8 @@ def test_a_function_gets_none_either_and_the_run_goes_on(shop: str) -> None:
 def test_a_run_that_follows_knows_the_rows_of_the_one_before(shop: str, api: tuple[str, list[str]]) -> None:
     first = sends("Lisbon", shop, api[0])
     call = "Thought: send\nAction: weather\nAction input: " + json.dumps({"place": SECRET})
-    lm = decisor.ScriptedLM([call, *["Final answer: elm\nBecause: it is there [o1.r1]"] * 6])
-    first.ask("And now?", lm=lm)
+    llm = decisor.ScriptedLLM([call, *["Final answer: elm\nBecause: it is there [o1.r1]"] * 6])
+    first.ask("And now?", llm=llm)
     assert len(api[1]) == 1
 
 

@@ -70,7 +70,7 @@ def test_at_a_terminal_only_the_choice_to_send_sends(answer: str, got: str, call
             "ask",
             QUESTION,
             *OPTIONS,
-            "--lm",
+            "--llm",
             f"m@{url}",
             "-o",
             "calling=text",
@@ -129,7 +129,7 @@ async def test_at_an_mcp_client_only_the_choice_to_send_sends(
         return ElicitResult(action="accept" if content else "decline", content=content)
 
     with serve_threaded(sender) as url:
-        words = (*OPTIONS, "--lm", f"m@{url}", "-o", "calling=text")
+        words = (*OPTIONS, "--llm", f"m@{url}", "-o", "calling=text")
         async with client(calls.parent, "stdio", *words, elicitation_callback=person) as one:
             decision = text(await one.call_tool("decide", {"question": QUESTION}))
     (form,) = forms

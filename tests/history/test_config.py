@@ -14,7 +14,7 @@ from decisor.history.store import History
 from decisor.runtime.budget import Limits
 from decisor.session.config import Connection, default_places, fill_in_secrets, resolve_config, user_config_file
 from decisor.session.sources import build_sources
-from local_lm import Decisor, LocalLM
+from local_llm import Decisor, LocalLLM
 
 SALES = '[connections.sales]\nurl = "postgresql://ann:${SALES_PASSWORD}@db.example.com/sales"\n'
 
@@ -42,36 +42,36 @@ def test_an_option_goes_before_the_environment_that_before_the_folder_that_befor
     monkeypatch: pytest.MonkeyPatch, decisor: Decisor
 ) -> None:
     assert resolve_config().limits(Limits()) == Limits()
-    write_user('lm = "mine"\n[limits]\ncalls = 9\ntokens = 900\nseconds = 1.5\n')
+    write_user('llm = "mine"\n[limits]\ncalls = 9\ntokens = 900\nseconds = 1.5\n')
     assert resolve_config().limits(Limits()) == Limits(calls=9, tokens=900, seconds=1.5)
-    write_folder('lm = "folders"\n[limits]\ncalls = 8\n')
+    write_folder('llm = "folders"\n[limits]\ncalls = 8\n')
     decisor("config", "trust")
-    assert (resolve_config().lm(None), origin("lm"), origin("limits.calls")) == ("folders", "folder", "folder")
+    assert (resolve_config().llm(None), origin("llm"), origin("limits.calls")) == ("folders", "folder", "folder")
     monkeypatch.setenv("DECISOR_CALLS", "7")
-    monkeypatch.setenv("DECISOR_LM", "environments")
-    assert resolve_config().lm(None) is None  # the environment's, which is read where an LM is opened
+    monkeypatch.setenv("DECISOR_LLM", "environments")
+    assert resolve_config().llm(None) is None  # the environment's, which is read where an LLM is opened
     assert resolve_config().limits(Limits(tokens=5)) == Limits(calls=7, tokens=5, seconds=1.5)
-    assert resolve_config().lm("options") == "options"
+    assert resolve_config().llm("options") == "options"
 
 
-def test_a_price_of_a_file_is_that_of_the_lm_that_is_asked_where_nothing_else_says_one() -> None:
-    write_user('lm = "m@http://localhost:1/v1 timeout=9"\n[prices]\nm = "0.4, 1.6"\n')
-    assert resolve_config().lm(None) == "m@http://localhost:1/v1 timeout=9 price=0.4,1.6"
-    assert resolve_config().lm("m price=1,2") == "m price=1,2"
-    assert resolve_config().lm("other") == "other"
+def test_a_price_of_a_file_is_that_of_the_llm_that_is_asked_where_nothing_else_says_one() -> None:
+    write_user('llm = "m@http://localhost:1/v1 timeout=9"\n[prices]\nm = "0.4, 1.6"\n')
+    assert resolve_config().llm(None) == "m@http://localhost:1/v1 timeout=9 price=0.4,1.6"
+    assert resolve_config().llm("m price=1,2") == "m price=1,2"
+    assert resolve_config().llm("other") == "other"
 
 
 def test_a_connection_is_asked_by_its_name_from_any_folder_and_says_what_may_be_read(
-    decisor: Decisor, local_lm: LocalLM, sites: Path
+    decisor: Decisor, local_llm: LocalLLM, sites: Path
 ) -> None:
     write_user(f'[connections.sites]\nurl = "{sites}"\ntables = ["site"]\n')
-    local_lm.replies = ["Plan: [Step 1: look]\nThought: a\nAction: sites\nAction input: SELECT name, rent FROM site"]
-    done = decisor("ask", "Which site?", "--db", "sites", "--lm", local_lm.name)
+    local_llm.replies = ["Plan: [Step 1: look]\nThought: a\nAction: sites\nAction input: SELECT name, rent FROM site"]
+    done = decisor("ask", "Which site?", "--db", "sites", "--llm", local_llm.name)
     assert "Decision: elm" in done.stdout
-    assert "### Tool: sites" in local_lm.prompts[0]
+    assert "### Tool: sites" in local_llm.prompts[0]
     assert History().read().inputs["db"] == ["sites"]
     assert "Decision" not in done.stderr and "decisor: " not in done.stderr
-    refused = decisor("ask", "Which?", "--db", "sites", "--tables", "salary", "--lm", local_lm.name, code=2)
+    refused = decisor("ask", "Which?", "--db", "sites", "--tables", "salary", "--llm", local_llm.name, code=2)
     assert "salary may not be read" in refused.stderr
 
 
@@ -88,9 +88,9 @@ def test_what_a_config_file_masks_is_masked_for_whoever_asks(sites: Path) -> Non
     masking = Connection("sites", str(sites), mask={"site.rent": "token"})
     look = "Thought: look\nAction: sites\nAction input: SELECT rent FROM site"
     end = "Thought: enough\nFinal answer: the first\nBecause: it is there [o1.r1]"
-    lm = library.ScriptedLM(lambda messages: end if "masked_" in str(messages[1:]) else look)
-    library.ask("Which?", db=masking, lm=lm, technique="iter_rag", settings={"calling": "text"})
-    assert "masked_" in lm.seen[-1] and len(lm.seen) < 5
+    llm = library.ScriptedLLM(lambda messages: end if "masked_" in str(messages[1:]) else look)
+    library.ask("Which?", db=masking, llm=llm, technique="iter_rag", settings={"calling": "text"})
+    assert "masked_" in llm.seen[-1] and len(llm.seen) < 5
 
 
 def test_a_secret_is_named_never_written(monkeypatch: pytest.MonkeyPatch, decisor: Decisor) -> None:
@@ -113,7 +113,7 @@ def test_a_secret_is_named_never_written(monkeypatch: pytest.MonkeyPatch, deciso
         '[connections.shop]\nurl = "postgresql://ann:hunter22@host/shop"\n',
         '[connections]\nshop = "mysql://a:hunter22@h/s"\n',
         '[connections.shop]\nurl = "postgresql://host/shop?password=hunter22"\n',
-        'lm = "m@https://u:hunter22@host/v1"\n',
+        'llm = "m@https://u:hunter22@host/v1"\n',
         'db = "postgresql://ann:hunter22@host/shop"\n',
     ],
 )
@@ -135,8 +135,8 @@ def test_a_password_in_a_file_is_refused_with_what_to_do(text: str, decisor: Dec
         ('[connections.shop]\nurl = "a.db"\ntables = "x"', "a list"),
         ('[connections.shop]\nurl = "a.db"\nkey = 1', "no key"),
         ('[connections."a b"]\nurl = "a.db"', "letters, digits"),
-        ("lm = 3", "takes a text"),
-        ("lm = ", "Invalid value"),
+        ("llm = 3", "takes a text"),
+        ("llm = ", "Invalid value"),
         ("prices = 3", "a table"),
         ("[prices]\nm = 3", "as text"),
         ("history = 3", "a truth"),
@@ -149,12 +149,12 @@ def test_what_a_file_cannot_say_is_one_line_with_its_name(text: str, complaint: 
     assert str(user_config_file()) in str(error.value)
 
 
-def test_a_file_of_a_folder_sets_no_lm_no_server_no_secret_and_no_code_until_it_is_trusted(
+def test_a_file_of_a_folder_sets_no_llm_no_server_no_secret_and_no_code_until_it_is_trusted(
     decisor: Decisor, sites: Path, tmp_path: Path
 ) -> None:
     write_user(f'[connections]\nmine = "{sites}"\n[limits]\ndollars = 0.5\n')
     write_folder(
-        'lm = "m@http://evil.example/v1"\ntechnique = "evil:Code"\nhistory = false\ndb = "mine"\n[limits]\n'
+        'llm = "m@http://evil.example/v1"\ntechnique = "evil:Code"\nhistory = false\ndb = "mine"\n[limits]\n'
         'dollars = 99\ncalls = 3\n[prices]\nm = "0,0"\n[connections]\nmine = "sites.db"\nown = "sites.db"\n'
         'secret = "${HOME}.db"\n'
         'server = "postgresql://evil.example/x"\nabove = "../x.db"\nlink = "link.db"\n'
@@ -171,19 +171,19 @@ def test_a_file_of_a_folder_sets_no_lm_no_server_no_secret_and_no_code_until_it_
     assert config.limits(Limits()) == Limits(calls=3, dollars=0.5)
     assert set(config.connections) == {"mine", "own"}
     assert config.connection("mine").url == str(sites)
-    assert not config.prices and config.keeps_history and config.lm(None) is None
+    assert not config.prices and config.keeps_history and config.llm(None) is None
     shown = decisor("config").stderr
-    for name in ("lm", "technique", "prices", "connections.server", "connections.secret", "connections.link"):
+    for name in ("llm", "technique", "prices", "connections.server", "connections.secret", "connections.link"):
         assert name in shown
     decisor("config", "trust")
-    assert resolve_config().lm(None) == "m@http://evil.example/v1 price=0,0"
+    assert resolve_config().llm(None) == "m@http://evil.example/v1 price=0,0"
     assert "server" in resolve_config().connections
     with Path("decisor.toml").open("a") as file:
         file.write("\n")
-    assert resolve_config().lm(None) is None
+    assert resolve_config().llm(None) is None
     decisor("config", "trust")
     decisor("config", "trust", "--off")
-    assert resolve_config().lm(None) is None
+    assert resolve_config().llm(None) is None
 
 
 def test_a_folder_with_a_link_that_leads_out_of_it_is_not_read_for_a_file_that_is_not_trusted() -> None:
@@ -197,12 +197,12 @@ def test_a_folder_with_a_link_that_leads_out_of_it_is_not_read_for_a_file_that_i
 
 
 @pytest.mark.slow
-def test_a_command_says_that_it_uses_a_file_of_the_folder(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
+def test_a_command_says_that_it_uses_a_file_of_the_folder(decisor: Decisor, local_llm: LocalLLM, sites: Path) -> None:
     write_folder('db = "sites.db"\nlm = "m@http://127.0.0.1:9/v1"\n')
     assert default_places(resolve_config()) == ()  # only names of its own connections
     write_folder('db = "sites"\nlm = "m@http://127.0.0.1:9/v1"\n[connections]\nsites = "sites.db"\n')
-    local_lm.replies = ["Plan: [Step 1: look]\nThought: a\nAction: sites\nAction input: SELECT name, rent FROM site"]
-    done = decisor("ask", "Which site?", "--lm", local_lm.name, "--json")
+    local_llm.replies = ["Plan: [Step 1: look]\nThought: a\nAction: sites\nAction input: SELECT name, rent FROM site"]
+    done = decisor("ask", "Which site?", "--llm", local_llm.name, "--json")
     assert json.loads(done.stdout)["answer"] == "elm"
     assert "decisor.toml of this folder is used: db, connections.sites; nobody trusts it" in done.stderr
 

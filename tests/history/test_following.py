@@ -14,15 +14,15 @@ import pytest
 import decisor as library
 from decisor.cli.ask import EarlierRun, reuse_request
 from decisor.history.store import History
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.session.config import resolve_config
 from decisor.session.open_sources import sources_of_request
 from decisor.session.request import AskRequest
 from decisor.session.result import build_earlier, build_following_question
 from decisor.techniques.replay.rerun import select_reusable_calls, select_reusable_steps
-from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace, UnreadableReply
+from decisor.trace.events import ActionResult, ActionStart, LLMCall, Trace, UnreadableReply
 from decisor.types import Observation, Question
-from local_lm import ANSWER, PLAN, QUERY, Decisor, LocalLM
+from local_llm import ANSWER, PLAN, QUERY, Decisor, LocalLLM
 
 ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
 FOLLOW = "And without elm?"
@@ -30,18 +30,18 @@ FOLLOW = "And without elm?"
 
 @pytest.mark.slow
 def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
-    decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
+    decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "rules.txt").write_text("Rent decides.")
-    decisor(*ASK, "--lm", local_lm.name, "--rules", "rules.txt")
-    local_lm.prompts.clear()
-    local_lm.replies = [
+    decisor(*ASK, "--llm", local_llm.name, "--rules", "rules.txt")
+    local_llm.prompts.clear()
+    local_llm.replies = [
         "Plan: [Step 1: look at the others]\nThought: a\nAction: sql\nAction input: SELECT name, rent FROM site "
         "WHERE name <> 'elm'",
         "Final answer: oak\nBecause: it costs 700 [o1.r2], as it still does [o2.r1]",
     ]
     told = json.loads(decisor("ask", "--continue", FOLLOW, "--json").stdout)
-    first = local_lm.prompts[0]
+    first = local_llm.prompts[0]
     for part in (
         "# Rules\nRent decides.",
         "Question: Which site is cheapest?",
@@ -53,7 +53,7 @@ def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
         assert part in first
     assert (told["answer"], told["evidence"]["ids"], told["evidence"]["objections"]) == ("oak", ["o1.r2", "o2.r1"], [])
     assert [record["fields"]["name"] for record in told["evidence"]["records"]] == ["oak", "oak"]
-    assert (History().read(2).before, len(local_lm.prompts)) == (1, 2)
+    assert (History().read(2).before, len(local_llm.prompts)) == (1, 2)
     story = decisor("show", "2").stdout
     assert "[o1.r2]" in story and "Run 2, after run 1" in story
     assert "(after 1)" in decisor("history").stdout
@@ -68,38 +68,40 @@ def test_a_follow_up_of_a_follow_up_knows_both_and_ids_stay_unique(sites: Path) 
         PLAN,
         "Final answer: elm\nBecause: it costs 400 [o3.r1], oak 700 [o2.r2]",
     ]
-    result = library.ask("Which site?", db=str(sites), lm=ScriptedLM(replies[:2]))
-    second = result.ask(FOLLOW, lm=ScriptedLM(replies[2:4]))
-    lm = ScriptedLM(replies[4:])
-    third = second.ask("And by rent alone?", lm=lm)
+    result = library.ask("Which site?", db=str(sites), llm=ScriptedLLM(replies[:2]))
+    second = result.ask(FOLLOW, llm=ScriptedLLM(replies[2:4]))
+    llm = ScriptedLLM(replies[4:])
+    third = second.ask("And by rent alone?", llm=llm)
     assert third.evidence.ids == ("o3.r1", "o2.r2")
     assert [record.id for record in third.records] == ["o3.r1", "o2.r2"]
-    assert "1. Which site?: elm" in str(lm.seen[0]) and f"Question: {FOLLOW}" in str(lm.seen[0])
+    assert "1. Which site?: elm" in str(llm.seen[0]) and f"Question: {FOLLOW}" in str(llm.seen[0])
     assert third.question.earlier is not None and third.question.earlier.last == 2
 
 
 def test_a_follow_up_may_rest_on_the_earlier_records_alone(sites: Path) -> None:
-    result = library.ask("Which site?", db=str(sites), lm=ScriptedLM([PLAN, ANSWER]))
-    lm = ScriptedLM(["Plan: [Step 1: none]\nFinal answer: oak\nBecause: it costs 700 [o1.r2]"])
-    second = result.ask("Which is the second?", lm=lm)
+    result = library.ask("Which site?", db=str(sites), llm=ScriptedLLM([PLAN, ANSWER]))
+    llm = ScriptedLLM(["Plan: [Step 1: none]\nFinal answer: oak\nBecause: it costs 700 [o1.r2]"])
+    second = result.ask("Which is the second?", llm=llm)
     assert (second.answer, second.evidence.ids, second.usage.actions) == ("oak", ("o1.r2",), 0)
 
 
 async def test_data_that_are_open_are_not_opened_anew_for_a_follow_up(sites: Path) -> None:
     async with library.open(db=str(sites)) as data:
-        result = await data.ask("Which site?", lm=ScriptedLM([PLAN, ANSWER]))
+        result = await data.ask("Which site?", llm=ScriptedLLM([PLAN, ANSWER]))
         opened = data.tools[0]
         sites.rename(sites.with_name("moved.db"))
-        second = await result.ask_async(FOLLOW, lm=ScriptedLM([PLAN, ANSWER.replace("o1.", "o2.")]))
+        second = await result.ask_async(FOLLOW, llm=ScriptedLLM([PLAN, ANSWER.replace("o1.", "o2.")]))
         assert second.answer == "elm" and data.tools[0] is opened
     with pytest.raises(library.SetupError, match=r"sites\.db"):
-        await result.ask_async(FOLLOW, lm=ScriptedLM([]))
+        await result.ask_async(FOLLOW, llm=ScriptedLLM([]))
 
 
 def test_only_the_first_rows_and_the_cited_ones_go_with_a_follow_up(sites: Path) -> None:
     query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) SELECT i FROM n"
     plan = PLAN.replace(QUERY, query)
-    result = library.ask("Which?", db=str(sites), lm=ScriptedLM([plan, "Final answer: 44\nBecause: it is 44 [o1.r44]"]))
+    result = library.ask(
+        "Which?", db=str(sites), llm=ScriptedLLM([plan, "Final answer: 44\nBecause: it is 44 [o1.r44]"])
+    )
     earlier = build_earlier(result)
     assert [record.id for record in earlier.records] == [*(f"o1.r{at}" for at in range(1, 21)), "o1.r44"]
     assert (earlier.steps[0].observation.total, earlier.steps[0].observation.truncated) == (60, True)
@@ -107,42 +109,42 @@ def test_only_the_first_rows_and_the_cited_ones_go_with_a_follow_up(sites: Path)
 
 
 @pytest.mark.slow
-def test_what_is_not_kept_is_named_again(decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
-    library.ask("Which site?", db=str(sites), lm=ScriptedLM([PLAN, ANSWER]), history=True)
+def test_what_is_not_kept_is_named_again(decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path) -> None:
+    library.ask("Which site?", db=str(sites), llm=ScriptedLLM([PLAN, ANSWER]), history=True)
     assert "is not kept: name it again" in decisor("ask", "--continue", FOLLOW, code=2).stderr
-    local_lm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
-    decisor("ask", "--continue-from", "1", FOLLOW, "--lm", local_lm.name)
+    local_llm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
+    decisor("ask", "--continue-from", "1", FOLLOW, "--llm", local_llm.name)
     assert "no run 9" in decisor("ask", "--continue-from", "9", FOLLOW, code=2).stderr
 
 
 @pytest.mark.slow
 def test_a_model_with_a_tag_is_kept_and_its_tag_is_no_password(
-    decisor: Decisor, local_lm: LocalLM, sites: Path
+    decisor: Decisor, local_llm: LocalLLM, sites: Path
 ) -> None:
     """Ollama's models are called so."""
-    decisor(*ASK, "--lm", f"qwen3:8b@{local_lm.url.replace('127.0.0.1', 'localhost').removeprefix('http://')}")
-    local_lm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
+    decisor(*ASK, "--llm", f"qwen3:8b@{local_llm.url.replace('127.0.0.1', 'localhost').removeprefix('http://')}")
+    local_llm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
     assert "Decision: elm" in decisor("ask", "--continue", FOLLOW).stdout
     assert decisor("verify", "1").returncode == 0
 
 
 @pytest.mark.slow
-def test_a_run_of_another_folder_says_where_to_go(local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
+def test_a_run_of_another_folder_says_where_to_go(local_llm: LocalLLM, sites: Path, tmp_path: Path) -> None:
     def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "decisor", *words]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
 
-    assert run(tmp_path, *ASK, "--lm", local_lm.name).returncode == 0
+    assert run(tmp_path, *ASK, "--llm", local_llm.name).returncode == 0
     (tmp_path / "elsewhere").mkdir()
     done = run(tmp_path / "elsewhere", "ask", "--continue", FOLLOW)
     assert done.returncode == 2 and f"was asked in {tmp_path}" in done.stderr
 
 
-def interrupt(words: Sequence[str], folder: Path, local_lm: LocalLM, prompts: int) -> str:
-    """What the command says that is interrupted when the LM was asked so often."""
+def interrupt(words: Sequence[str], folder: Path, local_llm: LocalLLM, prompts: int) -> str:
+    """What the command says that is interrupted when the LLM was asked so often."""
     command = [sys.executable, "-m", "decisor", *words]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while len(local_lm.prompts) < prompts:
+        while len(local_llm.prompts) < prompts:
             assert process.poll() is None
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGINT)
@@ -153,9 +155,9 @@ def interrupt(words: Sequence[str], folder: Path, local_lm: LocalLM, prompts: in
 
 @pytest.mark.slow
 def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again(
-    decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reply = local_lm.reply
+    reply = local_llm.reply
     waits = [0.0, 30.0]
 
     def slow(body: dict[str, object]) -> str:
@@ -166,40 +168,40 @@ def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again
         return text
 
     released: list[bool] = []
-    monkeypatch.setattr(local_lm, "reply", slow)
+    monkeypatch.setattr(local_llm, "reply", slow)
     from servers.openai_server import serve_threaded
 
     with serve_threaded(slow) as url:
-        errors = interrupt([*ASK, "--lm", f"test-model@{url}"], tmp_path, local_lm, 2)
+        errors = interrupt([*ASK, "--llm", f"test-model@{url}"], tmp_path, local_llm, 2)
         released.append(True)
         assert "what it had is run 1" in errors and "decisor resume 1 goes on" in errors
         run = History().read(1)
         assert (run.state, run.usage.calls) == ("interrupted", 2)  # the second was sent, and may be billed
         story = decisor("show", "1").stdout
         assert QUERY in story and "decisor resume 1 goes on from there" in story
-        local_lm.prompts.clear()
+        local_llm.prompts.clear()
         done = decisor("resume", "--json")
     told = json.loads(done.stdout)
     assert (told["answer"], told["number"], told["usage"]["calls"]) == ("elm", 2, 1)
-    assert len(local_lm.prompts) == 1 and "[o1.r1]" in local_lm.prompts[0]
-    assert "run 1 had 1 LM call and 1 observation" in done.stderr
+    assert len(local_llm.prompts) == 1 and "[o1.r1]" in local_llm.prompts[0]
+    assert "run 1 had 1 LLM call and 1 observation" in done.stderr
     assert "came to its end" in decisor("resume", "2", code=2).stderr
 
 
 @pytest.mark.slow
-def test_a_run_that_reached_its_limit_goes_on_with_more(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
+def test_a_run_that_reached_its_limit_goes_on_with_more(decisor: Decisor, local_llm: LocalLLM, sites: Path) -> None:
     more = [PLAN.replace("ORDER", f"LIMIT {turn} --") for turn in (7, 8)]
-    local_lm.replies = [PLAN, *more, "Final answer: oak\nBecause: a guess [o1.r2]"]
-    decisor(*ASK, "--lm", local_lm.name, "--calls", "4", code=3)
+    local_llm.replies = [PLAN, *more, "Final answer: oak\nBecause: a guess [o1.r2]"]
+    decisor(*ASK, "--llm", local_llm.name, "--calls", "4", code=3)
     assert History().read(1).state == "budget"
-    local_lm.prompts.clear()
+    local_llm.prompts.clear()
     told = json.loads(decisor("resume", "1", "--calls", "9", "--json").stdout)
-    assert (told["answer"], told["usage"]["calls"], len(local_lm.prompts)) == ("elm", 1, 1)
+    assert (told["answer"], told["usage"]["calls"], len(local_llm.prompts)) == ("elm", 1, 1)
 
 
 def test_replies_that_could_not_be_read_are_bought_again_where_they_ended_a_run() -> None:
     unreadable = UnreadableReply("syntax", "No action.")
-    calls = [LMCall("m", (), (text,)) for text in ("a", "b", "c", "d")]
+    calls = [LLMCall("m", (), (text,)) for text in ("a", "b", "c", "d")]
     trace = Trace()
     for event in (calls[0], unreadable, calls[1], calls[2], unreadable, calls[3], unreadable):
         trace.add(event)
@@ -209,7 +211,7 @@ def test_replies_that_could_not_be_read_are_bought_again_where_they_ended_a_run(
 def test_an_action_that_failed_where_a_run_ended_is_done_again() -> None:
     trace = Trace()
     for text, error in (("a", True), ("b", True)):
-        trace.add(LMCall("m", (), (text,)))
+        trace.add(LLMCall("m", (), (text,)))
         trace.add(ActionResult(trace.add(ActionStart("sql", text)), Observation(note="no server", error=error)))
     assert [step.action.input for step in select_reusable_steps(trace.entries)] == ["a"]
 
@@ -217,13 +219,13 @@ def test_an_action_that_failed_where_a_run_ended_is_done_again() -> None:
 def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_was_given_for(sites: Path) -> None:
     for policy in ("refuse", "allow"):
         tools = library.ToolSpecs(row_values=policy)
-        library.ask("Which site?", db=str(sites), tools=tools, lm=ScriptedLM([PLAN, ANSWER]), history=True)
+        library.ask("Which site?", db=str(sites), tools=tools, llm=ScriptedLLM([PLAN, ANSWER]), history=True)
     past = [EarlierRun(History(), History().read(number)) for number in (1, 2)]
     again = [
         reuse_request(run, own).row_values
         for run in past
-        for own in (AskRequest(lm="m"), AskRequest(tools=("mcp:other",)), AskRequest(lm="m", row_values="ask"))
+        for own in (AskRequest(llm="m"), AskRequest(tools=("mcp:other",)), AskRequest(llm="m", row_values="ask"))
     ]
     assert again == ["refuse", "refuse", "ask", "allow", "ask", "ask"]
-    request = reuse_request(past[0], AskRequest(lm="m"))
+    request = reuse_request(past[0], AskRequest(llm="m"))
     assert sources_of_request(request, resolve_config()).tools.row_values == "refuse"

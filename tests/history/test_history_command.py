@@ -8,17 +8,17 @@ import pytest
 import decisor as library
 from decisor.history.recorder import Keeping
 from decisor.history.store import History
-from local_lm import Decisor, LocalLM
+from local_llm import Decisor, LocalLLM
 
 ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
 
 
 @pytest.mark.slow
 def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
-    decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
+    decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path
 ) -> None:
-    assert "Run 1 (see it again with: decisor show 1)" in decisor(*ASK, "--lm", local_lm.name).stdout
-    as_object = json.loads(decisor(*ASK, "--lm", local_lm.name, "--json").stdout)
+    assert "Run 1 (see it again with: decisor show 1)" in decisor(*ASK, "--llm", local_llm.name).stdout
+    as_object = json.loads(decisor(*ASK, "--llm", local_llm.name, "--json").stdout)
     assert as_object["number"] == 2
     lines = decisor("history").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["2", "1"]
@@ -45,32 +45,32 @@ def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     assert "1 run deleted" in decisor("history", "--delete", "2").stderr
     assert "no run 2" in decisor("show", "2", code=2).stderr
     assert "1 run deleted" in decisor("history", "--delete", "all").stderr
-    assert len(local_lm.prompts) == 4
+    assert len(local_llm.prompts) == 4
 
 
 @pytest.mark.slow
-def test_a_run_is_not_kept_where_that_is_not_wanted(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
-    assert json.loads(decisor(*ASK, "--lm", local_lm.name, "--json", "--no-history").stdout)["number"] is None
+def test_a_run_is_not_kept_where_that_is_not_wanted(decisor: Decisor, local_llm: LocalLLM, sites: Path) -> None:
+    assert json.loads(decisor(*ASK, "--llm", local_llm.name, "--json", "--no-history").stdout)["number"] is None
     assert not History().list()
 
 
 @pytest.mark.slow
-def test_a_password_is_nowhere_in_the_history(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
-    decisor(*ASK, "--lm", f"test-model@{local_lm.url.replace('//', '//me:hunter22x@')}", code=None)
+def test_a_password_is_nowhere_in_the_history(decisor: Decisor, local_llm: LocalLLM, sites: Path) -> None:
+    decisor(*ASK, "--llm", f"test-model@{local_llm.url.replace('//', '//me:hunter22x@')}", code=None)
     decisor("ask", "Which?", "--db", "postgresql://me:hunter22x@127.0.0.1:9/shop", code=2)
     folder = History().folder
     texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     assert not any(b"hunter22x" in text for text in texts)
 
 
-def test_the_library_keeps_a_run_only_where_it_is_asked_to(local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
+def test_the_library_keeps_a_run_only_where_it_is_asked_to(local_llm: LocalLLM, sites: Path, tmp_path: Path) -> None:
     place = f"sqlite:///{sites}"
-    assert library.ask("Which site?", db=place, lm=local_lm.name).number == 0
+    assert library.ask("Which site?", db=place, llm=local_llm.name).number == 0
     assert not History().folder.exists()
-    assert library.ask("Which site?", db=place, lm=local_lm.name, history=True).number == 1
+    assert library.ask("Which site?", db=place, llm=local_llm.name, history=True).number == 1
     assert History().read(1).inputs["db"] == [place]
     keeping = Keeping(History(tmp_path / "page"), owner="ann")
-    assert library.ask("Which site?", db=place, lm=local_lm.name, history=keeping).number == 1
+    assert library.ask("Which site?", db=place, llm=local_llm.name, history=keeping).number == 1
     assert History(tmp_path / "page").read(1, "ann").answer == "elm"
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from decisor.errors import LMError, SetupError
+from decisor.errors import LLMError, SetupError
 from decisor.history.recorder import Keeping, RunRecorder, record_run
 from decisor.history.store import History, PastRun, RunMark
-from decisor.trace.events import ActionStart, Conclusion, Event, LMCall, Note, RunStart, RunUsage, Trace
+from decisor.trace.events import ActionStart, Conclusion, Event, LLMCall, Note, RunStart, RunUsage, Trace
 from decisor.types import Decision, Question, Usage
 
 NOTE = Note("x" * 2_000)
@@ -117,11 +117,11 @@ def test_a_mark_is_searched_and_can_be_taken_back(tmp_path: Path) -> None:
     assert not history.search("roof")
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), LMError("no reply, key sk-abcdefghijklmnopqrstuvwx")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), LLMError("no reply, key sk-abcdefghijklmnopqrstuvwx")])
 def test_a_run_that_an_error_ends_is_kept_with_why(error: BaseException, tmp_path: Path) -> None:
     history, keeping = History(tmp_path), Keeping(History(tmp_path))
     with pytest.raises(type(error)):
-        fail_within(keeping, error, LMCall("m", (), ("Thought: a",)))
+        fail_within(keeping, error, LLMCall("m", (), ("Thought: a",)))
     run = history.read(keeping.number)
     assert run.state == ("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
     assert run.why and "sk-abc" not in run.why
@@ -130,8 +130,8 @@ def test_a_run_that_an_error_ends_is_kept_with_why(error: BaseException, tmp_pat
 
 def test_a_run_in_which_nothing_happened_is_not_kept(tmp_path: Path) -> None:
     keeping = Keeping(History(tmp_path))
-    with pytest.raises(SetupError, match="no LM"):
-        fail_within(keeping, SetupError("There is no LM."))
+    with pytest.raises(SetupError, match="no LLM"):
+        fail_within(keeping, SetupError("There is no LLM."))
     assert keeping.number == 0
     assert not keeping.history.list()
 
@@ -172,12 +172,12 @@ import os, sys
 from pathlib import Path
 from decisor.history.recorder import Keeping, RunRecorder as Recording
 from decisor.history.store import History
-from decisor.trace.events import LMCall, RunStart, Trace
+from decisor.trace.events import LLMCall, RunStart, Trace
 from decisor.types import Question
 recording = Recording(Keeping(History(Path(sys.argv[1]))))
 trace = Trace(listeners=[recording.write])
 trace.add(RunStart(Question("Which?"), "plan_rag", "m"))
-trace.add(LMCall("m", (), ("Thought: a",)))
+trace.add(LLMCall("m", (), ("Thought: a",)))
 print(recording.run.number, flush=True)
 sys.stdin.read()
 """

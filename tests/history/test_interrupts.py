@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from decisor.documents.reader import ParserProcess
-from local_lm import ANSWER, PLAN, QUERY, LocalLM
+from local_llm import ANSWER, PLAN, QUERY, LocalLLM
 from servers.openai_server import serve_threaded
 
 
@@ -27,14 +27,25 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 def test_a_query_under_way_lives_through_the_grace_of_an_evaluation(
-    sites: Path, tmp_path: Path, local_lm: LocalLM
+    sites: Path, tmp_path: Path, local_llm: LocalLLM
 ) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000000) SELECT max(i) FROM n"
     (tmp_path / "mine.jsonl").write_text('{"question": "Which site?", "answer": "elm"}')
-    local_lm.replies = [PLAN.replace(QUERY, endless), ANSWER]
-    words = ("eval", "--questions", "mine.jsonl", "--db", "sites.db", "--lm", local_lm.name, "--grace", "60", "--json")
+    local_llm.replies = [PLAN.replace(QUERY, endless), ANSWER]
+    words = (
+        "eval",
+        "--questions",
+        "mine.jsonl",
+        "--db",
+        "sites.db",
+        "--llm",
+        local_llm.name,
+        "--grace",
+        "60",
+        "--json",
+    )
     with start(tmp_path, *words) as process:
-        while not local_lm.prompts:
+        while not local_llm.prompts:
             time.sleep(0.01)
         time.sleep(0.3)
         os.killpg(process.pid, signal.SIGINT)
@@ -69,7 +80,7 @@ def test_an_interrupted_ask_ends_with_130_and_without_a_traceback(sites: Path, t
         return PLAN
 
     words = ("ask", "Which?", "--db", "sites.db")
-    with serve_threaded(slow) as url, start(tmp_path, *words, "--lm", f"m@{url}") as process:
+    with serve_threaded(slow) as url, start(tmp_path, *words, "--llm", f"m@{url}") as process:
         while not prompts:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)

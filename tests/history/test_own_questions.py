@@ -10,17 +10,17 @@ from decisor.history.recorder import read_questions
 from decisor.lab.benchmark import Case, open_bench
 from decisor.lab.own_questions import OwnBench
 from decisor.types import Decision, Question
-from local_lm import Decisor, LocalLM
+from local_llm import Decisor, LocalLLM
 
 
 @pytest.mark.slow
 def test_marked_runs_become_questions_that_eval_scores(
-    decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
+    decisor: Decisor, local_llm: LocalLLM, sites: Path, tmp_path: Path
 ) -> None:
     assert "No run is marked" in decisor("history", "export", code=2).stderr
     (tmp_path / "rules.txt").write_text("Rent decides.")
     for text in ("Which site is cheapest?", "Which has the best roof?", "Which is never asked of again?"):
-        decisor("ask", text, "--db", "sites.db", "--lm", local_lm.name, "--rules", "rules.txt")
+        decisor("ask", text, "--db", "sites.db", "--llm", local_llm.name, "--rules", "rules.txt")
     decisor("history", "mark", "1", "right", "We moved in")
     decisor("history", "mark", "2", "wrong", "SECRET-GOLD leaked", "--answer", "oak")
     (tmp_path / "mine.jsonl").write_text(decisor("history", "export").stdout)
@@ -34,12 +34,23 @@ def test_marked_runs_become_questions_that_eval_scores(
     }
     assert (lines[1]["answer"], lines[1]["wrong"], len(lines)) == ("oak", "elm", 2)
 
-    local_lm.prompts.clear()
-    words = ["eval", "--questions", "mine.jsonl", "--db", "sites.db", "-t", "plan_rag", "--lm", local_lm.name, "--json"]
+    local_llm.prompts.clear()
+    words = [
+        "eval",
+        "--questions",
+        "mine.jsonl",
+        "--db",
+        "sites.db",
+        "-t",
+        "plan_rag",
+        "--llm",
+        local_llm.name,
+        "--json",
+    ]
     outcomes = [json.loads(line) for line in decisor(*words).stdout.splitlines()]
     assert {one["case"]: one["state"] for one in outcomes} == {"run-1": "right", "run-2": "wrong"}
-    assert len(local_lm.prompts) == 4 and "Rent decides." in local_lm.prompts[0]
-    assert not any("SECRET-GOLD" in prompt or "moved in" in prompt for prompt in local_lm.prompts)
+    assert len(local_llm.prompts) == 4 and "Rent decides." in local_llm.prompts[0]
+    assert not any("SECRET-GOLD" in prompt or "moved in" in prompt for prompt in local_llm.prompts)
     assert "own" in decisor("report", "run.db").stdout
 
 

@@ -1,4 +1,4 @@
-"""An LM over HTTP that queries once and answers."""
+"""An LLM over HTTP that queries once and answers."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from servers.openai_server import serve_threaded
 
 
 @pytest.fixture
-def lm() -> Iterator[str]:
+def llm() -> Iterator[str]:
     with serve_threaded(planner()) as url:
         yield f"m@{url}"

@@ -53,7 +53,7 @@ async def test_where_a_question_has_two_readings_the_person_at_the_client_is_ask
         return ElicitResult(action="accept", content={"meaning": "before discounts"})
 
     with serve_threaded(analyst) as url:
-        words = ("--db", shop(tmp_path), "--lm", f"m@{url}", "-o", "calling=text")
+        words = ("--db", shop(tmp_path), "--llm", f"m@{url}", "-o", "calling=text")
         async with client(tmp_path, transport, *words, mode=mode, elicitation_callback=person) as one:
             decision = text(await one.call_tool("decide", {"question": "Which customer has the most revenue?"}))
     (form,) = forms
@@ -68,7 +68,7 @@ async def test_where_a_question_has_two_readings_the_person_at_the_client_is_ask
 @pytest.mark.slow
 async def test_a_client_whose_person_cannot_be_asked_gets_both_readings(tmp_path: Path) -> None:
     with serve_threaded(analyst) as url:
-        words = ("--db", shop(tmp_path), "--lm", f"m@{url}", "-o", "calling=text")
+        words = ("--db", shop(tmp_path), "--llm", f"m@{url}", "-o", "calling=text")
         async with client(tmp_path, "stdio", *words) as one:
             decision = text(await one.call_tool("decide", {"question": "Which customer has the most revenue?"}))
     assert "it could mean before discounts. That gives Ann: the choice changes the decision" in decision
@@ -95,7 +95,7 @@ async def test_a_client_that_stops_waiting_ends_the_run_and_the_server_goes_on(
         return run
 
     with serve_threaded(reply) as url:
-        words = ("--db", f"sqlite:///{sites(tmp_path)}", "--lm", f"m@{url}", "-o", "calling=text")
+        words = ("--db", f"sqlite:///{sites(tmp_path)}", "--llm", f"m@{url}", "-o", "calling=text")
         async with client(tmp_path, transport, *words, mode=mode) as one:
             call = asyncio.create_task(one.call_tool("decide", {"question": "Which site should we open?"}))
             assert await asyncio.to_thread(waits.wait, SOON)

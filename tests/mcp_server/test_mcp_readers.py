@@ -51,7 +51,7 @@ async def all_that_it_says(one: Client) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_no_way_around_brings_a_client_or_an_lm_a_masked_value_or_a_row_of_others(tmp_path: Path) -> None:
+async def test_no_way_around_brings_a_client_or_an_llm_a_masked_value_or_a_row_of_others(tmp_path: Path) -> None:
     prompts: list[str] = []
 
     def reply(body: dict[str, Any]) -> str:
@@ -59,7 +59,7 @@ async def test_no_way_around_brings_a_client_or_an_lm_a_masked_value_or_a_row_of
         return planner("SELECT name, email FROM person", "Final answer: Ada\nBecause: she is there [o1.r1]")(body)
 
     with serve_threaded(reply) as url:
-        words = ("--db", str(people(tmp_path)), "--lm", f"m@{url}", "-o", "calling=text", *POLICY)
+        words = ("--db", str(people(tmp_path)), "--llm", f"m@{url}", "-o", "calling=text", *POLICY)
         async with client(tmp_path, "stdio", *words) as one:
             answers = await all_that_it_says(one)
     assert "masked_" in answers[0] and "Decision: Ada" in answers[-2]
@@ -70,12 +70,12 @@ async def test_no_way_around_brings_a_client_or_an_lm_a_masked_value_or_a_row_of
 
 
 @pytest.mark.slow
-async def test_a_user_who_may_see_values_gets_tokens_here_since_an_lm_reads_them(tmp_path: Path) -> None:
+async def test_a_user_who_may_see_values_gets_tokens_here_since_an_llm_reads_them(tmp_path: Path) -> None:
     (tmp_path / "users.toml").write_text(
         f'[ann]\ntoken = "{digest_of_token("token of ann")}"\nmask = ["person.email"]\nreveal = true\n'
     )
     with serve_threaded(planner("SELECT email FROM person", "Final answer: her\nBecause: [o1.r1]")) as url:
-        words = ("--db", str(people(tmp_path)), "--lm", f"m@{url}", "-o", "calling=text", "--users", "users.toml")
+        words = ("--db", str(people(tmp_path)), "--llm", f"m@{url}", "-o", "calling=text", "--users", "users.toml")
         async with address(tmp_path, *words) as (place, _, _), as_user(place, "ann") as ann:
             decision = text(await ann.call_tool("decide", {"question": "Whom should we write to?"}))
     assert "masked_" in decision and "home.example" not in decision
@@ -97,7 +97,7 @@ async def test_a_run_beyond_those_that_go_at_once_waits_in_line_and_says_so(tmp_
 
     question = {"question": "Which site should we open?"}
     with serve_threaded(reply) as url:
-        words = ("--db", str(sites(tmp_path)), "--lm", f"m@{url}", "-o", "calling=text", "--at-once", "1")
+        words = ("--db", str(sites(tmp_path)), "--llm", f"m@{url}", "-o", "calling=text", "--at-once", "1")
         async with client(tmp_path, "stdio", *words) as one:
             try:
                 first = asyncio.create_task(one.call_tool("decide", question))

@@ -23,8 +23,8 @@ QUESTION = {"question": "Which site should we open?"}
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy")]
 
 
-def words(folder: Path, lm: str) -> tuple[str, ...]:
-    return ("--db", f"sqlite:///{sites(folder)}", "--lm", lm, "-o", "calling=text")
+def words(folder: Path, llm: str) -> tuple[str, ...]:
+    return ("--db", f"sqlite:///{sites(folder)}", "--llm", llm, "-o", "calling=text")
 
 
 def approvals(folder: Path) -> tuple[Approval, ...]:
@@ -34,7 +34,7 @@ def approvals(folder: Path) -> tuple[Approval, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("transport", "mode"), WAYS)
 async def test_the_person_at_the_client_approves_what_they_are_shown(
-    tmp_path: Path, lm: str, transport: Transport, mode: str
+    tmp_path: Path, llm: str, transport: Transport, mode: str
 ) -> None:
     shown: list[str] = []
     answers = [
@@ -49,7 +49,7 @@ async def test_the_person_at_the_client_approves_what_they_are_shown(
         shown.append(params.message)
         return answers[len(shown) - 1]
 
-    async with client(tmp_path, transport, *words(tmp_path, lm), mode=mode, elicitation_callback=person) as one:
+    async with client(tmp_path, transport, *words(tmp_path, llm), mode=mode, elicitation_callback=person) as one:
         await one.call_tool("decide", QUESTION)
         for _ in range(2):
             assert text(await one.call_tool("approve_run")) == "The person did not approve run 1."
@@ -64,8 +64,8 @@ async def test_the_person_at_the_client_approves_what_they_are_shown(
 
 
 @pytest.mark.slow
-async def test_no_client_without_a_person_approves_and_no_argument_does(tmp_path: Path, lm: str) -> None:
-    async with client(tmp_path, "stdio", *words(tmp_path, lm)) as one:
+async def test_no_client_without_a_person_approves_and_no_argument_does(tmp_path: Path, llm: str) -> None:
+    async with client(tmp_path, "stdio", *words(tmp_path, llm)) as one:
         await one.call_tool("decide", QUESTION)
         for more in ({}, {"approve": True, "name": "Bo", "by": "Bo"}):
             reply = await one.call_tool("approve_run", {"number": 1, **more})
@@ -74,11 +74,11 @@ async def test_no_client_without_a_person_approves_and_no_argument_does(tmp_path
 
 
 @pytest.mark.slow
-async def test_a_decision_is_computed_again_through_a_client(tmp_path: Path, lm: str) -> None:
+async def test_a_decision_is_computed_again_through_a_client(tmp_path: Path, llm: str) -> None:
     async def again(one: Client) -> list[str]:
         return text(await one.call_tool("verify_run")).splitlines()
 
-    async with client(tmp_path, "stdio", *words(tmp_path, lm)) as one:
+    async with client(tmp_path, "stdio", *words(tmp_path, llm)) as one:
         await one.call_tool("decide", QUESTION)
         assert (await again(one))[1] == "elm: holds. Every record that it cites is as it was."
         with closing(sqlite3.connect(tmp_path / "sites.db")) as database, database:

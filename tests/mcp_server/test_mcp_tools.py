@@ -16,14 +16,14 @@ QUESTION = {"question": "Which site should we open?"}
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy")]
 
 
-def words(folder: Path, lm: str) -> tuple[str, ...]:
-    return ("--db", f"sqlite:///{sites(folder)}", "--lm", lm, "-o", "calling=text")
+def words(folder: Path, llm: str) -> tuple[str, ...]:
+    return ("--db", f"sqlite:///{sites(folder)}", "--llm", llm, "-o", "calling=text")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("transport", "mode"), WAYS)
 async def test_a_client_gets_a_cited_decision_hears_its_steps_and_may_read_the_run_again(
-    tmp_path: Path, lm: str, transport: Transport, mode: str
+    tmp_path: Path, llm: str, transport: Transport, mode: str
 ) -> None:
     steps: list[str] = []
 
@@ -31,7 +31,7 @@ async def test_a_client_gets_a_cited_decision_hears_its_steps_and_may_read_the_r
         assert progress == len(steps) + 1
         steps.append(message or "")
 
-    async with client(tmp_path, transport, *words(tmp_path, lm), mode=mode) as one:
+    async with client(tmp_path, transport, *words(tmp_path, llm), mode=mode) as one:
         tools = (await one.list_tools()).tools
         assert not [tool.name for tool in tools if "  " in str(tool.description) or "\n" in str(tool.description)]
         names = [tool.name for tool in tools]
@@ -48,8 +48,8 @@ async def test_a_client_gets_a_cited_decision_hears_its_steps_and_may_read_the_r
 
 
 @pytest.mark.slow
-async def test_a_query_meets_the_sandbox_and_its_rows_have_ids_that_no_run_uses(tmp_path: Path, lm: str) -> None:
-    async with client(tmp_path, "stdio", *words(tmp_path, lm)) as one:
+async def test_a_query_meets_the_sandbox_and_its_rows_have_ids_that_no_run_uses(tmp_path: Path, llm: str) -> None:
+    async with client(tmp_path, "stdio", *words(tmp_path, llm)) as one:
         assert "# sql (query takes SQL)" in text(await one.call_tool("describe_data"))
         for number in (1, 2):
             rows = text(await one.call_tool("query", {"query": "SELECT name FROM site ORDER BY rent"}))
@@ -66,7 +66,7 @@ async def test_a_query_meets_the_sandbox_and_its_rows_have_ids_that_no_run_uses(
 
 
 @pytest.mark.slow
-async def test_the_demo_decides_without_an_lm_and_answers_what_if(tmp_path: Path) -> None:
+async def test_the_demo_decides_without_an_llm_and_answers_what_if(tmp_path: Path) -> None:
     async with client(tmp_path, "stdio", "--demo") as one:
         decision = text(await one.call_tool("decide", {"question": "Which supplier should we drop?"}))
         assert decision.startswith("Decision: Tamsin & Co\n") and "[o1.r1] | Tamsin & Co | 143627.3 | 1" in decision
@@ -74,13 +74,13 @@ async def test_the_demo_decides_without_an_lm_and_answers_what_if(tmp_path: Path
     assert not (tmp_path / "xdg_data_home").exists()
 
 
-async def folder_with_two(folder: Path, lm: str, named: tuple[str, ...]) -> tuple[list[str], str]:
+async def folder_with_two(folder: Path, llm: str, named: tuple[str, ...]) -> tuple[list[str], str]:
     """The connections that a client sees, and what a question of one of them comes to."""
     config = folder / "xdg_config_home" / "decisor" / "decisor.toml"
     config.parent.mkdir(parents=True)
     path = sites(folder)
     config.write_text("".join(f'[connections.{name}]\nurl = "sqlite:///{path}"\n' for name in ("north", "south")))
-    async with client(folder, "stdio", *named, "--lm", lm, "-o", "calling=text") as one:
+    async with client(folder, "stdio", *named, "--llm", llm, "-o", "calling=text") as one:
         heads = [line for line in text(await one.call_tool("describe_data")).splitlines() if line.startswith("# ")]
         north = await one.call_tool("query", {"query": "SELECT rent FROM site ORDER BY 1", "connection": "north"})
         return heads, text(north)
@@ -89,9 +89,9 @@ async def folder_with_two(folder: Path, lm: str, named: tuple[str, ...]) -> tupl
 @pytest.mark.slow
 @pytest.mark.parametrize(("named", "names"), [((), ["north", "south"]), (("--db", "north"), ["north"])])
 async def test_connections_of_the_config_go_by_their_names_all_where_none_is_named(
-    tmp_path: Path, lm: str, named: tuple[str, ...], names: list[str]
+    tmp_path: Path, llm: str, named: tuple[str, ...], names: list[str]
 ) -> None:
-    heads, rows = await folder_with_two(tmp_path, lm, named)
+    heads, rows = await folder_with_two(tmp_path, llm, named)
     assert heads == [f"# {name} (query takes SQL)" for name in names]
     assert "[q1.r1] | 400" in rows
 
@@ -102,8 +102,8 @@ async def run_of(one: Client, number: int) -> str:
 
 
 @pytest.mark.slow
-async def test_a_run_of_other_data_or_of_tables_that_are_denied_here_is_not_told(tmp_path: Path, lm: str) -> None:
-    first = words(tmp_path, lm)
+async def test_a_run_of_other_data_or_of_tables_that_are_denied_here_is_not_told(tmp_path: Path, llm: str) -> None:
+    first = words(tmp_path, llm)
     (tmp_path / "other").mkdir()
     other = f"sqlite:///{sites(tmp_path / 'other')}"
     async with client(tmp_path, "stdio", *first) as one:
@@ -117,8 +117,8 @@ async def test_a_run_of_other_data_or_of_tables_that_are_denied_here_is_not_told
 
 
 @pytest.mark.slow
-async def test_a_decision_may_go_on_from_another(tmp_path: Path, lm: str) -> None:
-    async with client(tmp_path, "stdio", *words(tmp_path, lm)) as one:
+async def test_a_decision_may_go_on_from_another(tmp_path: Path, llm: str) -> None:
+    async with client(tmp_path, "stdio", *words(tmp_path, llm)) as one:
         await one.call_tool("decide", QUESTION)
         again = await one.call_tool("decide", {"question": "And without oak?", "after": 1})
         assert "Run 2 (" in text(again)
@@ -129,16 +129,16 @@ async def test_a_decision_may_go_on_from_another(tmp_path: Path, lm: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ['mask = { "site.rent" = "token" }', 'rows = { "site" = "name <> \'elm\'" }'])
 async def test_a_run_from_before_rows_and_columns_were_kept_back_is_not_told(
-    tmp_path: Path, lm: str, policy: str
+    tmp_path: Path, llm: str, policy: str
 ) -> None:
     config = tmp_path / "xdg_config_home" / "decisor" / "decisor.toml"
     config.parent.mkdir(parents=True)
     connection = f'[connections.north]\nurl = "sqlite:///{sites(tmp_path)}"\n'
     config.write_text(connection)
-    async with client(tmp_path, "stdio", "--lm", lm, "-o", "calling=text") as one:
+    async with client(tmp_path, "stdio", "--llm", llm, "-o", "calling=text") as one:
         await one.call_tool("decide", QUESTION)
     config.write_text(connection + policy)
-    async with client(tmp_path, "stdio", "--lm", lm, "-o", "calling=text") as one:
+    async with client(tmp_path, "stdio", "--llm", llm, "-o", "calling=text") as one:
         assert (await run_of(one, 1)).startswith("refused: ")
         assert (await run_of(one, 0)).startswith("refused: ")
         after = await one.call_tool("decide", {"question": "And without oak?", "after": 1})

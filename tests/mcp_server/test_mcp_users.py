@@ -45,10 +45,10 @@ def people(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-async def test_each_user_has_their_own_connections_rows_and_history(tmp_path: Path, lm: str) -> None:
+async def test_each_user_has_their_own_connections_rows_and_history(tmp_path: Path, llm: str) -> None:
     users = tmp_path / "users.toml"
     users.write_text(USERS)
-    data = ("--db", f"sql={sites(tmp_path)}", "--db", f"hr={people(tmp_path)}", "--lm", lm, "-o", "calling=text")
+    data = ("--db", f"sql={sites(tmp_path)}", "--db", f"hr={people(tmp_path)}", "--llm", llm, "-o", "calling=text")
     async with address(tmp_path, *data, "--users", str(users)) as (url, _, _):
         async with as_user(url, "ann") as ann:
             question = {"question": "Which site should we open?", "connections": ["sql"]}
@@ -74,12 +74,12 @@ async def test_each_user_has_their_own_connections_rows_and_history(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_a_run_may_use_functions_that_a_person_named(tmp_path: Path, lm: str) -> None:
+async def test_a_run_may_use_functions_that_a_person_named(tmp_path: Path, llm: str) -> None:
     (tmp_path / "costs.py").write_text(
         'def freight(town: str) -> float:\n    """What a parcel to a town costs."""\n    return 4.5\n'
     )
     async with client(
-        tmp_path, "stdio", "--db", str(sites(tmp_path)), "--tools", "costs:freight", "--lm", lm, "-o", "calling=text"
+        tmp_path, "stdio", "--db", str(sites(tmp_path)), "--tools", "costs:freight", "--llm", llm, "-o", "calling=text"
     ) as one:
         assert "What a parcel to a town costs." in text(await one.call_tool("describe_data", {}))
         question = {"question": "Which site should we open?"}

@@ -60,7 +60,7 @@ class Reasoner:
         pool = [
             (query, kind)
             for query, kind in propose_training_queries(example, known, held, draw, self.wrong).items()
-            if kind not in ("question", "root", "resolved", "lm")
+            if kind not in ("question", "root", "resolved", "llm")
         ]
         draw.shuffle(pool)
         others = [query for query, _ in pool[:3]]

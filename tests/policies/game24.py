@@ -1,4 +1,4 @@
-"""A function that plays an LM of given skill at Game of 24, as proposer and as judge. Test equipment: it solves the
+"""A function that plays an LLM of given skill at Game of 24, as proposer and as judge. Test equipment: it solves the
 puzzles to know what to be wrong about; its scores are never a model's.
 
 Proposer: at a state it draws a move with weight exp(skill x [24 stays in reach] + spread x z), where z is normal and
@@ -63,8 +63,8 @@ def reachable(state: State) -> bool:
 
 
 @dataclass
-class Game24LM:
-    """Satisfies ``types.LM``. The same prompt with the same seed gets the same reply."""
+class Game24LLM:
+    """Satisfies ``types.LLM``. The same prompt with the same seed gets the same reply."""
 
     seed: int = 0
     skill: float = 1.2

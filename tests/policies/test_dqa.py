@@ -11,12 +11,12 @@ from decisor.decision_models.ranking import rank_what_if
 from decisor.lab.dqa import worlds as dumps
 from decisor.lab.dqa.worlds import DqaCase, Scenario, read_dqa_questions
 from decisor.llms.openai_compatible import OpenAICompatible
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
 from decisor.tools.toolbox import Toolbox
-from decisor.types import LM, Decision
+from decisor.types import LLM, Decision
 from policies.dqa import DqaPolicy
 from policies.stores import STORES, Store, opened
 from servers.neo4j_server import neo4j_database
@@ -55,8 +55,8 @@ def by_database(asked: list[DqaCase]) -> Iterator[tuple[Path, list[DqaCase]]]:
     return ((path, list(group)) for path, group in groupby(ordered, key=lambda case: case.database))
 
 
-async def decide(how: str, case: DqaCase, lm: LM, box: Toolbox) -> Decision:
-    return await build_technique(how)(case.question, Run(lm, box, Budget(Limits(calls=20))))
+async def decide(how: str, case: DqaCase, llm: LLM, box: Toolbox) -> Decision:
+    return await build_technique(how)(case.question, Run(llm, box, Budget(Limits(calls=20))))
 
 
 @pytest.mark.slow
@@ -70,16 +70,16 @@ async def test_each_technique_decides_ten_released_questions(
     asked = some(scenario)
     wrong, decisions = [], 0
     async with serve(DqaPolicy(chosen(asked).__getitem__)) as base_url:
-        lm = OpenAICompatible("policy", base_url)
+        llm = OpenAICompatible("policy", base_url)
         for dump, group in by_database(asked):
             async with opened(store, dump, tmp_path) as tool:
                 for case in group:
                     for how in TECHNIQUES:
-                        decision = await decide(how, case, lm, Toolbox([tool]))
+                        decision = await decide(how, case, llm, Toolbox([tool]))
                         decisions += 1
                         if decision.answer != case.gold or not decision.evidence.ids or decision.evidence.objections:
                             wrong.append((how, case.id, case.gold, decision))
-        await lm.close()
+        await llm.close()
     assert not wrong
     assert decisions == 30
 
@@ -92,7 +92,7 @@ async def test_planted_mistakes_are_told_and_make_the_decision_wrong(tmp_path: P
     for dump, group in by_database(asked):
         async with opened("sqlite", dump, tmp_path) as tool:
             for case in group:
-                decision = await decide("plan_rag", case, ScriptedLM(policy.reply), Toolbox([tool]))
+                decision = await decide("plan_rag", case, ScriptedLLM(policy.reply), Toolbox([tool]))
                 if decision.answer != case.gold:
                     wrong.add(str(case.question))
     assert 0 < len(wrong) < len(asked)

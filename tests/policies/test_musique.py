@@ -28,16 +28,16 @@ async def test_a_perfect_policy_reaches_all_that_retrieval_makes_possible(
         (tool,) = bench.tool.open()
     possible = {case.id for case in cases if all(await reachable(policy.plan_of(case), tool.retriever))}
     async with serve(policy) as base_url:
-        lm = OpenAICompatible("policy", base_url)
+        llm = OpenAICompatible("policy", base_url)
 
         async def play(case: Case) -> Score:
             async with bench.environment(case) as env:
-                run = Run(lm, env)
+                run = Run(llm, env)
                 decision = await build_technique("reasoning_dag")(case.question, run)
             return await bench.score(case, decision, run.trace.entries)
 
         scores = dict(zip([case.id for case in cases], await map_concurrently(play, cases), strict=True))
-        await lm.close()
+        await llm.close()
     await bench.close()
     assert len(cases) == 25 and 15 < len(possible) < 25
     assert {id for id, score in scores.items() if score.right} == possible

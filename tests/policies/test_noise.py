@@ -7,7 +7,7 @@ from decisor.lab.benchmark import Outcome
 from noisy_policy import dqa_trials, musique_trial, played
 from policies.noise import Noise, forms_in
 
-FORMS = SECURITY / "malformed_lm_outputs.jsonl"
+FORMS = SECURITY / "malformed_llm_outputs.jsonl"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (DATA / "dqa").is_dir(), reason=f"{DATA}/dqa is not there: set DECISOR_DATA"),

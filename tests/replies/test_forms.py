@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from decisor.errors import ParseError
 from decisor.lab.judges import verdict_form
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.parsing.labelled import LabelledReply, Move
 from decisor.parsing.reply_form import Form, ReplyShape, build_object_schema, normalize_function_name
 from decisor.runtime.run import Run
@@ -41,7 +41,7 @@ from decisor.tools.toolbox import Toolbox
 from decisor.types import Action, Observation, Question, Record, Step
 from techniques.table import TableTool
 
-RUN = Run(ScriptedLM([]), Toolbox([TableTool(), CalculatorTool()]))
+RUN = Run(ScriptedLLM([]), Toolbox([TableTool(), CalculatorTool()]))
 SHOWN = (Record("o1.r1", {"name": "bel", "km": 340.25}), Record("o1.r2", {"name": "aune", "km": 99}))
 NEW = Trajectory(Question("Which river is the longest?"))
 LATER = Trajectory(NEW.question, (Step(Action("sql", "SELECT 1"), Observation(SHOWN)),), ("look",), (), ("look",))

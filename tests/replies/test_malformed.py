@@ -22,23 +22,23 @@ QUERY = {"tool": "sql", "input": "SELECT region, revenue FROM v_revenue"}
 ARGUMENTS = '{"query": "SELECT region, revenue FROM v_revenue", "database": %s}'
 READ_ONLY = '{"query": "SELECT region, revenue FROM v_revenue", "read_only": false}'
 TAKEN: dict[str, dict[str, Any]] = {  # docs/decisions/text-replies.md says why
-    "lm-097": {"expected": "repair", "expect": QUERY, "repairs": ["bare_query"]},
-    "lm-037": {"expect": QUERY},  # An only argument is the query itself.
-    "lm-038": {"expect": QUERY},
-    "lm-067": {"expected": "repair", "expect": {"tool": "sql", "input": "17"}},
-    "lm-090": {"expected": "repair", "expect": {"tool": "sql", "input": "query='SELECT 1'"}},
-    "lm-094": {"expected": "repair", "expect": {"tool": "sql", "input": "SELECT 1"}},
+    "llm-097": {"expected": "repair", "expect": QUERY, "repairs": ["bare_query"]},
+    "llm-037": {"expect": QUERY},  # An only argument is the query itself.
+    "llm-038": {"expect": QUERY},
+    "llm-067": {"expected": "repair", "expect": {"tool": "sql", "input": "17"}},
+    "llm-090": {"expected": "repair", "expect": {"tool": "sql", "input": "query='SELECT 1'"}},
+    "llm-094": {"expected": "repair", "expect": {"tool": "sql", "input": "SELECT 1"}},
     # A tool that is called finish is a tool, and the names and kinds of arguments are checked by the tool.
-    "lm-103": {"expected": "repair", "expect": {"tool": "finish", "input": "EU"}},
-    "lm-113": {"expected": "repair", "expect": {"tool": "search_passages", "input": '{"query": "q", "k": "five"}'}},
-    "lm-244": {"expected": "repair", "expect": {"tool": "sql", "input": ARGUMENTS % '"mysql://root:pw@127.0.0.1/x"'}},
-    "lm-245": {"expected": "repair", "expect": {"tool": "sql", "input": READ_ONLY}},
-    "lm-161": {"expected": "repair", "expect": QUERY, "repairs": ["action_first"]},
+    "llm-103": {"expected": "repair", "expect": {"tool": "finish", "input": "EU"}},
+    "llm-113": {"expected": "repair", "expect": {"tool": "search_passages", "input": '{"query": "q", "k": "five"}'}},
+    "llm-244": {"expected": "repair", "expect": {"tool": "sql", "input": ARGUMENTS % '"mysql://root:pw@127.0.0.1/x"'}},
+    "llm-245": {"expected": "repair", "expect": {"tool": "sql", "input": READ_ONLY}},
+    "llm-161": {"expected": "repair", "expect": QUERY, "repairs": ["action_first"]},
 }
 
 NO_OBJECT = [55, 56, 65, 91, 93, 95, 96, 101, 118, 120, 121]
 """Read as text, as they begin with no brace, and without an action."""
-TAKEN |= {f"lm-{number:03}": {"reason": "missing_field"} for number in NO_OBJECT}
+TAKEN |= {f"llm-{number:03}": {"reason": "missing_field"} for number in NO_OBJECT}
 
 
 @dataclass
@@ -90,7 +90,7 @@ def parser(row: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
 
 
 async def test_a_reply_is_handled_as_labelled() -> None:
-    rows = [row | TAKEN.get(row["id"], {}) for row in read_security_rows("malformed_lm_outputs")]
+    rows = [row | TAKEN.get(row["id"], {}) for row in read_security_rows("malformed_llm_outputs")]
     rows = [row for row in rows if row["format"] != "final_answer"]  # no technique asks for it
     assert len(rows) > 100
     for row in rows:

@@ -9,7 +9,7 @@ from decisor.trace.events import (
     ActionResult,
     ActionStart,
     Conclusion,
-    LMCall,
+    LLMCall,
     Plan,
     PlanChange,
     RunStart,
@@ -98,7 +98,7 @@ def entries_of(outcome: Outcome, gold: str, queries: int, replans: int, own: ran
     for number in range(1, queries + 1):
         said = f"Thought: the flow of node {number} is needed next.\nAction: sql\nAction input: SELECT ..."
         prompt = [Message("user", str(question))]
-        trace.add(LMCall(outcome.model, prompt, (said,), usage=Usage(1, 900, 120, 0.002, 1.4)))
+        trace.add(LLMCall(outcome.model, prompt, (said,), usage=Usage(1, 900, 120, 0.002, 1.4)))
         at = trace.add(
             ActionStart(
                 "sql",

@@ -1,4 +1,4 @@
-"""One server on two sites, with an LM over HTTP."""
+"""One server on two sites, with an LLM over HTTP."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from servers.openai_server import serve_threaded
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """Of an LM that queries once and answers."""
+    """Of an LLM that queries once and answers."""
     with serve_threaded(planner()) as url:
         yield url
 

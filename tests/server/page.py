@@ -91,12 +91,12 @@ class Page:
             presses = [{"type": "keyDown", "value": KEYS[hold]}, *presses, {"type": "keyUp", "value": KEYS[hold]}]
         self.browser.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": presses}]})
 
-    def ask(self, question: str = "Which supplier should we drop?", technique: str = "plan_rag", lm: str = "") -> None:
+    def ask(self, question: str = "Which supplier should we drop?", technique: str = "plan_rag", llm: str = "") -> None:
         self.open()
         self.write("question", question)
         self.write("technique", technique)
-        if lm:
-            self.write("lm", lm)
+        if llm:
+            self.write("llm", llm)
         self.click("Decide")
 
     def answered(self) -> None:
@@ -186,7 +186,7 @@ async def play(live: LiveRun, entries: Entries) -> None:
 
 
 @contextmanager
-def writing_lm(reply: Reply, gate: threading.Event | None = None) -> Iterator[str]:
+def writing_llm(reply: Reply, gate: threading.Event | None = None) -> Iterator[str]:
     """An endpoint that streams where it is to: each reply in pieces, its second half only when the gate is open."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)

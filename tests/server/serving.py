@@ -1,4 +1,4 @@
-"""A real server in a thread, and a client of it; two sites, and an LM that looks at their rents."""
+"""A real server in a thread, and a client of it; two sites, and an LLM that looks at their rents."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 from decisor.history.store import History
 from decisor.server.settings import ServerSettings
-from server.page import writing_lm
+from server.page import writing_llm
 from server.serving import QUERY, Served, names, planner, served, sources
 from servers.openai_server import serve_threaded
 
@@ -17,7 +17,7 @@ def test_a_question_is_answered_with_its_evidence(site: Served) -> None:
     run = site.ask()
     assert run["state"] in ("waiting", "running")
     run = site.ended(run["id"])
-    assert (run["state"], run["answer"], run["stopped"], run["lm"]) == ("finished", "elm", "answered", "m")
+    assert (run["state"], run["answer"], run["stopped"], run["llm"]) == ("finished", "elm", "answered", "m")
     assert run["result"]["evidence"]["ids"] == ["o1.r1", "o1.r2"]
     assert run["usage"]["calls"] == 2
     assert [one["id"] for one in site.client.get("/api/runs").json()["runs"]] == [run["id"]]
@@ -43,7 +43,7 @@ def test_a_stream_tells_everything_and_goes_on_after_the_last_event(site: Served
     entries = [data for name, data in events if name == "entry"]
     assert names(events)[-1] == "end"
     assert [entry["id"] for entry in entries] == list(range(1, len(entries) + 1))
-    assert {"RunStart", "Plan", "LMCall", "ActionStart", "ActionResult", "Conclusion"} <= {
+    assert {"RunStart", "Plan", "LLMCall", "ActionStart", "ActionResult", "Conclusion"} <= {
         one["event"] for one in entries
     }
     assert events[-1][1]["result"]["answer"] == "elm"
@@ -56,7 +56,7 @@ def test_a_stream_tells_everything_and_goes_on_after_the_last_event(site: Served
 def test_a_call_of_the_stream_has_no_prompt_and_its_entry_has(site: Served) -> None:
     run = site.ended(site.ask()["id"])
     events = site.events(f"/api/runs/{run['id']}/events")
-    call = next(data for name, data in events if name == "entry" and data["event"] == "LMCall")
+    call = next(data for name, data in events if name == "entry" and data["event"] == "LLMCall")
     assert call["data"]["messages"] == []
     whole = site.client.get(f"/api/runs/{run['id']}/entries/{call['id']}").json()
     assert "Which site should we open?" in str(whole["data"]["messages"])
@@ -165,10 +165,10 @@ def test_one_line_says_what_does_not_fit(site: Served) -> None:
         ({"question": ""}, "question"),
         ({"question": "a", "technique": "os:system"}, "There is no technique"),
         ({"question": "a", "connections": ["sqlite:////etc/passwd"]}, "There is no connection"),
-        ({"question": "a", "lm": "m@http://127.0.0.1:9"}, "There is no LM"),
+        ({"question": "a", "llm": "m@http://127.0.0.1:9"}, "There is no LLM"),
         ({"question": "a", "technique": "furepa", "settings": {"scorer": "/etc/passwd"}}, "to be set from here"),
         ({"question": "a", "technique": "plan_rag", "settings": {"prompts": "/etc/passwd"}}, "to be set from here"),
-        ({"question": "a", "technique": "cot", "settings": {"judge_lm": "m@http://127.0.0.1:9"}}, "There is no LM"),
+        ({"question": "a", "technique": "cot", "settings": {"judge_llm": "m@http://127.0.0.1:9"}}, "There is no LLM"),
         ({"question": "a", "trace": "/tmp/x"}, "trace"),
         ({"question": "a", "follows": "77"}, "There is no run"),
     ):
@@ -203,7 +203,7 @@ def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path, stream:
             go_on.wait(60)
         return planner()(body)
 
-    endpoint = writing_lm if stream else serve_threaded
+    endpoint = writing_llm if stream else serve_threaded
     with endpoint(reply) as url, served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as site:
         run = site.ask(stream=stream)
         assert second.wait(60)

@@ -19,7 +19,7 @@ from decisor.server.settings import ServerSettings
 from decisor.session.sources import build_sources
 from decisor.trace.events import ActionResult, Conclusion, Event, RunStart, TraceEntry
 from report.browser import FOUND
-from server.page import Page, window, writing_lm
+from server.page import Page, window, writing_llm
 from traces.every_event import filled
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
@@ -75,7 +75,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, calls: tuple[str, list[str]])
         connection.executemany('INSERT INTO "<img src=x onerror=alert(1)>" VALUES (?)', rows)
     runs = {str(at): entries_of(text) for at, text in enumerate(texts)}
     with (
-        writing_lm(lambda body: f"Final answer: {texts[0]}\nBecause: {texts[1]}") as url,
+        writing_llm(lambda body: f"Final answer: {texts[0]}\nBecause: {texts[1]}") as url,
         window(ServerSettings(build_sources(db=f"sqlite:///{folder / 'evil.db'}"), {"m": f"m@{url}"}), runs) as page,
     ):
         yield page

@@ -9,7 +9,7 @@ from decisor.lab.benchmark import Outcome, State
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.store import RunStore
 from decisor.server.settings import ServerSettings
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, Plan, Trace, TraceEntry
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LLMCall, Plan, Trace, TraceEntry
 from decisor.types import Decision, Evidence, Message, Objection, Observation, Record, Usage
 from report.browser import FOUND
 from server.axe import missing
@@ -46,7 +46,7 @@ def entries() -> list[TraceEntry]:
     trace = Trace()
     trace.add(Plan(("look at the prices", "compare them")))
     usage = Usage(calls=1, prompt_tokens=900, completion_tokens=100, seconds=1.5)
-    trace.add(LMCall("m", (Message("user", "?"),), ("Thought: prices come first",), usage=usage))
+    trace.add(LLMCall("m", (Message("user", "?"),), ("Thought: prices come first",), usage=usage))
     action = trace.add(ActionStart("sql", "SELECT name, price FROM site ORDER BY price"))
     trace.add(ActionResult(action, Observation((Record("o1.r1", {"name": "Lyon", "price": 1.5}),)), 912.3))
     trace.add(

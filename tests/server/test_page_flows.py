@@ -15,7 +15,7 @@ from decisor.demo.demo import REPLIES, write_shop
 from decisor.server.settings import ServerSettings
 from decisor.session.sources import build_sources
 from report.browser import FOUND
-from server.page import Page, by_turn, window, writing_lm
+from server.page import Page, by_turn, window, writing_llm
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
 SHORT = "SELECT name FROM supplier ORDER BY name"
@@ -42,7 +42,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, gate: threading.Event) -> Ite
     shop = tmp_path_factory.mktemp("shop") / "shop.db"
     write_shop(shop)
     model = Path(str(files("decisor.demo") / "shop.toml"))
-    with writing_lm(by_turn(*REPLIES), gate) as url:
+    with writing_llm(by_turn(*REPLIES), gate) as url:
         serving = ServerSettings(build_sources(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
         with window(serving) as page:
             yield page

@@ -30,7 +30,7 @@ from decisor.trace.file import read_trace
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record
 from report.browser import FOUND
 from server.axe import FILE, missing
-from server.page import PICTURES, Page, by_turn, window, writing_lm
+from server.page import PICTURES, Page, by_turn, window, writing_llm
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
 TRACES = Path(__file__).parent.parent / "traces" / "data"
@@ -77,7 +77,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         "dag": traces["reasoning_dag"],
         "search": traces["search"],
     }
-    with writing_lm(by_turn(*REPLIES)) as url:
+    with writing_llm(by_turn(*REPLIES)) as url:
         serving = ServerSettings(build_sources(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
         with window(serving, runs) as page:
             yield page

@@ -12,7 +12,7 @@ from decisor.server.settings import ServerSettings
 from decisor.session.sources import build_sources
 from functions.test_row_values import SECRET, api, shop  # noqa: F401 (fixtures)
 from report.browser import FOUND
-from server.page import window, writing_lm
+from server.page import window, writing_llm
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
 CALL = "Thought: send\nAction: weather\nAction input: " + json.dumps({"place": SECRET})
@@ -38,7 +38,7 @@ def test_the_page_asks_whether_a_tool_gets_a_value_of_a_row(
 ) -> None:
     gate = threading.Event()
     gate.set()
-    with writing_lm(reply, gate) as url:
+    with writing_llm(reply, gate) as url:
         serving = ServerSettings(build_sources(db=shop, tools=api[0]), {"small": f"small@{url}"})
         with window(serving) as page:
             page.ask("Which site is best for plant Delta?", technique="iter_rag")

@@ -13,7 +13,7 @@ from decisor.trace.events import (
     ActionResult,
     ActionStart,
     Conclusion,
-    LMCall,
+    LLMCall,
     Plan,
     PlanChange,
     RunStart,
@@ -54,7 +54,7 @@ def three_hours(many: int = 600) -> list[TraceEntry]:
     trace.add(Plan(("look at all", "decide")))
     for at in range(1, many + 1):
         usage = Usage(calls=1, prompt_tokens=900, completion_tokens=100, seconds=2.0)
-        trace.add(LMCall("m", (Message("user", "?"),), (f"Thought: look at site {at}",), usage=usage))
+        trace.add(LLMCall("m", (Message("user", "?"),), (f"Thought: look at site {at}",), usage=usage))
         action = trace.add(ActionStart("sql", f"SELECT rent FROM site WHERE id = {at}"))
         trace.add(ActionResult(action, Observation((Record(f"o{at}.r1", {"rent": at * 1.5}),)), 912.3))
         if at % 200 == 0:

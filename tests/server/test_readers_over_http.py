@@ -1,4 +1,4 @@
-"""Two users of one connection: of what is not for one of them, nothing reaches an LM, the page or a trace of theirs."""
+"""Two users of one connection: what is not for one of them reaches no LLM, page or trace of theirs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def as_user(place: Served, token: str) -> Served:
     return place
 
 
-def test_of_what_is_not_for_a_user_nothing_reaches_the_lm_or_the_page(
+def test_of_what_is_not_for_a_user_nothing_reaches_the_llm_or_the_page(
     shared: Served, bodies: list[str], tmp_path: Path
 ) -> None:
     bob = as_user(shared, BOB)

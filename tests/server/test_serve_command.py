@@ -53,7 +53,7 @@ def test_a_sign_ends_runs_streams_and_workers_at_once(tmp_path: Path, sign: sign
 
     folder = tmp_path / "folder"
     folder.mkdir()
-    words = ("--db", f"sqlite:///{sites(tmp_path)}", "--lm")
+    words = ("--db", f"sqlite:///{sites(tmp_path)}", "--llm")
     with serve_threaded(reply) as url, process(folder, *words, f"m@{url}") as (one, address):
         with httpx.Client(base_url=address, timeout=LONGEST, trust_env=False) as client:
             body = {"question": "Which?", "technique": "plan_rag", "settings": {"calling": "text"}}

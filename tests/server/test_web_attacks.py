@@ -147,8 +147,8 @@ def test_a_page_of_another_site_reads_nothing(place: Served) -> None:
 def test_markup_in_a_question_an_answer_and_rows_stays_text(tmp_path: Path) -> None:
     scripts = [row["body"] for row in read_security_rows("web_attacks") if row["class"] == "xss"]
     markup = "\n".join(scripts)
-    lm = planner("SELECT name, rent FROM site", f"Final answer: {scripts[0]}\nBecause: {' '.join(scripts)} [o1.r1]")
-    with serve_threaded(lm) as url, served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as place:
+    llm = planner("SELECT name, rent FROM site", f"Final answer: {scripts[0]}\nBecause: {' '.join(scripts)} [o1.r1]")
+    with serve_threaded(llm) as url, served(ServerSettings(sources(tmp_path), {"m": f"m@{url}"})) as place:
         run = place.ended(place.ask(markup)["id"])
         page = place.client.get(f"/api/runs/{run['id']}/page").text
         outside = re.sub(r"<style>.*?</style>|<script.*?</script>", "", page, flags=re.S)
@@ -169,7 +169,7 @@ def test_half_a_request_holds_nobody_else_up(place: Served) -> None:
 
 
 def test_what_stands_in_rows_is_data_and_nothing_else(tmp_path: Path) -> None:
-    """Each text in a row, which an LM obeys as far as it can: it asks for what the row asks for."""
+    """Each text in a row, which an LLM obeys as far as it can: it asks for what the row asks for."""
     path = tmp_path / "notes.db"
     injections = read_security_rows("injection_rows")
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -197,6 +197,6 @@ def test_what_stands_in_rows_is_data_and_nothing_else(tmp_path: Path) -> None:
         assert len(results[0]["records"]) == len(injections)
         page = place.client.get(f"/api/runs/{run['id']}/page").text
         assert not [letter for letter in "\x1b\u202e\u2066" if letter in page]
-        assert str(path) not in str([one for one in trace if one["event"] == "LMCall"])
+        assert str(path) not in str([one for one in trace if one["event"] == "LLMCall"])
     assert path.read_bytes() == before
     assert not (tmp_path / "other.db").exists()

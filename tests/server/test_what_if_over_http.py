@@ -64,10 +64,10 @@ def test_an_input_that_cannot_be_read_is_one_line(offices: Served) -> None:
 
 
 @pytest.mark.slow
-def test_exact_needs_no_lm(offices: Served) -> None:
+def test_exact_needs_no_llm(offices: Served) -> None:
     reply = offices.client.post("/api/ask", json={"question": "Which office?", "technique": "exact"})
     run = offices.ended(reply.json()["id"])
-    assert (run["answer"], run["lm"], run["usage"]["calls"]) == ("east", "", 0)
+    assert (run["answer"], run["llm"], run["usage"]["calls"]) == ("east", "", 0)
 
 
 def test_an_evaluation_is_shown_while_it_fills(tmp_path: Path) -> None:

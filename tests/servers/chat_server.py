@@ -16,7 +16,7 @@ from decisor.llms.retry import Retries
 from servers.fault_server import KEY
 from servers.openai_server import completion, serve_app
 
-HOST = "lm.test"
+HOST = "llm.test"
 
 
 class Served:
@@ -50,7 +50,7 @@ async def served(seconds: float = 0.0, secure: ssl.SSLContext | None = None) -> 
         yield seen
 
 
-def lm_at(origin: str, key: str = KEY) -> OpenAICompatible:
+def llm_at(origin: str, key: str = KEY) -> OpenAICompatible:
     return OpenAICompatible("m", f"{origin}/v1", key, 10.0, retries=Retries(attempts=2, first_seconds=0.01))
 
 

@@ -4,7 +4,7 @@ It notes when each request came, its body and the hash of it. The faults themsel
 committed) and ``faults`` (all of them by name, with what a client must make of each).
 
     async with faulty(FAULTS["429_after"].play, FAULTS["reset"].play) as server:
-        lm = server.lm()
+        llm = server.llm()
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Faulty:
         """Seconds between a request and the next."""
         return [later - at for at, later in zip(self.at, self.at[1:], strict=False)]
 
-    def lm(self, seconds: float = 10.0, **settings: Any) -> OpenAICompatible:
+    def llm(self, seconds: float = 10.0, **settings: Any) -> OpenAICompatible:
         settings.setdefault("retries", Retries(first_seconds=0.02))
         return OpenAICompatible("m", f"{self.origin}/v1", KEY, seconds, **settings)
 

@@ -43,7 +43,7 @@ Promise = Literal["again", "final", "case", "deadline", "size", "unfinished", "g
 
 @dataclass(frozen=True)
 class Fault:
-    """``kind``: of the LMError where it stays. ``after``: seconds that must pass before the next attempt."""
+    """``kind``: of the LLMError where it stays. ``after``: seconds that must pass before the next attempt."""
 
     play: Play
     promise: Promise

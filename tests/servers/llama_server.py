@@ -34,7 +34,7 @@ class Llama:
     refusals: int = 0
     busy: bool = False
 
-    def lm(self, **settings: Any) -> OpenAICompatible:
+    def llm(self, **settings: Any) -> OpenAICompatible:
         return OpenAICompatible("m", f"{self.origin}/v1", price=Price(0.0, 0.0), **settings)
 
     async def models(self, request: web.Request) -> web.Response:

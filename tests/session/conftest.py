@@ -1,4 +1,4 @@
-"""Two sites in a real SQLite file, and an LM that looks at the rents."""
+"""Two sites in a real SQLite file, and an LLM that looks at the rents."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.types import Message
 
 PLAN = "Plan: [Step 1: compare the rents]\nThought: Start there.\nAction: {tool}\nAction input: {query}"
@@ -16,8 +16,8 @@ ANSWER = "Final answer: elm\nBecause: it costs 400 [o1.r1], oak 700 [o1.r2]"
 
 
 @pytest.fixture(autouse=True)
-def no_lm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("DECISOR_LM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+def no_llm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("DECISOR_LLM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DECISOR_OLLAMA_PORT", "0")
     monkeypatch.setenv("DECISOR_LLAMACPP_PORT", "0")
@@ -36,13 +36,13 @@ def database(path: Path, rows: Sequence[tuple[str, float]]) -> Path:
     return path
 
 
-def planner(tool: str = "sql", query: str = QUERY, answer: str = ANSWER) -> ScriptedLM:
+def planner(tool: str = "sql", query: str = QUERY, answer: str = ANSWER) -> ScriptedLLM:
     """Queries once, then answers; for any number of runs at once."""
 
     def reply(messages: Sequence[Message]) -> str:
         return answer if "o1.r1" in messages[-1].content else PLAN.format(tool=tool, query=query)
 
-    return ScriptedLM(reply)
+    return ScriptedLLM(reply)
 
 
-Planner = Callable[..., ScriptedLM]
+Planner = Callable[..., ScriptedLLM]

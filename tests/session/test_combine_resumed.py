@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
 from decisor.session.data import ask_once
 from decisor.session.request import Options, read_options
@@ -28,12 +28,12 @@ async def test_a_resumed_run_combines_what_it_fetched_before(tmp_path: Path, mon
     database(tmp_path / "rents.db", [("oak", 1.0), ("elm", 2.0)])
     sources = build_sources(db=["sites.db", "rents.db"])
     options: Options = {"technique": "iter_rag", "settings": {"calling": "text"}}
-    lm = ScriptedLM([*LOOKS, "Thought: no more\nFinal answer: none"])
-    first = await ask_once(sources, *read_options("Which?", {**options, "lm": lm, "limits": Limits(calls=3)}))
+    llm = ScriptedLLM([*LOOKS, "Thought: no more\nFinal answer: none"])
+    first = await ask_once(sources, *read_options("Which?", {**options, "llm": llm, "limits": Limits(calls=3)}))
     ends = [at for at, entry in enumerate(first.trace) if isinstance(entry.event, ActionResult)]
-    rest = ScriptedLM([JOIN, "Thought: elm\nFinal answer: elm [o3.r1]"])
+    rest = ScriptedLLM([JOIN, "Thought: elm\nFinal answer: elm [o3.r1]"])
     past = first.trace[: ends[1] + 1]
-    more = read_options("Which?", {**options, "lm": rest, "limits": Limits(calls=9)})
+    more = read_options("Which?", {**options, "llm": rest, "limits": Limits(calls=9)})
     second = await ask_once(sources, *more, past=past)
     assert second.answer == "elm"
     assert [record.fields for record in second.records] == [{"name": "elm", "cost": 402}]

@@ -10,7 +10,7 @@ import pytest
 import decisor
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.types import Observation
 from servers.openai_server import serve
 from session.conftest import ANSWER, PLAN, QUERY, database, planner
@@ -28,7 +28,7 @@ sql = "SELECT sum(rent * (name = 'oak')::INT) + 0.5 * sum(rent * (name = 'elm'):
 
 async def test_many_ask_at_once_and_each_has_records_of_its_own(sites: Path) -> None:
     async with decisor.open(db=str(sites)) as data:
-        results = await asyncio.gather(*(data.ask(f"Which site? ({at})", lm=planner()) for at in range(40)))
+        results = await asyncio.gather(*(data.ask(f"Which site? ({at})", llm=planner()) for at in range(40)))
     assert {result.answer for result in results} == {"elm"}
     assert {result.evidence.ids for result in results} == {("o1.r1", "o1.r2")}
     assert [result.question.text for result in results] == [f"Which site? ({at})" for at in range(40)]
@@ -44,9 +44,9 @@ async def test_a_real_endpoint_is_opened_once_for_all_questions(sites: Path) -> 
         return ANSWER if "o1.r1" in messages[-1]["content"] else PLAN.format(tool="sql", query=QUERY)
 
     async with serve(replies) as url, decisor.open(db=str(sites)) as data:
-        results = [await data.ask("Which site?", lm=f"toy@{url}") for _ in range(3)]
-        assert len(data.lms.by_spec) == 1
-    assert [result.lm for result in results] == ["toy"] * 3 and len(connections) == 6
+        results = [await data.ask("Which site?", llm=f"toy@{url}") for _ in range(3)]
+        assert len(data.llms.by_spec) == 1
+    assert [result.llm for result in results] == ["toy"] * 3 and len(connections) == 6
 
 
 async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sites: Path) -> None:
@@ -54,7 +54,7 @@ async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sit
         tool = data.tools[0]
         assert isinstance(tool, SqlTool) and tool.worker.child is not None
         child = tool.worker.child
-        asking = asyncio.create_task(data.ask("Which?", lm=planner(query=SLOW)))
+        asking = asyncio.create_task(data.ask("Which?", llm=planner(query=SLOW)))
         async with asyncio.timeout(60):
             while not any(SLOW.encode() in one.frame for one in child.sent):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -63,14 +63,14 @@ async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sit
             await asking
         await asyncio.wait_for(child.gone, 60)
         assert child.ended
-        assert (await data.ask("Which?", lm=planner())).answer == "elm"
+        assert (await data.ask("Which?", llm=planner())).answer == "elm"
 
 
 async def test_several_databases_are_tools_by_the_names_of_their_files(sites: Path, tmp_path: Path) -> None:
     rents = database(tmp_path / "rents 2024.db", [("ash", 1.0), ("elm", 2.0)])
     async with decisor.open(db=[sites, f"sqlite:///{rents}"]) as data:
         assert [tool.name for tool in data.tools] == ["sites", "rents_2024"]
-        result = await data.ask("Which?", lm=planner("rents_2024"))
+        result = await data.ask("Which?", llm=planner("rents_2024"))
     assert [record.fields["name"] for record in result.records] == ["ash", "elm"]
     assert result.records[0].source == "rents_2024"
 
@@ -80,21 +80,21 @@ async def test_a_name_of_ones_own_stands_before_the_url(sites: Path, tmp_path: P
     (tmp_path / "reports" / "a.txt").write_text("The site elm floods every spring.")
     async with decisor.open(db=f"rents=sqlite:///{sites}", docs=["reports/", "more=reports/a.txt"]) as data:
         assert [tool.name for tool in data.tools] == ["rents", "reports", "more"]
-        assert (await data.ask("Which?", lm=planner("rents"))).answer == "elm"
+        assert (await data.ask("Which?", llm=planner("rents"))).answer == "elm"
 
 
 async def test_techniques_know_databases_and_documents_by_any_name(sites: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The site elm floods every spring.")
     async with decisor.open(db=[f"rents={sites}", f"again={sites}"]) as data:
-        result = await data.ask("Which?", lm=planner("rents"), technique="auto")
+        result = await data.ask("Which?", llm=planner("rents"), technique="auto")
     assert result.auto_technique == "plan_rag"
-    read = ScriptedLM(lambda messages: "Final answer: elm\nBecause: it floods [o1.r1]")
+    read = ScriptedLLM(lambda messages: "Final answer: elm\nBecause: it floods [o1.r1]")
     async with decisor.open(docs="notes=a.txt") as data:
-        result = await data.ask("Which site floods?", lm=read, technique="rag")
+        result = await data.ask("Which site floods?", llm=read, technique="rag")
     assert (result.answer, result.records[0].text) == ("elm", "The site elm floods every spring.")
     async with decisor.open(docs=["notes=a.txt", "a.txt"]) as data:
         with pytest.raises(SetupError, match="reads from one place, and there are notes, a"):
-            await data.ask("Which site floods?", lm=read, technique="rag")
+            await data.ask("Which site floods?", llm=read, technique="rag")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_a_function_and_a_tool_object_are_tools_and_the_object_stays_open(
         assert [tool.name for tool in data.tools] == ["freight", "bell"]
         call = json.dumps({"city": "Ghent", "tons": 4})
         answer = "Final answer: Ghent\nBecause: 140 euros [o1.r1]"
-        result = await data.ask("Where?", lm=planner("freight", call, answer))
+        result = await data.ask("Where?", llm=planner("freight", call, answer))
     assert result.answer == "Ghent" and result.records[0].fields["euros"] == 140
     assert not bell.closed
 
@@ -155,9 +155,9 @@ async def test_a_decision_model_is_computed_by_many_at_once_without_mixing_their
 ) -> None:
     (tmp_path / "sites.toml").write_text(MODEL)
     async with decisor.open(db=str(sites), model="sites.toml") as data:
-        results = await asyncio.gather(*(data.ask("Which?", lm="none") for _ in range(6)))
+        results = await asyncio.gather(*(data.ask("Which?", llm="none") for _ in range(6)))
     for result in results:
-        assert result.technique == "exact" and result.answer == "oak" and result.lm == ""
+        assert result.technique == "exact" and result.answer == "oak" and result.llm == ""
         assert result.ranking is not None
         assert [(one.name, one.outcome) for one in result.ranking.options] == [("oak", 899.0), ("elm", 899.5)]
 
@@ -184,7 +184,7 @@ async def test_what_is_worth_a_line_goes_to_the_standard_log_without_passwords(
 ) -> None:
     with caplog.at_level(logging.INFO, "decisor"):
         async with decisor.open(db=str(sites)) as data:
-            await data.ask("Which?", lm=planner())
+            await data.ask("Which?", llm=planner())
     assert [record.getMessage() for record in caplog.records] == [
         f"opened {sites} as sql",
         "plan_rag: answered after 2 calls, 1 actions",
@@ -194,13 +194,13 @@ async def test_what_is_worth_a_line_goes_to_the_standard_log_without_passwords(
     assert decisor.session.sources.build_sources(db="postgresql://me:secret@host/x").places[0].label == "host/x"  # type: ignore[attr-defined]
 
 
-async def test_an_lm_that_is_an_object_stays_open_for_its_owner(sites: Path) -> None:
+async def test_an_llm_that_is_an_object_stays_open_for_its_owner(sites: Path) -> None:
     closings: list[str] = []
 
-    class Closing(ScriptedLM):
+    class Closing(ScriptedLLM):
         async def close(self) -> None:
             closings.append(self.name)
 
     async with decisor.open(db=str(sites)) as data:
-        await data.ask("Which?", lm=Closing(planner().replies))
+        await data.ask("Which?", llm=Closing(planner().replies))
     assert not closings

@@ -11,10 +11,10 @@ import pytest
 import decisor
 from decisor.cli import run_command_line
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.session.definitions import Meaning
 from decisor.session.verify import Verification, verify_trace
-from decisor.trace.events import LMCall, events_of
+from decisor.trace.events import LLMCall, events_of
 from decisor.trace.file import read_trace
 from decisor.types import Decision, Evidence, Message, Pitfall
 from definition_shops import definitions_file, shop
@@ -31,22 +31,22 @@ NET = (
 QUESTION = "Who is our best customer?"
 
 
-def lm(queries: Sequence[str], answer: str, cited: str) -> ScriptedLM:
+def llm(queries: Sequence[str], answer: str, cited: str) -> ScriptedLLM:
     replies = [f"Plan: [Step 1: add up]\nThought: t\nAction: sql\nAction input: {queries[0]}"]
     replies += [f"Thought: t\nAction: sql\nAction input: {query}" for query in queries[1:]]
-    return ScriptedLM([*replies, f"Final answer: {answer}\nBecause: most [{cited}]"])
+    return ScriptedLLM([*replies, f"Final answer: {answer}\nBecause: most [{cited}]"])
 
 
 def test_a_run_is_shown_the_definitions_that_it_needs_and_cites_what_it_used(tmp_path: Path) -> None:
-    model = lm([GROSS, NET], "Cy", "o3.r1")
+    model = llm([GROSS, NET], "Cy", "o3.r1")
     result = decisor.ask(
         QUESTION,
         db=shop(tmp_path),
         definitions=definitions_file(tmp_path),
-        lm=model,
+        llm=model,
         settings={"replan": "no", "calling": "text"},
     )
-    prompt = next(events_of(result.trace, LMCall)).messages[0].content
+    prompt = next(events_of(result.trace, LLMCall)).messages[0].content
     assert "- reading.best_customer: 'best customer' or 'top customer' means the customer with the most net" in prompt
     assert "- metric.net_revenue (revenue, turnover): SUM(l.price" in prompt and "calendar.fiscal" not in prompt
     assert "SUM(l.price * l.quantity) is not metric.net_revenue" in model.seen[1]
@@ -65,7 +65,7 @@ def test_an_answer_that_rests_on_another_computation_says_so(tmp_path: Path) -> 
         QUESTION,
         db=shop(tmp_path),
         definitions=definitions_file(tmp_path),
-        lm=lm([GROSS], "Ann", "o2.r1"),
+        llm=llm([GROSS], "Ann", "o2.r1"),
         settings={"replan": "no", "calling": "text"},
     )
     assert any(
@@ -76,11 +76,11 @@ def test_an_answer_that_rests_on_another_computation_says_so(tmp_path: Path) -> 
 
 def test_a_question_that_names_nothing_defined_is_asked_as_without_a_file(tmp_path: Path) -> None:
     url, query = shop(tmp_path), "SELECT product, COUNT(*) AS n FROM line GROUP BY 1 ORDER BY 2"
-    plain, other = (lm([query], "cup", "o1.r1") for _ in range(2))
+    plain, other = (llm([query], "cup", "o1.r1") for _ in range(2))
     settings = {"replan": "no", "calling": "text"}
-    decisor.ask("Which product should go?", db=url, lm=plain, settings=settings)
+    decisor.ask("Which product should go?", db=url, llm=plain, settings=settings)
     result = decisor.ask(
-        "Which product should go?", db=url, lm=other, settings=settings, definitions=definitions_file(tmp_path)
+        "Which product should go?", db=url, llm=other, settings=settings, definitions=definitions_file(tmp_path)
     )
     assert other.seen == plain.seen and result.evidence.ids == ("o1.r1",)
 
@@ -97,7 +97,7 @@ def test_many_questions_at_once_each_have_their_own_definitions(tmp_path: Path) 
     async def both() -> list[decisor.Result]:
         async with decisor.open(db=shop(tmp_path), definitions=definitions_file(tmp_path)) as data:
             ask = [
-                data.ask(text, lm=ScriptedLM(reply), settings={"calling": "text"})
+                data.ask(text, llm=ScriptedLLM(reply), settings={"calling": "text"})
                 for text in (QUESTION, "Which product should go?")
             ]
             return list(await asyncio.gather(*ask))
@@ -114,17 +114,17 @@ def test_of_several_databases_a_file_says_which_it_is_about(tmp_path: Path) -> N
     with closing(sqlite3.connect(other)) as database, database:
         database.execute("CREATE TABLE t (a INT)")
     with pytest.raises(SetupError, match=r"Which database is .*definitions.toml about\? Write --definitions NAME="):
-        decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=file, lm="none", technique="exact")
+        decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=file, llm="none", technique="exact")
     with pytest.raises(SetupError, match="is about shops, and there is no such database; there is shop, other"):
-        decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=f"shops={file}", lm="none")
-    with pytest.raises(SetupError, match="There is no LM to plan this"):
-        decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=f"shop={file}", lm="none")
+        decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=f"shops={file}", llm="none")
+    with pytest.raises(SetupError, match="There is no LLM to plan this"):
+        decisor.ask(QUESTION, db=[f"shop={url}", f"other={other}"], definitions=f"shop={file}", llm="none")
 
 
 def test_a_file_with_a_fault_is_said_before_anything_is_paid_for(tmp_path: Path) -> None:
-    model = lm([GROSS], "Ann", "o2.r1")
+    model = llm([GROSS], "Ann", "o2.r1")
     with pytest.raises(SetupError, match=r"line 1: metric.a needs either sql with from, or query"):
-        decisor.ask(QUESTION, db=shop(tmp_path), definitions=definitions_file(tmp_path, "[metric.a]\n"), lm=model)
+        decisor.ask(QUESTION, db=shop(tmp_path), definitions=definitions_file(tmp_path, "[metric.a]\n"), llm=model)
     assert not model.seen
 
 
@@ -164,7 +164,7 @@ def test_the_command_takes_definitions_for_a_question_and_for_a_model(
     assert "123" in capsys.readouterr().out
     assert (
         run_command_line(
-            ["ask", "Which?", "--db", url, "--model", str(model), "--definitions", str(file), "--lm", "none"]
+            ["ask", "Which?", "--db", url, "--model", str(model), "--definitions", str(file), "--llm", "none"]
         )
         == 0
     )
@@ -193,7 +193,7 @@ def test_a_metric_that_a_query_computed_unasked_is_cited_too(tmp_path: Path) -> 
         "Who is number one?",
         db=shop(tmp_path),
         definitions=definitions_file(tmp_path),
-        lm=lm([NET], "Cy", "o1.r1"),
+        llm=llm([NET], "Cy", "o1.r1"),
         settings={"replan": "no", "calling": "text"},
     )
     assert result.evidence.ids == ("o1.r1", "o2.r1")
@@ -207,7 +207,7 @@ def test_a_definition_that_changed_since_is_named_by_verify(tmp_path: Path, caps
         QUESTION,
         db=url,
         definitions=file,
-        lm=lm([GROSS, NET], "Cy", "o3.r1"),
+        llm=llm([GROSS, NET], "Cy", "o3.r1"),
         trace=trace,
         settings={"replan": "no", "calling": "text"},
     )

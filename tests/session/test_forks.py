@@ -52,7 +52,7 @@ def reply(messages):
     return "Final answer: 7\\nBecause: it is 7 [o1.r1]"
 
 def ask():
-    return decisor.ask("How many?", db="sqlite:///shop.db", lm=decisor.ScriptedLM(reply), technique="plan_rag").answer
+    return decisor.ask("How many?", db="sqlite:///shop.db", llm=decisor.ScriptedLLM(reply), technique="plan_rag").answer
 
 threading.Thread(target=ask, daemon=True).start()
 children = []

@@ -14,7 +14,7 @@ import pytest
 import decisor
 from decisor.cli import run_command_line as command
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
 from decisor.sandbox.engine import DEFAULT_SECONDS
 from decisor.trace.events import Conclusion, TraceEntry
@@ -28,8 +28,8 @@ SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT c
 
 
 def test_a_question_is_asked_in_one_line_of_python(sites: Path) -> None:
-    result = decisor.ask("Which site is cheapest?", db=f"sqlite:///{sites}", lm=planner())
-    assert (result.answer, result.technique, result.lm) == ("elm", "plan_rag", "scripted")
+    result = decisor.ask("Which site is cheapest?", db=f"sqlite:///{sites}", llm=planner())
+    assert (result.answer, result.technique, result.llm) == ("elm", "plan_rag", "scripted")
     assert result.evidence.ids == ("o1.r1", "o1.r2")
     assert [record.fields["rent"] for record in result.records] == [400.0, 700.0]
     assert (result.usage.calls, result.usage.actions) == (2, 1)
@@ -38,7 +38,7 @@ def test_a_question_is_asked_in_one_line_of_python(sites: Path) -> None:
 
 def test_it_works_where_an_event_loop_runs_already(sites: Path) -> None:
     async def notebook() -> str:
-        result = decisor.ask("Which site?", db=str(sites), lm=planner())
+        result = decisor.ask("Which site?", db=str(sites), llm=planner())
         again = result.ask("Which one again?")
         return result.answer + again.answer
 
@@ -47,7 +47,7 @@ def test_it_works_where_an_event_loop_runs_already(sites: Path) -> None:
 
 def test_no_thread_and_no_worker_is_left_behind(sites: Path) -> None:
     before = set(threading.enumerate())
-    decisor.ask("Which site?", db=str(sites), lm=planner())
+    decisor.ask("Which site?", db=str(sites), llm=planner())
     until = time.monotonic() + 30
     while set(threading.enumerate()) - before and time.monotonic() < until:
         time.sleep(0.01)  # threads that wait for a child that ended are about to end
@@ -59,8 +59,8 @@ def test_printing_a_result_says_what_the_command_prints(sites: Path, capsys: pyt
         return planner().replies([decisor.types.Message("user", body["messages"][-1]["content"])])  # type: ignore[operator]
 
     with serve_threaded(replies) as url:
-        result = decisor.ask("Which site?", db=str(sites), lm=f"toy@{url}")
-        assert command(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--no-history"]) == 0
+        result = decisor.ask("Which site?", db=str(sites), llm=f"toy@{url}")
+        assert command(["ask", "Which site?", "--db", str(sites), "--llm", f"toy@{url}", "--no-history"]) == 0
     out, how = capsys.readouterr()
     lines = [line.rstrip() for line in (how + out).splitlines()]
     timeless = [line for line in lines if " ms" not in line and " in 0." not in line]
@@ -69,7 +69,7 @@ def test_printing_a_result_says_what_the_command_prints(sites: Path, capsys: pyt
 
 
 def test_a_result_is_saved_as_a_trace_and_as_a_page_and_is_one_json_object(sites: Path, tmp_path: Path) -> None:
-    result = decisor.ask("Which <b>site</b>?", db=str(sites), lm=planner(), rules="Rent counts.")
+    result = decisor.ask("Which <b>site</b>?", db=str(sites), llm=planner(), rules="Rent counts.")
     result.save("run.jsonl")
     assert [entry.id for entry in read_trace(tmp_path / "run.jsonl")] == [entry.id for entry in result.trace]
     result.html("run.html")
@@ -84,33 +84,33 @@ def test_a_result_is_saved_as_a_trace_and_as_a_page_and_is_one_json_object(sites
 
 
 def test_a_result_asks_its_data_again_with_the_same_technique(sites: Path) -> None:
-    lm = planner()
-    result = decisor.ask("Which site?", db=f"rents={sites}", lm=planner("rents"), technique="iter_rag")
-    again = asyncio.run(result.ask_async("And now?", lm=planner("rents")))
+    llm = planner()
+    result = decisor.ask("Which site?", db=f"rents={sites}", llm=planner("rents"), technique="iter_rag")
+    again = asyncio.run(result.ask_async("And now?", llm=planner("rents")))
     assert (again.technique, again.question.text, again.answer) == ("iter_rag", "And now?", "elm")
-    assert not lm.seen
+    assert not llm.seen
 
 
 def test_what_happens_is_heard_and_written_as_it_happens(sites: Path, tmp_path: Path) -> None:
     entries: list[TraceEntry] = []
-    result = decisor.ask("Which site?", db=sites, lm=planner(), on_event=entries.append, trace=tmp_path / "run.jsonl")
+    result = decisor.ask("Which site?", db=sites, llm=planner(), on_event=entries.append, trace=tmp_path / "run.jsonl")
     assert entries == list(result.trace)
     assert len(read_trace(tmp_path / "run.jsonl")) == len(entries)
     assert "run.jsonl" in str(result)
 
 
 def test_a_limit_ends_a_run_with_a_decision_that_says_so(sites: Path) -> None:
-    never = ScriptedLM(lambda messages: f"Plan: [Step 1: look]\nThought: x\nAction: sql\nAction input: {QUERY}")
-    result = decisor.ask("Which site?", db=sites, lm=never, limits=Limits(calls=3))
+    never = ScriptedLLM(lambda messages: f"Plan: [Step 1: look]\nThought: x\nAction: sql\nAction input: {QUERY}")
+    result = decisor.ask("Which site?", db=sites, llm=never, limits=Limits(calls=3))
     assert result.decision.stopped == "budget" and any("limit of 3 calls" in one for one in result.decision.reasons)
 
 
 def test_rules_and_goal_stand_beside_the_question_or_in_it(sites: Path) -> None:
-    lm = planner()
-    decisor.ask(Question("Which site?", rules="Rent counts.", goal="The lowest rent."), db=sites, lm=lm)
+    llm = planner()
+    decisor.ask(Question("Which site?", rules="Rent counts.", goal="The lowest rent."), db=sites, llm=llm)
     other = planner()
-    decisor.ask("Which site?", rules="Rent counts.", goal="The lowest rent.", db=sites, lm=other)
-    assert lm.seen == other.seen and "Rent counts." in lm.seen[0]
+    decisor.ask("Which site?", rules="Rent counts.", goal="The lowest rent.", db=sites, llm=other)
+    assert llm.seen == other.seen and "Rent counts." in llm.seen[0]
 
 
 @pytest.mark.slow
@@ -122,24 +122,24 @@ def test_rules_and_goal_stand_beside_the_question_or_in_it(sites: Path) -> None:
         ({"db": "sites.db", "technique": "plan_rga"}, "There is no technique 'plan_rga'"),
         ({"db": "sites.db", "technique": "no_module_x:Technique"}, "no module no_module_x"),
         ({"db": "sites.db", "settings": {"steps": 3}}, "plan_rag has no steps"),
-        ({"db": "sites.db", "settings": {"critic_lm": planner()}}, "plan_rag has no critic_lm"),
+        ({"db": "sites.db", "settings": {"critic_llm": planner()}}, "plan_rag has no critic_llm"),
         ({"db": "sites.db", "trace": "/nowhere/run.jsonl"}, "Cannot write the trace"),
-        ({"db": "sites.db", "lm": "none"}, "There is no LM to plan this, and no decision model"),
-        ({"db": "sites.db", "lm": "none", "technique": "plan_rag"}, "plan_rag asks an LM, and there is none"),
-        ({"db": "sites.db", "lm": "none", "technique": "exact"}, "exact computes from a decision model"),
+        ({"db": "sites.db", "llm": "none"}, "There is no LLM to plan this, and no decision model"),
+        ({"db": "sites.db", "llm": "none", "technique": "plan_rag"}, "plan_rag asks an LLM, and there is none"),
+        ({"db": "sites.db", "llm": "none", "technique": "exact"}, "exact computes from a decision model"),
         ({"db": "sites.db", "tools": [3]}, "3 is no tool"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(sites: Path, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint.replace("(", r"\(")) as complaints:
-        decisor.ask("Which?", **{"lm": planner(), **options})
+        decisor.ask("Which?", **{"llm": planner(), **options})
     assert "\n" not in str(complaints.value)
 
 
-def test_a_heuristic_without_an_lm_is_not_told_that_it_asks_one(sites: Path) -> None:
+def test_a_heuristic_without_an_llm_is_not_told_that_it_asks_one(sites: Path) -> None:
     with pytest.raises(SetupError) as complaint:
-        decisor.ask("Which site?", db=sites, technique="heuristic", lm="none")
-    assert "asks an LM" not in str(complaint.value)
+        decisor.ask("Which site?", db=sites, technique="heuristic", llm="none")
+    assert "asks an LLM" not in str(complaint.value)
 
 
 @pytest.mark.slow
@@ -150,13 +150,13 @@ def test_an_interrupt_cancels_the_ask_and_leaves_nothing_running(sites: Path, tm
         "at = []\n"
         "before = signal.getsignal(signal.SIGINT)\n"
         f"reply = 'Plan: [Step 1: x]\\nThought: x\\nAction: sql\\nAction input: {SLOW}'\n"
-        "lm = decisor.ScriptedLM(lambda messages: reply)\n"
+        "llm = decisor.ScriptedLLM(lambda messages: reply)\n"
         "def hear(entry):\n"
         "    if type(entry.event).__name__ == 'ActionStart':\n"
         "        at.append(time.monotonic())\n"
         "        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
-        f"    decisor.ask('Which?', db={str(sites)!r}, lm=lm, on_event=hear)\n"
+        f"    decisor.ask('Which?', db={str(sites)!r}, llm=llm, on_event=hear)\n"
         "except KeyboardInterrupt:\n"
         "    left = [thread.name for thread in threading.enumerate() if thread.name == 'decisor']\n"
         "    print(left, signal.getsignal(signal.SIGINT) is before)\n"
@@ -181,40 +181,40 @@ def test_a_technique_of_somebody_else_is_named_by_its_import_path(sites: Path, t
         "        rows = await run.act(Action('sql', 'SELECT * FROM site'))\n"
         "        return Decision(str(rows.records[0].fields[self.column]))\n"
     )
-    result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", lm=planner())
+    result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", llm=planner())
     assert (result.answer, result.technique) == ("oak", "mine_of_session_test:First")
     assert isinstance(result.trace[-2].event, Conclusion), "the trace has it, though the technique does not say it"
     result = decisor.ask(
-        "Which?", db=sites, technique="mine_of_session_test:First", lm=planner(), settings={"column": "rent"}
+        "Which?", db=sites, technique="mine_of_session_test:First", llm=planner(), settings={"column": "rent"}
     )
     assert result.answer == "700.0"
 
 
-def test_an_expert_and_a_judge_have_lms_of_their_own_given_as_objects(sites: Path, tmp_path: Path) -> None:
+def test_an_expert_and_a_judge_have_llms_of_their_own_given_as_objects(sites: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("The site elm is the cheapest.")
     answers = iter(f"Thought: x\nFinal answer: {name}" for name in ("elm", "oak", "ash", "elm"))
-    judge = ScriptedLM(lambda messages: "Better: B", name="judge")
+    judge = ScriptedLLM(lambda messages: "Better: B", name="judge")
     result = decisor.ask(
         "Which site?",
         docs=tmp_path / "notes.txt",
         technique="best_of_n",
-        lm=ScriptedLM(lambda messages: next(answers)),
-        settings={"n": 2, "judge_lm": judge},
+        llm=ScriptedLLM(lambda messages: next(answers)),
+        settings={"n": 2, "judge_llm": judge},
     )
     assert len(judge.seen) == 2, "asked in both orders"
-    assert result.usage.calls == 4 and result.settings == {"n": "2", "judge_lm": "judge"}
+    assert result.usage.calls == 4 and result.settings == {"n": "2", "judge_llm": "judge"}
 
 
 def test_the_same_data_are_named_by_url_path_and_name(tmp_path: Path) -> None:
     path = database(tmp_path / "a=b.db", [("oak", 1.0), ("elm", 0.5)])
     for place in ("a=b.db", path, f"sqlite:///{path}"):
-        assert decisor.ask("Which?", db=place, lm=planner()).answer == "elm", place
+        assert decisor.ask("Which?", db=place, llm=planner()).answer == "elm", place
     assert ANSWER
 
 
 def test_a_result_is_one_short_line_at_a_prompt_and_its_sentences_keep_their_citations(sites: Path) -> None:
-    result = decisor.ask("Which site?", db=sites, lm=planner())
-    assert repr(result) == "Result(answer='elm', technique='plan_rag', evidence 2 records, 2 LM calls)"
+    result = decisor.ask("Which site?", db=sites, llm=planner())
+    assert repr(result) == "Result(answer='elm', technique='plan_rag', evidence 2 records, 2 LLM calls)"
     assert result.decision.reasons == ("it costs 400 [o1.r1], oak 700 [o1.r2]",)
 
 
@@ -224,7 +224,7 @@ def test_a_result_is_one_short_line_at_a_prompt_and_its_sentences_keep_their_cit
         ({"tecnique": "exact"}, "There is no option tecnique. Did you mean technique?"),
         ({"limits": 3}, "limits should be limits, such as decisor.Limits"),
         ({"rules": 5}, "rules should be a valid string, not 5"),
-        ({"lm": object()}, "lm takes .* name and complete"),
+        ({"llm": object()}, "llm takes .* name and complete"),
         ({"settings": "max_steps=3"}, "settings should be a valid dictionary"),
         ({"db": 5}, "5 is no place"),
         ({"docs": [5]}, "5 is no place"),
@@ -234,16 +234,16 @@ def test_a_result_is_one_short_line_at_a_prompt_and_its_sentences_keep_their_cit
 )
 def test_an_option_that_cannot_be_used_is_said_in_a_line(sites: Path, options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint):
-        decisor.ask("Which site?", **{"db": sites, "lm": planner(), **options})
+        decisor.ask("Which site?", **{"db": sites, "llm": planner(), **options})
 
 
 def test_an_empty_question_is_refused(sites: Path) -> None:
     with pytest.raises(SetupError, match="The question is empty"):
-        decisor.ask(" ", db=sites, lm=planner())
+        decisor.ask(" ", db=sites, llm=planner())
 
 
 def test_what_is_written_of_a_run_is_its_owners_alone_and_a_file_that_is_there_keeps_its_mode(sites: Path) -> None:
-    result = decisor.ask("Which site?", db=sites, lm=planner(), trace="heard.jsonl")
+    result = decisor.ask("Which site?", db=sites, llm=planner(), trace="heard.jsonl")
     result.save("saved.jsonl")
     result.html("run.html")
     shared = Path("shared.html")

@@ -242,6 +242,6 @@ def test_a_connection_of_a_config_file_is_kept_back_alike(tmp_path: Path, shops:
 def test_a_table_that_rows_names_twice_is_an_error(shops: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     rows = ["--rows", "customers=name = 'Bo'", "--rows", "customers=1 = 1"]
     assert (
-        run_command_line(["ask", "Who?", "--db", shops[0], *rows, "--lm", "none"]) == 2
+        run_command_line(["ask", "Who?", "--db", shops[0], *rows, "--llm", "none"]) == 2
         and "twice" in capsys.readouterr().err
     )

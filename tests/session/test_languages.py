@@ -53,8 +53,8 @@ def answered(sites: Path, replies: list[str], question: str, rules: str = "") ->
         return replies[min(len(bodies), len(replies)) - 1]
 
     with serve_threaded(reply) as base_url:
-        lm = f"m@{base_url}"
-        result = decisor.ask(question, rules=rules, db=f"sqlite:///{sites}", lm=lm, technique="plan_rag")
+        llm = f"m@{base_url}"
+        result = decisor.ask(question, rules=rules, db=f"sqlite:///{sites}", llm=llm, technique="plan_rag")
     return result, bodies
 
 
@@ -99,7 +99,7 @@ def test_the_command_takes_and_shows_any_language(sites: Path, tmp_path: Path, c
                 str(sites),
                 "--rules",
                 str(rules),
-                "--lm",
+                "--llm",
                 f"m@{base_url}",
                 "-t",
                 "plan_rag",

@@ -33,7 +33,7 @@ def reply(messages):
     return "Final answer: elm\\nBecause: it costs 400 [o1.r1], oak 700 [o1.r2]"
 
 def ask(**options):
-    return decisor.ask("Which site?", db="sqlite:///sites.db", lm=decisor.ScriptedLM(reply), technique="plan_rag",
+    return decisor.ask("Which site?", db="sqlite:///sites.db", llm=decisor.ScriptedLLM(reply), technique="plan_rag",
                        settings={"calling": "text"}, **options)
 """
 
@@ -71,7 +71,7 @@ def test_a_cell_shows_the_run_while_it_happens_in_one_output_and_then_the_result
     progress, result = outputs(notebook.cells[1])
     last = progress.data["text/html"]
     assert "✓ 2. choose &lt;b&gt;one&lt;/b&gt;" in last and "Decisor: done" in last and "<script" not in last
-    assert "plan_rag: 1 action, 2 LM calls to scripted" in last
+    assert "plan_rag: 1 action, 2 LLM calls to scripted" in last
     assert "✓ 1. compare the rents" in progress.data["text/plain"]
     assert 'class="answer">elm<' in result.data["text/html"]
 
@@ -81,7 +81,7 @@ def test_who_hears_the_events_gets_no_view_and_a_follow_up_gets_its_own(tmp_path
         tmp_path,
         SITES,
         "events = []\nresult = ask(on_event=events.append)\nlen(events) > 5",
-        "again = result.ask('And oak?', lm=decisor.ScriptedLM(reply))\nagain.answer",
+        "again = result.ask('And oak?', llm=decisor.ScriptedLLM(reply))\nagain.answer",
     )
     assert [one.data["text/plain"] for one in outputs(notebook.cells[1])] == ["True"]
     progress, answer = outputs(notebook.cells[2])
@@ -92,10 +92,10 @@ def test_who_hears_the_events_gets_no_view_and_a_follow_up_gets_its_own(tmp_path
 def test_data_that_are_open_show_each_run_that_a_cell_waits_for(tmp_path: Path) -> None:
     cell = """async with decisor.open(db="sqlite:///sites.db") as data:
     wish = {"technique": "plan_rag", "settings": {"calling": "text"}}
-    lms = [decisor.ScriptedLM(one) for one in (reply, reply, [PLAN, "Final answer: oak\\nBecause: so it is [o2.r2]"])]
-    result = await data.ask("Which site?", lm=lms[0], **wish)
-    more = await asyncio.gather(data.ask("Quietly?", lm=lms[1], on_event=lambda entry: None, **wish),
-                                result.ask_async("And oak?", lm=lms[2], **wish))
+    llms = [decisor.ScriptedLLM(one) for one in (reply, reply, [PLAN, "Final answer: oak\\nBecause: so it is [o2.r2]"])]
+    result = await data.ask("Which site?", llm=llms[0], **wish)
+    more = await asyncio.gather(data.ask("Quietly?", llm=llms[1], on_event=lambda entry: None, **wish),
+                                result.ask_async("And oak?", llm=llms[2], **wish))
 result"""
     notebook, messages = executed(tmp_path, f"import asyncio{SITES}", cell)
     first, further, result = outputs(notebook.cells[1])
@@ -108,8 +108,8 @@ result"""
 
 def test_a_run_that_fails_leaves_what_it_had_and_says_that_it_ended(tmp_path: Path) -> None:
     cell = (
-        "try:\n    decisor.ask('Which?', db='sqlite:///sites.db', lm=decisor.ScriptedLM([]))\n"
-        "except decisor.LMError as error:\n    print(error)"
+        "try:\n    decisor.ask('Which?', db='sqlite:///sites.db', llm=decisor.ScriptedLLM([]))\n"
+        "except decisor.LLMError as error:\n    print(error)"
     )
     notebook, _ = executed(tmp_path, SITES, cell)
     [progress] = outputs(notebook.cells[1])

@@ -46,11 +46,11 @@ class Hearing:
 
 
 async def asked(asking: Asking) -> Hearing:
-    lm = Hearing()
+    llm = Hearing()
     await decide_by_technique(
-        build_technique("single_rag"), LONGEST, Run(lm, Toolbox([TableTool()]), Budget(), asking=asking)
+        build_technique("single_rag"), LONGEST, Run(llm, Toolbox([TableTool()]), Budget(), asking=asking)
     )
-    return lm
+    return llm
 
 
 @pytest.mark.parametrize("name", [name for name in TECHNIQUES if name not in ("exact", "heuristic", "auto")])
@@ -82,13 +82,13 @@ async def test_a_temperature_and_top_p_of_ones_own_are_those_of_every_call() -> 
     asking, _ = split_asking_settings(
         find_technique_class("single_rag"), "single_rag", {"temperature": "0.7", "top_p": "0.9"}
     )
-    lm = await asked(asking)
-    assert {(one.temperature, one.top_p) for one in lm.samplings} == {(0.7, 0.9)}
-    body = build_chat_request("m", [Message("user", "x")], lm.samplings[0], set())
+    llm = await asked(asking)
+    assert {(one.temperature, one.top_p) for one in llm.samplings} == {(0.7, 0.9)}
+    body = build_chat_request("m", [Message("user", "x")], llm.samplings[0], set())
     assert (body["temperature"], body["top_p"]) == (0.7, 0.9)
     assert "top_p" not in build_chat_request("m", [Message("user", "x")], Sampling(), set())
-    assert list_sampling_values(lm.samplings[0]) != list_sampling_values(
-        Sampling(stop=lm.samplings[0].stop, temperature=0.7)
+    assert list_sampling_values(llm.samplings[0]) != list_sampling_values(
+        Sampling(stop=llm.samplings[0].stop, temperature=0.7)
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 
 INFLATING = (
     "SELECT c.name, SUM(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id "
@@ -35,21 +35,21 @@ def shop(tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def script(query: str, answer: str) -> ScriptedLM:
-    return ScriptedLM(
+def script(query: str, answer: str) -> ScriptedLLM:
+    return ScriptedLLM(
         [f"Thought: add up\nAction: sql\nAction input: {query}", f"Final answer: {answer}\nBecause: most [o1.r1]"]
     )
 
 
-async def ask(shop: str, lm: ScriptedLM, **options: str) -> decisor.Result:
+async def ask(shop: str, llm: ScriptedLLM, **options: str) -> decisor.Result:
     async with decisor.open(db=shop) as data:
-        return await data.ask("Who spent most?", lm=lm, technique="iter_rag", settings={"calling": "text"}, **options)  # type: ignore[arg-type]
+        return await data.ask("Who spent most?", llm=llm, technique="iter_rag", settings={"calling": "text"}, **options)  # type: ignore[arg-type]
 
 
 async def test_the_model_is_told_which_table_multiplied_which(shop: str) -> None:
-    lm = script(INFLATING, "Ann")
-    await ask(shop, lm)
-    assert "takes rows of orders more than once: items may have several rows with the same order_id" in str(lm.seen[1])
+    llm = script(INFLATING, "Ann")
+    await ask(shop, llm)
+    assert "takes rows of orders more than once: items may have several rows with the same order_id" in str(llm.seen[1])
 
 
 async def test_an_answer_that_rests_on_multiplied_rows_is_marked_wherever_it_is_read(shop: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What an LM is sent where some rows and columns are not for who asks: captured at the endpoint."""
+"""What an LLM is sent where some rows and columns are not for who asks: captured at the endpoint."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import decisor
 from databases.reader_attacks import attacks
 from databases.reader_world import ENGINES, FORBIDDEN, MASK, OWN_ORDERS, ROWS, reader_world, secrets
 from decisor.errors import SetupError
-from servers.capturing_lm import endpoint
+from servers.capturing_llm import endpoint
 
 FEWEST = 200
 AT_ONCE = 25
@@ -25,14 +25,14 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def leaks(text: str, counts: bool = True) -> list[str]:
-    """The values in it that are not for an LM. A trace has counts of its own, of tokens and so on."""
+    """The values in it that are not for an LLM. A trace has counts of its own, of tokens and so on."""
     numbers = set(re.findall(r"(?<![\w.])\d+(?![\w.]*\d)", text))  # not the digits of a token or of a time
     rows = [str(number) for number in FORBIDDEN if counts and str(number) in numbers]
     return [one for one in secrets() if (one in numbers if one.isdigit() else one in text)] + rows
 
 
 @pytest.mark.slow
-async def test_nothing_that_is_not_the_readers_reaches_an_lm(place: tuple[str, str], tmp_path: Path) -> None:
+async def test_nothing_that_is_not_the_readers_reaches_an_llm(place: tuple[str, str], tmp_path: Path) -> None:
     engine, url = place
     texts = list(attacks(engine))
     assert len(texts) >= FEWEST
@@ -41,10 +41,10 @@ async def test_nothing_that_is_not_the_readers_reaches_an_lm(place: tuple[str, s
         for number, some in enumerate(texts[at : at + AT_ONCE] for at in range(0, len(texts), AT_ONCE)):
             replies = [f"Thought: look\nAction: sql\nAction input: {text}" for text in some]
             trace = tmp_path / f"{engine}{number}.jsonl"
-            async with endpoint(replies) as (lm, bodies):
+            async with endpoint(replies) as (llm, bodies):
                 result = await data.ask(
                     "What is there?",
-                    lm=lm,
+                    llm=llm,
                     technique="iter_rag",
                     trace=trace,
                     settings={"calling": "text", "max_steps": AT_ONCE + 5},
@@ -121,7 +121,7 @@ async def test_grouping_joining_and_counting_by_masked_columns_are_right(place: 
 
 
 @pytest.mark.slow
-async def test_a_reader_who_may_sees_values_and_the_lm_and_the_trace_do_not(
+async def test_a_reader_who_may_sees_values_and_the_llm_and_the_trace_do_not(
     place: tuple[str, str], tmp_path: Path
 ) -> None:
     _, url = place
@@ -132,12 +132,12 @@ async def test_a_reader_who_may_sees_values_and_the_lm_and_the_trace_do_not(
     replies = [f"Thought: add up\nAction: sql\nAction input: {query}", ""]
 
     async with (
-        endpoint(replies) as (lm, bodies),
+        endpoint(replies) as (llm, bodies),
         decisor.open(db=url, rows=ROWS, mask=MASK, reveal=True, audit=tmp_path / "audit.jsonl", who="ann") as data,
     ):
         token = (await data.tools[0].call(query)).records[0].fields["email"]
         replies[1] = f"Final answer: {token}\nBecause: it has the most [o1.r1]"
-        result = await data.ask("Who spends most?", lm=lm, technique="iter_rag", settings={"calling": "text"})
+        result = await data.ask("Who spends most?", llm=llm, technique="iter_rag", settings={"calling": "text"})
     assert result.answer.endswith("@private.example") and result.records[0].fields["email"] == result.answer
     result.save(tmp_path / "run.jsonl")
     assert [leak for text in bodies for leak in leaks(text)] == []

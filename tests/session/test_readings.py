@@ -12,10 +12,10 @@ import pytest
 import decisor
 from decisor.errors import SetupError
 from decisor.graphs.load import GraphEdge, GraphNode, load_nodes_and_edges
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Limits
 from decisor.semantics.readings import OpenReading
-from decisor.trace.events import LMCall, Span, events_of
+from decisor.trace.events import LLMCall, Span, events_of
 from decisor.types import Message
 from definition_shops import definitions_file, shop
 from servers.openai_server import serve_threaded
@@ -31,7 +31,7 @@ NET, GROSS = "l.price * l.quantity * (1 - l.discount)", "l.price * l.quantity"
 TEXT = {"calling": "text"}
 
 
-def analyst(unclear: str = UNCLEAR, prompts: list[str] | None = None) -> ScriptedLM:
+def analyst(unclear: str = UNCLEAR, prompts: list[str] | None = None) -> ScriptedLLM:
     """Judges readings as told, computes what the rules of the question say, and names the first row."""
 
     def reply(messages: Sequence[Message]) -> str:
@@ -46,7 +46,7 @@ def analyst(unclear: str = UNCLEAR, prompts: list[str] | None = None) -> Scripte
             return f"Final answer: {'Cy' if net else 'Ann'}\nBecause: it is first [{id}.r1]"
         return PLAN.format(sum=NET if net else GROSS)
 
-    return ScriptedLM(reply)
+    return ScriptedLLM(reply)
 
 
 def test_a_person_is_asked_in_one_line_and_what_they_say_is_followed(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_person_is_asked_in_one_line_and_what_they_say_is_followed(tmp_path: P
         lines.append(one.line())
         return "2"
 
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst(), reader=person, settings=TEXT)
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst(), reader=person, settings=TEXT)
     assert lines == ['What is meant by "revenue"? 1 after discounts, with line.discount, 2 before discounts']
     assert result.answer == "Ann" and result.decision.assumptions == ('"revenue" means before discounts (by you)',)
     assert not [span for span in events_of(result.trace, Span) if span.name.startswith("other reading")]
@@ -69,7 +69,7 @@ def test_a_person_may_answer_in_their_own_words_or_not_know(tmp_path: Path, answ
     async def person(one: OpenReading) -> str:
         return answer
 
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst(prompts=prompts), reader=person, settings=TEXT)
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst(prompts=prompts), reader=person, settings=TEXT)
     if answer.strip():
         assert '- "revenue": only closed ones' in prompts[1]
         assert result.decision.assumptions == ('"revenue" means only closed ones (by you)',)
@@ -78,7 +78,7 @@ def test_a_person_may_answer_in_their_own_words_or_not_know(tmp_path: Path, answ
 
 
 def test_where_nobody_can_be_asked_both_are_computed_and_the_decision_says_what_the_choice_does(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst(), settings=TEXT)
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst(), settings=TEXT)
     assert result.answer == "Cy"
     assert result.decision.reasons[-1] == (
         '"revenue" was taken as after discounts, with line.discount; it could mean before discounts. That gives Ann: '
@@ -109,14 +109,14 @@ def test_the_words_of_a_question_to_a_graph_can_be_open_too(tmp_path: Path) -> N
             f"(l:Line) RETURN c.name AS name, sum({value}) AS total ORDER BY total DESC"
         )
 
-    result = decisor.ask(QUESTION, graph=url, lm=ScriptedLM(reply), settings=TEXT)
+    result = decisor.ask(QUESTION, graph=url, llm=ScriptedLLM(reply), settings=TEXT)
     assert result.answer == "Cy" and result.decision.assumptions == ('"revenue" means after discounts',)
     assert result.decision.reasons[-1].endswith("That gives Ann: the choice changes the decision.")
 
 
 def test_a_choice_that_changes_nothing_is_said_to_change_nothing(tmp_path: Path) -> None:
-    lm = analyst("Unclear: revenue | all purchases | only the closed ones")
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=lm, settings=TEXT)
+    llm = analyst("Unclear: revenue | all purchases | only the closed ones")
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=llm, settings=TEXT)
     assert result.answer == "Ann"
     assert result.decision.reasons[-1].endswith(
         "That gives the same answer, so the choice does not change the decision."
@@ -124,7 +124,7 @@ def test_a_choice_that_changes_nothing_is_said_to_change_nothing(tmp_path: Path)
 
 
 def test_a_limit_that_leaves_no_room_for_the_other_reading_is_said(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst(), settings=TEXT, limits=Limits(calls=3))
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst(), settings=TEXT, limits=Limits(calls=3))
     assert result.answer == "Cy" and "which was not computed: " in result.decision.reasons[-1]
 
 
@@ -133,22 +133,22 @@ def test_a_limit_that_leaves_no_room_for_the_other_reading_is_said(tmp_path: Pat
     ["Which customer has the most gross revenue?", "How many customers are there?", "Which product is that?"],
 )
 def test_a_clear_question_costs_no_call(tmp_path: Path, question: str) -> None:
-    result = decisor.ask(question, db=shop(tmp_path), lm=analyst(), settings=TEXT)
+    result = decisor.ask(question, db=shop(tmp_path), llm=analyst(), settings=TEXT)
     assert result.usage.calls == 2 and not result.decision.assumptions
 
 
-def test_an_lm_that_finds_nothing_open_lets_the_question_be(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst("Unclear: none"), settings=TEXT)
+def test_an_llm_that_finds_nothing_open_lets_the_question_be(tmp_path: Path) -> None:
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst("Unclear: none"), settings=TEXT)
     assert (result.usage.calls, result.decision.assumptions) == (3, ())
 
 
 def test_readings_may_be_off_and_always_looked_for(tmp_path: Path) -> None:
     url = shop(tmp_path)
-    assert decisor.ask(QUESTION, db=url, lm=analyst(), settings=TEXT, readings="off").usage.calls == 2
-    clear = decisor.ask("How many customers?", db=url, lm=analyst("Unclear: none"), settings=TEXT, readings="always")
+    assert decisor.ask(QUESTION, db=url, llm=analyst(), settings=TEXT, readings="off").usage.calls == 2
+    clear = decisor.ask("How many customers?", db=url, llm=analyst("Unclear: none"), settings=TEXT, readings="always")
     assert clear.usage.calls == 3
     with pytest.raises(SetupError, match="readings should be 'auto', 'always' or 'off'"):
-        decisor.ask(QUESTION, db=url, lm=analyst(), readings="sometimes")  # type: ignore[arg-type]
+        decisor.ask(QUESTION, db=url, llm=analyst(), readings="sometimes")  # type: ignore[arg-type]
 
 
 def test_a_definition_is_followed_and_nobody_is_asked(tmp_path: Path) -> None:
@@ -161,14 +161,14 @@ def test_a_definition_is_followed_and_nobody_is_asked(tmp_path: Path) -> None:
         db=shop(tmp_path),
         reader=person,
         settings=TEXT,
-        lm=analyst(prompts=prompts),
+        llm=analyst(prompts=prompts),
         definitions=definitions_file(tmp_path),
     )
     assert "# How to judge" not in prompts[0] and "metric.net_revenue" in prompts[0]
     assert result.usage.calls == 2
 
 
-def test_an_lm_that_asks_about_what_is_defined_is_not_followed(tmp_path: Path) -> None:
+def test_an_llm_that_asks_about_what_is_defined_is_not_followed(tmp_path: Path) -> None:
     async def person(one: OpenReading) -> str:
         raise AssertionError(one)
 
@@ -176,7 +176,7 @@ def test_an_lm_that_asks_about_what_is_defined_is_not_followed(tmp_path: Path) -
         QUESTION,
         db=shop(tmp_path),
         reader=person,
-        lm=analyst(),
+        llm=analyst(),
         settings=TEXT,
         readings="always",
         definitions=definitions_file(tmp_path),
@@ -185,16 +185,16 @@ def test_an_lm_that_asks_about_what_is_defined_is_not_followed(tmp_path: Path) -
 
 
 def test_replies_that_cannot_be_read_do_not_stop_the_run(tmp_path: Path) -> None:
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst("I do not know."), settings=TEXT)
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst("I do not know."), settings=TEXT)
     assert result.answer == "Ann" and any("could not be judged" in line for line in str(result).splitlines())
 
 
 def test_the_prompt_for_readings_has_question_data_and_suspicion(tmp_path: Path) -> None:
     prompts: list[str] = []
-    result = decisor.ask(QUESTION, db=shop(tmp_path), lm=analyst(prompts=prompts), settings=TEXT, rules="Be fair.")
+    result = decisor.ask(QUESTION, db=shop(tmp_path), llm=analyst(prompts=prompts), settings=TEXT, rules="Be fair.")
     assert "table line" in prompts[0] and f"Be fair.\n\n{QUESTION}" in prompts[0]
     assert "- revenue: after discount or before discount" in prompts[0]
-    calls = list(events_of(result.trace, LMCall))
+    calls = list(events_of(result.trace, LLMCall))
     assert (
         'Be fair.\n\nWhat is meant, where words could mean two things:\n- "revenue": after'
         in calls[1].messages[-1].content
@@ -210,7 +210,7 @@ def command(url: str, tmp_path: Path) -> list[str]:
         QUESTION,
         "--db",
         shop(tmp_path),
-        "--lm",
+        "--llm",
         f"toy@{url}",
         "-o",
         "calling=text",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.semantics.readings import OpenReading
 from decisor.session.data import Data
 from decisor.types import Message
@@ -93,8 +93,8 @@ async def asked(data: Data, question: str) -> tuple[list[OpenReading], decisor.R
         heard.append(one)
         return "2"
 
-    lm = ScriptedLM(believer)
-    result = await data.ask(question, lm=lm, reader=person, technique="iter_rag", settings={"calling": "text"})
+    llm = ScriptedLLM(believer)
+    result = await data.ask(question, llm=llm, reader=person, technique="iter_rag", settings={"calling": "text"})
     return heard, result
 
 
@@ -115,6 +115,6 @@ async def test_a_persons_choice_is_followed_and_said(folder: Path) -> None:
 
 async def test_where_nobody_can_be_asked_both_readings_are_given(folder: Path) -> None:
     async with decisor.open(docs=folder) as data:
-        result = await data.ask(OPEN[10], lm=ScriptedLM(believer), technique="iter_rag", settings={"calling": "text"})
+        result = await data.ask(OPEN[10], llm=ScriptedLLM(believer), technique="iter_rag", settings={"calling": "text"})
     assert result.answer == "what happened in 2019"
     assert any("That gives what was published in 2019: the choice changes" in one for one in result.decision.reasons)

@@ -10,7 +10,7 @@ import pytest
 import decisor
 from decisor.cli import run_command_line
 from decisor.lab.examples import make_example
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.views.markup import csp_hash
 from report.browser import FOUND, Browser, browser, page_data
 from session.conftest import PLAN, QUERY, planner
@@ -51,18 +51,18 @@ def all_texts(window: Browser, selector: str) -> list[str]:
 def dag_result() -> decisor.Result:
     chain = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.1> born?"))
     question = "Where was the director of Arrival born?"
-    return decisor.ask(question, tools=[Passages()], technique="reasoning_dag", lm=ScriptedLM(Policy(chain)))
+    return decisor.ask(question, tools=[Passages()], technique="reasoning_dag", llm=ScriptedLLM(Policy(chain)))
 
 
 @needs_browser
 def test_a_page_shows_plan_replan_each_query_its_rows_and_what_no_record_supports(
     window: Browser, sites: Path, tmp_path: Path
 ) -> None:
-    lm = ScriptedLM([PLAN.format(tool="sql", query=WRONG), REPLAN, LAST, LAST])
-    result = decisor.ask("Which site?", db=sites, lm=lm, rules="Only rent counts.", goal="The lowest rent.")
+    llm = ScriptedLLM([PLAN.format(tool="sql", query=WRONG), REPLAN, LAST, LAST])
+    result = decisor.ask("Which site?", db=sites, llm=llm, rules="Only rent counts.", goal="The lowest rent.")
     text = opened(window, result, tmp_path)
     parts = ("Only rent counts.", "The lowest rent.", "Replan", "the column is name", "no such column", "Tokens")
-    for part in (*parts, "2 actions, 4 LM calls"):
+    for part in (*parts, "2 actions, 4 LLM calls"):
         assert part in text, part
     assert {WRONG, QUERY} <= set(all_texts(window, "pre.sql")) and "700" in all_texts(window, "td.n")
     assert all_texts(window, ".diff del") == ["compare the rents"] and all_texts(window, ".diff ins") == ["read names"]
@@ -75,7 +75,7 @@ def test_a_page_shows_plan_replan_each_query_its_rows_and_what_no_record_support
 def test_a_figure_of_the_answer_leads_to_its_cell_and_a_record_to_the_query_that_brought_it(
     window: Browser, sites: Path, tmp_path: Path, form: str
 ) -> None:
-    result = decisor.ask("Which site?", db=sites, lm=planner())
+    result = decisor.ask("Which site?", db=sites, llm=planner())
     if form == "page":
         opened(window, result, tmp_path)
     else:
@@ -95,8 +95,8 @@ def test_a_figure_of_the_answer_leads_to_its_cell_and_a_record_to_the_query_that
 
 def test_a_page_fetches_nothing_and_runs_only_the_script_that_its_policy_names(sites: Path, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(1)>\u2028]]>"
-    lm = planner(answer=f"Final answer: elm {evil}\nBecause: {evil} [o1.r1]")
-    page = page_of(decisor.ask(f"Which {evil}?", db=sites, lm=lm, rules=evil), tmp_path / "run.html")
+    llm = planner(answer=f"Final answer: elm {evil}\nBecause: {evil} [o1.r1]")
+    page = page_of(decisor.ask(f"Which {evil}?", db=sites, llm=llm, rules=evil), tmp_path / "run.html")
     data, script = re.findall("<script[^>]*>(.*?)</script>", page, re.S)
     assert "<" not in data and "\u2028" not in data and "<script" not in script
     assert page_data(page)["result"]["answer"].startswith("elm <script>alert(1)</script>")
@@ -113,8 +113,8 @@ def test_a_page_fetches_nothing_and_runs_only_the_script_that_its_policy_names(s
 @needs_browser
 def test_hostile_words_are_text_on_a_page(window: Browser, sites: Path, tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u2028\u202e]]><!--"
-    lm = planner(answer=f"Final answer: elm {evil}\nBecause: {evil} [o1.r1]")
-    text = opened(window, decisor.ask(f"Which {evil}?", db=sites, lm=lm, rules=evil), tmp_path)
+    llm = planner(answer=f"Final answer: elm {evil}\nBecause: {evil} [o1.r1]")
+    text = opened(window, decisor.ask(f"Which {evil}?", db=sites, llm=llm, rules=evil), tmp_path)
     assert window.dialog() is None and text.count("</script><script>alert(1)</script>") > 3
     assert window.run("return document.querySelectorAll('script').length") == 2
     assert window.run("return document.querySelectorAll('main :is(img, iframe, [onerror])').length") == 0
@@ -122,8 +122,8 @@ def test_hostile_words_are_text_on_a_page(window: Browser, sites: Path, tmp_path
 
 
 def test_a_reader_without_scripts_gets_question_decision_reasons_and_warnings(sites: Path, tmp_path: Path) -> None:
-    lm = ScriptedLM([PLAN.format(tool="sql", query=WRONG), REPLAN, LAST])
-    page = page_of(decisor.ask("Which site?", db=sites, lm=lm), tmp_path / "run.html")
+    llm = ScriptedLLM([PLAN.format(tool="sql", query=WRONG), REPLAN, LAST])
+    page = page_of(decisor.ask("Which site?", db=sites, llm=llm), tmp_path / "run.html")
     brief = re.sub("<script.*?</script>|<style.*?</style>", "", page, flags=re.S)
     for part in (
         "<h1>Which site?</h1>",
@@ -138,11 +138,11 @@ def test_a_reader_without_scripts_gets_question_decision_reasons_and_warnings(si
 @needs_browser
 def test_a_ranking_is_drawn_with_the_candidates_beyond_the_tenth_folded(window: Browser, tmp_path: Path) -> None:
     world = make_example("trade")
-    result = decisor.ask(world.question, db=world.database_url, lm="none")
+    result = decisor.ask(world.question, db=world.database_url, llm="none")
     assert result.ranking is not None
     text = opened(window, result, tmp_path)
     assert len(all_texts(window, "svg.bar")) == len(result.ranking.options) > 10
-    assert f"{len(result.ranking.options) - 10} more" in text and "no LM" in text
+    assert f"{len(result.ranking.options) - 10} more" in text and "no LLM" in text
     assert "Compared: 17 of 17 candidates" in text
     assert all(step in text for step in result.decision.plan)
 
@@ -160,7 +160,7 @@ def test_the_nodes_of_a_reasoning_dag_stand_with_their_questions_and_answers(win
 
 
 def test_a_recorded_run_is_the_same_page_and_json_lists_its_queries(sites: Path, tmp_path: Path) -> None:
-    result = decisor.ask("Which site?", db=sites, lm=planner())
+    result = decisor.ask("Which site?", db=sites, llm=planner())
     result.save(tmp_path / "run.jsonl")
     assert run_command_line(["trace", str(tmp_path / "run.jsonl"), "--html", str(tmp_path / "trace.html")]) == 0
     page = page_of(result, tmp_path / "run.html")
@@ -169,10 +169,10 @@ def test_a_recorded_run_is_the_same_page_and_json_lists_its_queries(sites: Path,
     assert (query["tool"], query["input"], query["records"], query["error"]) == ("sql", QUERY, 2, None)
 
 
-def test_half_characters_of_an_lm_of_ones_own_end_no_page(sites: Path, tmp_path: Path) -> None:
+def test_half_characters_of_an_llm_of_ones_own_end_no_page(sites: Path, tmp_path: Path) -> None:
     last = "Final answer: elm \ud83d\nBecause: \ud83d it costs 400 [o1.r2]"
-    lm = ScriptedLM([PLAN.format(tool="sql", query=QUERY) + " \ud83d", PLAN.format(tool="sql", query=QUERY), last])
-    result = decisor.ask("Which site?", db=sites, lm=lm, trace=tmp_path / "run.jsonl")
+    llm = ScriptedLLM([PLAN.format(tool="sql", query=QUERY) + " \ud83d", PLAN.format(tool="sql", query=QUERY), last])
+    result = decisor.ask("Which site?", db=sites, llm=llm, trace=tmp_path / "run.jsonl")
     page = page_of(result, tmp_path / "run.html")
     assert "elm \ufffd" in page and result._repr_html_()
     result.save_record(tmp_path / "record.json")

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import decisor
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from server.serving import ANSWER, PLAN, QUERY, sites
 
 EXPORTER = InMemorySpanExporter()
@@ -28,11 +28,11 @@ def collector() -> InMemorySpanExporter:
 
 
 def spans(collector: InMemorySpanExporter, folder: Path, queries: tuple[str, ...] = (QUERY,)) -> list[ReadableSpan]:
-    lm = ScriptedLM([*(PLAN.format(query=query) for query in queries), ANSWER.replace("o1", f"o{len(queries)}")])
+    llm = ScriptedLLM([*(PLAN.format(query=query) for query in queries), ANSWER.replace("o1", f"o{len(queries)}")])
     decisor.ask(
         f"Which site? {SECRET}",
         db=f"sqlite:///{sites(folder)}",
-        lm=lm,
+        llm=llm,
         technique="plan_rag",
         settings={"calling": "text", "replan": "no"},
         readings="off",
@@ -80,4 +80,4 @@ def test_what_was_written_is_told_where_that_is_wanted_and_no_key(
 def test_another_word_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DECISOR_OTEL", "maybe")
     with pytest.raises(SetupError, match="DECISOR_OTEL is yes, no or content"):
-        decisor.ask("Which site?", db=f"sqlite:///{sites(tmp_path)}", lm=ScriptedLM([]))
+        decisor.ask("Which site?", db=f"sqlite:///{sites(tmp_path)}", llm=ScriptedLLM([]))

@@ -1,4 +1,4 @@
-"""An old decision is computed again on changed data, without an LM."""
+"""An old decision is computed again on changed data, without an LLM."""
 
 import json
 import sqlite3
@@ -14,9 +14,9 @@ from decisor.cli import run_command_line
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.store import CaseTask
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.trace.file import read_trace
-from local_lm import Decisor
+from local_llm import Decisor
 
 QUERY = (
     "Plan: [Step 1: read rents]\nThought: look\nAction: sql\nAction input: select name, rent from site order by name"
@@ -56,7 +56,7 @@ def test_a_decision_that_only_cites_rows_cannot_be_said_once_they_change(
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE site (name TEXT, rent REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("elm", 400.5)])
-    decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", lm=ScriptedLM([QUERY, ANSWER]), trace=trace)
+    decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", llm=ScriptedLLM([QUERY, ANSWER]), trace=trace)
     assert run_command_line(["verify", str(tmp_path), "--db", f"sqlite:///{path}"]) == 0
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE site SET rent = 950 WHERE name = 'elm'")
@@ -87,7 +87,7 @@ def test_rows_beside_the_cited_ones_count_too(tmp_path: Path, capsys: pytest.Cap
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE site (name TEXT, rent REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("elm", 400.5)])
-    decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", lm=ScriptedLM([QUERY, ANSWER]), trace=trace)
+    decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", llm=ScriptedLLM([QUERY, ANSWER]), trace=trace)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO site VALUES ('fir', 100)")
     assert run_command_line(["verify", str(trace), "--db", f"sqlite:///{path}"]) == 4

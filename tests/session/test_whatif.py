@@ -8,7 +8,7 @@ import pytest
 import decisor
 from decision_shops import database
 from decisor.lab.examples import make_example
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.types import Message
 from report.browser import FOUND, browser, page_data
 
@@ -49,7 +49,7 @@ def about_offices(folder: Path) -> decisor.Result:
         "Which office?",
         db=database(folder, TABLES),
         model=folder / "model.toml",
-        lm=ScriptedLM(replies),
+        llm=ScriptedLLM(replies),
         technique="plan_rag",
         settings={"calling": "text"},
     )
@@ -103,7 +103,7 @@ def test_a_saved_run_has_its_what_ifs(tmp_path: Path) -> None:
     assert studies_of(read_trace(tmp_path / "run.jsonl")) == studies_of(result.trace)
 
 
-def test_the_model_of_a_recognised_world_stands_beside_its_database_for_an_lm(tmp_path: Path) -> None:
+def test_the_model_of_a_recognised_world_stands_beside_its_database_for_an_llm(tmp_path: Path) -> None:
     trade, prompts = make_example("trade", tmp_path), list[str]()
 
     def plays(messages: Sequence[Message]) -> str:
@@ -112,7 +112,7 @@ def test_the_model_of_a_recognised_world_stands_beside_its_database_for_an_lm(tm
         return PLAN + "rank trials=0" if len(prompts) == 1 else best
 
     result = decisor.ask(
-        trade.question, db=trade.database, lm=ScriptedLM(plays), technique="plan_rag", settings={"calling": "text"}
+        trade.question, db=trade.database, llm=ScriptedLLM(plays), technique="plan_rag", settings={"calling": "text"}
     )
     assert "### Tool: sql" in prompts[0] and "### Tool: whatif" in prompts[0]
     assert "candidates, such as" in prompts[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import decisor
 from decisor.databases.sql import SqlTool
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.semantics.check import check_definitions
 from decisor.semantics.definitions import parse_definitions
 from decisor.session.access import restrict_sources
@@ -31,8 +31,8 @@ def shop(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def script(query: str) -> ScriptedLM:
-    return ScriptedLM(
+def script(query: str) -> ScriptedLLM:
+    return ScriptedLLM(
         [f"Thought: add up\nAction: sql\nAction input: {query}", "Final answer: x\nBecause: it is so [o1.r1]"]
     )
 
@@ -46,7 +46,7 @@ def askers(audit: Path, statement: str = "") -> list[str]:
 def test_our_own_look_at_a_query_is_not_the_models(tmp_path: Path) -> None:
     url, audit = shop(tmp_path / "s.db"), tmp_path / "audit.jsonl"
     decisor.ask(
-        "How much rent?", db=url, lm=script(DOUBLE), technique="iter_rag", audit=audit, settings={"calling": "text"}
+        "How much rent?", db=url, llm=script(DOUBLE), technique="iter_rag", audit=audit, settings={"calling": "text"}
     )
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     assert [line["statement"] for line in lines if line["by"] == "model"] == [DOUBLE]
@@ -57,11 +57,11 @@ def test_our_own_look_at_a_query_is_not_the_models(tmp_path: Path) -> None:
 def test_a_query_that_a_person_wrote_in_place_of_the_models_is_theirs(tmp_path: Path) -> None:
     url, audit = shop(tmp_path / "s.db"), tmp_path / "audit.jsonl"
     result = decisor.ask(
-        "How much rent?", db=url, lm=script(DOUBLE), technique="iter_rag", settings={"calling": "text"}
+        "How much rent?", db=url, llm=script(DOUBLE), technique="iter_rag", settings={"calling": "text"}
     )
     sources = restrict_sources(build_sources(db=url), audit=audit)
-    lm = ScriptedLM(["Final answer: x\nBecause: it is so [o1.r1]"])
-    rerun_on_sources(sources, result.trace, Edit("1", action=OTHER), AskRequest(), Attachments(lm=lm))
+    llm = ScriptedLLM(["Final answer: x\nBecause: it is so [o1.r1]"])
+    rerun_on_sources(sources, result.trace, Edit("1", action=OTHER), AskRequest(), Attachments(llm=llm))
     assert askers(audit, OTHER) == ["person"]
 
 
@@ -70,7 +70,7 @@ async def test_a_program_asks_as_a_person_and_what_is_computed_again_is_decisors
     async with decisor.open(db=url, audit=audit) as data:
         await data.tools[0].call(OTHER)
         assert askers(audit, OTHER) == ["person"]
-        result = await data.ask("How much?", lm=script(OTHER), technique="iter_rag", settings={"calling": "text"})
+        result = await data.ask("How much?", llm=script(OTHER), technique="iter_rag", settings={"calling": "text"})
         assert askers(audit, OTHER) == ["model"]
     async with open_data(restrict_sources(build_sources(db=url), audit=audit)) as data:
         await verify_trace(result.trace, data)

@@ -17,7 +17,7 @@ from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import LMCall, Trace, UnreadableReply, Writers, Writing, events_of
+from decisor.trace.events import LLMCall, Trace, UnreadableReply, Writers, Writing, events_of
 from decisor.views.terminal import LiveView
 from servers.event_server import body_of, chat
 from servers.openai_server import completion, serve_app
@@ -52,15 +52,15 @@ async def test_a_person_who_listens_gets_what_is_written_and_the_run_is_the_same
         database.execute("INSERT INTO site VALUES ('elm', 400.0)")
     texts: list[Writing] = []
     async with streaming(QUERY, ANSWER) as (base_url, bodies), decisor.open(db=f"sqlite:///{path}") as data:
-        listening = await data.ask("Which?", lm=f"m@{base_url}", technique="plan_rag", on_text=texts.append)
+        listening = await data.ask("Which?", llm=f"m@{base_url}", technique="plan_rag", on_text=texts.append)
         bodies_heard = len(bodies)
         bodies.clear()
-        alone = await data.ask("Which?", lm=f"m@{base_url}", technique="plan_rag")
+        alone = await data.ask("Which?", llm=f"m@{base_url}", technique="plan_rag")
         assert not any("stream" in body for body in bodies)
     assert bodies_heard == listening.usage.calls == 2
     assert listening.answer == alone.answer == "elm"
-    calls = [call.texts for call in events_of(listening.trace, LMCall)]
-    assert calls == [(one.text,) for one in texts if one.is_over] == [c.texts for c in events_of(alone.trace, LMCall)]
+    calls = [call.texts for call in events_of(listening.trace, LLMCall)]
+    assert calls == [(one.text,) for one in texts if one.is_over] == [c.texts for c in events_of(alone.trace, LLMCall)]
     assert [one.call for one in texts] == sorted(one.call for one in texts)
     assert len([one for one in texts if one.call == 1]) > 5
     assert listening.usage.completion_tokens == 2 * 3
@@ -68,29 +68,29 @@ async def test_a_person_who_listens_gets_what_is_written_and_the_run_is_the_same
 
 async def test_who_does_not_listen_gets_no_stream() -> None:
     async with streaming("x") as (base_url, bodies):
-        lm = OpenAICompatible("m", base_url)
-        await Run(lm, Toolbox([])).ask("Where?", str)
-        await lm.close()
+        llm = OpenAICompatible("m", base_url)
+        await Run(llm, Toolbox([])).ask("Where?", str)
+        await llm.close()
     assert "stream" not in bodies[0]
 
 
 async def test_calls_at_once_are_told_apart() -> None:
     texts: list[Writing] = []
     async with streaming("one two three") as (base_url, _):
-        lm = OpenAICompatible("m", base_url)
-        run = Run(lm, Toolbox([]), trace=Trace(writers=Writers(texts.append)))
+        llm = OpenAICompatible("m", base_url)
+        run = Run(llm, Toolbox([]), trace=Trace(writers=Writers(texts.append)))
         await map_concurrently(lambda number: run.ask(f"Where {number}?", str), range(5))
-        await lm.close()
+        await llm.close()
     assert {one.call for one in texts} == {1, 2, 3, 4, 5}
     assert sorted(one.call for one in texts if one.is_over) == [1, 2, 3, 4, 5]
 
 
 async def test_a_reply_that_repeats_itself_is_asked_for_again_and_counted() -> None:
     async with streaming("look again. " * 200, "Lyon") as (base_url, bodies):
-        lm = OpenAICompatible("m", base_url)
-        run = Run(lm, Toolbox([]), trace=Trace(writers=Writers(lambda _: None)))
+        llm = OpenAICompatible("m", base_url)
+        run = Run(llm, Toolbox([]), trace=Trace(writers=Writers(lambda _: None)))
         assert (await run.ask("Where?", str)) == "Lyon"
-        await lm.close()
+        await llm.close()
     assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == ["loop"]
     assert len(str(bodies[1])) < 1_000, "the loop is not sent back"
     assert run.budget.spent.estimates == 1 and run.budget.spent.completion_tokens > 50

@@ -14,9 +14,9 @@ from decisor.lab.game24 import Puzzle, make_puzzle_question, makes_24
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.techniques.auto import Auto
-from decisor.trace.events import LMCall, TechniqueChoice
+from decisor.trace.events import LLMCall, TechniqueChoice
 from decisor.types import Action, Environment, Observation
-from policies.game24 import Game24LM
+from policies.game24 import Game24LLM
 from servers.openai_server import serve_threaded
 
 
@@ -53,15 +53,15 @@ class Has:
     ],
 )
 def test_it_takes_the_simplest_that_fits(tools: tuple[str, ...], calls: int | None, name: str) -> None:
-    run = Run(Game24LM(), Has(tools), Budget(Limits(calls=calls)))
+    run = Run(Game24LLM(), Has(tools), Budget(Limits(calls=calls)))
     assert Auto().choose(run)[0] == name
 
 
 async def test_where_success_can_be_checked_it_stops_at_the_first_and_judges_nothing() -> None:
-    run = Run(Game24LM(1, skill=4, spread=0.5, last=9), Puzzle.of("4 5 6 10"))
+    run = Run(Game24LLM(1, skill=4, spread=0.5, last=9), Puzzle.of("4 5 6 10"))
     decision = await Auto(check=lambda answer: makes_24(answer, "4 5 6 10"))(make_puzzle_question("4 5 6 10"), run)
     assert makes_24(decision.answer, "4 5 6 10")
-    prompts = [call.messages[-1].content for call in run.trace.of(LMCall)]
+    prompts = [call.messages[-1].content for call in run.trace.of(LLMCall)]
     assert not any("# Attempt B" in prompt for prompt in prompts)
     assert run.trace.of(TechniqueChoice)[0].technique == "radagent"
 
@@ -79,24 +79,24 @@ def test_a_run_of_auto_says_what_it_took_and_can_be_gone_on_from(
         return "Plan: [Step 1: look]\nThought: x\nAction: sql\nAction input: SELECT name FROM site"
 
     with serve_threaded(reply) as url:
-        words = ["ask", "Which?", "--db", str(site), "-t", "auto", "--lm", f"m@{url}"]
+        words = ["ask", "Which?", "--db", str(site), "-t", "auto", "--llm", f"m@{url}"]
         assert main([*words, "--trace", trace]) == 0
         assert "auto takes plan_rag. There is a database" in capsys.readouterr().err
         assert main(["trace", trace]) == 0
         assert "auto takes plan_rag. There is a database" in capsys.readouterr().out
         assert main([*words, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["chosen"] == "plan_rag"
-        assert main(["trace", trace, "--edit", "1", "--db", str(site), "--lm", f"m@{url}", "--json"]) == 0
+        assert main(["trace", trace, "--edit", "1", "--db", str(site), "--llm", f"m@{url}", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["after"]["answer"] == "oak"
 
 
 @pytest.mark.slow
-def test_a_question_with_a_decision_model_asks_no_lm_even_where_there_is_one(
+def test_a_question_with_a_decision_model_asks_no_llm_even_where_there_is_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with serve_threaded(lambda request: "Final answer: none") as url:
-        for lm in ("none", f"m@{url}"):
-            assert main(["ask", "--example", "trade", "-t", "auto", "--lm", lm, "--json"]) == 0
+        for llm in ("none", f"m@{url}"):
+            assert main(["ask", "--example", "trade", "-t", "auto", "--llm", llm, "--json"]) == 0
             told = json.loads(capsys.readouterr().out)
             assert told["answer"] == told["ranking"]["options"][0]["name"] and told["usage"]["calls"] == 0

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from decisor.lab.game24 import Puzzle, make_puzzle_question
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.parsing.prompting import HEADING
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
@@ -33,9 +33,9 @@ async def box() -> AsyncIterator[Toolbox]:
 
 
 async def ask(name: str, replies: Sequence[str], box: Toolbox) -> tuple[Decision, list[str], Run]:
-    lm = ScriptedLM([*replies])
-    run = Run(lm, box)
-    return await build_technique(name)(LONGEST, run), lm.seen, run
+    llm = ScriptedLLM([*replies])
+    run = Run(llm, box)
+    return await build_technique(name)(LONGEST, run), llm.seen, run
 
 
 @pytest.mark.parametrize("name", WITH_PLAN)
@@ -78,7 +78,7 @@ async def test_an_answer_that_stands_in_a_record_that_is_not_cited_goes_back(box
 
 
 async def test_a_second_try_at_the_same_place_is_drawn_otherwise(box: Toolbox) -> None:
-    class Noting(ScriptedLM):
+    class Noting(ScriptedLLM):
         async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
             samplings.append((sampling.temperature, sampling.seed))
             return await super().complete(messages, sampling)
@@ -92,24 +92,24 @@ async def test_a_query_made_again_is_answered_with_where_it_stands_and_a_third_e
     decision, seen, run = await ask("iter_rag", [LOOK, LOOK + ";", LOOK, ANSWER], box)
     assert "Observation:\nYou ran this as o1, and the same came back." in seen[2]
     assert "No more actions can be made" in seen[3] and (decision.answer, decision.stopped) == ("bel", "failed")
-    assert "The LM made the same query three times." in decision.reasons
+    assert "The LLM made the same query three times." in decision.reasons
     assert run.budget.spent.actions == 2
 
 
 @pytest.mark.parametrize("name", WITH_PLAN)
 async def test_the_last_prompt_asks_for_the_answer_alone(name: str, box: Toolbox) -> None:
-    lm = ScriptedLM([WITH_PLAN[name], "Action: sql\nAction input: select 2", ANSWER])
-    decision = await build_technique(name, max_steps="2")(LONGEST, Run(lm, box))
+    llm = ScriptedLLM([WITH_PLAN[name], "Action: sql\nAction input: select 2", ANSWER])
+    decision = await build_technique(name, max_steps="2")(LONGEST, Run(llm, box))
     assert decision.answer == "bel"
-    assert "No more actions can be made" in lm.seen[-1]
-    assert "actions left" not in lm.seen[-1] and "next step" not in lm.seen[-1]
+    assert "No more actions can be made" in llm.seen[-1]
+    assert "actions left" not in llm.seen[-1] and "next step" not in llm.seen[-1]
 
 
 @pytest.mark.parametrize("name", ["single_rag", "iter_rag", "plan_rag", "vanilla", "rag", "react", "self_ask", "ircot"])
 async def test_a_form_that_comes_back_as_it_was_shown_is_no_reply(name: str, box: Toolbox) -> None:
     env = box if name.endswith("_rag") else shelf()
-    lm = ScriptedLM(lambda messages: "\n".join(one.content.rpartition("Form of your repl")[2] for one in messages))
-    decision = await build_technique(name)(LONGEST, Run(lm, env))
+    llm = ScriptedLLM(lambda messages: "\n".join(one.content.rpartition("Form of your repl")[2] for one in messages))
+    decision = await build_technique(name)(LONGEST, Run(llm, env))
     assert decision.answer == "" and decision.stopped in ("failed", "no_answer")
 
 
@@ -127,17 +127,17 @@ async def test_a_bad_reply_at_the_root_ends_no_search(name: str) -> None:
             return "combine: 4 * 6\ncombine: 10 - 4"
         return next(good, "Better: A. Rating: 5. sure")
 
-    lm = ScriptedLM(reply)
-    run = Run(lm, Puzzle.of("1 4 6"))
+    llm = ScriptedLLM(reply)
+    run = Run(llm, Puzzle.of("1 4 6"))
     await build_technique(name, calls="12")(make_puzzle_question("1 4 6"), run)
     assert count >= 6, "it went on"
-    assert not any("(unreadable)" in prompt for prompt in lm.seen), "a model could write it as an action"
+    assert not any("(unreadable)" in prompt for prompt in llm.seen), "a model could write it as an action"
 
 
 async def test_after_a_search_cannot_be_read_the_form_is_shown_filled_in() -> None:
-    lm = ScriptedLM([PROSE, "Action: give up\nAction input: no"])
-    await build_technique("cot", calls="2")(make_puzzle_question("1 4 6 10"), Run(lm, Puzzle.of("1 4 6 10")))
-    assert "Action: combine\nAction input: 10 - 4" in lm.seen[1]
+    llm = ScriptedLLM([PROSE, "Action: give up\nAction input: no"])
+    await build_technique("cot", calls="2")(make_puzzle_question("1 4 6 10"), Run(llm, Puzzle.of("1 4 6 10")))
+    assert "Action: combine\nAction input: 10 - 4" in llm.seen[1]
 
 
 async def test_after_an_answer_without_a_citation_the_form_of_an_answer_is_shown(box: Toolbox) -> None:
@@ -162,7 +162,7 @@ async def test_a_form_filled_in_does_not_replan_by_the_way(box: Toolbox) -> None
     ],
 )
 async def test_an_empty_answer_is_none_on_documents_either(reply: str, reason: str) -> None:
-    run = Run(ScriptedLM([reply, "Final answer: Bath"]), shelf())
+    run = Run(ScriptedLLM([reply, "Final answer: Bath"]), shelf())
     decision = await build_technique("rag")(LONGEST, run)
     assert decision.answer == "Bath"
     assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == [reason]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import LMCall, UnreadableReply, events_of
+from decisor.trace.events import LLMCall, UnreadableReply, events_of
 from decisor.types import Decision, Question
 from techniques.documents import Passages
 from techniques.table import TableTool
@@ -33,13 +33,13 @@ def query(sql: str) -> str:
 
 async def play(
     name: str, question: Question, replies: list[str], tool: Passages | TableTool
-) -> tuple[Decision, Run, ScriptedLM]:
-    lm = ScriptedLM(replies)
+) -> tuple[Decision, Run, ScriptedLLM]:
+    llm = ScriptedLLM(replies)
     box = Toolbox([tool])
-    run = Run(lm, box)
+    run = Run(llm, box)
     decision = await build_technique(name)(question, run)
     await box.close()
-    return decision, run, lm
+    return decision, run, llm
 
 
 def complaints(run: Run) -> list[str]:
@@ -60,9 +60,9 @@ async def test_who_looked_up_one_candidate_is_asked_for_the_others(name: str) ->
         "Final answer: caro\nBecause: it is 210 km long [o1.r1].",
         "Final answer: bel\nBecause: 340.25 km [o2.r1].",
     )
-    decision, run, lm = await play(name, RIVER, [one, caro, rank, bel], table())
-    assert "Each query that brought caro named it, and no other candidate was looked at." in lm.seen[2]
-    assert "Action input: SELECT " in lm.seen[2].partition("could not be used")[2], "the example is an action"
+    decision, run, llm = await play(name, RIVER, [one, caro, rank, bel], table())
+    assert "Each query that brought caro named it, and no other candidate was looked at." in llm.seen[2]
+    assert "Action input: SELECT " in llm.seen[2].partition("could not be used")[2], "the example is an action"
     assert complaints(run) == ["not_compared"] and decision.answer == "bel"
     assert not any("named it" in reason for reason in decision.reasons)
 
@@ -111,8 +111,8 @@ async def test_a_site_that_alone_was_searched_for_goes_back(name: str) -> None:
     wrong = "Final answer: Stanbrook\nBecause: its rent is 36,000 [o1.r1]."
     right = "Final answer: Haverfield\nBecause: 31,000 + 2,100 = 33,100 [o2.r1, o2.r3], not 36,000 + 1,400 = 37,400."
     replies = [search("Stanbrook rent"), wrong, search("site rent port heating"), right]
-    decision, run, lm = await play(name, SITE, replies, Passages(SITES))
-    assert "Each query that brought Stanbrook named it" in lm.seen[2]
+    decision, run, llm = await play(name, SITE, replies, Passages(SITES))
+    assert "Each query that brought Stanbrook named it" in llm.seen[2]
     assert complaints(run) == ["not_compared"] and decision.answer == "Haverfield"
     assert decision.evidence.objections == ()
 
@@ -120,8 +120,8 @@ async def test_a_site_that_alone_was_searched_for_goes_back(name: str) -> None:
 async def test_a_choice_among_passages_cites_what_it_was_compared_with() -> None:
     wrong = "Final answer: Stanbrook\nBecause: its rent is 36,000 [o1.r2]."
     right = "Final answer: Haverfield\nBecause: its rent is 31,000 [o1.r1].\nRunner-up: Stanbrook with 36,000 [o1.r2]"
-    decision, run, lm = await play("iter_rag", SITE, [search("rent of each site"), wrong, right], Passages(SITES))
-    assert "[o1.r2] alone is cited, and no passage with what Stanbrook was compared with." in lm.seen[2]
+    decision, run, llm = await play("iter_rag", SITE, [search("rent of each site"), wrong, right], Passages(SITES))
+    assert "[o1.r2] alone is cited, and no passage with what Stanbrook was compared with." in llm.seen[2]
     assert complaints(run) == ["not_compared"] and decision.evidence.ids == ("o1.r1", "o1.r2")
 
 
@@ -134,7 +134,7 @@ async def test_a_fact_from_one_passage_is_no_choice() -> None:
 
 async def test_where_passages_are_all_there_is_no_query_is_spoken_of() -> None:
     _, run, _ = await play("iter_rag", SITE, [search("rent"), "Final answer: none"], Passages(SITES))
-    system = run.trace.of(LMCall)[0].messages[0].content
+    system = run.trace.of(LLMCall)[0].messages[0].content
     assert "look for each figure that they need, of every candidate" in system and "join on keys" not in system
     _, run, _ = await play("iter_rag", RIVER, [query("select 1 as one"), "Final answer: none"], table())
-    assert "join on keys" in run.trace.of(LMCall)[0].messages[0].content
+    assert "join on keys" in run.trace.of(LLMCall)[0].messages[0].content

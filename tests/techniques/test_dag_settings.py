@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import LMCall, NodeAnswer, NodeResult, NodeSpan, Span
+from decisor.trace.events import LLMCall, NodeAnswer, NodeResult, NodeSpan, Span
 from decisor.types import Decision, Question
 from techniques.documents import Passages, Policy, nodes, part_of
 from techniques.table import TableTool
@@ -25,7 +25,7 @@ CHAIN = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.
 async def ask(
     policy: Policy, how: ReasoningDAG = ReasoningDAG(), tools: Passages | None = None, question: Question = BORN
 ) -> tuple[Decision, Run]:
-    run = Run(ScriptedLM(policy), Toolbox([tools or Passages()]))
+    run = Run(ScriptedLLM(policy), Toolbox([tools or Passages()]))
     return await how(question, run), run
 
 
@@ -55,7 +55,7 @@ async def test_an_answer_that_stays_unknown_is_looked_for_again_without_a_critic
 async def test_a_critic_is_asked_where_a_question_may_also_go_to_a_database() -> None:
     table = TableTool()
     policy = Policy(nodes_of_sources())
-    run = Run(ScriptedLM(policy), Toolbox([Passages(), table]), Budget())
+    run = Run(ScriptedLLM(policy), Toolbox([Passages(), table]), Budget())
     await ReasoningDAG()(BORN, run)
     assert policy.of("critic")
 
@@ -85,7 +85,7 @@ async def test_no_answer_but_a_parents_reaches_a_node_by_unique_tokens_over_all_
 
     async def seen(how: ReasoningDAG) -> dict[int, set[int]]:
         policy = Policy(plan, {"generator": token, "relevance": lambda p: "[No]", "rewrite": lambda p: "Search: film"})
-        run = Run(ScriptedLM(policy), Toolbox([Passages()]), Budget())
+        run = Run(ScriptedLLM(policy), Toolbox([Passages()]), Budget())
         await replace(how, max_nodes=9, retries=0)(BORN, run)
         spans = {entry.id: entry for entry in run.trace.entries if isinstance(entry.event, Span | NodeSpan)}
         tokens: dict[int, set[int]] = {}
@@ -93,7 +93,7 @@ async def test_no_answer_but_a_parents_reaches_a_node_by_unique_tokens_over_all_
             span = spans.get(entry.span)
             while span is not None and not isinstance(span.event, NodeSpan):
                 span = spans.get(span.span)
-            if isinstance(entry.event, LMCall) and span is not None and isinstance(span.event, NodeSpan):
+            if isinstance(entry.event, LLMCall) and span is not None and isinstance(span.event, NodeSpan):
                 prompt = "".join(message.content for message in entry.event.messages)
                 (node,) = map(int, re.findall(r"thing(\d)x", span.event.question))
                 tokens.setdefault(node, set()).update(map(int, re.findall(r"tok(\d)x", prompt)))
@@ -123,13 +123,13 @@ async def test_the_old_way_tells_a_parents_question_with_what_was_filled_in() ->
 
 async def test_a_chunk_is_cut_at_its_tokens_and_written_again_with_evidence() -> None:
     plan = nodes(("1.1", "Who directed the film Arrival?"))
-    lm = ScriptedLM(
+    llm = ScriptedLLM(
         [plan, "He was bo", "Evidence needed: yes", "Helps: [1]", "Denis Vil", "leneuve", "Evidence needed: no", "Done"]
     )
-    run = Run(lm, Toolbox([Passages()]), Budget())
+    run = Run(llm, Toolbox([Passages()]), Budget())
     decision = await ReasoningDAG(chunk=3, critic="yes")(BORN, run)
     assert decision.answer == "Denis Vil leneuve"
-    assert "Written so far\nDenis Vil" in lm.seen[5] and "Denis Villeneuve" in part_of(lm.seen[5], "Documents")
+    assert "Written so far\nDenis Vil" in llm.seen[5] and "Denis Villeneuve" in part_of(llm.seen[5], "Documents")
 
 
 async def test_an_answer_of_two_parts_cites_the_document_of_each() -> None:

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.techniques.exact import Exact
 from decisor.tools.toolbox import Toolbox
@@ -53,16 +53,16 @@ def rank(model: WhatIf, percent: float = 5.0, trials: int = 200, *, seconds: flo
 
 
 def run_on(prices: dict[str, float]) -> Run:
-    return Run(ScriptedLM([]), Toolbox([WhatIfTool(lambda semantics: Prices(prices), rank)]))
+    return Run(ScriptedLLM([]), Toolbox([WhatIfTool(lambda semantics: Prices(prices), rank)]))
 
 
-async def test_exact_takes_the_best_and_says_that_no_lm_planned_it() -> None:
+async def test_exact_takes_the_best_and_says_that_no_llm_planned_it() -> None:
     decision = await Exact()(Question("Which?"), run_on({"oak": 4.0, "elm": 2.0, "fir": 3.0}))
     assert decision.answer == "elm"
     assert decision.evidence.ids == ("o1.r1", "o1.r2")
     assert decision.reasons[0] == "elm gives the smallest price of 3 candidates: 2."
     assert "fir with 3, 50 % behind" in decision.reasons[1]
-    assert "No LM planned this" in decision.reasons[-1]
+    assert "No LLM planned this" in decision.reasons[-1]
 
 
 async def test_exact_names_its_tie_set() -> None:
@@ -75,7 +75,7 @@ async def test_exact_names_its_tie_set() -> None:
 
 async def test_exact_without_a_decision_model_tells_the_person_what_to_do() -> None:
     with pytest.raises(SetupError, match=r"--model FILE\.toml"):
-        await Exact()(Question("Which?"), Run(ScriptedLM([]), Toolbox([])))
+        await Exact()(Question("Which?"), Run(ScriptedLLM([]), Toolbox([])))
 
 
 async def test_the_tool_compares_just_the_candidates_it_is_given() -> None:

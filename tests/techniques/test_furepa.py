@@ -41,9 +41,9 @@ class Sampled:
 
 
 async def ask(how: FuRePA, *rounds: str | tuple[str, ...], limits: Limits = Limits()) -> tuple[Decision, Sampled, Run]:
-    lm = Sampled([(one,) if isinstance(one, str) else one for one in rounds])
-    run = Run(lm, shelf(), Budget(limits))
-    return await how(WHERE, run), lm, run
+    llm = Sampled([(one,) if isinstance(one, str) else one for one in rounds])
+    run = Run(llm, shelf(), Budget(limits))
+    return await how(WHERE, run), llm, run
 
 
 def problems(run: Run) -> list[str]:
@@ -63,16 +63,16 @@ SHORT = FuRePA(first=1, k=1, scorer="rule")
 
 
 async def test_earlier_thoughts_and_queries_are_masked() -> None:
-    decision, lm, _ = await ask(SHORT, AUTHOR, VILLAGE, DONE)
+    decision, llm, _ = await ask(SHORT, AUTHOR, VILLAGE, DONE)
     assert decision.answer == "Hampshire"
-    assert not any("Zwischenstand" in prompt or "Jane Austen born" in prompt for prompt in lm.prompts)
-    assert [len(kept(prompt)) for prompt in lm.prompts] == [1, 2, 3]
+    assert not any("Zwischenstand" in prompt or "Jane Austen born" in prompt for prompt in llm.prompts)
+    assert [len(kept(prompt)) for prompt in llm.prompts] == [1, 2, 3]
 
 
 async def test_without_the_mask_they_are_shown() -> None:
-    _, lm, _ = await ask(FuRePA(first=1, k=1, scorer="rule", mask=False), AUTHOR, VILLAGE, DONE)
-    assert "Zwischenstand" not in lm.prompts[0]
-    assert "Thought: Zwischenstand one.\nQuery: Jane Austen born\n" in lm.prompts[1]
+    _, llm, _ = await ask(FuRePA(first=1, k=1, scorer="rule", mask=False), AUTHOR, VILLAGE, DONE)
+    assert "Zwischenstand" not in llm.prompts[0]
+    assert "Thought: Zwischenstand one.\nQuery: Jane Austen born\n" in llm.prompts[1]
 
 
 async def test_the_question_itself_is_never_run_twice_and_equal_queries_are_one() -> None:
@@ -86,16 +86,16 @@ async def test_the_question_itself_is_never_run_twice_and_equal_queries_are_one(
 
 async def test_the_best_scored_query_becomes_evidence_and_all_scores_are_in_the_trace() -> None:
     useless = "Query: the\nQuery: Jane Austen Steventon born"
-    _, lm, run = await ask(SHORT, useless, DONE)
+    _, llm, run = await ask(SHORT, useless, DONE)
     (scores,) = run.trace.of(QueryScores)
     assert scores.queries == ("the", "Jane Austen Steventon born")
     assert scores.scores[1] > scores.scores[0]
-    assert "was born in Steventon" in lm.prompts[1]
+    assert "was born in Steventon" in llm.prompts[1]
 
 
 async def test_a_candidate_that_lost_is_not_searched_for_again() -> None:
     lost, then = "Query: planted\n", "Query: Steventon village"
-    decision, lm, run = await ask(SHORT, f"{lost}Query: Jane Austen Steventon born", f"{lost}{then}", DONE)
+    decision, llm, run = await ask(SHORT, f"{lost}Query: Jane Austen Steventon born", f"{lost}{then}", DONE)
     assert decision.answer == "Hampshire"
     assert [action.input for action in run.trace.of(ActionStart)] == [
         WHERE.text,
@@ -105,27 +105,27 @@ async def test_a_candidate_that_lost_is_not_searched_for_again() -> None:
     ]
     scores = run.trace.of(QueryScores)
     assert scores[1].queries == ("planted", "Steventon village"), "it is scored again: the evidence is another"
-    assert [len(kept(prompt)) for prompt in lm.prompts] == [1, 2, 3]
+    assert [len(kept(prompt)) for prompt in llm.prompts] == [1, 2, 3]
 
 
 async def test_a_candidate_that_lost_may_win_later_and_becomes_evidence_then() -> None:
     both = "Query: Steventon village\nQuery: Jane Austen Steventon born"
-    _, lm, run = await ask(SHORT, both, both, DONE)
+    _, llm, run = await ask(SHORT, both, both, DONE)
     assert len(run.trace.of(ActionStart)) == 3
-    assert len(kept(lm.prompts[2])) == 3
+    assert len(kept(llm.prompts[2])) == 3
 
 
 async def test_a_scorer_that_is_not_there_is_noticed_before_anything_is_asked() -> None:
-    lm = Sampled([])
-    run = Run(lm, shelf(), Budget())
+    llm = Sampled([])
+    run = Run(llm, shelf(), Budget())
     with pytest.raises(SetupError, match="no query scorer in nosuch"):
         await FuRePA(scorer="nosuch")(WHERE, run)
     assert not run.trace.entries
 
 
 async def test_the_first_query_runs_where_no_scorer_is_asked() -> None:
-    _, lm, run = await ask(FuRePA(first=1, k=1, choose="first"), "Query: Hampshire\nQuery: Jane Austen", DONE)
-    assert "largest city" in lm.prompts[1]
+    _, llm, run = await ask(FuRePA(first=1, k=1, choose="first"), "Query: Hampshire\nQuery: Jane Austen", DONE)
+    assert "largest city" in llm.prompts[1]
     assert not run.trace.of(QueryScores)
 
 
@@ -137,23 +137,23 @@ async def test_a_random_choice_is_the_same_with_the_same_seed() -> None:
 
 async def test_a_stuck_model_is_asked_at_a_higher_temperature_until_something_new_comes() -> None:
     stuck = "Query: In which county was the author of Emma born?"
-    _, lm, run = await ask(SHORT, stuck, stuck, AUTHOR, DONE)
-    assert [round(sampling.temperature, 2) for sampling in lm.samplings] == [0.2, 1.0, 1.8, 0.2]
+    _, llm, run = await ask(SHORT, stuck, stuck, AUTHOR, DONE)
+    assert [round(sampling.temperature, 2) for sampling in llm.samplings] == [0.2, 1.0, 1.8, 0.2]
     assert problems(run) == ["repeated_queries", "repeated_queries"]
 
 
 async def test_a_model_that_stays_stuck_answers_from_what_there_is() -> None:
     stuck = "Query: In which county was the author of Emma born?"
-    decision, lm, run = await ask(SHORT, stuck, stuck, stuck, "Final answer: Hampshire")
+    decision, llm, run = await ask(SHORT, stuck, stuck, stuck, "Final answer: Hampshire")
     assert decision.answer == "Hampshire"
-    assert "Nothing more can be looked for." in lm.prompts[-1]
+    assert "Nothing more can be looked for." in llm.prompts[-1]
     assert problems(run) == ["repeated_queries"] * 3
 
 
 async def test_without_raising_it_answers_the_first_time_it_is_stuck() -> None:
     stuck = "Query: In which county was the author of Emma born?"
-    _, lm, _ = await ask(FuRePA(raises=False, scorer="rule"), stuck, "Final answer: Hampshire")
-    assert len(lm.prompts) == 2
+    _, llm, _ = await ask(FuRePA(raises=False, scorer="rule"), stuck, "Final answer: Hampshire")
+    assert len(llm.prompts) == 2
 
 
 async def test_many_rounds_and_low_scores_are_signals() -> None:
@@ -166,17 +166,19 @@ async def test_many_rounds_and_low_scores_are_signals() -> None:
 async def test_half_of_the_samples_decide_and_the_commonest_answer_wins() -> None:
     how = FuRePA(samples=4, temperature="sampled", scorer="rule")
     other = "Final answer: Kent"
-    decision, lm, _ = await ask(how, (DONE, AUTHOR, AUTHOR, VILLAGE), (DONE, other, "Final answer: the Hampshire", "?"))
+    decision, llm, _ = await ask(
+        how, (DONE, AUTHOR, AUTHOR, VILLAGE), (DONE, other, "Final answer: the Hampshire", "?")
+    )
     assert decision.answer == "Hampshire"
-    assert [(s.temperature, s.n) for s in lm.samplings] == [(1.0, 4), (1.0, 4)]
+    assert [(s.temperature, s.n) for s in llm.samplings] == [(1.0, 4), (1.0, 4)]
 
 
 async def test_where_no_sample_can_be_read_one_more_is_asked_for() -> None:
     how = FuRePA(samples=2, scorer="rule")
-    decision, lm, run = await ask(how, ("well", "hm\nhm"), DONE)
+    decision, llm, run = await ask(how, ("well", "hm\nhm"), DONE)
     assert decision.answer == "Hampshire"
     assert problems(run) == ["reply", "reply"]
-    assert [sampling.n for sampling in lm.samplings] == [2, 1]
+    assert [sampling.n for sampling in llm.samplings] == [2, 1]
 
 
 async def test_a_budget_that_ends_still_gives_an_answer() -> None:
@@ -187,8 +189,8 @@ async def test_a_budget_that_ends_still_gives_an_answer() -> None:
 
 async def test_a_citation_of_what_is_no_evidence_goes_back() -> None:
     wrong = "Final answer: Hampshire\nBecause: [o9.r9]"
-    decision, lm, _ = await ask(SHORT, wrong, DONE)
-    assert "o9.r9, which you have not been shown" in lm.prompts[1]
+    decision, llm, _ = await ask(SHORT, wrong, DONE)
+    assert "o9.r9, which you have not been shown" in llm.prompts[1]
     assert decision.answer == "Hampshire"
 
 
@@ -234,7 +236,7 @@ async def test_a_scorer_of_the_other_kind_is_refused_before_anything_is_asked(sc
 
 async def test_the_temperatures_are_settings() -> None:
     old = f"Query: {WHERE.text}"
-    _, lm, _ = await ask(
+    _, llm, _ = await ask(
         FuRePA(first=1, k=1, scorer="rule", start=0.3, step=0.4, hottest=1.0, raise_times=3), old, old, old, DONE
     )
-    assert [round(one.temperature, 2) for one in lm.samplings] == [0.3, 0.7, 1.0, 1.0]
+    assert [round(one.temperature, 2) for one in llm.samplings] == [0.3, 0.7, 1.0, 1.0]

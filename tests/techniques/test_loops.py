@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
 from decisor.techniques import build_technique
@@ -12,7 +12,7 @@ from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.single_rag import SingleRAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, Plan, PlanChange, UnreadableReply
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LLMCall, Plan, PlanChange, UnreadableReply
 from decisor.types import Decision, Question
 from techniques.table import TableTool
 
@@ -33,9 +33,9 @@ async def box() -> AsyncIterator[Toolbox]:
 async def ask(
     how: Technique, replies: list[str], box: Toolbox, limits: Limits = Limits()
 ) -> tuple[Decision, list[str], Run]:
-    lm = ScriptedLM(replies)
-    run = Run(lm, box, Budget(limits))
-    return await how(LONGEST, run), lm.seen, run
+    llm = ScriptedLLM(replies)
+    run = Run(llm, box, Budget(limits))
+    return await how(LONGEST, run), llm.seen, run
 
 
 async def test_a_decision_names_the_candidate_and_marks_the_figure_that_nothing_supports(box: Toolbox) -> None:
@@ -48,13 +48,13 @@ async def test_a_decision_names_the_candidate_and_marks_the_figure_that_nothing_
     assert decision.plan == ("read the lengths", "compare")
     assert "[o1.r2] | bel | 340.25" in seen[1]
     assert [type(entry.event) for entry in run.trace.entries] == [
-        LMCall,
+        LLMCall,
         Plan,
         ActionStart,
         ActionResult,
-        LMCall,
+        LLMCall,
         UnreadableReply,
-        LMCall,
+        LLMCall,
         Conclusion,
     ]
 
@@ -81,7 +81,7 @@ async def test_without_replanning_the_plan_stays(box: Toolbox) -> None:
 @pytest.mark.parametrize("order", ["ptaor", "paor", "tpaor"])
 async def test_the_orders_of_the_paper_are_settings(box: Toolbox, order: str) -> None:
     decision, seen, run = await ask(build_technique("plan_rag", order=order), [PLAN, ANSWER], box)
-    system = run.trace.of(LMCall)[0].messages[0].content
+    system = run.trace.of(LLMCall)[0].messages[0].content
     assert ("Thought:" in system) == (order != "paor")
     if order == "tpaor":
         assert system.index("Thought:") < system.index("Plan:")

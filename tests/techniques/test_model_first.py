@@ -1,4 +1,4 @@
-"""model_first: what the LM writes is run on real rows at every step, and ends in a ranking or in no answer."""
+"""model_first: what the LLM writes is run on real rows at every step, and ends in a ranking or in no answer."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ import decisor
 from decision_shops import CLOSE, SITES, database
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError, ToolError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.session.model_tools import ModellingTool
 from decisor.session.result import Result
@@ -79,7 +79,7 @@ def ask(folder: Path, replies: list[str], **settings: object) -> Result:
     return decisor.ask(
         QUESTION,
         db=database(folder, SITES),
-        lm=ScriptedLM(replies),
+        llm=ScriptedLLM(replies),
         technique="model_first",
         settings={"trials": 5, **settings},
     )
@@ -114,7 +114,7 @@ class Hurried(ModellingTool):
 @pytest.mark.slow
 async def test_a_comparison_that_was_cut_off_is_said_with_the_decision(tmp_path: Path) -> None:
     sql = await SqlTool.open(database(tmp_path, SITES))
-    run = Run(ScriptedLM([FACTS, QUERIES, hand(tmp_path), MODEL, SECOND]), Toolbox([sql, Hurried(sql, trials=5)]))
+    run = Run(ScriptedLLM([FACTS, QUERIES, hand(tmp_path), MODEL, SECOND]), Toolbox([sql, Hurried(sql, trials=5)]))
     decision = await ModelFirst(trials=5)(Question(QUESTION), run)
     await sql.close()
     assert decision.answer in ("Linz + Mainz", "Mainz + Linz")
@@ -206,9 +206,11 @@ def test_two_readers_with_other_goals_give_no_answer(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_goal_that_the_question_speaks_against_is_asked_about_once_and_then_said(tmp_path: Path) -> None:
     facts, first, second = (text.replace('goal = "min"', 'goal = "max"') for text in (FACTS, MODEL, SECOND))
-    lm = ScriptedLM([facts, facts, hand(tmp_path), first, second])
-    result = decisor.ask(QUESTION, db=database(tmp_path, SITES), lm=lm, technique="model_first", settings={"trials": 5})
-    assert 'The question speaks of "least"' in lm.seen[1]
+    llm = ScriptedLLM([facts, facts, hand(tmp_path), first, second])
+    result = decisor.ask(
+        QUESTION, db=database(tmp_path, SITES), llm=llm, technique="model_first", settings={"trials": 5}
+    )
+    assert 'The question speaks of "least"' in llm.seen[1]
     assert 'The question speaks of "least", and cost is to be as large as possible.' in result.decision.reasons
     assert any("which its name does not suggest" in line for line in result.decision.reasons)
 
@@ -232,10 +234,12 @@ def test_a_rule_that_no_candidate_breaks_is_said_with_the_decision(tmp_path: Pat
 )
 def test_each_sentence_of_the_question_stands_somewhere(old: str, new: str, complaint: str, tmp_path: Path) -> None:
     assert old in FACTS
-    lm = ScriptedLM([FACTS.replace(old, new), FACTS, hand(tmp_path), MODEL, SECOND])
-    result = decisor.ask(QUESTION, db=database(tmp_path, SITES), lm=lm, technique="model_first", settings={"trials": 5})
+    llm = ScriptedLLM([FACTS.replace(old, new), FACTS, hand(tmp_path), MODEL, SECOND])
+    result = decisor.ask(
+        QUESTION, db=database(tmp_path, SITES), llm=llm, technique="model_first", settings={"trials": 5}
+    )
     assert result.decision.stopped == "answered" or not complaint
-    assert complaint in lm.seen[1]
+    assert complaint in llm.seen[1]
 
 
 @pytest.mark.slow
@@ -250,7 +254,7 @@ def test_facts_that_make_up_a_rule_or_a_number_are_asked_for_again(tmp_path: Pat
 def test_without_a_database_it_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("Basel was shut in May.")
     with pytest.raises(SetupError, match="--db"):
-        decisor.ask(QUESTION, docs=str(tmp_path), lm=ScriptedLM([]), technique="model_first")
+        decisor.ask(QUESTION, docs=str(tmp_path), llm=ScriptedLLM([]), technique="model_first")
 
 
 def test_nobody_is_asked_where_there_is_no_terminal() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import decisor
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.techniques.shared.objections import Claims, find_objections
 from decisor.types import Objection, Record
 
@@ -293,11 +293,11 @@ def test_words_that_look_like_numbers_never_end_a_run() -> None:
 def test_such_words_pass_through_a_whole_run(tmp_path: Path, word: str) -> None:
     path = tmp_path / "keys.csv"
     path.write_text(f'key,amount\n"{word}",3\n"b",2\n', "utf-8")
-    lm = ScriptedLM(
+    llm = ScriptedLLM(
         [
             "Plan: [Step 1: look]\nThought: t\nAction: sql\nAction input: SELECT * FROM keys ORDER BY amount DESC",
             f"Re-plan: N\nFinal answer: {word}\nBecause: {word} has 3 [o1.r1]",
         ]
     )
-    result = decisor.ask(f"Which key like {word} has most?", db=path, lm=lm, settings={"calling": "text"})
+    result = decisor.ask(f"Which key like {word} has most?", db=path, llm=llm, settings={"calling": "text"})
     assert result.answer == word

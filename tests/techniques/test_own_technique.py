@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.settings import label_with_settings
-from decisor.techniques import asks_lm, build_technique
+from decisor.techniques import asks_llm, build_technique
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Question
 
@@ -26,7 +26,7 @@ from decisor.types import Decision
 class Coin:
     """Says one side."""
 
-    asks_lm: ClassVar[bool] = False
+    asks_llm: ClassVar[bool] = False
     side: str = "heads"
 
     async def __call__(self, question, run):
@@ -73,16 +73,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.usefixtures("folder")
 def test_a_class_of_the_current_folder_is_a_technique_with_its_settings() -> None:
     coin = build_technique("my_coin:Coin", side="tails")
-    decision = asyncio.run(coin(Question("Which side?"), Run(ScriptedLM([]), Toolbox([]))))
+    decision = asyncio.run(coin(Question("Which side?"), Run(ScriptedLLM([]), Toolbox([]))))
     assert decision.answer == "tails"
-    assert not asks_lm(coin)
+    assert not asks_llm(coin)
     assert label_with_settings("my_coin:Coin", coin, {"side": "tails"}) == "my_coin:Coin side=tails"
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_plain_class_is_a_technique_without_settings() -> None:
     plain = build_technique("my_coin:Plain")
-    assert asks_lm(plain)
+    assert asks_llm(plain)
     assert label_with_settings("my_coin:Plain", plain, {}) == "my_coin:Plain"
     with pytest.raises(SetupError, match="my_coin:Plain has no side; it has no settings"):
         build_technique("my_coin:Plain", side="tails")

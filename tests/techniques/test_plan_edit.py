@@ -6,13 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run, Technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, LMCall, Plan, PlanChange, RunStart, TraceEntry
+from decisor.trace.events import ActionResult, LLMCall, Plan, PlanChange, RunStart, TraceEntry
 from decisor.types import Question
 from techniques.table import TableTool
 
@@ -44,14 +44,14 @@ def final(id: str) -> str:
 
 
 async def recorded(*replies: str, how: Technique = PlanRAG(), name: str = "plan_rag") -> list[TraceEntry]:
-    run = Run(ScriptedLM(replies), Toolbox([TableTool()]))
+    run = Run(ScriptedLLM(replies), Toolbox([TableTool()]))
     run.trace.add(RunStart(QUESTION, name, "m"))
     await how(QUESTION, run)
     return run.trace.entries
 
 
 async def again(past: list[TraceEntry], edit: Edit, *replies: str, how: Technique | None = None) -> tuple[Rerun, Run]:
-    run = Run(ScriptedLM(replies), Toolbox([TableTool()]))
+    run = Run(ScriptedLLM(replies), Toolbox([TableTool()]))
     return await rerun_with_edits(past, [edit], run, how), run
 
 
@@ -59,11 +59,11 @@ async def again(past: list[TraceEntry], edit: Edit, *replies: str, how: Techniqu
 async def test_the_first_plan_is_the_persons_whatever_the_model_writes(write: Write) -> None:
     past = await recorded(in_text(FIRST, SHORT), more(LONG), final("o2.r1"))
     found, run = await again(past, Edit("0", plan=SECOND), write(FIRST, LONG), final("o1.r1"))
-    assert isinstance(run.lm, ScriptedLM)
-    assert "Step 2: compare them\nWrite this plan word for word" in run.lm.seen[0]
+    assert isinstance(run.llm, ScriptedLLM)
+    assert "Step 2: compare them\nWrite this plan word for word" in run.llm.seen[0]
     assert [plan.steps for plan in run.trace.of(Plan)] == [SECOND]
     assert found.after.plan == SECOND
-    assert "The plan is set" not in run.lm.seen[1]
+    assert "The plan is set" not in run.llm.seen[1]
     assert [(one.at, one.how) for one in found.changes] == [("plan", "edited"), ("1", "again"), ("2", "again")]
     assert (found.changes[0].before, found.changes[0].after) == ("\n".join(FIRST), "\n".join(SECOND))
 
@@ -72,7 +72,7 @@ async def test_a_plan_is_changed_after_a_step_and_what_came_before_is_not_done_a
     past = await recorded(in_text(FIRST, SHORT), more(LONG), final("o2.r1"))
     found, run = await again(past, Edit("1", plan=SECOND), more(LONG), final("o2.r1"))
     assert [(one.after_step, one.why, one.steps) for one in run.trace.of(PlanChange)] == [(1, "set by hand", SECOND)]
-    assert [call.replayed for call in run.trace.of(LMCall)] == [True, False, False]
+    assert [call.replayed for call in run.trace.of(LLMCall)] == [True, False, False]
     assert found.replayed == 1
     assert found.changes[0].before == "\n".join(FIRST)
     past = [*past[:1], *run.trace.entries]
@@ -84,7 +84,7 @@ async def test_a_plan_is_changed_after_a_step_and_what_came_before_is_not_done_a
 async def test_a_reply_that_cannot_be_read_is_asked_for_again_with_the_plan() -> None:
     past = await recorded(in_text(FIRST, SHORT), final("o1.r1"))
     found, run = await again(past, Edit("0", plan=SECOND), "Hm.", in_text(FIRST, LONG), final("o1.r1"))
-    assert isinstance(run.lm, ScriptedLM)
+    assert isinstance(run.llm, ScriptedLLM)
     assert found.after.plan == SECOND
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import decisor
 from decisor.errors import ParseError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.parsing.labelled import refuse_form_text
 from decisor.runtime.run import Run, Technique
 from decisor.techniques.ircot import SENTENCE
@@ -33,10 +33,10 @@ FULL = (
 
 
 async def ask(technique: Technique, replies: list[str]) -> tuple[decisor.Decision, list[str], Run]:
-    lm = ScriptedLM(replies)
-    run = Run(lm, Toolbox([TableTool()]))
+    llm = ScriptedLLM(replies)
+    run = Run(llm, Toolbox([TableTool()]))
     decision = await technique(LONGEST, run)
-    return decision, lm.seen, run
+    return decision, llm.seen, run
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_ask_has_a_calculator_at_hand_beside_a_database(tmp_path: object) -> Non
         db.execute("INSERT INTO river VALUES ('bel', 340.25), ('aune', 120.5)")
     db.close()
     sums = "Re-plan: N\nThought: add\nAction: calculator\nAction input: 340.25 + 120.5"
-    lm = ScriptedLM([PLAN, sums, "Re-plan: N\nFinal answer: bel\nBecause: of 460.75 km [o2.r1]\nRunner-up: aune"])
-    result = decisor.ask("Which is longest?", db=f"sqlite:///{path}", lm=lm)
+    llm = ScriptedLLM([PLAN, sums, "Re-plan: N\nFinal answer: bel\nBecause: of 460.75 km [o2.r1]\nRunner-up: aune"])
+    result = decisor.ask("Which is longest?", db=f"sqlite:///{path}", llm=llm)
     assert result.evidence.ids == ("o2.r1",) and result.evidence.objections == ()
     assert json.loads(json.dumps(result.as_object(), default=str))["runner_up"] == "aune"
     assert "Runner-up: aune" in str(result)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from decisor.errors import LMError, ParseError
-from decisor.llms.scripted import ScriptedLM
+from decisor.errors import LLMError, ParseError
+from decisor.llms.scripted import ScriptedLLM
 from decisor.parsing.figures import without_citations
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
@@ -40,7 +40,7 @@ async def ask(
     question: Question = BORN,
     limits: Limits = Limits(),
 ) -> tuple[Decision, Run]:
-    run = Run(ScriptedLM(policy), Toolbox([tools or Passages()]), Budget(limits))
+    run = Run(ScriptedLLM(policy), Toolbox([tools or Passages()]), Budget(limits))
     return await how(question, run), run
 
 
@@ -241,8 +241,8 @@ async def test_long_answers_are_put_in_by_the_dynamic_query_expert_and_short_one
     assert not Policy(CHAIN).of("dynamic query")
 
 
-async def test_an_expert_may_have_an_lm_of_its_own() -> None:
-    policy, small = Policy(CHAIN), ScriptedLM(lambda messages: "no", "small")
+async def test_an_expert_may_have_an_llm_of_its_own() -> None:
+    policy, small = Policy(CHAIN), ScriptedLLM(lambda messages: "no", "small")
     how = replace(ReasoningDAG(critic="yes"), experts=Experts(criticise=ask_expert_with(small, criticise)))
     says = {"generator": lambda prompt: "Answer: Lyon"}
     decision, _ = await ask(replace(policy, says=says), how)
@@ -291,7 +291,7 @@ async def test_a_plan_mixes_documents_and_a_database_whose_query_the_model_write
         },
     )
     table = TableTool()
-    run = Run(ScriptedLM(policy), Toolbox([table, Passages()]))
+    run = Run(ScriptedLLM(policy), Toolbox([table, Passages()]))
     decision = await ReasoningDAG()(Question("Is the longest river called like Dune's director?"), run)
     await table.close()
     assert decision.answer == "no"
@@ -312,9 +312,9 @@ async def test_a_limit_in_the_middle_still_gives_an_answer_and_says_so() -> None
     assert any(reason.startswith("Missing: Q2.1") for reason in decision.reasons)
 
 
-async def test_an_lm_that_is_gone_for_good_ends_the_run() -> None:
-    run = Run(ScriptedLM([CHAIN]), Toolbox([Passages()]))
-    with pytest.raises(LMError):
+async def test_an_llm_that_is_gone_for_good_ends_the_run() -> None:
+    run = Run(ScriptedLLM([CHAIN]), Toolbox([Passages()]))
+    with pytest.raises(LLMError):
         await ReasoningDAG()(BORN, run)
 
 
@@ -341,7 +341,7 @@ async def test_with_several_sources_a_node_that_names_none_is_asked_about() -> N
     plan = nodes(("1.1", "Who directed the film Arrival?"))
     policy = Policy(plan)
     table = TableTool()
-    run = Run(ScriptedLM(policy), Toolbox([table, Passages()]))
+    run = Run(ScriptedLLM(policy), Toolbox([table, Passages()]))
     decision = await ReasoningDAG()(Question("Who made Arrival?"), run)
     await table.close()
     assert "Q1.1: name the source, one of sql, passages or none." in policy.of("planner")[1]
@@ -365,11 +365,11 @@ def test_an_answer_is_read_under_either_name_and_a_reply_to_another_prompt_is_no
 async def test_documents_in_several_places_are_all_read_whatever_they_are_called() -> None:
     films = Passages([one for one in DOCUMENTS if "film" in one[0]], name="films")
     people = Passages([one for one in DOCUMENTS if "film" not in one[0]], name="people")
-    simple = Run(ScriptedLM(Policy('{"simple": true}')), Toolbox([films, people]))
+    simple = Run(ScriptedLLM(Policy('{"simple": true}')), Toolbox([films, people]))
     decision = await ReasoningDAG()(Question("Who directed the film Arrival?"), simple)
     assert decision.answer == "Denis Villeneuve" and films.queries and people.queries
     places = CHAIN.replace('"needs": []', '"needs": [], "source": "films"')
-    named = Run(ScriptedLM(Policy(places.replace('["1.1"]', '["1.1"], "source": "people"'))), Toolbox([films, people]))
+    named = Run(ScriptedLLM(Policy(places.replace('["1.1"]', '["1.1"], "source": "people"'))), Toolbox([films, people]))
     decision = await ReasoningDAG()(BORN, named)
     assert decision.answer == "Gentilly, Quebec"
     assert [start.tool for start in named.trace.of(ActionStart)] == ["films", "people"]

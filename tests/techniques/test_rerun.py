@@ -20,7 +20,7 @@ from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import ReplyFields, read_recorded_run, replace_reply_fields
 from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, RunStart, Trace, TraceEntry, events_of
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LLMCall, RunStart, Trace, TraceEntry, events_of
 from decisor.trace.file import TraceFile, read_trace
 from decisor.types import Action, Decision, Message, Observation, Question, Tool
 from servers.openai_server import serve
@@ -55,12 +55,12 @@ class Server:
 @asynccontextmanager
 async def going(server: Server, tools: list[Tool], path: Path | None = None) -> AsyncIterator[Run]:
     async with serve(server) as url:
-        lm = OpenAICompatible("m", url)
+        llm = OpenAICompatible("m", url)
         file = path.open("w") if path else None
         try:
-            yield Run(lm, Toolbox(tools), trace=Trace(listeners=[TraceFile(file).write] if file else []))
+            yield Run(llm, Toolbox(tools), trace=Trace(listeners=[TraceFile(file).write] if file else []))
         finally:
-            await lm.close()
+            await llm.close()
             for tool in tools:
                 await tool.close()
             if file:
@@ -255,7 +255,7 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
     at = len(past.steps) - 1
     server, tool = Server(explorer), Counted()
     found, run = await again(read_trace(path), [Edit(str(at), action="select * from river")], server, [tool])
-    replayed = [call for call in run.trace.of(LMCall) if call.replayed]
+    replayed = [call for call in run.trace.of(LLMCall) if call.replayed]
     assert len(replayed) == past.steps[at - 1].reply + 1, "the edited one too"
     assert [(change.how, change.before == change.after) for change in found.changes[:at]] == [
         *[("reused", True)] * (at - 1),
@@ -281,7 +281,7 @@ async def test_a_search_of_several_at_once_and_one_by_log_probabilities_cannot_b
         with pytest.raises(SetupError, match="not in one line"):
             await rerun_with_edits(run.trace.entries, [Edit("1", action="x")], run)
     async with going(Server(iter(())), [Passages()]) as run:
-        run.trace.add(LMCall("m", [], ("Lyon",)))
+        run.trace.add(LLMCall("m", [], ("Lyon",)))
         at = run.trace.add(ActionStart("passages", "Arrival"))
         run.trace.add(ActionResult(at, Observation()))
         run.trace.add(Conclusion(Decision("x")))
@@ -302,11 +302,11 @@ async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> No
     assert server.roles() == ["relevance", "generator", "aggregator"]
 
 
-async def test_a_retrieval_that_no_lm_asked_for_takes_only_another_observation(tmp_path: Path) -> None:
+async def test_a_retrieval_that_no_llm_asked_for_takes_only_another_observation(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     await record(build_technique("rag"), "rag", Server(iter(["Final answer: Paris"])), [Passages()], path)
     server = Server(iter(["Final answer: Lyon\nBecause: it says so [o1.r1]"]))
     found, _ = await again(read_trace(path), [Edit("1", observation="Both were born in Lyon.")], server, [])
     assert (found.after.answer, found.after.evidence.ids) == ("Lyon", ("o1.r1",))
-    with pytest.raises(SetupError, match="No LM asked for step 1"):
+    with pytest.raises(SetupError, match="No LLM asked for step 1"):
         await again(read_trace(path), [Edit("1", action="other words")], server, [Passages()])

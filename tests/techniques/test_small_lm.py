@@ -1,4 +1,4 @@
-"""A real small LM that can keep no form, through every technique that fits: endings, limits, messages and usage. No
+"""A real small LLM that can keep no form, through every technique that fits: endings, limits, messages and usage. No
 test looks at what it answers."""
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 import decisor
-from decisor.errors import LMError, SetupError
+from decisor.errors import LLMError, SetupError
 from decisor.lab.game24 import Puzzle, make_puzzle_question
 from decisor.llms import choose
-from decisor.llms.shared import close_lm
+from decisor.llms.shared import close_llm
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.session.result import Result
 from decisor.session.run_setup import decide_by_technique
 from decisor.techniques import build_technique
-from decisor.trace.events import LMCall, UnreadableReply, events_of
-from decisor.types import LM
+from decisor.trace.events import LLMCall, UnreadableReply, events_of
+from decisor.types import LLM
 from servers import small_lm
-from servers.small_lm import SmallLM
+from servers.small_lm import SmallLLM
 from techniques.shelf import shelf
 
 pytestmark = [
@@ -44,7 +44,7 @@ QUESTION = decisor.Question("Which river is longer, aune or bel?")
 
 
 @pytest.fixture(scope="module")
-def lm() -> Iterator[SmallLM]:
+def llm() -> Iterator[SmallLLM]:
     with small_lm.serve(context=4096, most=MOST, threads=1) as server:
         yield server
 
@@ -58,17 +58,17 @@ def database(tmp_path: Path) -> str:
     return str(path)
 
 
-def named(lm: SmallLM) -> str:
-    return f"smollm2@{lm.url} max_tokens={MOST} timeout=600"
+def named(llm: SmallLLM) -> str:
+    return f"smollm2@{llm.url} max_tokens={MOST} timeout=600"
 
 
-def client_of(server: SmallLM) -> LM:
-    client = choose.choose_lm(named(server), {})
+def client_of(server: SmallLLM) -> LLM:
+    client = choose.choose_llm(named(server), {})
     assert client is not None
     return client
 
 
-def check(result: Result | Run, server: SmallLM, before: dict[str, int], reasons: tuple[str, ...]) -> None:
+def check(result: Result | Run, server: SmallLLM, before: dict[str, int], reasons: tuple[str, ...]) -> None:
     """It ended within its limit, its usage is what the server counted, and no word for the model reaches the person."""
     entries = result.trace if isinstance(result, Result) else result.trace.entries
     usage = result.usage if isinstance(result, Result) else result.budget.spent
@@ -77,7 +77,7 @@ def check(result: Result | Run, server: SmallLM, before: dict[str, int], reasons
     assert usage.completion_tokens == after["completion"] - before["completion"]
     assert usage.prompt_tokens - usage.cache_reads == after["prompt"] - before["prompt"]
     unread = sum(1 for _ in events_of(entries, UnreadableReply))
-    calls = [*events_of(entries, LMCall)]
+    calls = [*events_of(entries, LLMCall)]
     ours = [reason for reason in reasons if not any(reason[:40] in text for call in calls for text in call.texts)]
     assert not [reason for reason in ours if any(words in reason for words in FOR_THE_MODEL)]
     if unread == len(calls) > 1:
@@ -86,59 +86,59 @@ def check(result: Result | Run, server: SmallLM, before: dict[str, int], reasons
 
 
 @pytest.mark.parametrize("name", ON_TABLES)
-def test_on_tables(name: str, lm: SmallLM, database: str) -> None:
-    before = lm.counters()
-    result = decisor.ask(QUESTION, db=database, lm=named(lm), technique=name, limits=Limits(calls=CALLS))
-    check(result, lm, before, result.decision.reasons)
+def test_on_tables(name: str, llm: SmallLLM, database: str) -> None:
+    before = llm.counters()
+    result = decisor.ask(QUESTION, db=database, llm=named(llm), technique=name, limits=Limits(calls=CALLS))
+    check(result, llm, before, result.decision.reasons)
 
 
 @pytest.mark.parametrize("name", ON_GRAPHS)
-def test_on_graphs(name: str, lm: SmallLM, tmp_path: Path) -> None:
+def test_on_graphs(name: str, llm: SmallLLM, tmp_path: Path) -> None:
     import kglite
 
     graph = kglite.KnowledgeGraph()
     graph.cypher("CREATE (:River {name: 'aune', km: 120.5}), (:River {name: 'bel', km: 340.25})")
     graph.save(str(tmp_path / "rivers.kgl"))
-    before = lm.counters()
+    before = llm.counters()
     result = decisor.ask(
-        QUESTION, graph=str(tmp_path / "rivers.kgl"), lm=named(lm), technique=name, limits=Limits(calls=CALLS)
+        QUESTION, graph=str(tmp_path / "rivers.kgl"), llm=named(llm), technique=name, limits=Limits(calls=CALLS)
     )
-    check(result, lm, before, result.decision.reasons)
+    check(result, llm, before, result.decision.reasons)
 
 
-async def in_environment(name: str, env: Any, asked: decisor.Question, lm: SmallLM, **settings: str) -> None:
-    before = lm.counters()
-    client = client_of(lm)
+async def in_environment(name: str, env: Any, asked: decisor.Question, llm: SmallLLM, **settings: str) -> None:
+    before = llm.counters()
+    client = client_of(llm)
     run = Run(client, env, Budget(Limits(calls=CALLS)))
     decision = await decide_by_technique(build_technique(name, **settings), asked, run)
-    await close_lm(client)
-    check(run, lm, before, decision.reasons)
+    await close_llm(client)
+    check(run, llm, before, decision.reasons)
 
 
 @pytest.mark.parametrize("name", ON_DOCUMENTS)
-async def test_on_documents(name: str, lm: SmallLM) -> None:
-    await in_environment(name, shelf(), decisor.Question("Where was the author of Emma born?"), lm)
+async def test_on_documents(name: str, llm: SmallLLM) -> None:
+    await in_environment(name, shelf(), decisor.Question("Where was the author of Emma born?"), llm)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-async def test_on_the_game_of_24(name: str, lm: SmallLM) -> None:
-    await in_environment(name, Puzzle.of("4 5 6 10"), make_puzzle_question("4 5 6 10"), lm, calls=str(CALLS))
+async def test_on_the_game_of_24(name: str, llm: SmallLLM) -> None:
+    await in_environment(name, Puzzle.of("4 5 6 10"), make_puzzle_question("4 5 6 10"), llm, calls=str(CALLS))
 
 
 async def test_a_conversation_that_outgrows_the_context_ends_with_a_reason(database: str) -> None:
-    with small_lm.serve(context=1024, most=MOST, threads=1) as lm:
-        assert lm.holds_tokens() == 1024
+    with small_lm.serve(context=1024, most=MOST, threads=1) as llm:
+        assert llm.holds_tokens() == 1024
         long = decisor.Question("Which river is longer? " + "Think of the rivers of the north and the south. " * 200)
         async with decisor.open(db=database) as data:
-            with pytest.raises(LMError) as raised:
-                await data.ask(long, lm=named(lm), technique="iter_rag", limits=Limits(calls=CALLS))
+            with pytest.raises(LLMError) as raised:
+                await data.ask(long, llm=named(llm), technique="iter_rag", limits=Limits(calls=CALLS))
     assert raised.value.kind == "context"
 
 
 @pytest.mark.parametrize("name", ["self_rag", "rq_rag"])
 async def test_weights_without_control_tokens_are_noticed(name: str) -> None:
-    with small_lm.serve(context=4096, most=MOST, threads=1, special=True) as lm:
-        client = client_of(lm)
+    with small_lm.serve(context=4096, most=MOST, threads=1, special=True) as llm:
+        client = client_of(llm)
         with pytest.raises(SetupError, match="knows none of its control tokens"):
             await build_technique(name)(QUESTION, Run(client, shelf()))
-        await close_lm(client)
+        await close_llm(client)

@@ -9,13 +9,13 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.llms.openai_compatible import OpenAICompatible
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
 from decisor.techniques import build_technique
 from decisor.techniques.rq_rag import RQRAG
 from decisor.techniques.self_rag import SelfRAG, build_self_rag_prompt
-from decisor.trace.events import ActionResult, ActionStart, LMCall
+from decisor.trace.events import ActionResult, ActionStart, LLMCall
 from decisor.types import Completion, Decision, Message, Question, Sampling
 from servers.openai_server import serve
 from servers.token_server import Said, plainly, serve_tokens
@@ -29,16 +29,16 @@ async def ask(
     how: Technique, write: Write, limits: Limits = Limits(), question: Question = BORN
 ) -> tuple[Decision, Run]:
     async with serve_tokens(write) as base_url:
-        lm = OpenAICompatible("trained", base_url)
-        run = Run(lm, shelf(), Budget(limits))
+        llm = OpenAICompatible("trained", base_url)
+        run = Run(llm, shelf(), Budget(limits))
         try:
             return await how(question, run), run
         finally:
-            await lm.close()
+            await llm.close()
 
 
 def prompts(run: Run) -> list[str]:
-    return [call.messages[0].content for call in run.trace.of(LMCall)]
+    return [call.messages[0].content for call in run.trace.of(LLMCall)]
 
 
 def verdict(answer: str, relevant: float, full: float, part: float, use: dict[int, float]) -> list[Said]:
@@ -153,18 +153,18 @@ async def test_self_rag_answers_when_the_calls_run_out() -> None:
 
 
 @pytest.mark.parametrize("how", [SelfRAG(), RQRAG()])
-async def test_an_lm_without_log_probabilities_is_told_to_the_person(how: Technique) -> None:
+async def test_an_llm_without_log_probabilities_is_told_to_the_person(how: Technique) -> None:
     with pytest.raises(SetupError, match="gave no log-probabilities"):
-        await how(BORN, Run(ScriptedLM(lambda _: "Steventon"), shelf()))
+        await how(BORN, Run(ScriptedLLM(lambda _: "Steventon"), shelf()))
 
 
 @pytest.mark.parametrize("name", ["self_rag", "rq_rag"])
 async def test_an_endpoint_for_chat_alone_is_told_which_api_is_needed(name: str) -> None:
     async with serve(lambda body: "Steventon") as base_url:
-        lm = OpenAICompatible("chat", base_url)
+        llm = OpenAICompatible("chat", base_url)
         with pytest.raises(SetupError) as refused:
-            await build_technique(name)(BORN, Run(lm, shelf()))
-        await lm.close()
+            await build_technique(name)(BORN, Run(llm, shelf()))
+        await llm.close()
     said = str(refused.value)
     assert re.match(r"(Self|RQ)-RAG needs its fine-tuned weights", said)
     assert "the older completions API (POST /v1/completions, not chat) with log-probabilities" in said
@@ -173,10 +173,10 @@ async def test_an_endpoint_for_chat_alone_is_told_which_api_is_needed(name: str)
 
 async def test_more_alternatives_than_the_server_tells_is_told_to_the_person() -> None:
     async with serve_tokens(trained, most=5) as base_url:
-        lm = OpenAICompatible("trained", base_url)
+        llm = OpenAICompatible("trained", base_url)
         with pytest.raises(SetupError, match="greater than max allowed: 5"):
-            await SelfRAG()(BORN, Run(lm, shelf()))
-        await lm.close()
+            await SelfRAG()(BORN, Run(llm, shelf()))
+        await llm.close()
 
 
 def refines(body: dict[str, Any]) -> Sequence[Said]:
@@ -248,18 +248,18 @@ async def test_log_probabilities_come_with_a_chat_completion_too() -> None:
     app = aiohttp.web.Application()
     app.router.add_post("/v1/chat/completions", chat)
     async with serve_app(app) as origin:
-        lm = OpenAICompatible("m", origin)
-        reply = await lm.complete([Message("user", "?")], Sampling(logprobs=2))
-        await lm.close()
+        llm = OpenAICompatible("m", origin)
+        reply = await llm.complete([Message("user", "?")], Sampling(logprobs=2))
+        await llm.close()
     assert (seen[0]["logprobs"], seen[0]["top_logprobs"]) == (True, 2)
     assert [math.exp(chance) for chance in reply.logprobs[0][0].top.values()] == pytest.approx([0.7, 0.3])
 
 
 async def test_without_being_asked_for_there_are_none() -> None:
     async with serve(lambda body: "asked" if "logprobs" in body else "not asked") as base_url:
-        lm = OpenAICompatible("m", base_url)
-        reply = await lm.complete([Message("user", "?")])
-        await lm.close()
+        llm = OpenAICompatible("m", base_url)
+        reply = await llm.complete([Message("user", "?")])
+        await llm.close()
     assert (reply.text, reply.logprobs) == ("not asked", ())
 
 
@@ -279,9 +279,9 @@ async def test_an_endpoint_that_knows_no_special_tokens_is_asked_without() -> No
     app = aiohttp.web.Application()
     app.router.add_post("/v1/completions", completions)
     async with serve_app(app) as origin:
-        lm = OpenAICompatible("m", origin)
-        reply: Completion = await lm.complete([Message("user", "the quick")], Sampling(continuation=True))
-        await lm.close()
+        llm = OpenAICompatible("m", origin)
+        reply: Completion = await llm.complete([Message("user", "the quick")], Sampling(continuation=True))
+        await llm.close()
     assert reply.text == "the quick fox"
 
 

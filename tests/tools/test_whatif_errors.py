@@ -1,4 +1,4 @@
-"""What an LM reads where a decision model cannot be computed."""
+"""What an LLM reads where a decision model cannot be computed."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from decisor.tools.whatif import WhatIfTool
 from decisor.types import WhatIf
 
 
-async def test_a_model_that_cannot_be_computed_is_an_error_for_the_lm_and_does_not_end_the_run() -> None:
+async def test_a_model_that_cannot_be_computed_is_an_error_for_the_llm_and_does_not_end_the_run() -> None:
     def find(semantics: str) -> WhatIf:
         raise SetupError("The decision model cannot be computed: change fails.")
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from decisor.system.serialization import DecodeError, DocumentFormat
-from decisor.trace.events import Event, LMCall, RunStart, Trace, TraceEntry
+from decisor.trace.events import Event, LLMCall, RunStart, Trace, TraceEntry
 from decisor.trace.file import CLASSES as BY_NAME
 from decisor.trace.file import format_trace_array, format_trace_file, read_trace_text
 from decisor.types import Question
@@ -93,10 +93,10 @@ def test_the_page_gets_a_story_of_every_event() -> None:
 def test_the_array_of_a_trace_has_every_prompt_whole() -> None:
     trace = Trace()
     for _ in range(2):
-        trace.add(filled(LMCall, "the same words " * 20))
+        trace.add(filled(LLMCall, "the same words " * 20))
     first, second = json.loads(format_trace_array(trace.entries))
     assert first["data"]["messages"] == second["data"]["messages"]
-    assert (first["event"], first["span"], second["id"]) == ("LMCall", 0, 2)
+    assert (first["event"], first["span"], second["id"]) == ("LLMCall", 0, 2)
 
 
 def test_every_event_and_field_is_in_the_command_s_page() -> None:

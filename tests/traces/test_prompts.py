@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decisor.system.serialization import json_value
-from decisor.trace.events import LMCall, Trace, events_of
+from decisor.trace.events import LLMCall, Trace, events_of
 from decisor.trace.file import TraceFile, format_trace_file, read_trace, read_trace_text
 from decisor.trace.prompts import TracePrompt
 from decisor.types import Message
@@ -21,12 +21,12 @@ MESSAGES = st.lists(st.builds(Message, st.sampled_from(("system", "user", "assis
 
 def prompt_of(trace: Trace, *messages: Message, span: int = 0) -> TracePrompt:
     """Of a call that is added to the trace."""
-    trace.add(LMCall("m", messages, ("yes",)), span)
+    trace.add(LLMCall("m", messages, ("yes",)), span)
     return prompts_of(trace)[-1]
 
 
 def prompts_of(trace: Trace) -> list[TracePrompt]:
-    return [call.messages for call in trace.of(LMCall) if isinstance(call.messages, TracePrompt)]
+    return [call.messages for call in trace.of(LLMCall) if isinstance(call.messages, TracePrompt)]
 
 
 def history(step: int) -> Message:
@@ -43,7 +43,7 @@ def test_any_prompts_are_read_back_as_they_were(prompts: list[tuple[list[Message
         prompt_of(trace, *messages, span=span)
     assert [list(prompt) for prompt in prompts_of(trace)] == [messages for messages, _ in prompts]
     valid = [[m.content.encode("utf-8", "replace").decode() for m in messages] for messages, _ in prompts]
-    calls = events_of(read_trace_text(format_trace_file(trace.entries)), LMCall)
+    calls = events_of(read_trace_text(format_trace_file(trace.entries)), LLMCall)
     assert [[m.content for m in call.messages] for call in calls] == valid
 
 
@@ -94,5 +94,5 @@ def test_a_trace_file_cut_anywhere_has_its_prompts_whole(tmp_path: Path) -> None
     data = path.read_bytes()
     for cut in range(0, len(data), 97):
         path.write_bytes(data[:cut])
-        for step, call in enumerate(events_of(read_trace(path), LMCall)):
+        for step, call in enumerate(events_of(read_trace(path), LLMCall)):
             assert list(call.messages) == [SYSTEM, history(step)]

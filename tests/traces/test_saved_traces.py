@@ -12,7 +12,7 @@ from rich.console import Console
 from decisor.errors import SetupError
 from decisor.lab.evaluation.case_run import critical_seconds, find_trace_marks
 from decisor.techniques.replay.recorded_run import read_recorded_run
-from decisor.trace.events import LMCall, Note, RunStart, events_of
+from decisor.trace.events import LLMCall, Note, RunStart, events_of
 from decisor.trace.file import HEADER, format_trace_file, read_trace, read_trace_text
 from decisor.views.transcript import tell_story
 
@@ -43,7 +43,7 @@ def test_a_saved_trace_is_the_same_written_anew(path: Path) -> None:
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
 def test_a_saved_trace_has_every_prompt_whole(path: Path) -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    calls = [*events_of(read_trace(path), LMCall)]
+    calls = [*events_of(read_trace(path), LLMCall)]
     assert len(calls) == sum(line.get("event") == "LMCall" for line in lines)
     assert all(call.messages and call.messages[-1].role == "user" for call in calls)
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError
-from decisor.trace.events import ActionResult, LMCall, Trace
+from decisor.trace.events import ActionResult, LLMCall, Trace
 from decisor.trace.file import format_trace_file, read_trace
 from decisor.types import Message, Observation, Record
 
 
 def test_a_trace_cut_at_any_byte_gives_the_events_that_were_whole(tmp_path: Path) -> None:
     trace = Trace()
-    trace.add(LMCall("m", [Message("user", 'ends in braces {"a": {}}')], ("größer ≥ 5 🏛",)))
+    trace.add(LLMCall("m", [Message("user", 'ends in braces {"a": {}}')], ("größer ≥ 5 🏛",)))
     trace.add(ActionResult(1, Observation((Record("o1.r1", {"a": {"b": {}}}),))))
     data = format_trace_file(trace.entries).encode()
     ends = [at - 1 for at in accumulate(len(line) + 1 for line in data.split(b"\n")[:-1])]

@@ -31,7 +31,7 @@ COMMANDS = {
     "record": ("decisor.cli.record:record_command", "The record of a decision: as a page, or its schema."),
     "approve": ("decisor.cli.record:approve_command", "Approve a decision as a person, or take that back."),
     "verify": ("decisor.cli.record:verify_command", "Compute old decisions again: do they still hold?"),
-    "doctor": ("decisor.cli.doctor:command", "Say what is here (LMs, drivers), and test it."),
+    "doctor": ("decisor.cli.doctor:command", "Say what is here (LLMs, drivers), and test it."),
     "config": ("decisor.cli.config:app", "Say which settings and connections hold here."),
     "index": ("decisor.cli.sources:index_command", "Index documents, so that questions can be asked of them."),
     "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),
@@ -151,6 +151,7 @@ def call_command(words: Sequence[str]) -> int:
     improve_help(command)
     check_repeats(command, words)
     raise_on_interrupt()
+    words = [re.sub("^--lm(?==|$)", "--llm", word) for word in words]
     try:
         code = command(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:

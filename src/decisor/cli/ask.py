@@ -75,10 +75,10 @@ def reuse_request(past: EarlierRun, own: AskRequest) -> AskRequest:
     if past.run is None:
         return own
     old, given = read_kept_request(past.run.inputs), own.given
-    if old.left_out and not (own.names_data or own.lm):
+    if old.left_out and not (own.names_data or own.llm):
         raise SetupError(
             f"Run {past.number} used {', '.join(old.left_out)}, which is not kept: name it again, with "
-            "--db, --graph, --docs, --tools or --lm."
+            "--db, --graph, --docs, --tools or --llm."
         )
     places = [
         place
@@ -91,7 +91,7 @@ def reuse_request(past: EarlierRun, own: AskRequest) -> AskRequest:
             f"Run {past.number} was asked in {old.folder}, and {relative[0]} is relative to it: go there, or "
             "name the data again with --db."
         )
-    again = {name: getattr(old, name) for name in (*DATA, "technique", "lm")} | given
+    again = {name: getattr(old, name) for name in (*DATA, "technique", "llm")} | given
     if own.tools and old.row_values == "allow":  # which was said of other tools
         again["row_values"] = own.row_values
     limits = {name: value for name, value in asdict(own.limits).items() if value is not None}

@@ -162,7 +162,7 @@ def check_definitions_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -
 def draft_definitions_command(
     db: DbOf,
     out: OutOf = None,
-    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="Who improves it, or none.")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", metavar="MODEL[@URL]", help="Who improves it, or none.")] = None,
 ) -> None:
     """Draft definitions from schema, keys and measured uniqueness, each with its reason.
 
@@ -170,7 +170,7 @@ def draft_definitions_command(
     """
     from decisor.session.definitions import count_definitions, draft_definitions
 
-    whole = asyncio.run(draft_definitions(find_place(db), lm))
+    whole = asyncio.run(draft_definitions(find_place(db), llm))
     write_definitions(whole.text(), out)
     print_definition_counts(count_definitions(whole), out)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from decisor.session.sources import Sources
 
 
-NO_LM = "None is used: questions are decided by exact where there is a decision model. Name one with --lm."
+NO_LLM = "None is used: questions are decided by exact where there is a decision model. Name one with --llm."
 WORDS = {
     "max_tokens": "a cap on replies (max_tokens)",
     "stop": "stop words",
@@ -54,7 +54,7 @@ def measurement_as_object(measurement: Measurement) -> dict[str, object]:
 
 def format_measurement(measurement: Measurement | None) -> Iterator[str]:
     if measurement is None:
-        yield NO_LM
+        yield NO_LLM
         return
     probe = measurement.probe
     if measurement.busy:
@@ -168,13 +168,13 @@ def command(
         Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the sandbox.")
     ] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Show these tools.")] = None,
-    lm: Annotated[
+    llm: Annotated[
         str | None,
-        typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none; with settings, as for ask."),
+        typer.Option("--llm", metavar="MODEL[@URL]", help="The LLM to test, or none; with settings, as for ask."),
     ] = None,
     question: Annotated[
         str,
-        typer.Option("--question", metavar="TEXT", help="Which tables of --db an LM is shown for it, and the cost."),
+        typer.Option("--question", metavar="TEXT", help="Which tables of --db an LLM is shown for it, and the cost."),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
@@ -188,8 +188,8 @@ def command(
         show_tools(tools, as_json)
         return
     if question and not db:
-        raise SetupError("--question needs --db URL: it says which tables of it an LM is shown.")
-    raise typer.Exit(check_installation(sources_of_place(db) if db else None, lm, as_json, question))
+        raise SetupError("--question needs --db URL: it says which tables of it an LLM is shown.")
+    raise typer.Exit(check_installation(sources_of_place(db) if db else None, llm, as_json, question))
 
 
 def sources_of_place(db: str) -> Sources:
@@ -260,29 +260,29 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def check_installation(sources: Sources | None, lm: str | None, as_json: bool, question: str = "") -> int:
+def check_installation(sources: Sources | None, llm: str | None, as_json: bool, question: str = "") -> int:
     """Test the LLM by a small call, the drivers and the named database; return the exit code.
 
     It is 0 if everything named works.
     """
     from decisor.sandbox.limits import limits_of_this_system
-    from decisor.session.checks import check_database, check_lm, find_lms
+    from decisor.session.checks import check_database, check_llm, find_llms
 
     limits = limits_of_this_system()
-    places = find_lms(lm)
-    lm_check = check_lm(lm) if any(place.chosen and place.model for place in places) else None
+    places = find_llms(llm)
+    llm_check = check_llm(llm) if any(place.chosen and place.model for place in places) else None
     drivers, documents, others = (
         find_installed_parts(DATABASES),
         find_installed_parts(DOCUMENTS),
         find_installed_parts(OTHERS),
     )
     database = check_database(sources, question) if sources else None
-    good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
+    good = (llm_check is None or llm_check.probe.ok or llm_check.busy) and (database is None or database.ok)
     if as_json:
         values = {
             "python": sys.version.split()[0],
-            "lms": [asdict(place) for place in places],
-            "lm_test": measurement_as_object(lm_check) if lm_check else None,
+            "llms": [asdict(place) for place in places],
+            "llm_test": measurement_as_object(llm_check) if llm_check else None,
             "drivers": drivers,
             "documents": documents,
             "others": others,
@@ -298,7 +298,7 @@ def check_installation(sources: Sources | None, lm: str | None, as_json: bool, q
         mark = "→" if place.chosen else " "
         what = " at ".join(part for part in (place.model, place.where) if part)
         print(f"  {mark} {place.place}: {clean_one_line(f'{what} {place.note}', 160)}")
-    print("\n".join(f"  {line}" for line in format_measurement(lm_check)))
+    print("\n".join(f"  {line}" for line in format_measurement(llm_check)))
     print("Databases")
     print("\n".join(part_lines(DATABASES, drivers)))
     print("\n".join(f"    sandbox: {line}" for line in limits.lines or ["every limit holds on this system"]))

@@ -27,7 +27,7 @@ from decisor.session.rerun import rerun_on_sources
 from decisor.system.serialization import json_value
 from decisor.system.text import clean_for_terminal, clean_one_line
 from decisor.system.wording import format_count
-from decisor.trace.events import ActionResult, LMCall, RunStart, TraceEntry, events_of
+from decisor.trace.events import ActionResult, LLMCall, RunStart, TraceEntry, events_of
 from decisor.trace.file import format_trace_array, read_trace
 from decisor.types import Decision, Usage
 from decisor.views.transcript import describe_end
@@ -157,7 +157,7 @@ def find_named_run(history: History, text: str) -> PastRun:
 AGAIN = "In the place of what the run used: "
 
 
-@takes_request("db", "graph", "docs", "lm", "limits", note=AGAIN, leave_out=["actions"])
+@takes_request("db", "graph", "docs", "llm", "limits", note=AGAIN, leave_out=["actions"])
 def resume_command(
     request: AskRequest,
     which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
@@ -189,16 +189,16 @@ def resume_command(
 
 def count_reused_work(entries: tuple[TraceEntry, ...]) -> str:
     """Count the LLM calls and observations of a trace that are used again."""
-    replies, results = events_of(entries, LMCall), events_of(entries, ActionResult)
+    replies, results = events_of(entries, LLMCall), events_of(entries, ActionResult)
     count, actions = sum(1 for _ in replies), sum(1 for _ in results)
-    return f"{format_count(count, 'LM call')} and {format_count(actions, 'observation')}: they are used again"
+    return f"{format_count(count, 'LLM call')} and {format_count(actions, 'observation')}: they are used again"
 
 
 PLAN = "With --edit: a step of the plan that holds after that step, 0 for the first plan. Give every step of it."
 
 
 @takes_request(
-    *(*DATA, "technique", "settings", "lm", "limits"),
+    *(*DATA, "technique", "settings", "llm", "limits"),
     note="With --edit: ",
     leave_out=["definitions", "row_values", "max_scan", "actions"],
 )
@@ -320,7 +320,7 @@ def print_rerun(report: Rerun, usage: Usage) -> None:
     for reason in report.after.reasons[:1]:
         out.print(Text(clean_for_terminal(reason)))
     calls, actions = usage.calls, usage.actions
-    out.print(Text(f"{format_count(calls, 'LM call')}, {format_count(actions, 'action')}", style="dim"))
+    out.print(Text(f"{format_count(calls, 'LLM call')}, {format_count(actions, 'action')}", style="dim"))
 
 
 def format_answer(decision: Decision) -> str:
@@ -332,7 +332,7 @@ def show_command(
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write its trace to this file.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
-    full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Also what the LLM was sent and what it wrote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, as of decisor ask --json.")] = False,
 ) -> None:
     """Show a saved run: its events, the decision, the evidence and the cost."""

@@ -33,7 +33,7 @@ DB = "The database it is about: a URL or a file."
 APPROVE = "Is this what you mean? [y = write it, n = do not, or say what is wrong] "
 
 
-@takes_request("goal", "lm", "settings", "limits", "trace", leave_out=["dollars", "seconds", "actions"])
+@takes_request("goal", "llm", "settings", "limits", "trace", leave_out=["dollars", "seconds", "actions"])
 def draft_model_command(
     request: AskRequest,
     question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")],
@@ -58,7 +58,7 @@ def draft_model_command(
             whole,
             db=find_place(db),
             settings=request.settings,
-            lm=request.lm,
+            llm=request.llm,
             trace=request.trace,
             limits=request.limits,
         )
@@ -73,7 +73,7 @@ def draft_model_command(
                 print(f"Not written. To say more, put it into the rules{f': {answer}' if len(answer) > 1 else ''}.")
                 raise typer.Exit(Exit.NO_ANSWER)
         write_model_draft(path, text)
-        print(f"Written: {path}. Run it again without an LM: decisor model rank {path} --db URL", file=sys.stderr)
+        print(f"Written: {path}. Run it again without an LLM: decisor model rank {path} --db URL", file=sys.stderr)
     raise typer.Exit(exit_of(drafts.result.decision))
 
 

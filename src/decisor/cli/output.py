@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 import typer
 
-from decisor.errors import BudgetExceeded, Error, LMError, SetupError
+from decisor.errors import BudgetExceeded, Error, LLMError, SetupError
 from decisor.session.config import Config, Connection, resolve_config
 from decisor.system.secrets import find_url_secrets, redact
 from decisor.system.serialization import finite_json_value, json_value
@@ -136,7 +136,7 @@ def exit_of(decision: Decision) -> Exit:
 def exit_of_error(error: Exception) -> Exit:
     """Return the exit code of an error.
 
-    SetupError is input, BudgetExceeded is a limit; LMError and faults that a technique could not mend are failed.
+    SetupError is input, BudgetExceeded is a limit; LLMError and faults that a technique could not mend are failed.
     """
     if isinstance(error, SetupError):
         return Exit.INPUT
@@ -150,8 +150,8 @@ def error_line(error: Exception, words: Sequence[str] = ()) -> str:
     """
     passwords = [secret for word in words for secret in find_url_secrets(word)]
     line = redact(clean_for_terminal(str(error)).replace("\n", " ").strip(), passwords)
-    if isinstance(error, LMError):
-        line = f"The LM failed: {line}{'' if 'decisor doctor' in line else ' Test it: decisor doctor --lm MODEL@URL'}"
+    if isinstance(error, LLMError):
+        line = f"The LLM failed: {line}{'' if 'decisor doctor' in line else ' Test it: decisor doctor --llm MODEL@URL'}"
     return line
 
 
@@ -180,8 +180,8 @@ EXAMPLES = {
     "demo": ("decisor demo",),
     "ask": (
         "decisor ask --example trade",
-        'decisor ask "Which supplier should we drop?" --db offers.csv --rules rules.txt --lm gpt-4.1-mini',
-        'decisor ask "Which site?" --db sqlite:///sites.db --docs reports.index --lm qwen3:8b@localhost:11434',
+        'decisor ask "Which supplier should we drop?" --db offers.csv --rules rules.txt --llm gpt-4.1-mini',
+        'decisor ask "Which site?" --db sqlite:///sites.db --docs reports.index --llm qwen3:8b@localhost:11434',
         'decisor ask "Which site?" --db sqlite:///sites.db --model sites.toml --html decision.html',
         'decisor ask "And without oak?" --continue',
     ),
@@ -194,15 +194,15 @@ EXAMPLES = {
     "verify": ("decisor verify last", "decisor verify run.jsonl --db offers.csv"),
     "index": ("decisor index reports/ --out reports.index",),
     "graph": ("decisor graph load plants.csv roads.csv --source from --target to --out roads.kgl",),
-    "serve": ("decisor serve --db sqlite:///sites.db --lm qwen3:8b@localhost:11434",),
-    "mcp": ("decisor mcp --demo", "decisor mcp --db sales.db --lm gpt-4.1-mini"),
+    "serve": ("decisor serve --db sqlite:///sites.db --llm qwen3:8b@localhost:11434",),
+    "mcp": ("decisor mcp --demo", "decisor mcp --db sales.db --llm gpt-4.1-mini"),
     "doctor": (
         "decisor doctor",
-        "decisor doctor --lm qwen3:8b@localhost:11434",
-        "decisor doctor --db offers.csv --lm none",
+        "decisor doctor --llm qwen3:8b@localhost:11434",
+        "decisor doctor --db offers.csv --llm none",
     ),
     "model": (
-        'decisor model draft "Which office?" --rules rules.txt --db offices/ --out office.toml --lm gpt-4.1-mini',
+        'decisor model draft "Which office?" --rules rules.txt --db offices/ --out office.toml --llm gpt-4.1-mini',
         "decisor model check office.toml --db offices/",
         'decisor model whatif office.toml "turning points" --db offices/',
     ),
@@ -211,8 +211,8 @@ EXAMPLES = {
         'decisor model whatif office.toml "turning points" --db offices/',
         'decisor model whatif office.toml "team.people × 1.2" --db offices/',
     ),
-    "definitions": ("decisor definitions draft --db sales.db --lm none --out words.toml",),
-    "eval": ("decisor eval -b dqa -t plan_rag -t iter_rag --lm gpt-4.1-mini --store run.db",),
+    "definitions": ("decisor definitions draft --db sales.db --llm none --out words.toml",),
+    "eval": ("decisor eval -b dqa -t plan_rag -t iter_rag --llm gpt-4.1-mini --store run.db",),
     "config": ("decisor config", "decisor config trust"),
     "train": ("decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer",),
     "bench": ("decisor bench list", "decisor bench dqa run --data DIR -t exact -o semantics=released"),

@@ -38,9 +38,9 @@ AT_ONCE = "Runs at a time; more wait in line."
 @takes_request(*DATA, "limits", leave_out=["actions"])
 def serve_command(
     request: AskRequest,
-    lm: Annotated[
+    llm: Annotated[
         list[str] | None,
-        typer.Option("--lm", metavar="MODEL[@URL]", help="An LLM to choose on the page. Several times."),
+        typer.Option("--llm", metavar="MODEL[@URL]", help="An LLM to choose on the page. Several times."),
     ] = None,
     evaluation: Annotated[
         list[str] | None, typer.Option("--evaluation", metavar="RUN", help="The store of an evaluation to show.")
@@ -65,7 +65,7 @@ def serve_command(
     """Serve the page and its API, until Ctrl-C."""
     with require_package("FastAPI and uvicorn", "serve"):
         from decisor.server.app import bind_socket, run_web_server
-        from decisor.server.settings import ServerSettings, names_of_lms
+        from decisor.server.settings import ServerSettings, names_of_llms
     from decisor.server.security import is_local_host
     from decisor.session.open_sources import sources_of_request
 
@@ -82,7 +82,7 @@ def serve_command(
     listening = bind_socket(host, port)
     serving = ServerSettings(
         sources,
-        names_of_lms(list_lm_specs(lm or [], config)),
+        names_of_llms(list_llm_specs(llm or [], config)),
         config.limits(request.limits),
         who,
         name_evaluations(evaluation or []),
@@ -146,10 +146,10 @@ def check_database_files(sources: Sources) -> None:
             raise SetupError(f"There is no file {path}. Check the path.")
 
 
-def list_lm_specs(names: list[str], config: Config) -> list[str]:
+def list_llm_specs(names: list[str], config: Config) -> list[str]:
     """Return the named LLMs with prices from the config files; the configured LLM if none is named."""
     wanted: list[str | None] = [*names] or [None]
-    return [spec for name in wanted if (spec := config.lm(name))]
+    return [spec for name in wanted if (spec := config.llm(name))]
 
 
 def read_server_users(file: Path | None, sources: Sources, is_local: bool) -> tuple[Users, str]:
@@ -226,7 +226,7 @@ SKILL = "Print a skill file for coding agents: when and how to use the tools."
 HTTP = "Serve streamable HTTP, where a client calls it, and not standard input and output, where a client starts it."
 
 
-@takes_request(*DATA, "technique", "settings", "lm", "limits", leave_out=["actions"])
+@takes_request(*DATA, "technique", "settings", "llm", "limits", leave_out=["actions"])
 def mcp_command(
     request: AskRequest,
     demo: Annotated[

@@ -38,7 +38,7 @@ from decisor.decision_record.record import (
 )
 from decisor.errors import ModelMistake, SetupError
 from decisor.history.store import Approval, History, PastRun
-from decisor.llms.providers import hide_lm_password
+from decisor.llms.providers import hide_llm_password
 from decisor.sandbox.engine import TOKEN
 from decisor.semantics.relevant import NAME as DEFINITIONS
 from decisor.system.secrets import hide_password, redact_event
@@ -49,7 +49,7 @@ from decisor.trace.events import (
     OTHER_READING,
     ActionResult,
     ActionStart,
-    LMCall,
+    LLMCall,
     MeaningChoice,
     NodeSpan,
     Note,
@@ -237,7 +237,7 @@ def warnings_of(content: Content, entries: Sequence[TraceEntry]) -> tuple[str, .
     if TOKEN.search(repr((content.decision, content.evidence, content.alternatives))):
         lines.append("Values of masked columns stand as tokens, which another session makes anew.")
     if content.usage.dollars is None and content.usage.calls:
-        lines.append("What it cost is not known: the LM has no price.")
+        lines.append("What it cost is not known: the LLM has no price.")
     return tuple(dict.fromkeys(lines))
 
 
@@ -245,7 +245,7 @@ def list_data_notes(entries: Sequence[TraceEntry]) -> Iterator[str]:
     """Yield the notes on the data from before the first LLM call or action."""
     for entry in entries:
         match entry.event:
-            case LMCall() | ActionStart():
+            case LLMCall() | ActionStart():
                 return
             case Note(text=text, passing=False) if text and not entry.span:
                 yield text
@@ -446,14 +446,14 @@ def query_of_step(step: Step, cited: Sequence[str]) -> Query:
 
 
 def means_of(entries: Sequence[TraceEntry], start: RunStart) -> Means:
-    names = dict.fromkeys(call.model for call in events_of(entries, LMCall) if call.model)
+    names = dict.fromkeys(call.model for call in events_of(entries, LLMCall) if call.model)
     chosen = next((one.technique for one in events_of(entries, TechniqueChoice)), "")
     settings = {
-        name: (hide_lm_password if name.endswith("_lm") else hide_password)(str(value))
+        name: (hide_llm_password if name.endswith("_llm") else hide_password)(str(value))
         for name, value in start.settings.items()
     }
     return Means(
-        hide_lm_password(start.lm),
+        hide_llm_password(start.llm),
         tuple(map(hide_password, names)),
         start.technique,
         chosen,

@@ -130,7 +130,7 @@ def model_html(content: Content) -> Html | None:
 def facts_html(content: Content) -> Html:
     means, usage = content.means, content.usage
     facts = {
-        "LM": means.lm or "none was asked",
+        "LLM": means.lm or "none was asked",
         "It calls itself": ", ".join(one for one in means.lm_names if one != means.lm),
         "Technique": f"{means.technique}{f' ({means.chosen})' if means.chosen else ''}",
         "Decisor": means.version or "not known",
@@ -162,7 +162,7 @@ def facts_html(content: Content) -> Html:
 def usage_facts(usage: Usage) -> dict[str, str]:
     price = "unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
     return {
-        "LM calls": f"{usage.calls:,}",
+        "LLM calls": f"{usage.calls:,}",
         "Tokens": f"{usage.tokens:,}",
         "Price": f"{price}, in part estimated" if usage.estimates else price,
     }

@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.llms.scripted import ScriptedLM
+from decisor.llms.scripted import ScriptedLLM
 from decisor.session.data import ask
 from decisor.session.result import Result
 from decisor.system.extras import decisor_command
@@ -220,10 +220,10 @@ TRIALS = {"trials": "40"}
 PAGE = "decision.html"
 YOUR_TURN = """\
 Your turn: an example that needs no model, then a file of your own with one (Ollama's are free: https://ollama.com, then
-`ollama pull qwen3:8b`; or set OPENAI_API_KEY or ANTHROPIC_API_KEY, and leave out --lm):
+`ollama pull qwen3:8b`; or set OPENAI_API_KEY or ANTHROPIC_API_KEY, and leave out --llm):
 
     {decisor} ask --example trade
-    {decisor} ask "Which supplier should we drop?" --db YOUR.csv --lm qwen3:8b@localhost:11434"""
+    {decisor} ask "Which supplier should we drop?" --db YOUR.csv --llm qwen3:8b@localhost:11434"""
 
 
 def run_demo(console: Console, folder: Path) -> Path:
@@ -263,13 +263,13 @@ def replay_recorded_run(shop: Path, console: Console | None = None) -> Result:
     Raises:
         SetupError: the recording does not fit the shop any more.
     """
-    lm, settings = ScriptedLM(REPLIES, name=RECORDED), {"calling": "text"}
+    llm, settings = ScriptedLLM(REPLIES, name=RECORDED), {"calling": "text"}
     place = f"sqlite:///{shop}"
     if console is None:
-        result = ask(QUESTION, db=place, lm=lm, technique="plan_rag", settings=settings)
+        result = ask(QUESTION, db=place, llm=llm, technique="plan_rag", settings=settings)
     else:
         with LiveView(console) as view:
-            result = ask(QUESTION, db=place, lm=lm, technique="plan_rag", settings=settings, on_event=view.hear)
+            result = ask(QUESTION, db=place, llm=llm, technique="plan_rag", settings=settings, on_event=view.hear)
         result.show(console)
     if [UNSUPPORTED in one.text for one in result.evidence.objections] != [True]:
         raise SetupError(f"The recording is stale: {[one.text for one in result.evidence.objections]}")
@@ -279,7 +279,7 @@ def replay_recorded_run(shop: Path, console: Console | None = None) -> Result:
 def compute_decision(shop: Path, console: Console | None = None) -> Result:
     """Decide the question by the decision model, which computes every supplier."""
     with as_file(files("decisor.demo") / "shop.toml") as model:
-        result = ask(QUESTION, db=f"sqlite:///{shop}", model=model, lm="none", technique="exact", settings=TRIALS)
+        result = ask(QUESTION, db=f"sqlite:///{shop}", model=model, llm="none", technique="exact", settings=TRIALS)
     if console is not None:
         result.show(console)
     return result

@@ -92,7 +92,7 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of shape (len(texts), width), rows of length 1.
 
-        It is called from worker threads, and may raise LMError or SetupError.
+        It is called from worker threads, and may raise LLMError or SetupError.
         """
         ...
 

@@ -20,7 +20,7 @@ from decisor.history.store import ALL, History, PastRun, State, lock
 from decisor.system.secrets import redact
 from decisor.system.serialization import DocumentFormat, json_text
 from decisor.system.storage import open_private
-from decisor.trace.events import ActionStart, Conclusion, LMCall, RunStart, RunUsage, TraceEntry, events_of
+from decisor.trace.events import ActionStart, Conclusion, LLMCall, RunStart, RunUsage, TraceEntry, events_of
 from decisor.trace.file import TraceFile
 from decisor.types import Earlier, Question
 
@@ -42,7 +42,7 @@ class Keeping:
 
 def is_worth_keeping(entry: TraceEntry) -> bool:
     """Return whether an entry makes its run worth keeping: a call of an LLM or an action."""
-    return isinstance(entry.event, LMCall | ActionStart)
+    return isinstance(entry.event, LLMCall | ActionStart)
 
 
 def update_past_run(run: PastRun, entry: TraceEntry) -> PastRun:
@@ -50,7 +50,12 @@ def update_past_run(run: PastRun, entry: TraceEntry) -> PastRun:
     match entry.event:
         case RunStart() as event:
             return replace(
-                run, question=event.question, technique=event.technique, lm=event.lm, tools=event.tools, edit=event.edit
+                run,
+                question=event.question,
+                technique=event.technique,
+                llm=event.llm,
+                tools=event.tools,
+                edit=event.edit,
             )
         case Conclusion(decision=decision) if entry.span == 0:
             why = decision.reasons[-1] if decision.reasons and decision.stopped != "answered" else ""

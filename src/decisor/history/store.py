@@ -10,6 +10,7 @@ told from one that is under way.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import sys
@@ -21,6 +22,7 @@ from typing import Literal, TextIO, TypeAlias, get_args
 
 from decisor.errors import SetupError
 from decisor.system.serialization import DocumentFormat, json_text
+from decisor.system.settings import with_current_names
 from decisor.system.storage import create_private, data_folder, make_private_folder
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import read_trace
@@ -121,7 +123,7 @@ class PastRun:
     owner: str = ""
     began: float = 0.0
     technique: str = ""
-    lm: str = ""
+    llm: str = ""
     state: State = "running"
     answer: str = ""
     why: str = ""
@@ -323,7 +325,7 @@ class History:
         return self.folder / "runs" / f"{number}.jsonl"
 
     def run_of(self, number: int, text: str) -> PastRun:
-        run, path = PAST_RUN.decode(text), self.trace_of(number)
+        run, path = PAST_RUN.decode_value(with_current_names(json.loads(text))), self.trace_of(number)
         state = "interrupted" if run.state == "running" and not is_locked(path) else run.state
         return replace(run, number=number, bytes=size_of(path), state=state)
 

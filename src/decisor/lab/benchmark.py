@@ -92,7 +92,7 @@ class Score:
     ``answer``: the answer as it was read. ``metrics``: every number of this case (em, f1, reward, recall@5), higher is
     better unless the name says otherwise. ``failure``: its class where it is not right. ``tags``: kinds to count by
     (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth). ``judging``:
-    what an LM that judged has cost.
+    what an LLM that judged has cost.
     """
 
     right: bool | None
@@ -107,7 +107,7 @@ class Score:
 class Bench(Protocol):
     """A benchmark that can be run.
 
-    A benchmark with LMs of its own lists them in ``own_lms``. If only the final answer is to be judged, that may be a
+    A benchmark with LLMs of its own lists them in ``own_llms``. If only the final answer is to be judged, that may be a
     method of its own, ``judged(score, case, decision) -> Score``.
     """
 
@@ -248,7 +248,7 @@ class Outcome:
     ``state`` keeps apart what must never be merged: a wrong answer, an answer no judge could read, a run that crashed
     and one that ran over its budget. ``critical``: seconds along the longest chain of calls that waited for each other.
     ``snapshots``: calls -> whether the answer held at that many calls was right. ``usage`` is the technique's own;
-    ``beside``: what LMs cost that the benchmark asked itself, by who was asked (judge, simulator).
+    ``beside``: what LLMs cost that the benchmark asked itself, by who was asked (judge, simulator).
     """
 
     benchmark: str

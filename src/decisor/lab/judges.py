@@ -46,11 +46,11 @@ from itertools import combinations
 from string import Template
 from typing import Literal, TypeVar
 
-from decisor.errors import BudgetExceeded, LMError, ParseError, SetupError
+from decisor.errors import BudgetExceeded, LLMError, ParseError, SetupError
 from decisor.lab.statistics import sample_deviation
 from decisor.llms import choose
-from decisor.llms.prices import price_of_lm
-from decisor.llms.shared import Journal, close_lm
+from decisor.llms.prices import price_of_llm
+from decisor.llms.shared import Journal, close_llm
 from decisor.parsing.cleaning import clean_reply
 from decisor.parsing.prompting import Ways, ways_of
 from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
@@ -60,71 +60,71 @@ from decisor.system.secrets import hide_password
 from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Trace, UnscoredAnswer
-from decisor.types import LM, Completion, Environment, Message, Pricing, Sampling, Usage, Value
+from decisor.types import LLM, Completion, Environment, Message, Pricing, Sampling, Usage, Value
 
 THIS_CASE = ("context",)
-"""Kinds of LMError that say nothing about other cases, whatever else they say."""
+"""Kinds of LLMError that say nothing about other cases, whatever else they say."""
 
 
 @dataclass
-class OwnLM:
+class OwnLLM:
     """An LLM that a benchmark asks itself. spec:
 
     MODEL@URL, or "MODEL@URL price=0.4,1.6". halt: the error after which it is not asked again.
     """
 
     spec: str
-    lm: LM | None = None
+    llm: LLM | None = None
     journal: Journal | None = None
-    halt: LMError | None = None
+    halt: LLMError | None = None
 
-    def open(self) -> LM:
+    def open(self) -> LLM:
         """Open the LLM; raise SetupError if ``spec`` names none."""
-        self.lm = self.lm or choose.choose_lm(self.spec, os.environ)
-        if self.lm is None:
-            raise SetupError(f"{hide_password(self.spec)!r} names no LM: give MODEL@URL.")
-        return self.lm
+        self.llm = self.llm or choose.choose_llm(self.spec, os.environ)
+        if self.llm is None:
+            raise SetupError(f"{hide_password(self.spec)!r} names no LLM: give MODEL@URL.")
+        return self.llm
 
-    def use(self, lm: LM, journal: Journal) -> None:
-        """Ask ``lm`` from now on, and keep its replies in ``journal``."""
-        self.lm, self.journal = lm, journal
+    def use(self, llm: LLM, journal: Journal) -> None:
+        """Ask ``llm`` from now on, and keep its replies in ``journal``."""
+        self.llm, self.journal = llm, journal
 
-    def for_case(self) -> CaseLM:
+    def for_case(self) -> CaseLLM:
         """Return this LLM for one case."""
-        return CaseLM(self, self.open())
+        return CaseLLM(self, self.open())
 
     async def close(self) -> None:
-        lm, self.lm = self.lm, None
-        if lm is not None:
-            await close_lm(lm)
+        llm, self.llm = self.llm, None
+        if llm is not None:
+            await close_llm(llm)
 
 
 @dataclass
-class CaseLM:
+class CaseLLM:
     """A benchmark's own LLM for one case. usage: cost of its replies in this case, bought or replayed."""
 
-    owner: OwnLM
-    lm: LM
+    owner: OwnLLM
+    llm: LLM
     usage: Usage = field(default_factory=Usage)
 
     @property
     def name(self) -> str:
-        return self.lm.name
+        return self.llm.name
 
     @property
     def price(self) -> Pricing | None:
-        return price_of_lm(self.lm)
+        return price_of_llm(self.llm)
 
     @property
     def ways(self) -> Ways | None:
-        return ways_of(self.lm)
+        return ways_of(self.llm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         journal = self.owner.journal
-        lm: LM = self.lm if journal is None else journal.lm(self.lm)
+        llm: LLM = self.llm if journal is None else journal.llm(self.llm)
         try:
-            reply = await lm.complete(messages, sampling)
-        except LMError as error:
+            reply = await llm.complete(messages, sampling)
+        except LLMError as error:
             self.usage = self.usage + error.used
             if error.permanent and error.kind not in THIS_CASE:
                 self.owner.halt = error
@@ -133,15 +133,15 @@ class CaseLM:
         return reply
 
 
-def find_own_lms(bench: object) -> Sequence[OwnLM]:
-    """Return the LLMs that a benchmark asks itself, from its ``own_lms``."""
-    lms: Sequence[OwnLM] = getattr(bench, "own_lms", ())
-    return lms
+def find_own_llms(bench: object) -> Sequence[OwnLLM]:
+    """Return the LLMs that a benchmark asks itself, from its ``own_llms``."""
+    llms: Sequence[OwnLLM] = getattr(bench, "own_llms", ())
+    return llms
 
 
-def environment_lm_usage(env: Environment) -> Usage:
-    """Return the usage of an environment's own LLM so far, from its ``lm_usage``."""
-    usage: Usage = getattr(env, "lm_usage", Usage())
+def environment_llm_usage(env: Environment) -> Usage:
+    """Return the usage of an environment's own LLM so far, from its ``llm_usage``."""
+    usage: Usage = getattr(env, "llm_usage", Usage())
     return usage
 
 
@@ -156,22 +156,22 @@ W = TypeVar("W", bound=str)
 VERDICT = re.compile(r"^\W*(?:verdict|final answer|answer)\W*:\W*", re.I | re.M)
 
 
-def open_judge_run(lm: LM, limits: Limits = Limits(), trace: Trace | None = None) -> Run:
+def open_judge_run(llm: LLM, limits: Limits = Limits(), trace: Trace | None = None) -> Run:
     """Open a run for judges: no tools, a budget of its own."""
-    return Run(lm, Toolbox(()), Budget(limits), trace or Trace())
+    return Run(llm, Toolbox(()), Budget(limits), trace or Trace())
 
 
 async def ask_verdict(run: Run, prompt: Sequence[Message], form: Form[T], sampling: Sampling) -> T | None:
     """Ask a judge for its verdict; None if unread, over its budget, or not reached.
 
     Raises:
-        LMError: it will not answer anything (key, quota, model).
+        LLMError: it will not answer anything (key, quota, model).
     """
     try:
         return await run.ask(prompt, form, sampling)
     except (ParseError, BudgetExceeded) as error:
         run.trace.add(UnscoredAnswer(str(error)), run.span_id)
-    except LMError as error:
+    except LLMError as error:
         if error.permanent and error.kind not in THIS_CASE:
             raise
         run.trace.add(UnscoredAnswer(str(error)), run.span_id)

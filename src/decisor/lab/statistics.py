@@ -319,12 +319,12 @@ def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         tags_right=count_tags(one for one in part if one.state == "right"),
         stopped=count_names(one.stopped for one in part),
         repeats=repeats_of(counted),
-        beside=sum_own_lm_usage(part),
+        beside=sum_own_llm_usage(part),
         unmeasured=count_names(name for one in part for name, value in one.metrics.items() if not math.isfinite(value)),
     )
 
 
-def sum_own_lm_usage(part: Sequence[Outcome]) -> dict[str, Usage]:
+def sum_own_llm_usage(part: Sequence[Outcome]) -> dict[str, Usage]:
     """Sum the usage of the benchmark's own LLMs, by their role."""
     names = sorted({name for one in part for name in one.beside})
     return {name: sum((one.beside[name] for one in part if name in one.beside), Usage()) for name in names}

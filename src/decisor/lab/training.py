@@ -120,7 +120,7 @@ def propose_training_queries(
     tokens = question.rstrip("?").split()
     entities = find_capitalised_names(question)
     proposals: list[tuple[str, str]] = [
-        *[(ask, "lm") for ask in example.asks],
+        *[(ask, "llm") for ask in example.asks],
         (" ".join(entities), "entities"),
         *[(name, "entity") for name in entities[:3]],
         (" ".join(word for word in tokens if word.lower() not in STOP), "keywords"),

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.llms.endpoint import open_endpoint
-from decisor.llms.endpoint_lm import EndpointLM
+from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
 from decisor.llms.structured_output import (
@@ -53,7 +53,7 @@ class MessageParts:
         return written or "".join(self.inputs.values()) or thinking
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Add an event; raise LMError if it is an error."""
+        """Add an event; raise LLMError if it is an error."""
         if error := event.get("error"):
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, self.where)
         index = event.get("index")
@@ -226,7 +226,7 @@ FINISH = {
 DROPPABLE = ("temperature", "top_p", "stop_sequences", "tool_choice", "tools")
 
 
-class Anthropic(EndpointLM):
+class Anthropic(EndpointLLM):
     """An LLM behind ``POST {base_url}/v1/messages``.
 
     A schema is asked for as the input of a tool that must be used; of a model that refuses to be forced (one that
@@ -264,7 +264,7 @@ class Anthropic(EndpointLM):
     def open_parts(self) -> MessageParts:
         return MessageParts(self.endpoint.where)
 
-    def find_refused(self, error: LMError, body: Mapping[str, object]) -> str:
+    def find_refused(self, error: LLMError, body: Mapping[str, object]) -> str:
         if "cache_control" not in self.dropped and error.kind == "request" and "cache_control" in str(error):
             return "cache_control"
         refused = find_refused_part(error, body)
@@ -342,7 +342,7 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
 
     Raises:
         RetryableError: it is none, it is empty, or it holds a passing error.
-        LMError: it holds an error that will not pass.
+        LLMError: it holds an error that will not pass.
     """
     if not isinstance(reply, Mapping):
         raise RetryableError(f"{where} sent JSON that is no message.")

@@ -1,14 +1,14 @@
 """The choice of the LLM to use, and tests of an LLM by small calls.
 
-    --lm "MODEL[@BASE_URL] timeout=900 ...", else DECISOR_LM
+    --llm "MODEL[@BASE_URL] timeout=900 ...", else DECISOR_LLM
     else the first provider of ``providers`` that is set: OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY
     else a running Ollama (port 11434) or llama.cpp server (port 8080) on this machine
     else None
 
 A key only ever goes to the host it belongs to: NAME_API_KEY to NAME_BASE_URL (the provider's own address where that is
-not set), and DECISOR_LM_KEY to the BASE_URL that is named.
+not set), and DECISOR_LLM_KEY to the BASE_URL that is named.
 
-``probe_lm`` tests whether an LLM answers; ``measure_lm`` measures its speed, its calls at once, and the settings that
+``probe_llm`` tests whether an LLM answers; ``measure_llm`` measures its speed, its calls at once, and the settings that
 it heeds.
 """
 
@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
-from decisor.errors import Error, LMError, SetupError
+from decisor.errors import Error, LLMError, SetupError
 from decisor.llms.endpoint import parse_address
-from decisor.llms.endpoint_lm import EndpointLM
+from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.facts import (
     EndpointFacts,
     LocalServer,
@@ -39,17 +39,18 @@ from decisor.llms.prices import FREE, Price, parse_price, published_price
 from decisor.llms.providers import (
     OPENAI,
     PROVIDERS,
-    LMSpec,
+    LLMSpec,
     Provider,
     check_spec,
     host_of_url,
     read_spec,
 )
 from decisor.llms.proxies import is_loopback_address
-from decisor.runtime.call import lm_settings_of
+from decisor.runtime.call import llm_settings_of
 from decisor.runtime.prompt import estimate_tokens
 from decisor.system.secrets import hide_password
-from decisor.types import LM, Function, Message, Sampling
+from decisor.system.settings import read_variable
+from decisor.types import LLM, Function, Message, Sampling
 
 SPEC = re.compile(
     r"(?P<model>[^@\s].*?)(?:@(?P<url>https?://\S+|(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/\S*)?))?"
@@ -63,7 +64,7 @@ MOST_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class LMPlace:
+class LLMPlace:
     """A place where an LLM was looked for. model: '' if there is none; note: why. chosen: its LLM is used."""
 
     place: str
@@ -73,12 +74,12 @@ class LMPlace:
     chosen: bool = False
 
 
-def choose_lm(
-    spec: str | LMSpec | None, environ: Mapping[str, str], providers: Sequence[Provider] = PROVIDERS
-) -> EndpointLM | None:
+def choose_llm(
+    spec: str | LLMSpec | None, environ: Mapping[str, str], providers: Sequence[Provider] = PROVIDERS
+) -> EndpointLLM | None:
     """Return the LLM to use, with its settings, or None if there is none.
 
-    ``spec`` "none" asks for none. Settings that it leaves open are as in DECISOR_LM.
+    ``spec`` "none" asks for none. Settings that it leaves open are as in DECISOR_LLM.
 
     Raises:
         SetupError: what was named cannot be used.
@@ -88,11 +89,11 @@ def choose_lm(
         return None
     chosen = None
     if name:
-        chosen = open_lm_by_name(name, environ, providers)
+        chosen = open_llm_by_name(name, environ, providers)
     elif provider := next((provider for provider in providers if provider.is_usual(environ)), None):
-        chosen = lm_of(provider, provider.default_model(environ), environ)
+        chosen = llm_of(provider, provider.default_model(environ), environ)
     elif server := next((server for server in look_for_servers(environ) if server.models), None):
-        chosen = lm_at(server, server.models[0], environ)
+        chosen = llm_at(server, server.models[0], environ)
     if chosen is not None:
         chosen.settings = settings.settings
         chosen.price = settings.pricing or chosen.price
@@ -101,10 +102,10 @@ def choose_lm(
     return chosen
 
 
-def read_name_and_spec(spec: str | LMSpec | None, environ: Mapping[str, str]) -> tuple[str, LMSpec]:
+def read_name_and_spec(spec: str | LLMSpec | None, environ: Mapping[str, str]) -> tuple[str, LLMSpec]:
     """Return MODEL[@URL], or '' for any, and the settings; raise SetupError for an unknown setting."""
-    usual_name, usual = read_spec(environ.get("DECISOR_LM") or "")
-    if isinstance(spec, LMSpec):
+    usual_name, usual = read_spec(read_variable(environ, "DECISOR_LLM") or "")
+    if isinstance(spec, LLMSpec):
         check_spec(spec)
         name, own = spec.name, spec
     else:
@@ -112,10 +113,10 @@ def read_name_and_spec(spec: str | LMSpec | None, environ: Mapping[str, str]) ->
     return (name or usual_name, own.over(usual)) if name in ("", usual_name) else (name, own)
 
 
-def open_lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provider] = PROVIDERS) -> EndpointLM:
+def open_llm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provider] = PROVIDERS) -> EndpointLLM:
     """Return the LLM of MODEL or MODEL@BASE_URL; of @BASE_URL the only one there.
 
-    >>> open_lm_by_name("qwen3:8b@localhost:11434", {})
+    >>> open_llm_by_name("qwen3:8b@localhost:11434", {})
     OpenAICompatible('qwen3:8b' at localhost:11434)
     """
     model, url = parse_spec(spec)
@@ -125,23 +126,23 @@ def open_lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[P
         price = price_of_model(environ, model, url)
         for provider in providers:
             if not provider.is_open and host_of_url(url) == host_of_url(provider.address(environ)):
-                return provider.lm(model, url, provider.key(environ), price)
+                return provider.llm(model, url, provider.key(environ), price)
         speakers = (one for one in providers if one.is_open and one.prefix and model.startswith(one.prefix))
-        return next(speakers, OPENAI).lm(model, url, key_for_url(url, environ), price)
+        return next(speakers, OPENAI).llm(model, url, key_for_url(url, environ), price)
     theirs = [provider for provider in providers if provider.prefix and model.startswith(provider.prefix)]
     for provider in [*theirs, *(provider for provider in providers if not provider.prefix)]:
         if provider.is_set(environ) or is_loopback_url(provider.base_url):
-            return lm_of(provider, model, environ)
+            return llm_of(provider, model, environ)
     for server in look_for_servers(environ):
         if model in server.models or f"{model}:latest" in server.models:
-            return lm_at(server, model, environ)
+            return llm_at(server, model, environ)
     if HOST.search(spec):
-        raise SetupError("The address of an LM begins with http:// or https://, as --lm MODEL@https://HOST/v1")
+        raise SetupError("The address of an LLM begins with http:// or https://, as --llm MODEL@https://HOST/v1")
     keys = " or ".join(f"{provider.variables}_API_KEY" for provider in theirs or providers if theirs or provider.model)
     name = hide_password(model.rstrip("@"))
     raise SetupError(
-        f"There is no endpoint for the LM {name!r}. Set {keys}, start Ollama if it has it, "
-        f"or name its address: --lm {name}@http://localhost:8000/v1"
+        f"There is no endpoint for the LLM {name!r}. Set {keys}, start Ollama if it has it, "
+        f"or name its address: --llm {name}@http://localhost:8000/v1"
     )
 
 
@@ -152,14 +153,14 @@ def find_only_model(url: str, environ: Mapping[str, str]) -> str:
         return models[0]
     more = f" and {len(models) - MOST_NAMED} more" if len(models) > MOST_NAMED else ""
     listed = f"has {', '.join(models[:MOST_NAMED])}{more}: name one of them" if models else "lists no models: name one"
-    raise SetupError(f"{host_of_url(url)} {listed}, as --lm MODEL@{url}")
+    raise SetupError(f"{host_of_url(url)} {listed}, as --llm MODEL@{url}")
 
 
 def parse_spec(spec: str) -> tuple[str, str]:
     """Parse model and base URL; '' for a part that is not named.
 
-    >>> parse_spec("org/m@v2@https://lm.example.com/v1"), parse_spec("gpt-4.1")
-    (('org/m@v2', 'https://lm.example.com/v1'), ('gpt-4.1', ''))
+    >>> parse_spec("org/m@v2@https://llm.example.com/v1"), parse_spec("gpt-4.1")
+    (('org/m@v2', 'https://llm.example.com/v1'), ('gpt-4.1', ''))
 
     Raises:
         SetupError: no model is named, or the address is none.
@@ -167,7 +168,7 @@ def parse_spec(spec: str) -> tuple[str, str]:
     parts = SPEC.fullmatch(spec) or SPEC.fullmatch(f"-{spec}" if spec.startswith("@") else "")
     if parts is None or spec.startswith(("http://", "https://")) or OTHER.search(spec):
         raise SetupError(
-            "--lm takes MODEL or MODEL@BASE_URL, such as qwen3:8b@http://localhost:11434/v1, "
+            "--llm takes MODEL or MODEL@BASE_URL, such as qwen3:8b@http://localhost:11434/v1, "
             f"not {hide_password(spec)!r}."
         )
     url = parts["url"] or ""
@@ -176,46 +177,46 @@ def parse_spec(spec: str) -> tuple[str, str]:
     return "" if spec.startswith("@") else parts["model"], url
 
 
-def list_lm_places(
+def list_llm_places(
     environ: Mapping[str, str], spec: str | None = None, providers: Sequence[Provider] = PROVIDERS
-) -> tuple[LMPlace, ...]:
-    """List every place that ``choose_lm`` looks at, in its order, for doctor. At most one is ``chosen``."""
+) -> tuple[LLMPlace, ...]:
+    """List every place that ``choose_llm`` looks at, in its order, for doctor. At most one is ``chosen``."""
     named = bool(read_name_and_spec(spec, environ)[0])
-    candidates = [("--lm or DECISOR_LM", named)]
+    candidates = [("--llm or DECISOR_LLM", named)]
     candidates += [(" or ".join(provider.names()), provider.is_usual(environ)) for provider in providers]
-    rows: list[LMPlace] = []
+    rows: list[LLMPlace] = []
     is_settled = False
     for name, is_set in candidates:
         if is_set and not is_settled:
             rows.append(_place(name, spec, environ, providers))
         else:
-            rows.append(LMPlace(name, note="set, not needed" if is_set else "not set"))
+            rows.append(LLMPlace(name, note="set, not needed" if is_set else "not set"))
         is_settled = is_settled or is_set
     for server in look_for_servers(environ):
         model = server.models[0] if server.models else ""
         note = "" if model else "runs, but has no model" if server.running else "not running"
-        rows.append(LMPlace(server.name, host_of_url(server.url), model, note, bool(model) and not is_settled))
+        rows.append(LLMPlace(server.name, host_of_url(server.url), model, note, bool(model) and not is_settled))
         is_settled = is_settled or bool(model)
     return tuple(rows)
 
 
-def _place(name: str, spec: str | None, environ: Mapping[str, str], providers: Sequence[Provider]) -> LMPlace:
+def _place(name: str, spec: str | None, environ: Mapping[str, str], providers: Sequence[Provider]) -> LLMPlace:
     try:
-        chosen = choose_lm(spec, environ, providers)
+        chosen = choose_llm(spec, environ, providers)
     except SetupError as error:
-        return LMPlace(name, note=str(error))
+        return LLMPlace(name, note=str(error))
     if chosen is None:
-        return LMPlace(name, note="no LM asked for", chosen=True)
-    return LMPlace(name, chosen.endpoint.where, chosen.name, chosen=True)
+        return LLMPlace(name, note="no LLM asked for", chosen=True)
+    return LLMPlace(name, chosen.endpoint.where, chosen.name, chosen=True)
 
 
-def lm_of(provider: Provider, model: str, environ: Mapping[str, str]) -> EndpointLM:
+def llm_of(provider: Provider, model: str, environ: Mapping[str, str]) -> EndpointLLM:
     url = provider.address(environ)
-    return provider.lm(model, url, provider.key(environ), price_of_model(environ, model, url))
+    return provider.llm(model, url, provider.key(environ), price_of_model(environ, model, url))
 
 
-def lm_at(server: LocalServer, model: str, environ: Mapping[str, str]) -> EndpointLM:
-    return OPENAI.lm(model, server.url, None, price_of_model(environ, model, server.url))
+def llm_at(server: LocalServer, model: str, environ: Mapping[str, str]) -> EndpointLLM:
+    return OPENAI.llm(model, server.url, None, price_of_model(environ, model, server.url))
 
 
 def key_for_url(url: str, environ: Mapping[str, str]) -> str | None:
@@ -223,7 +224,7 @@ def key_for_url(url: str, environ: Mapping[str, str]) -> str | None:
     return (
         OPENAI.key(environ)
         if host_of_url(url) == host_of_url(OPENAI.address(environ))
-        else environ.get("DECISOR_LM_KEY")
+        else read_variable(environ, "DECISOR_LLM_KEY")
     )
 
 
@@ -242,7 +243,7 @@ def price_of_model(environ: Mapping[str, str], model: str = "", url: str = "") -
 def is_loopback_url(url: str) -> bool:
     """Return whether a URL leads to this machine.
 
-    >>> is_loopback_url("http://localhost:8000/v1"), is_loopback_url("http://127.1.2.3"), is_loopback_url("https://lm.example.com")
+    >>> is_loopback_url("http://localhost:8000/v1"), is_loopback_url("http://127.1.2.3"), is_loopback_url("https://llm.example.com")
     (True, True, False)
     """
     return is_loopback_address(urlsplit(url).hostname or "")
@@ -262,12 +263,12 @@ class Probe:
     kind: str = ""
 
 
-async def probe_lm(lm: LM, seconds: float = PROBE_SECONDS) -> Probe:
+async def probe_llm(llm: LLM, seconds: float = PROBE_SECONDS) -> Probe:
     """Make one small call, to see that key, name and address work. Never raises for any behaviour of the endpoint."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(seconds):
-            reply = await lm.complete([Message("user", "Answer with the one word: ready")], Sampling(max_tokens=200))
+            reply = await llm.complete([Message("user", "Answer with the one word: ready")], Sampling(max_tokens=200))
     except TimeoutError:
         return Probe(False, time.monotonic() - began, error=f"No reply within {seconds:g} s.", kind="timeout")
     except Error as error:
@@ -297,7 +298,7 @@ DROPPED = {
     "response_format": "response_format",
     "tools": "tools",
 }
-"""What is tried, and what it is called among what an LM's endpoint refused."""
+"""What is tried, and what it is called among what an LLM's endpoint refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +320,12 @@ class Measurement:
         return self.probe.seconds
 
 
-async def measure_lm(lm: LM) -> Measurement:
+async def measure_llm(llm: LLM) -> Measurement:
     """Measure an LLM by a few tiny calls. Never raises for any behaviour of the endpoint."""
-    first = await probe_lm(lm)
-    endpoint = endpoint_of(lm)
-    facts = EndpointFacts() if endpoint is None else await asyncio.to_thread(read_endpoint_facts, endpoint, lm.name)
-    context = lm_settings_of(lm).context or facts.context
+    first = await probe_llm(llm)
+    endpoint = endpoint_of(llm)
+    facts = EndpointFacts() if endpoint is None else await asyncio.to_thread(read_endpoint_facts, endpoint, llm.name)
+    context = llm_settings_of(llm).context or facts.context
     is_busy = bool(facts.slots) and facts.at_work >= facts.slots
     if not first.ok:
         return Measurement(first, context=context, slots=facts.slots, busy=is_busy or first.kind == "rate")
@@ -332,72 +333,72 @@ async def measure_lm(lm: LM) -> Measurement:
     speed = 0.0
     with suppress(Error, TimeoutError):
         async with asyncio.timeout(EACH_SECONDS):
-            story = await lm.complete(TELL, Sampling(max_tokens=LONG))
+            story = await llm.complete(TELL, Sampling(max_tokens=LONG))
         speed = story.usage.completion_tokens / (time.monotonic() - began)
     heeds = {
-        name: verdict for name, look in LOOKS.items() if (verdict := await measure_setting(lm, name, look)) is not None
+        name: verdict for name, look in LOOKS.items() if (verdict := await measure_setting(llm, name, look)) is not None
     }
     return Measurement(first, speed, context, facts.slots, is_busy, heeds)
 
 
-async def measure_setting(lm: LM, name: str, look: Callable[[LM], Awaitable[bool]]) -> Heeds | None:
+async def measure_setting(llm: LLM, name: str, look: Callable[[LLM], Awaitable[bool]]) -> Heeds | None:
     """Test whether an LLM heeds, ignores or refuses a setting; None if the call itself failed."""
     try:
         async with asyncio.timeout(EACH_SECONDS):
-            seen = await look(lm)
-    except LMError as error:
+            seen = await look(llm)
+    except LLMError as error:
         return "refused" if error.kind == "request" else None
     except (Error, TimeoutError):
         return None
-    dropped: set[str] = getattr(lm, "dropped", set())
+    dropped: set[str] = getattr(llm, "dropped", set())
     if DROPPED[name] in dropped and not (name == "max_tokens" and seen):
         return "refused"
     return "yes" if seen else "ignored"
 
 
-async def caps(lm: LM) -> bool:
-    reply = await lm.complete(TELL, Sampling(max_tokens=SHORT))
+async def caps(llm: LLM) -> bool:
+    reply = await llm.complete(TELL, Sampling(max_tokens=SHORT))
     return reply.usage.completion_tokens <= SHORT
 
 
-async def stops_at_words(lm: LM) -> bool:
+async def stops_at_words(llm: LLM) -> bool:
     """Return whether the endpoint stops at stop words.
 
     Our side cuts at them too, so the count of tokens shows who stopped.
     """
-    reply = await lm.complete(TELL, Sampling(stop=("e",), max_tokens=LONG))
+    reply = await llm.complete(TELL, Sampling(stop=("e",), max_tokens=LONG))
     return reply.usage.completion_tokens <= estimate_tokens(reply.text) + SHORT
 
 
-async def repeats(lm: LM) -> bool:
+async def repeats(llm: LLM) -> bool:
     ask = Sampling(temperature=1.0, seed=7, max_tokens=LONG // 2)
-    return (await lm.complete(TELL, ask)).text == (await lm.complete(TELL, ask)).text
+    return (await llm.complete(TELL, ask)).text == (await llm.complete(TELL, ask)).text
 
 
-async def gives_several(lm: LM) -> bool:
-    return len((await lm.complete(TELL, Sampling(temperature=1.0, n=2, max_tokens=SHORT))).texts) == 2
+async def gives_several(llm: LLM) -> bool:
+    return len((await llm.complete(TELL, Sampling(temperature=1.0, n=2, max_tokens=SHORT))).texts) == 2
 
 
-async def gives_logprobs(lm: LM) -> bool:
-    return bool((await lm.complete(TELL, Sampling(logprobs=2, max_tokens=SHORT))).logprobs)
+async def gives_logprobs(llm: LLM) -> bool:
+    return bool((await llm.complete(TELL, Sampling(logprobs=2, max_tokens=SHORT))).logprobs)
 
 
-async def streams(lm: LM) -> bool:
-    stream = getattr(lm, "stream", None)
+async def streams(llm: LLM) -> bool:
+    stream = getattr(llm, "stream", None)
     texts: list[str] = []
     if stream is not None:
         await stream(TELL, Sampling(max_tokens=LONG), texts.append)
     return len(set(texts)) > 2
 
 
-async def fits_schema(lm: LM) -> bool:
-    reply = await lm.complete(ASK, Sampling(schema=SCHEMA, max_tokens=2 * LONG))
+async def fits_schema(llm: LLM) -> bool:
+    reply = await llm.complete(ASK, Sampling(schema=SCHEMA, max_tokens=2 * LONG))
     return isinstance(parse_json_mapping(reply.text).get("city"), str)
 
 
-async def calls_tools(lm: LM) -> bool:
+async def calls_tools(llm: LLM) -> bool:
     function = Function("answer", "Give the city.", SCHEMA)
-    reply = await lm.complete(ASK, Sampling(functions=(function,), max_tokens=2 * LONG))
+    reply = await llm.complete(ASK, Sampling(functions=(function,), max_tokens=2 * LONG))
     return parse_json_mapping(reply.text).get("name") == "answer"
 
 
@@ -408,7 +409,7 @@ def parse_json_mapping(text: str) -> Mapping[str, object]:
     return {}
 
 
-LOOKS: Mapping[str, Callable[[LM], Awaitable[bool]]] = {
+LOOKS: Mapping[str, Callable[[LLM], Awaitable[bool]]] = {
     "max_tokens": caps,
     "stop": stops_at_words,
     "seed": repeats,

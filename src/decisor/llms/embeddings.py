@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from decisor.errors import LMError, SetupError
+from decisor.errors import LLMError, SetupError
 from decisor.llms.choose import key_for_url, parse_spec
 from decisor.llms.endpoint import build_api_url, open_endpoint
 from decisor.llms.providers import OPENAI
@@ -54,7 +54,7 @@ class EndpointEmbedder:
         Not to be called from a running event loop.
 
         Raises:
-            LMError: no usable reply within ``seconds``.
+            LLMError: no usable reply within ``seconds``.
         """
         import numpy as np
 
@@ -87,7 +87,7 @@ class EndpointEmbedder:
                 return await self.endpoint.post(body, read, time.monotonic() + self.seconds, [])
         except TimeoutError:
             pass
-        raise LMError(f"{self.endpoint.where} gave no embeddings within {self.seconds:g} s.", "timeout")
+        raise LLMError(f"{self.endpoint.where} gave no embeddings within {self.seconds:g} s.", "timeout")
 
 
 def parse_vectors(reply: Any, count: int, where: str) -> NDArray[np.float64]:
@@ -98,7 +98,7 @@ def parse_vectors(reply: Any, count: int, where: str) -> NDArray[np.float64]:
            [0., 1.]])
 
     Raises:
-        LMError: the reply does not hold one vector of numbers for each text.
+        LLMError: the reply does not hold one vector of numbers for each text.
     """
     import numpy as np
 
@@ -108,7 +108,7 @@ def parse_vectors(reply: Any, count: int, where: str) -> NDArray[np.float64]:
     except (KeyError, TypeError, ValueError) as error:
         raise RetryableError(f"{where} sent no embeddings.") from error
     if vectors.ndim != 2 or len(vectors) != count or not np.isfinite(vectors).all():
-        raise LMError(f"{where} sent {len(vectors)} embeddings for {count} texts, or not numbers alone.")
+        raise LLMError(f"{where} sent {len(vectors)} embeddings for {count} texts, or not numbers alone.")
     return vectors
 
 

@@ -13,7 +13,7 @@ from os import urandom
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from decisor.errors import LMError, SetupError
+from decisor.errors import LLMError, SetupError
 from decisor.llms.prices import Price, add_dollars, estimate_prompt_usage
 from decisor.llms.proxies import drop_user, find_proxy
 from decisor.llms.retry import Retries, RetryableError, build_fault, shorten_complaint
@@ -52,13 +52,13 @@ class Endpoint:
     async def post(
         self, body: Mapping[str, object], read: Callable[[object], T], ends: float, bill: list[Usage], url: str = ""
     ) -> T:
-        """Post until ``read`` accepts the reply. ``read`` raises LMError or RetryableError for an unusable reply.
+        """Post until ``read`` accepts the reply. ``read`` raises LLMError or RetryableError for an unusable reply.
 
         ``bill`` collects what was used in vain: the count of an unusable reply, and an estimate of the prompt where
         the reply was lost on the way. ``url``: another one of the same host.
 
         Raises:
-            LMError: as sorted out by ``build_fault``; its text holds no key.
+            LLMError: as sorted out by ``build_fault``; its text holds no key.
         """
         payload = json.dumps(body).encode()
         headers = {"Idempotency-Key": urandom(16).hex()}
@@ -69,7 +69,7 @@ class Endpoint:
             await self._client.close()
             self._client = None
 
-    def clean(self, error: LMError) -> LMError:
+    def clean(self, error: LLMError) -> LLMError:
         """Redact the keys of an error, and put it on one line of bounded length."""
         error.args = (shorten_complaint(redact(str(error), self.secrets)),)
         return error
@@ -82,7 +82,7 @@ class Endpoint:
             if not 200 <= reply.status < 300:
                 raise build_fault(reply.status, reply.headers, reply.body, self.where)
             return self.read(reply.body, payload, read)
-        except LMError as error:
+        except LLMError as error:
             if error.used.tokens:
                 bill.append(error.used)
             raise self.clean(error) from None
@@ -160,15 +160,15 @@ async def run_within(
     """
     ends = time.monotonic() + seconds
     bill: list[Usage] = []
-    failure: LMError
+    failure: LLMError
     try:
         async with clock or asyncio.timeout(seconds):
             reply = await act(ends, bill)
     except TimeoutError:
-        failure = LMError(
+        failure = LLMError(
             f"{where} {'wrote nothing for' if clock else 'gave no reply within'} {seconds:g} s.", "timeout"
         )
-    except LMError as error:
+    except LLMError as error:
         failure = error
     else:
         return replace(reply, usage=sum((add_dollars(used, price) for used in bill), reply.usage)) if bill else reply

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from decisor.llms.endpoint import Endpoint, parse_address, reveal_text
 from decisor.runtime.call import ContextLength
 from decisor.system.tasks import map_concurrently
-from decisor.types import LM
+from decisor.types import LLM
 
 LOOK_SECONDS, READ_SECONDS = 0.5, 3.0
 MAX_BYTES = 2**20
@@ -165,14 +165,14 @@ def context_length_at(endpoint: Endpoint, model: str) -> ContextLength:
     return KNOWN.setdefault((endpoint.url, model), ContextLength(lambda: read_endpoint_facts(endpoint, model).context))
 
 
-def endpoint_of(lm: LM) -> Endpoint | None:
-    endpoint = getattr(lm, "endpoint", None)
+def endpoint_of(llm: LLM) -> Endpoint | None:
+    endpoint = getattr(llm, "endpoint", None)
     return endpoint if isinstance(endpoint, Endpoint) else None
 
 
-async def find_slots(lms: Sequence[LM]) -> dict[str, int]:
+async def find_slots(llms: Sequence[LLM]) -> dict[str, int]:
     """Ask each endpoint how many calls it takes at once; return place -> slots, 0 if unknown."""
-    endpoints = {endpoint.where: (endpoint, lm.name) for lm in lms if (endpoint := endpoint_of(lm)) is not None}
+    endpoints = {endpoint.where: (endpoint, llm.name) for llm in llms if (endpoint := endpoint_of(llm)) is not None}
 
     async def look(place: str) -> int:
         return (await asyncio.to_thread(read_endpoint_facts, *endpoints[place])).slots

@@ -5,7 +5,7 @@ JSON; ``HttpClient`` makes one POST at a time over aiohttp, for one endpoint and
 bounded as it is sent and as it is unpacked. aiohttp's own errors hold the request with its key, so none is chained to
 ours. A connection on which something came unasked would give that as the next reply: it is closed instead.
 
-A fault of the connection becomes an LMError that tells whether another try is worth it, and what the person can do. A
+A fault of the connection becomes an LLMError that tells whether another try is worth it, and what the person can do. A
 reply that aiohttp cannot parse is to it a status 400 of its own making: here it is a broken reply, worth another try.
 The proxy is the one that the environment names for a host: HTTPS_PROXY or HTTP_PROXY, else ALL_PROXY; none by
 NO_PROXY.
@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.llms.prices import estimate_prompt_usage
 from decisor.llms.proxies import Proxy
 from decisor.llms.retry import RetryableError
@@ -130,7 +130,7 @@ class HttpTarget(Protocol):
     connections: int
 
 
-def build_transport_fault(error: Exception, target: HttpTarget, cost: Usage) -> LMError:
+def build_transport_fault(error: Exception, target: HttpTarget, cost: Usage) -> LLMError:
     """Build the error for a fault of the connection. cost: of a request that the endpoint may have worked on."""
     where = target.where
     if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -143,7 +143,7 @@ def build_transport_fault(error: Exception, target: HttpTarget, cost: Usage) -> 
         at_proxy = isinstance(error, aiohttp.ClientProxyConnectionError)
         return unreachable(where, error.os_error, target.proxy if at_proxy else None)
     if isinstance(error, aiohttp.InvalidURL | UnicodeError):
-        return LMError(f"{where} is no address that can be reached.", "connection", True)
+        return LLMError(f"{where} is no address that can be reached.", "connection", True)
     if isinstance(error, aiohttp.ClientResponseError):
         return RetryableError(f"{where} broke off: what it sent is no HTTP reply.", "connection", used=cost)
     if isinstance(error, aiohttp.ServerDisconnectedError):
@@ -153,17 +153,17 @@ def build_transport_fault(error: Exception, target: HttpTarget, cost: Usage) -> 
     return RetryableError(f"{where} broke off ({type(error).__name__}).", "connection", used=cost)
 
 
-def refusal_of_proxy(status: int, words: str, proxy: Proxy, where: str) -> LMError:
+def refusal_of_proxy(status: int, words: str, proxy: Proxy, where: str) -> LLMError:
     complaint = f"{where} is not reached: the proxy {proxy.place} answered {status}{f' {words}' if words else ''}."
     if status in PASSING_OF_PROXY:
         return RetryableError(complaint, "connection")
     advice = " It wants a user: http://USER:PASSWORD@HOST:PORT." if status in (401, 407) else ""
-    return LMError(
+    return LLMError(
         f"{complaint}{advice} Correct the proxy of the environment, or name the host in NO_PROXY.", "connection", True
     )
 
 
-def unreachable(where: str, error: Exception, proxy: Proxy | None) -> LMError:
+def unreachable(where: str, error: Exception, proxy: Proxy | None) -> LLMError:
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return RetryableError(f"{where} cannot be reached (it ended the connection before it was safe).", "connection")
     if isinstance(error, ssl.SSLError):
@@ -178,10 +178,10 @@ def unreachable(where: str, error: Exception, proxy: Proxy | None) -> LMError:
     )
 
 
-def unsafe_connection_error(where: str, error: Exception) -> LMError:
+def unsafe_connection_error(where: str, error: Exception) -> LLMError:
     """Build the error for a connection whose other side TLS does not vouch for."""
     reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or type(error).__name__
-    return LMError(f"{where}: no safe connection ({reason}).", "connection", True)
+    return LLMError(f"{where}: no safe connection ({reason}).", "connection", True)
 
 
 IDLE_SECONDS = 15.0
@@ -260,9 +260,9 @@ class HttpClient:
 
         Raises:
             RetryableError: it was lost, or is none; another try may succeed.
-            LMError: it is too large, or nothing there can be trusted or reached as things are set.
+            LLMError: it is too large, or nothing there can be trusted or reached as things are set.
         """
-        proxy, problem, sent = self.target.proxy, LMError(""), list[bool]()
+        proxy, problem, sent = self.target.proxy, LLMError(""), list[bool]()
         CONNECTED.set(sent)
         await self._enter()
         try:
@@ -279,7 +279,7 @@ class HttpClient:
             if sent:
                 bill.append(estimate_prompt_usage(payload))
             raise
-        except LMError as error:  # of its body
+        except LLMError as error:  # of its body
             problem = error
         except aiohttp.ClientHttpProxyError as error:
             assert proxy is not None
@@ -302,7 +302,7 @@ class HttpClient:
         await self.session.close()
 
     async def _read(self, response: aiohttp.ClientResponse, payload: bytes, take: Take | None) -> HttpReply:
-        """Read the reply of a response; raise LMError, and the errors of aiohttp."""
+        """Read the reply of a response; raise LLMError, and the errors of aiohttp."""
         where, status, most = self.target.where, response.status, self.target.max_bytes
         headers = response.headers
         encoding = headers.get("Content-Encoding", "")
@@ -325,7 +325,7 @@ class HttpClient:
                 return HttpReply(status, headers, b"")
             return HttpReply(status, headers, unpack_body(await read_bounded_body(response, most), encoding, most))
         except TooLarge:
-            problem = LMError(
+            problem = LLMError(
                 f"{where} sent more than {most} bytes; reading stopped.", "size", used=estimate_prompt_usage(payload)
             )
         except UndecodableBody as error:

@@ -15,9 +15,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.llms.endpoint import build_api_url, open_endpoint
-from decisor.llms.endpoint_lm import EndpointLM
+from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
 from decisor.llms.streaming import ChatParts
@@ -31,7 +31,7 @@ from decisor.llms.structured_output import (
     guess_refused_part,
     replace_lone_surrogates,
 )
-from decisor.runtime.call import LMSettings
+from decisor.runtime.call import LLMSettings
 from decisor.types import Completion, Message, Sampling, Token
 
 OPENAI = "https://api.openai.com/v1"
@@ -46,7 +46,7 @@ class Adapter(Protocol):
     def url(self, chat_url: str) -> str: ...
 
     def body(
-        self, body: Mapping[str, object], without: AbstractSet[str], settings: LMSettings
+        self, body: Mapping[str, object], without: AbstractSet[str], settings: LLMSettings
     ) -> Mapping[str, object]: ...
 
     def reply(self, reply: object) -> object:
@@ -54,7 +54,7 @@ class Adapter(Protocol):
         ...
 
 
-class OpenAICompatible(EndpointLM):
+class OpenAICompatible(EndpointLLM):
     """An LLM behind ``POST {base_url}/chat/completions``. A continuation goes to ``POST {base_url}/completions``.
 
     ``key``: sent as a bearer token, in another ``key_header`` as it is; many local endpoints need none. ``max_bytes``:
@@ -104,10 +104,10 @@ class OpenAICompatible(EndpointLM):
     def open_parts(self) -> ChatParts:
         return ChatParts(self.endpoint.where)
 
-    def find_refused(self, error: LMError, body: Mapping[str, object]) -> str:
+    def find_refused(self, error: LLMError, body: Mapping[str, object]) -> str:
         return find_refused_part(error, body)
 
-    def guess_refused(self, error: LMError, body: Mapping[str, object]) -> str:
+    def guess_refused(self, error: LLMError, body: Mapping[str, object]) -> str:
         return guess_refused_part(error, body)
 
 
@@ -164,7 +164,7 @@ def parse_completion(reply: object, messages: Sequence[Message], where: str) -> 
 
     Raises:
         RetryableError: it is none, it is empty, or it holds a passing error.
-        LMError: it holds an error that will not pass.
+        LLMError: it holds an error that will not pass.
     """
     if not isinstance(reply, Mapping):
         raise RetryableError(f"{where} sent JSON that is no chat completion.")
@@ -271,7 +271,7 @@ class ToVllm:
     def url(self, chat_url: str) -> str:
         return chat_url
 
-    def body(self, body: Body, without: AbstractSet[str], settings: LMSettings) -> Body:
+    def body(self, body: Body, without: AbstractSet[str], settings: LLMSettings) -> Body:
         schema = schema_in(body)
         own = {"structured_outputs": {"json": schema}, "guided_json": schema}
         own = {name: value for name, value in own.items() if name not in without}
@@ -298,7 +298,7 @@ class ToOllama:
         """
         return chat_url.removesuffix("/chat/completions").removesuffix("/v1") + "/api/chat"
 
-    def body(self, body: Body, without: AbstractSet[str], settings: LMSettings) -> Body:
+    def body(self, body: Body, without: AbstractSet[str], settings: LLMSettings) -> Body:
         options = {own: body[name] for name, own in OPTIONS.items() if name in body}
         if settings.context:
             options["num_ctx"] = settings.context
@@ -340,6 +340,6 @@ def vllm(model: str, *, base_url: str, key: str | None, price: Price | None) -> 
 
 def ollama(model: str, *, base_url: str, key: str | None, price: Price | None) -> OpenAICompatible:
     """Return an LLM behind Ollama's own API. Its replies are not streamed."""
-    lm = OpenAICompatible(model, base_url, key, price=price, adapter=ToOllama())
-    lm.dropped.add("stream")
-    return lm
+    llm = OpenAICompatible(model, base_url, key, price=price, adapter=ToOllama())
+    llm.dropped.add("stream")
+    return llm

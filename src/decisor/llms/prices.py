@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.types import LM, Pricing, Usage
+from decisor.types import LLM, Pricing, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ def add_dollars(usage: Usage, price: Price | None) -> Usage:
     return usage if usage.dollars == dollars else replace(usage, dollars=dollars)
 
 
-def price_of_lm(lm: LM) -> Pricing | None:
+def price_of_llm(llm: LLM) -> Pricing | None:
     """Return the price of an LLM; None if unknown."""
-    price: Pricing | None = getattr(lm, "price", None)
+    price: Pricing | None = getattr(llm, "price", None)
     return price
 
 

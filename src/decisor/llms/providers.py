@@ -1,7 +1,7 @@
 """The providers of LLMs, and the settings of one LLM.
 
 A provider is a line of ``PROVIDERS``, with its class by name. The class is called with ``model``, ``base_url``,
-``key`` and ``price`` by name; its LLMs have an ``endpoint``. ``LMSpec`` holds everything that is set for one LLM, as a
+``key`` and ``price`` by name; its LLMs have an ``endpoint``. ``LLMSpec`` holds everything that is set for one LLM, as a
 text or an object.
 """
 
@@ -15,12 +15,12 @@ from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from decisor.errors import SetupError
-from decisor.llms.endpoint_lm import EndpointLM
+from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.facts import list_models_at
 from decisor.llms.prices import Price, parse_price
-from decisor.runtime.call import LMSettings
+from decisor.runtime.call import LLMSettings
 from decisor.system.secrets import hide_password, redact
-from decisor.system.settings import build_from_settings
+from decisor.system.settings import build_from_settings, read_variable
 
 SETTING = re.compile(r"[a-z_]+=\S*")
 WITH_ADDRESS = re.compile(
@@ -30,7 +30,7 @@ WITH_ADDRESS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class LMSpec:
+class LLMSpec:
     """An LLM with its settings; the same as ``"MODEL@URL timeout=900 context=8192 max_tokens=800"``.
 
     None means as the environment, the endpoint or a technique has it.
@@ -56,31 +56,31 @@ class LMSpec:
         return f"{self.model}@{self.url}" if self.url else self.model
 
     @property
-    def settings(self) -> LMSettings:
-        return LMSettings(self.timeout, self.context, self.max_tokens, self.temperature)
+    def settings(self) -> LLMSettings:
+        return LLMSettings(self.timeout, self.context, self.max_tokens, self.temperature)
 
     @property
     def pricing(self) -> Price | None:
         """The price, or None. Raises SetupError if it is not two or three amounts."""
         return parse_price(self.price) if self.price else None
 
-    def over(self, other: LMSpec) -> LMSpec:
+    def over(self, other: LLMSpec) -> LLMSpec:
         """Return this spec with its gaps filled from another. The LLM is this one's if it names one."""
         gaps = [field.name for field in fields(self) if getattr(self, field.name) in (None, "")]
         filled = replace(self, **{name: getattr(other, name) for name in gaps})
         return replace(filled, model=self.model, url=self.url) if self.model or self.url else filled
 
 
-def hide_lm_password(text: str) -> str:
+def hide_llm_password(text: str) -> str:
     """Hide the password of an LLM's name, so that it can be shown and kept. The tag of a model is no password.
 
-    >>> hide_lm_password("qwen3:8b@localhost:11434"), hide_lm_password("mysql://me:secret@localhost:3306/shop")
+    >>> hide_llm_password("qwen3:8b@localhost:11434"), hide_llm_password("mysql://me:secret@localhost:3306/shop")
     ('qwen3:8b@localhost:11434', 'mysql://me:[hidden]@localhost:3306/shop')
     """
     return redact(text) if WITH_ADDRESS.fullmatch(text) else hide_password(text)
 
 
-def read_spec(text: str) -> tuple[str, LMSpec]:
+def read_spec(text: str) -> tuple[str, LLMSpec]:
     """Read MODEL[@URL], and the settings after it.
 
     >>> read_spec("m@http://localhost:8000/v1 timeout=900 price=0.4,1.6")[1].timeout
@@ -95,27 +95,27 @@ def read_spec(text: str) -> tuple[str, LMSpec]:
         at -= 1
     name, pairs = " ".join(words[:at]), [word.partition("=") for word in words[at:]]
     if not pairs:
-        return name, LMSpec()
+        return name, LLMSpec()
     settings = {key: value for key, _, value in pairs}
     if wrong := [key for key in ("model", "url") if key in settings]:
-        raise SetupError(f"An LM is written MODEL@URL, so without {wrong[0]}=: {hide_password(text)!r}.")
-    spec: LMSpec = build_from_settings(LMSpec, "An LM", settings)
+        raise SetupError(f"An LLM is written MODEL@URL, so without {wrong[0]}=: {hide_password(text)!r}.")
+    spec: LLMSpec = build_from_settings(LLMSpec, "An LLM", settings)
     check_spec(spec)
     return name, spec
 
 
-def check_spec(spec: LMSpec) -> None:
+def check_spec(spec: LLMSpec) -> None:
     """Check the settings of an LLM; raise SetupError for an impossible value."""
     for name in ("timeout", "context", "max_tokens"):
         if (value := getattr(spec, name)) is not None and value <= 0:
-            raise SetupError(f"{name} of an LM is above 0, not {value:g}.")
+            raise SetupError(f"{name} of an LLM is above 0, not {value:g}.")
     if spec.temperature is not None and not 0 <= spec.temperature <= 2:
-        raise SetupError(f"temperature of an LM is from 0 to 2, not {spec.temperature:g}.")
+        raise SetupError(f"temperature of an LLM is from 0 to 2, not {spec.temperature:g}.")
     _ = spec.pricing
 
 
-class LMClass(Protocol):
-    def __call__(self, model: str, *, base_url: str, key: str | None, price: Price | None) -> EndpointLM: ...
+class LLMClass(Protocol):
+    def __call__(self, model: str, *, base_url: str, key: str | None, price: Price | None) -> EndpointLLM: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Provider:
 
     variables: str
     """The beginning of NAME_API_KEY, NAME_BASE_URL and NAME_MODEL."""
-    lm_class: str
+    llm_class: str
     """``module:class``."""
     base_url: str
     model: str
@@ -161,7 +161,7 @@ class Provider:
     def key(self, environ: Mapping[str, str]) -> str | None:
         """Return the key that goes to ``address``; None without one."""
         key = environ.get(f"{self.variables}_API_KEY")
-        return key or (environ.get("DECISOR_LM_KEY") if self.is_open else None)
+        return key or (read_variable(environ, "DECISOR_LLM_KEY") if self.is_open else None)
 
     def default_model(self, environ: Mapping[str, str]) -> str:
         """Return the model to use if none is named; raise SetupError if there is none."""
@@ -171,18 +171,18 @@ class Provider:
             next(iter(list_models_at(url)), "") if elsewhere else self.model
         )
         if not model:
-            raise SetupError(f"Which LM at {host_of_url(url)}? Name it: --lm MODEL or DECISOR_LM.")
+            raise SetupError(f"Which LLM at {host_of_url(url)}? Name it: --llm MODEL or DECISOR_LLM.")
         return model
 
-    def lm(self, model: str, url: str, key: str | None, price: Price | None) -> EndpointLM:
+    def llm(self, model: str, url: str, key: str | None, price: Price | None) -> EndpointLLM:
         """Open an LLM; raise SetupError if it needs a key or an address."""
         if not key and not self.is_open:
-            raise SetupError(f"The LM {model} needs a key: set {self.variables}_API_KEY.")
+            raise SetupError(f"The LLM {model} needs a key: set {self.variables}_API_KEY.")
         if not url:
-            raise SetupError(f"The LM {model} needs an address: set {self.variables}_BASE_URL.")
-        module, _, name = self.lm_class.partition(":")
-        lm_class = cast(LMClass, getattr(import_module(module), name))
-        return lm_class(self.name_of(model), base_url=url, key=key, price=price)
+            raise SetupError(f"The LLM {model} needs an address: set {self.variables}_BASE_URL.")
+        module, _, name = self.llm_class.partition(":")
+        llm_class = cast(LLMClass, getattr(import_module(module), name))
+        return llm_class(self.name_of(model), base_url=url, key=key, price=price)
 
 
 OPENAI = Provider(

@@ -46,7 +46,7 @@ def find_proxy(target: SplitResult) -> Proxy | None:
 def parse_proxy(address: str, host: str) -> Proxy:
     """Parse the address of a proxy.
 
-    >>> parse_proxy("proxy.example.com:3128", "lm.example.com")
+    >>> parse_proxy("proxy.example.com:3128", "llm.example.com")
     Proxy(url='http://proxy.example.com:3128', place='proxy.example.com:3128', user=None)
 
     Raises:

@@ -1,7 +1,7 @@
 """The one retry layer of calls to an endpoint, and the errors for its refusals.
 
 It has full jitter, waits that calls share, and an allowance, so that a fault never becomes a storm. A refusal of an
-endpoint becomes an LMError: it tells whether another try is worth it, and what the person can do.
+endpoint becomes an LLMError: it tells whether another try is worth it, and what the person can do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.runtime.budget import CALL
 from decisor.system.extras import logger
 from decisor.types import Usage
@@ -29,7 +29,7 @@ LONG_WAIT = 120.0
 LOOK_AGAIN = 0.2
 
 
-class RetryableError(LMError):
+class RetryableError(LLMError):
     """A fault that is worth another attempt. after: seconds the server asked us to wait; None if it named none. nobody:
     nothing listens there, or the host has no such name.
     """
@@ -65,7 +65,7 @@ class Patience:
             if now >= self.says_at and until - self.began >= self.says_after:
                 self.says_at = now + self.says_each
                 if (call := CALL.get()) is not None:  # a call outside of a run has no trace
-                    call.say(f"Waiting for the LM, {now - self.began:.0f} s so far: {why}")
+                    call.say(f"Waiting for the LLM, {now - self.began:.0f} s so far: {why}")
             await asyncio.sleep(min(until, max(self.says_at, now + LOOK_AGAIN)) - now)
             now = time.monotonic()
 
@@ -112,7 +112,7 @@ class Retries:
         """Return the reply of the first attempt that succeeds. ends: in ``time.monotonic`` seconds.
 
         Raises:
-            LMError: a permanent fault at once; a passing one when attempts, allowance or time are used up.
+            LLMError: a permanent fault at once; a passing one when attempts, allowance or time are used up.
         """
         faults = refusals = 0
         patience = Patience(self.says_after, self.says_each)
@@ -128,7 +128,7 @@ class Retries:
                 else:
                     faults += 1
                     self._fault(str(error), alone)
-            except LMError:
+            except LLMError:
                 self.somebody, self.faults, self.rest = True, 0, 0.0  # it answers, if only to say no
                 raise
             except asyncio.CancelledError:
@@ -147,7 +147,7 @@ class Retries:
         """Wait until a call may be made; return whether it alone tries a broken endpoint.
 
         Raises:
-            LMError: that is later than ``ends``.
+            LLMError: that is later than ``ends``.
         """
         while True:
             now = time.monotonic()
@@ -157,7 +157,7 @@ class Retries:
                 return broken
             if self.opens_at >= ends:
                 why = f"The last {self.faults} calls failed. {self.why}" if broken else self.why
-                raise LMError(
+                raise LLMError(
                     f"Not asked for another {self.opens_at - now:.0f} s, which is longer than this call may "
                     f"take. {why}",
                     "server" if broken else "rate",
@@ -178,7 +178,7 @@ class Retries:
         """Wait after a fault until this call may wait for its turn again.
 
         Raises:
-            LMError: its attempts, its time or the allowance are used up.
+            LLMError: its attempts, its time or the allowance are used up.
         """
         is_rate, now, attempts = failure.kind == "rate", time.monotonic(), faults + refusals
         if failure.kind in ("rate", "server"):
@@ -187,7 +187,7 @@ class Retries:
             self.opens_at = max(self.opens_at, now + min(failure.after, LONGEST_WAIT))
             self.why = str(failure)
             if now + failure.after >= ends:
-                raise LMError(
+                raise LLMError(
                     f"{failure} It asks to wait {failure.after:.6g} s: longer than this call may take. "
                     "Try again later.",
                     failure.kind,
@@ -196,16 +196,16 @@ class Retries:
         most_faults = self.attempts if self.somebody else min(self.attempts, self.first_attempts)
         if refusals >= self.rate_attempts if is_rate else faults >= most_faults:
             advice = " Is it started, and is the address right?" if failure.nobody else ""
-            raise LMError(f"{failure} Gave up after {attempts} attempts.{advice}", failure.kind)
+            raise LLMError(f"{failure} Gave up after {attempts} attempts.{advice}", failure.kind)
         if failure.after is None and not is_rate:
             if self.allowance < 1:
-                raise LMError(f"{failure} Too many retries lately; not trying again.", failure.kind)
+                raise LLMError(f"{failure} Too many retries lately; not trying again.", failure.kind)
             self.allowance -= 1
         slower = 2 + refusals if is_rate else faults
         pause = random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** min(slower - 1, 60)))
         if is_rate and now + pause >= ends:
-            raise LMError(f"{failure} Gave up after {attempts} attempts: no time is left for another.", failure.kind)
-        logger.warning("a call to an LM failed (%s) and is tried again, attempt %d", failure.kind, attempts + 1)
+            raise LLMError(f"{failure} Gave up after {attempts} attempts: no time is left for another.", failure.kind)
+        logger.warning("a call to an LLM failed (%s) and is tried again, attempt %d", failure.kind, attempts + 1)
         await patience.wait(pause, str(failure))
 
 
@@ -255,50 +255,50 @@ PASSING = {408, 409, 425, 429}
 LONGEST = 300
 
 
-def build_fault(status: int, headers: Mapping[str, str], body: bytes, where: str) -> LMError:
+def build_fault(status: int, headers: Mapping[str, str], body: bytes, where: str) -> LLMError:
     """Build the error for a reply whose status is not 2xx. headers: with names in lower case."""
     if 300 <= status < 400:
-        return LMError(
+        return LLMError(
             f"{where} redirects elsewhere ({status}); redirects are not followed. If the other address is "
-            "right, name it: --lm MODEL@BASE_URL",
+            "right, name it: --llm MODEL@BASE_URL",
             "redirect",
             permanent=True,
         )
     return classify_fault(status, parse_error_body(body), where, parse_retry_after(headers))
 
 
-def fault_in_reply(error: Mapping[str, object], where: str) -> LMError:
+def fault_in_reply(error: Mapping[str, object], where: str) -> LLMError:
     """Build the error for an error object that came with status 200."""
     code = error.get("code")
     is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
     return classify_fault(code if is_status and isinstance(code, int) else 200, error, where, None)
 
 
-def classify_fault(status: int, error: Mapping[str, object], where: str, after: float | None) -> LMError:
+def classify_fault(status: int, error: Mapping[str, object], where: str, after: float | None) -> LLMError:
     """Classify a fault by its codes first, then its status: some providers send quota errors as 429."""
     codes = {str(error.get("code")), str(error.get("type"))}
     complaint = f"{where} answered {status}: {format_error_message(error)}"
     if codes & SPENT or status == 402:
-        return LMError(f"{complaint} No credit is left there: top up, or name another LM with --lm.", "quota", True)
+        return LLMError(f"{complaint} No credit is left there: top up, or name another LLM with --llm.", "quota", True)
     if codes & FILTERED:
-        return LMError(complaint, "content_filter")
+        return LLMError(complaint, "content_filter")
     if codes & KEYS or status in (401, 403):
-        return LMError(
+        return LLMError(
             f"{complaint} Check the key for this endpoint (decisor doctor shows which is used).", "auth", True
         )
     if status == 429:
         return RetryableError(complaint, "rate", after)
     if "context_length_exceeded" in codes or status == 413 or (status < 500 and TOO_LONG.search(complaint)):
-        return LMError(complaint, "context")
+        return LLMError(complaint, "context")
     if status == 500 and UNSUPPORTED.search(complaint):
-        return LMError(complaint, "request")
+        return LLMError(complaint, "request")
     if status in PASSING or (status >= 500 and status != 501):
         return RetryableError(complaint, "server", after)
     if status == 200:
         return RetryableError(complaint, "protocol")
     if status == 404:
-        return LMError(f"{complaint} Is the LM's name right, and the base URL? Most end in /v1.", "request", True)
-    return LMError(complaint, "request", permanent=status not in (400, 422))  # the next may be taken
+        return LLMError(f"{complaint} Is the LLM's name right, and the base URL? Most end in /v1.", "request", True)
+    return LLMError(complaint, "request", permanent=status not in (400, 422))  # the next may be taken
 
 
 def parse_error_body(body: bytes) -> Mapping[str, object]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.llms.prices import FREE, Price
 from decisor.types import Completion, Message, Sampling, Usage
 
 
 @dataclass
-class ScriptedLM:
+class ScriptedLLM:
     """An LLM that plays ``replies`` in order, or calls it with the messages. seen: the last message of each prompt."""
 
     replies: Sequence[str] | Callable[[Sequence[Message]], str]
@@ -23,7 +23,7 @@ class ScriptedLM:
         """Return the next reply, cut at the stop words as an endpoint would.
 
         Raises:
-            LMError: the script is at its end.
+            LLMError: the script is at its end.
         """
         self.seen.append(messages[-1].content)
         if callable(self.replies):
@@ -31,7 +31,7 @@ class ScriptedLM:
         elif len(self.seen) <= len(self.replies):
             text = self.replies[len(self.seen) - 1]
         else:
-            raise LMError(f"The script has {len(self.replies)} replies; one more was asked for.", "script", True)
+            raise LLMError(f"The script has {len(self.replies)} replies; one more was asked for.", "script", True)
         for word in sampling.stop:
             text = text.partition(word)[0]
         tokens = sum(len(message.content) for message in messages) // 4

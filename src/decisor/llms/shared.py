@@ -26,13 +26,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Protocol
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.llms.facts import endpoint_of
-from decisor.llms.prices import price_of_lm
+from decisor.llms.prices import price_of_llm
 from decisor.llms.retry import Retries
 from decisor.parsing.prompting import Ways, ways_of
 from decisor.runtime.budget import pause_clocks
-from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
+from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage
 
 
 class CallObserver(Protocol):
@@ -42,19 +42,19 @@ class CallObserver(Protocol):
         """Mark a call as under way within the block."""
         ...
 
-    def failed(self, error: LMError) -> None: ...
+    def failed(self, error: LLMError) -> None: ...
 
     def answered(self, reply: Completion) -> None: ...
 
 
 @dataclass
-class SharedLM:
+class SharedLLM:
     """An LLM shared by runs, for one run of one case.
 
     A replayed reply carries the usage that it once cost, and has ``replayed`` set.
     """
 
-    lm: LM
+    llm: LLM
     concurrency: ConcurrencyLimit | None = None
     """Calls wait for a place before their deadline begins; ``seconds`` of usage leaves the wait out."""
     journal: Journal | None = None
@@ -64,21 +64,21 @@ class SharedLM:
 
     @property
     def name(self) -> str:
-        return self.lm.name
+        return self.llm.name
 
     @property
     def price(self) -> Pricing | None:
-        return price_of_lm(self.lm)
+        return price_of_llm(self.llm)
 
     @property
     def ways(self) -> Ways | None:
-        return ways_of(self.lm)
+        return ways_of(self.llm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         with self.observer.watch() if self.observer else nullcontext():
             try:
                 reply = await (self._buy if self.journal is None else self._find)(messages, sampling)
-            except LMError as error:
+            except LLMError as error:
                 if self.observer:
                     self.observer.failed(error)
                 raise
@@ -87,7 +87,7 @@ class SharedLM:
         return reply
 
     async def close(self) -> None:
-        await close_lm(self.lm)
+        await close_llm(self.llm)
 
     async def _find(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Return the reply of the journal, or buy it."""
@@ -102,10 +102,10 @@ class SharedLM:
 
     async def _buy(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         if self.concurrency is None:
-            return await self.lm.complete(messages, sampling)
+            return await self.llm.complete(messages, sampling)
         async with self.concurrency.place():
             began = time.monotonic()
-            reply = await self.lm.complete(messages, sampling)
+            reply = await self.llm.complete(messages, sampling)
         self.concurrency.faster()
         return replace(reply, usage=replace(reply.usage, seconds=round(time.monotonic() - began, 6)))
 
@@ -135,9 +135,9 @@ class Journal:
     """What this process paid, wasted replies included."""
     buying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
 
-    def lm(self, lm: LM, repeat: int = 0) -> SharedLM:
-        """Return ``lm`` with this journal, for one run of one case."""
-        shared = lm if isinstance(lm, SharedLM) else SharedLM(lm)
+    def llm(self, llm: LLM, repeat: int = 0) -> SharedLLM:
+        """Return ``llm`` with this journal, for one run of one case."""
+        shared = llm if isinstance(llm, SharedLLM) else SharedLLM(llm)
         return replace(shared, journal=self, repeat=repeat, occurrences=Counter())
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Completion]]) -> Completion:
@@ -154,7 +154,7 @@ class Journal:
             self.bought = self.bought + reply.usage
             first = await self.book.keep_reply(key, reply, reply.finish not in UNUSABLE)
             return reply if first.texts == reply.texts else replace(first, replayed=True)
-        except LMError as error:
+        except LLMError as error:
             if error.used.tokens:
                 self.bought = self.bought + error.used
                 await self.book.keep_reply(key, Completion((), error.used, error.kind), usable=False)
@@ -261,7 +261,7 @@ class ConcurrencyLimit:
                 turn.set_result(None)
 
 
-def limit_concurrency(lms: Sequence[LM], most: int, slots: Mapping[str, int] = NO_SLOTS) -> list[SharedLM]:
+def limit_concurrency(llms: Sequence[LLM], most: int, slots: Mapping[str, int] = NO_SLOTS) -> list[SharedLLM]:
     """Put LLMs of one provider under one limit of calls and one retry layer.
 
     ``slots``: of a place, since more calls than that would only wait there.
@@ -269,19 +269,19 @@ def limit_concurrency(lms: Sequence[LM], most: int, slots: Mapping[str, int] = N
     limits: dict[str, ConcurrencyLimit] = {}
     layers: dict[str, Retries] = {}
     shared = []
-    for lm in lms:
-        endpoint = endpoint_of(lm)
-        place = lm.name if endpoint is None else endpoint.where
+    for llm in llms:
+        endpoint = endpoint_of(llm)
+        place = llm.name if endpoint is None else endpoint.where
         limit = limits.setdefault(place, ConcurrencyLimit(min(most, slots.get(place) or most)))
         if endpoint is not None:
             endpoint.retries = layers.setdefault(place, endpoint.retries)
             endpoint.retries.overloaded = limit.slower
-        shared.append(SharedLM(lm, limit))
+        shared.append(SharedLLM(llm, limit))
     return shared
 
 
-async def close_lm(lm: LM | None) -> None:
+async def close_llm(llm: LLM | None) -> None:
     """Close the connections of an LLM, if it has any."""
-    close: Callable[[], Awaitable[None]] | None = getattr(lm, "close", None)
+    close: Callable[[], Awaitable[None]] | None = getattr(llm, "close", None)
     if close is not None:
         await close()

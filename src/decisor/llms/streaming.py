@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from os import urandom
 from typing import Any, Protocol
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.prices import estimate_prompt_usage
 from decisor.llms.retry import RetryableError, build_fault, fault_in_reply
@@ -112,7 +112,7 @@ class ChatParts:
         return written
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        """Add a chunk; raise LMError if it is an error."""
+        """Add a chunk; raise LLMError if it is an error."""
         if error := chunk.get("error"):
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, self.where)
         self.about |= {name: chunk[name] for name in ("usage", "timings", "model") if chunk.get(name)}
@@ -281,12 +281,12 @@ class StreamAttempt:
     def take(self, piece: bytes) -> bool:
         """Take a piece of the body; return whether it was the end.
 
-        Raises LMError if it contains an error, and ReplyLoop.
+        Raises LLMError if it contains an error, and ReplyLoop.
         """
         return self._hear(self.events.feed(piece))
 
     def end(self) -> None:
-        """Check the reply at the end of the connection; raise LMError if it is not whole."""
+        """Check the reply at the end of the connection; raise LLMError if it is not whole."""
         self._hear(self.events.end())
         if not self.is_begun:
             raise RetryableError(f"{self.where} sent no stream of events and no completion.")
@@ -344,7 +344,7 @@ async def stream_reply(
     A reply that repeats itself is cut where that began, ends with ``loop``, and costs what was written.
 
     Raises:
-        LMError: as sorted out by ``build_fault``; its text holds no key.
+        LLMError: as sorted out by ``build_fault``; its text holds no key.
     """
     payload = json.dumps(body).encode()
     headers = {"Idempotency-Key": urandom(16).hex()}
@@ -363,7 +363,7 @@ async def stream_reply(
                 return read(writing.parts.reply())
             except ReplyLoop:
                 return cut_loop(read(writing.parts.reply(LOOP)))
-        except LMError as error:
+        except LLMError as error:
             if writing.is_begun:
                 error.used = writing.cost(error.used if error.used.tokens else estimate_prompt_usage(payload))
             if error.used.tokens:

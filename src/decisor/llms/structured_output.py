@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any, TypeGuard
 
-from decisor.errors import LMError
+from decisor.errors import LLMError
 from decisor.llms.prices import Price, add_dollars
 from decisor.system.secrets import Secret, redact_known
 from decisor.types import Completion, Message, Sampling, Usage
@@ -238,7 +238,7 @@ def is_strict(schema: object) -> bool:
     return all(is_strict(part) for part in schema.values())
 
 
-def find_refused_part(error: LMError, body: Mapping[str, object]) -> str:
+def find_refused_part(error: LLMError, body: Mapping[str, object]) -> str:
     """Return the part to leave out after a refusal: the first optional one that it names; '' if it names none.
 
     Of a response format it is first the sizes in its schema, then the schema, then the format.
@@ -251,7 +251,7 @@ def find_refused_part(error: LMError, body: Mapping[str, object]) -> str:
     return NO_SIZES if form != {**form, "json_schema": drop_sizes(form["json_schema"])} else NO_SCHEMA
 
 
-def guess_refused_part(error: LMError, body: Mapping[str, object]) -> str:
+def guess_refused_part(error: LLMError, body: Mapping[str, object]) -> str:
     """Guess the refused part if the refusal names nothing: the part that holds the reply to its form."""
     passes = error.kind == "request" and not error.permanent
     return next((name for name in ("response_format", "tools") if name in body), "") if passes else ""

@@ -24,7 +24,7 @@ Calling = Literal["text", "json", "tools", "auto"]
 """What a person sets: one way, or ``auto``, which takes what the endpoint has."""
 CALLINGS: tuple[Calling, ...] = get_args(Calling)
 AUTO: tuple[Way, ...] = ("json", "tools")
-"""In which order ``auto`` tries the ways; then text, which any LM takes."""
+"""In which order ``auto`` tries the ways; then text, which any LLM takes."""
 
 
 @dataclass(eq=False)
@@ -46,9 +46,9 @@ class Ways:
         return next((way for way in AUTO if way not in self.against), "text")
 
 
-def ways_of(lm: object) -> Ways | None:
+def ways_of(llm: object) -> Ways | None:
     """Return the ways of an LLM that can be held to a form; None for an LLM that is asked in text only."""
-    ways: Ways | None = getattr(lm, "ways", None)
+    ways: Ways | None = getattr(llm, "ways", None)
     return ways
 
 
@@ -133,15 +133,15 @@ REASONS = {
     "empty": "it was empty",
     "limits": "it was too large",
     "missing_field": "a part of its form was missing",
-    "model_refusal": "the LM refused",
+    "model_refusal": "the LLM refused",
     "multiple_actions": "it held several actions",
     "no_action": "it held no action",
     "no_citation": "the answer cited no record",
     "no_evidence": "it answered before anything was known",
     "objection": "a claim of the answer did not stand on its rows",
     "not_compared": "the answer was compared with nothing",
-    "refusal": "the LM refused",
-    "repeated": "the LM made the same query three times",
+    "refusal": "the LLM refused",
+    "repeated": "the LLM made the same query three times",
     "truncated": "it was cut off",
     "unknown_source": "it cited what was never shown",
     "unknown_tool": "it named a tool that does not exist",
@@ -163,8 +163,8 @@ def explain_error(error: Exception) -> str:
     if not isinstance(error, ParseError):
         return str(error)
     if error.reason == "repeated":
-        return "The LM made the same query three times."
-    return f"The LM's reply could not be used: {explain_reason(error.reason)}."
+        return "The LLM made the same query three times."
+    return f"The LLM's reply could not be used: {explain_reason(error.reason)}."
 
 
 def warn_of_unread_replies(unread: int, replies: int, calling: Calling = "text") -> str:

@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from decisor.errors import BudgetExceeded, LMError, SetupError
+from decisor.errors import BudgetExceeded, LLMError, SetupError
 from decisor.runtime.budget import NOTHING, Budget, CallUnderWay
 from decisor.runtime.prompt import estimate_fewest_tokens, estimate_prompt_tokens, estimate_tokens, shorten_prompt
 from decisor.system.secrets import redact
-from decisor.trace.events import FailedCall, LMCall, Note, ShortenedPrompt, Trace, stream_if_possible
-from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
+from decisor.trace.events import FailedCall, LLMCall, Note, ShortenedPrompt, Trace, stream_if_possible
+from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage
 
 NUMBER = r"(\d[\d,]*)"
 CONTEXT = (
@@ -86,14 +86,14 @@ class ContextLength:
         self.tokens = tokens
 
 
-def context_length_of(lm: LM) -> ContextLength | None:
+def context_length_of(llm: LLM) -> ContextLength | None:
     """Return the context length of an LLM, or of an LLM that it wraps; None without one."""
-    at: object = lm
+    at: object = llm
     while at is not None:
         context = getattr(at, "context", None)
         if isinstance(context, ContextLength):
             return context
-        at = getattr(at, "lm", None)
+        at = getattr(at, "llm", None)
     return None
 
 
@@ -124,7 +124,7 @@ def cut_in_half(messages: Sequence[Message]) -> list[Message] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class LMSettings:
+class LLMSettings:
     """The settings of a person for every call of one LLM. timeout: seconds for one completion with all its retries.
     context: tokens that prompt and reply may have together. max_tokens: of a reply. temperature: of calls for which
     a technique names none.
@@ -136,17 +136,17 @@ class LMSettings:
     temperature: float | None = None
 
 
-NONE = LMSettings()
+NONE = LLMSettings()
 
 
-def lm_settings_of(lm: LM) -> LMSettings:
+def llm_settings_of(llm: LLM) -> LLMSettings:
     """Return the settings of an LLM, or of an LLM that it wraps."""
-    at: object = lm
+    at: object = llm
     while at is not None:
         settings = getattr(at, "settings", None)
-        if isinstance(settings, LMSettings):
+        if isinstance(settings, LLMSettings):
             return settings
-        at = getattr(at, "lm", None)
+        at = getattr(at, "llm", None)
     return NONE
 
 
@@ -165,14 +165,14 @@ LOOK_AT = 256
 REPLY_SHARE = 4
 """One in so many tokens of a context is the reply's at least."""
 UNSURE = 1.25
-"""Before an LM has counted a prompt, one that may be too long by so much is sent all the same."""
+"""Before an LLM has counted a prompt, one that may be too long by so much is sent all the same."""
 TRIES_TO_FIT = 1
 CALL = Usage(calls=1)
 PRICE = "set DECISOR_PRICE (dollars per million tokens of prompt and reply, such as 0.4,1.6), or leave the limit out"
 CUT_OFF = "It was cut off before its reply was there; what it cost is an estimate."
 TOO_LONG = (
     "The prompt is about {tokens:,} tokens long without what can be left out, and of the {context:,} tokens that this "
-    "LM takes {room:,} are for it. Let fewer tables be read (--tables), give shorter rules, or serve the LM with a "
+    "LLM takes {room:,} are for it. Let fewer tables be read (--tables), give shorter rules, or serve the LLM with a "
     "longer context."
 )
 UNSENT = "It was cut off before it was sent, so it cost nothing."
@@ -184,7 +184,7 @@ class ChargedCall:
     budget keeps back.
     """
 
-    lm: LM
+    llm: LLM
     budget: Budget
     trace: Trace
     span: int
@@ -193,15 +193,15 @@ class ChargedCall:
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Send the prompt, shortened if it must be, and return the reply.
 
-        Raises BudgetExceeded, before anything is sent if that can be known; LMError of the kind ``context`` if the
-        prompt cannot be made to fit; and other LMErrors.
+        Raises BudgetExceeded, before anything is sent if that can be known; LLMError of the kind ``context`` if the
+        prompt cannot be made to fit; and other LLMErrors.
         """
         sampling = self.with_settings(sampling)
         for left in range(TRIES_TO_FIT, -1, -1):
             messages = await self.fit(messages, sampling)
             try:
                 return await self.charged(messages, sampling)
-            except LMError as error:
+            except LLMError as error:
                 if error.kind != "context" or not left:
                     raise
                 messages = self.learn(messages, error)
@@ -209,15 +209,15 @@ class ChargedCall:
 
     def with_settings(self, sampling: Sampling) -> Sampling:
         """Apply the settings of a person for this LLM, and a cap on the reply."""
-        settings = lm_settings_of(self.lm)
-        usual = THOUGHTFUL_REPLY if self.lm.name in self.budget.estimates.thinkers else LONGEST_REPLY
+        settings = llm_settings_of(self.llm)
+        usual = THOUGHTFUL_REPLY if self.llm.name in self.budget.estimates.thinkers else LONGEST_REPLY
         cap = sampling.max_tokens or settings.max_tokens or usual
         cap = min(cap, settings.max_tokens or cap)
         temperature = sampling.temperature or settings.temperature or 0.0
         return replace(sampling, max_tokens=cap, capped=cap != sampling.max_tokens, temperature=temperature)
 
     def count(self, messages: Sequence[Message]) -> int:
-        return self.budget.estimates.tokens(self.lm.name, estimate_prompt_tokens(messages))
+        return self.budget.estimates.tokens(self.llm.name, estimate_prompt_tokens(messages))
 
     async def context(self, tokens: int) -> int:
         """Return the context length of the LLM in tokens, 0 if unknown.
@@ -225,12 +225,12 @@ class ChargedCall:
         The endpoint is only asked for it if a prompt of ``tokens`` could be too long.
         """
         known = self.known_context()
-        context = context_length_of(self.lm) if not known and tokens >= LOOK_AT else None
+        context = context_length_of(self.llm) if not known and tokens >= LOOK_AT else None
         return known if context is None else await context.find()
 
     def known_context(self) -> int:
-        context = context_length_of(self.lm)
-        return lm_settings_of(self.lm).context or (context.tokens if context is not None else 0)
+        context = context_length_of(self.llm)
+        return llm_settings_of(self.llm).context or (context.tokens if context is not None else 0)
 
     async def fit(self, messages: Sequence[Message], sampling: Sampling) -> Sequence[Message]:
         """Leave records out of the prompt until it fits the context.
@@ -238,14 +238,14 @@ class ChargedCall:
         A final prompt is made to fit the tokens of the budget too.
 
         Raises:
-            LMError: what may not be left out is too long already.
+            LLMError: what may not be left out is too long already.
         """
         tokens = self.count(messages)
         if context := await self.context(tokens):
             room = context - min(sampling.max_tokens or LONGEST_REPLY, max(context // REPLY_SHARE, SHORTEST_REPLY))
             shorter = self.shortened(messages, tokens, room, "context")
             if shorter is None and self.is_too_long(messages, room):
-                raise LMError(TOO_LONG.format(tokens=tokens, context=context, room=room), "context")
+                raise LLMError(TOO_LONG.format(tokens=tokens, context=context, room=room), "context")
             messages = shorter or messages
         left = self.budget.tokens_left(True, 0) if self.final else None
         if left is not None:
@@ -253,7 +253,7 @@ class ChargedCall:
         return messages
 
     def is_too_long(self, messages: Sequence[Message], room: int) -> bool:
-        if self.budget.estimates.knows(self.lm.name):
+        if self.budget.estimates.knows(self.llm.name):
             return self.count(messages) > room
         return sum(estimate_fewest_tokens(message.content) for message in messages) > room * UNSURE
 
@@ -266,25 +266,25 @@ class ChargedCall:
         """
         if tokens <= room:
             return messages
-        factor = self.budget.estimates.factor(self.lm.name)
+        factor = self.budget.estimates.factor(self.llm.name)
         short = shorten_prompt(messages, room, self.count, lambda line: int(estimate_tokens(line) * factor))
         if short is None:
             return None
         self.trace.add(ShortenedPrompt(limit, tokens, room, short.left_out), self.span)
         return short.messages
 
-    def learn(self, messages: Sequence[Message], error: LMError) -> Sequence[Message]:
+    def learn(self, messages: Sequence[Message], error: LLMError) -> Sequence[Message]:
         """Learn the sizes of prompt and context from a refusal, and shorten the prompt.
 
         Without a size in the refusal, the prompt is halved.
 
         Raises:
-            LMError: there is nothing to make shorter.
+            LLMError: there is nothing to make shorter.
         """
         room, prompt = read_refused_sizes(str(error))
-        context = context_length_of(self.lm)
+        context = context_length_of(self.llm)
         if prompt:
-            self.budget.estimates.learn(self.lm.name, estimate_prompt_tokens(messages), prompt)
+            self.budget.estimates.learn(self.llm.name, estimate_prompt_tokens(messages), prompt)
         if room and context is not None:
             context.learn(room)
             if self.count(messages) > room:
@@ -305,10 +305,10 @@ class ChargedCall:
         if not self.budget.limits_cost:
             return CALL, NOTHING, cap
         likely = self.budget.likely_reply()
-        price: Pricing | None = getattr(self.lm, "price", None)
+        price: Pricing | None = getattr(self.llm, "price", None)
         keep = Usage(1, prompt, likely, price.dollars(prompt, likely) if price else None)
         if price is None and self.budget.limits_dollars:
-            raise SetupError(f"The price of {self.lm.name} is not known, so a limit of dollars says nothing: {PRICE}.")
+            raise SetupError(f"The price of {self.llm.name} is not known, so a limit of dollars says nothing: {PRICE}.")
         cap = min(cap, max(USUAL_REPLY, 2 * likely))
         if (tokens := self.budget.tokens_left(self.final, keep.tokens)) is not None:
             cap = min(cap, (tokens - prompt) // sampling.n)
@@ -326,7 +326,7 @@ class ChargedCall:
         it.
         """
         raw = estimate_prompt_tokens(messages)
-        prompt = self.budget.estimates.tokens(self.lm.name, raw)
+        prompt = self.budget.estimates.tokens(self.llm.name, raw)
         request, keep, cap = self.plan(prompt, sampling)
         if context := self.known_context():
             cap = min(cap, max(context - prompt, SHORTEST_REPLY))
@@ -340,7 +340,7 @@ class ChargedCall:
             async with call:
                 reply = await self.reply(messages, sampling)
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=call.seconds(began))
-        except LMError as error:
+        except LLMError as error:
             used = used + error.used
             if error.kind == "timeout" and used.tokens:
                 used = self.likely_cost(messages, sampling, request)
@@ -357,9 +357,9 @@ class ChargedCall:
             raise BudgetExceeded("seconds", self.budget.limit_of_seconds()) from error
         finally:
             self.budget.charge(request, used)
-        self.budget.estimates.learn_from(self.lm.name, raw, reply)
-        model = reply.model or self.lm.name
-        event = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
+        self.budget.estimates.learn_from(self.llm.name, raw, reply)
+        model = reply.model or self.llm.name
+        event = LLMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
         self.trace.add(event, self.span)
         return reply
 
@@ -368,14 +368,14 @@ class ChargedCall:
 
     def reply(self, messages: Sequence[Message], sampling: Sampling) -> Awaitable[Completion]:
         """Ask the LLM, streamed if somebody watches and the LLM can stream."""
-        if self.trace.writers is None or not hasattr(self.lm, "stream"):
-            return self.lm.complete(messages, sampling)
+        if self.trace.writers is None or not hasattr(self.llm, "stream"):
+            return self.llm.complete(messages, sampling)
         return self.reply_as_written(messages, sampling)
 
     async def reply_as_written(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         assert self.trace.writers is not None
         with self.trace.writers.call(self.span) as on_text:
-            return await stream_if_possible(self.lm, messages, sampling, on_text)
+            return await stream_if_possible(self.llm, messages, sampling, on_text)
 
     def seconds_left(self) -> float | None:
         return self.budget.seconds_left(self.final)
@@ -389,5 +389,5 @@ class ChargedCall:
             return replace(request, estimates=1)
         prompt = self.count(messages)
         reply = sampling.n * min(sampling.max_tokens or LONGEST_REPLY, self.budget.likely_reply())
-        price: Pricing | None = getattr(self.lm, "price", None)
+        price: Pricing | None = getattr(self.llm, "price", None)
         return Usage(1, prompt, reply, price.dollars(prompt, reply) if price else None, estimates=1)

@@ -270,27 +270,27 @@ class TokenEstimates:
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     thinkers: set[str] = field(default_factory=set)
 
-    def tokens(self, lm: str, raw: int) -> int:
+    def tokens(self, llm: str, raw: int) -> int:
         """Correct an estimate of ``raw`` tokens for a prompt by the counts of this LLM."""
-        return math.ceil(raw * self.factor(lm))
+        return math.ceil(raw * self.factor(llm))
 
-    def factor(self, lm: str) -> float:
-        real, likely = self.counts.get(lm, (0, 0))
+    def factor(self, llm: str) -> float:
+        real, likely = self.counts.get(llm, (0, 0))
         return min(max(real / likely, LEAST), MOST) if real and likely else 1.0
 
-    def knows(self, lm: str) -> bool:
-        return lm in self.counts
+    def knows(self, llm: str) -> bool:
+        return llm in self.counts
 
-    def learn_from(self, lm: str, raw: int, reply: Completion) -> None:
+    def learn_from(self, llm: str, raw: int, reply: Completion) -> None:
         if not reply.usage.estimates:
-            self.learn(lm, raw, reply.usage.prompt_tokens)
+            self.learn(llm, raw, reply.usage.prompt_tokens)
         if reply.finish == "length":
             seen = sum(map(estimate_tokens, reply.texts))
             if reply.usage.completion_tokens > THOUGHT * max(seen, 1):
-                self.thinkers.add(lm)
+                self.thinkers.add(llm)
 
-    def learn(self, lm: str, raw: int, prompt_tokens: int) -> None:
+    def learn(self, llm: str, raw: int, prompt_tokens: int) -> None:
         """Note the counted tokens of a prompt that was estimated at ``raw`` tokens."""
         if raw >= WORTH and prompt_tokens:
-            real, before = self.counts.get(lm, (0, 0))
-            self.counts[lm] = real + prompt_tokens, before + raw
+            real, before = self.counts.get(llm, (0, 0))
+            self.counts[llm] = real + prompt_tokens, before + raw

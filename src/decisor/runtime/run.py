@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, ToolError
+from decisor.errors import BudgetExceeded, LLMError, OutageError, ParseError, ToolError
 from decisor.parsing.labelled import get_reply_answer, refuse_form_text
 from decisor.parsing.prompting import USUAL, Asking, Calling, Way, append_complaint, vary_sampling, ways_of
 from decisor.parsing.reply_form import Form, fill_in_form, is_json_reply
@@ -23,7 +23,18 @@ from decisor.system.secrets import redact
 from decisor.system.tasks import map_concurrently
 from decisor.system.text import frame_observation, frame_text
 from decisor.trace.events import ActionResult, ActionStart, NodeSpan, Note, Span, Trace, UnreadableReply
-from decisor.types import LM, Action, Completion, Decision, Environment, Message, Observation, Question, Sampling, Usage
+from decisor.types import (
+    LLM,
+    Action,
+    Completion,
+    Decision,
+    Environment,
+    Message,
+    Observation,
+    Question,
+    Sampling,
+    Usage,
+)
 
 T = TypeVar("T")
 UNFINISHED = {
@@ -47,7 +58,7 @@ class Run:
     way replies are asked for. ``asking``: what a person has said of temperatures and words.
     """
 
-    lm: LM
+    llm: LLM
     env: Environment
     budget: Budget = field(default_factory=Budget)
     trace: Trace = field(default_factory=Trace)
@@ -61,7 +72,7 @@ class Run:
         """The way in which replies are asked for, as far as it is known that this LLM takes it."""
         if self.calling != "auto":
             return self.calling
-        ways = ways_of(self.lm)
+        ways = ways_of(self.llm)
         return ways.best() if ways is not None else "text"
 
     def sampling(self, form: Form[T], sampling: Sampling) -> Sampling:
@@ -95,12 +106,12 @@ class Run:
         An answer with objections goes back once, and stands then with what is left of them.
 
         ``final`` may use what the budget keeps back: the call that answers. ``tries``: how often it is asked at most,
-        where that is not ``retries`` + 1; an LM that insists on the same answer (``MOST``) is asked less often.
+        where that is not ``retries`` + 1; an LLM that insists on the same answer (``MOST``) is asked less often.
 
         Raises:
             ParseError: none of its replies could be read.
             BudgetExceeded: a limit is reached.
-            LMError: the endpoint failed for good.
+            LLMError: the endpoint failed for good.
         """
         form = form if isinstance(form, Form) else Form("reply", "", form)
         prompt = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
@@ -112,7 +123,7 @@ class Run:
             way = self.way
             try:
                 reply = await self.complete(messages, self.sampling(form, vary_sampling(sampling, attempt)), final)
-            except (BudgetExceeded, LMError):
+            except (BudgetExceeded, LLMError):
                 if standing:
                     return standing[0]
                 raise
@@ -146,13 +157,13 @@ class Run:
 
     def _note_way(self, way: Way, form: Form[T], reply: Completion) -> None:
         """Note for ``auto`` that the endpoint refused or ignored the way of asking."""
-        ways = ways_of(self.lm)
+        ways = ways_of(self.llm)
         if ways is None or self.calling != "auto" or way == "text" or not form.shapes:
             return
         if way not in ways.against and reply.finish == "stop" and reply.text.strip() and not is_json_reply(reply.text):
             ways.against[way] = "it wrote text all the same"
         if self.way != way:
-            note = f"{self.lm.name} does not take {way} ({ways.against[way]}): replies are asked for as {self.way}."
+            note = f"{self.llm.name} does not take {way} ({ways.against[way]}): replies are asked for as {self.way}."
             self.trace.add(Note(note), self.span_id)
 
     async def complete(
@@ -175,15 +186,15 @@ class Run:
             seed = None if sampling.seed is None else sampling.seed + number
             try:
                 return await self._complete(messages, replace(sampling, n=1, seed=seed), final)
-            except (BudgetExceeded, LMError) as error:
-                if isinstance(error, LMError) and error.permanent:
+            except (BudgetExceeded, LLMError) as error:
+                if isinstance(error, LLMError) and error.permanent:
                     raise
                 return None
 
         return join_completions([reply, *filter(None, await map_concurrently(one_more, range(1, 1 + missing)))])
 
     def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Awaitable[Completion]:
-        call = ChargedCall(self.lm, self.budget, self.trace, self.span_id, final)
+        call = ChargedCall(self.llm, self.budget, self.trace, self.span_id, final)
         return call.complete(messages, self.asking.of(sampling))
 
     async def act(self, action: Action) -> Observation:
@@ -191,7 +202,7 @@ class Run:
 
         Raises:
             BudgetExceeded: a limit is reached.
-            OutageError: what the tool stands on cannot be reached; asking the LM on would be paid for in vain.
+            OutageError: what the tool stands on cannot be reached; asking the LLM on would be paid for in vain.
         """
         outage = False
         self.budget.reserve(ACTION)
@@ -222,9 +233,9 @@ class Run:
         event = Span(span) if isinstance(span, str) else span
         yield replace(self, span_id=self.trace.add(event, self.span_id))
 
-    def using(self, lm: LM | None = None, env: Environment | None = None, budget: Budget | None = None) -> Run:
+    def using(self, llm: LLM | None = None, env: Environment | None = None, budget: Budget | None = None) -> Run:
         """Return this run with another LLM, environment or budget."""
-        return replace(self, lm=lm or self.lm, env=env or self.env, budget=budget or self.budget)
+        return replace(self, llm=llm or self.llm, env=env or self.env, budget=budget or self.budget)
 
 
 def explain_wrong_form(env: Environment, answer: str) -> str:

@@ -163,7 +163,7 @@ async def ask_for_readings(
 ) -> tuple[OpenReading, ...]:
     """Ask an LLM for the open words of a question.
 
-    Raises ParseError if the reply cannot be read, BudgetExceeded and LMError.
+    Raises ParseError if the reply cannot be read, BudgetExceeded and LLMError.
     """
     hints = "\n".join(f"- {one.words}: {' or '.join(one.choices)}" for one in suspects) or "(nothing)"
     prompt = PROMPT.substitute(tools=tools, question=str(question), hints=hints, form=run.wording(FORM))

@@ -218,7 +218,7 @@ D = TypeVar("D", Metric, Dimension, Calendar, Entity, Join, ValueWords, Reading)
 async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str, run: Run) -> ImportedDefinitions:
     """Improve a draft by an LLM; leave out definitions with faults, and note these faults.
 
-    Raises ParseError if no reply can be read, LMError and BudgetExceeded.
+    Raises ParseError if no reply can be read, LLMError and BudgetExceeded.
     """
 
     def check_reply(reply: TomlReply) -> None:
@@ -258,7 +258,7 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
 
 def keep_sound_definitions(group: Sequence[D], bad: Collection[str]) -> list[D]:
     """Return the definitions without a fault, each with a reason."""
-    reason = "by the LM, without a reason"
+    reason = "by the LLM, without a reason"
     return [one if one.why else replace(one, why=reason) for one in group if section_title(one) not in bad]
 
 

@@ -18,7 +18,7 @@ from decisor.system.text import fit_on_one_line
 from decisor.types import Question, Record
 
 Readings = Literal["auto", "always", "off"]
-"""When an LM is asked whether a question has two readings: where the rules suspect it, always, never."""
+"""When an LLM is asked whether a question has two readings: where the rules suspect it, always, never."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from fastapi.responses import Response as ResponsesResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from decisor.errors import Error, LMError, OutageError, SetupError, ToolError
+from decisor.errors import Error, LLMError, OutageError, SetupError, ToolError
 from decisor.server.connections import BACKLOG, make_connection_class
 from decisor.server.live import HistoryWriter
 from decisor.server.requests import TokenBody
@@ -265,7 +265,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (ToolError, 400),
     (SetupError, 400),
     (OutageError, 424),
-    (LMError, 424),
+    (LLMError, 424),
     (Error, 400),
 )
 

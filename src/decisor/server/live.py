@@ -25,7 +25,7 @@ from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
 from decisor.system.storage import open_private
-from decisor.trace.events import ActionStart, FailedCall, LMCall, TraceEntry, Writing
+from decisor.trace.events import ActionStart, FailedCall, LLMCall, TraceEntry, Writing
 from decisor.trace.file import TraceFile
 from decisor.types import Action, Usage
 
@@ -127,7 +127,7 @@ class LiveRun:
         """Usage of the run so far."""
         if self.past.usage.calls or self.is_over:
             return self.past.usage
-        calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
+        calls = [one.event.usage for one in self.entries if isinstance(one.event, LLMCall | FailedCall)]
         actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
         return sum(calls, Usage(actions=actions))
 

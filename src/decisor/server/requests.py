@@ -21,7 +21,7 @@ from decisor.techniques import TECHNIQUES
 from decisor.techniques.replay.rerun import Edit
 
 MOST_TEXT, MOST_NAME = 200_000, 200
-MOST_LENGTH = {"lm": MOST_NAME, "technique": MOST_NAME, "rules": MOST_TEXT, "goal": 20_000, "settings": 100}
+MOST_LENGTH = {"llm": MOST_NAME, "technique": MOST_NAME, "rules": MOST_TEXT, "goal": 20_000, "settings": 100}
 """Characters of a text, or number of settings, in a request of a client."""
 Name = Annotated[str, Field(max_length=200)]
 Text = Annotated[str, Field(max_length=MOST_TEXT)]
@@ -34,7 +34,7 @@ class Body(BaseModel):
 
 
 class HowToRun(RunRequest):
-    """How a run is done. ``lm`` is a name of ``choices``, "none", or "" for the first; no limit goes beyond those of
+    """How a run is done. ``llm`` is a name of ``choices``, "none", or "" for the first; no limit goes beyond those of
     the server.
     """
 
@@ -151,7 +151,7 @@ def request_of_body(body: HowToRun, serving: ServerSettings) -> AskRequest:
     Raises:
         SetupError: there is no such technique, setting or LLM.
     """
-    request = AskRequest(lm=serving.lm_of(body.lm) or "", limits=serving.limits_of(body.limits))
+    request = AskRequest(llm=serving.llm_of(body.llm) or "", limits=serving.limits_of(body.limits))
     if not isinstance(body, AskBody):
         return request
     technique = check_technique_name(body.technique)
@@ -171,7 +171,7 @@ def check_settings(technique: str, settings: Mapping[str, Setting], serving: Ser
     """Return the settings of a request as text, as the command line has them.
 
     Raises:
-        SetupError: there is no such setting, it may not be set from here, or an LM is none of the server's.
+        SetupError: there is no such setting, it may not be set from here, or an LLM is none of the server's.
     """
     if not settings:
         return {}
@@ -186,7 +186,7 @@ def check_settings(technique: str, settings: Mapping[str, Setting], serving: Ser
         ):
             values[name] = str(value)
         elif one is not None and one.part:
-            values[name] = part_lm(name, value, serving)
+            values[name] = part_llm(name, value, serving)
         elif one is not None and one.harmless:
             values[name] = format_setting(value)
         else:
@@ -197,11 +197,11 @@ def check_settings(technique: str, settings: Mapping[str, Setting], serving: Ser
     return values
 
 
-def part_lm(name: str, value: Setting, serving: ServerSettings) -> str:
-    lm = serving.lm_of(value) if isinstance(value, str) and value else None
-    if lm is None:
-        raise SetupError(f"{name} takes the name of an LM: {', '.join(serving.lms) or 'none is named here'}.")
-    return lm
+def part_llm(name: str, value: Setting, serving: ServerSettings) -> str:
+    llm = serving.llm_of(value) if isinstance(value, str) and value else None
+    if llm is None:
+        raise SetupError(f"{name} takes the name of an LLM: {', '.join(serving.llms) or 'none is named here'}.")
+    return llm
 
 
 def is_number_setting(value: Setting) -> bool:

@@ -52,7 +52,7 @@ class RunLine(ServerReply):
     goal: str = ""
     connections: tuple[str, ...] = ()
     technique: str = ""
-    lm: str = ""
+    llm: str = ""
     began: str
     seconds: float
     entries: int
@@ -115,7 +115,7 @@ class SettingReply(ServerReply):
     """A setting of a technique. choices: it takes one of these words. kind: type of any other value."""
 
     name: str
-    kind: Literal["number", "yes or no", "choice", "lm"]
+    kind: Literal["number", "yes or no", "choice", "llm"]
     default: bool | int | float | str | None
     choices: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ class SettingReply(ServerReply):
 class TechniqueReply(ServerReply):
     name: str
     about: str
-    asks_lm: bool
+    asks_llm: bool
     settings: tuple[SettingReply, ...]
 
 
@@ -138,13 +138,13 @@ class LimitsReply(ServerReply):
 class Choices(ServerReply):
     """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
 
-    "" if there is only one. lms: the first is taken if none is named.
+    "" if there is only one. llms: the first is taken if none is named.
     """
 
     version: str
     user: str
     connections: tuple[ConnectionReply, ...]
-    lms: tuple[str, ...]
+    llms: tuple[str, ...]
     techniques: tuple[TechniqueReply, ...]
     limits: LimitsReply
     evaluations: tuple[str, ...]

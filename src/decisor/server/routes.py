@@ -60,7 +60,7 @@ from decisor.server.responses import (
 )
 from decisor.server.runs import NotThere, Runs, find_readable_run, html_of, markdown_of
 from decisor.server.security import User
-from decisor.server.settings import NO_LM, ServerSettings
+from decisor.server.settings import NO_LLM, ServerSettings
 from decisor.server.stream import (
     Streams,
     compare_steps,
@@ -76,7 +76,7 @@ from decisor.session.run_setup import TechniqueRow, TechniqueSetting
 from decisor.session.sources import Sources, name_from_place
 from decisor.system.secrets import redact
 from decisor.system.serialization import finite_json_value, json_text, json_value
-from decisor.techniques import asks_lm, find_technique_class
+from decisor.techniques import asks_llm, find_technique_class
 from decisor.trace.events import Conclusion
 from decisor.trace.file import build_trace_row, format_trace_file
 from decisor.types import Observation, Ranking, Tool
@@ -138,7 +138,7 @@ async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
     return Choices(
         version=__version__,
         user=user.name,
-        lms=(*serving.lms, NO_LM),
+        llms=(*serving.llms, NO_LLM),
         limits=limits,
         connections=tuple(connection_reply(name, members[name]) for name in state.runs.connections(user)),
         techniques=tuple(technique_reply(row) for row in technique_row_of_name().values()),
@@ -157,13 +157,13 @@ def connection_reply(name: str, member: Sources) -> ConnectionReply:
 def technique_reply(row: TechniqueRow) -> TechniqueReply:
     settings = tuple(setting_reply(one) for one in row.settings if one.harmless or one.part)
     return TechniqueReply(
-        name=row.name, about=row.about, asks_lm=asks_lm(find_technique_class(row.name)), settings=settings
+        name=row.name, about=row.about, asks_llm=asks_llm(find_technique_class(row.name)), settings=settings
     )
 
 
 def setting_reply(setting: TechniqueSetting) -> SettingReply:
     is_truth = setting.type.startswith("bool")
-    kind = "lm" if setting.part else "choice" if setting.choices else "yes or no" if is_truth else "number"
+    kind = "llm" if setting.part else "choice" if setting.choices else "yes or no" if is_truth else "number"
     return SettingReply.model_validate(
         {"name": setting.name, "kind": kind, "default": setting.default, "choices": setting.choices}
     )

@@ -62,7 +62,7 @@ class Places:
         self.inside.release()
 
 
-NO_LM = "none"
+NO_LLM = "none"
 NOTHING, NO_LIMITS = Sources(), Limits()
 
 
@@ -71,7 +71,7 @@ class ServerSettings:
     """The settings that a server was started with."""
 
     sources: Sources = NOTHING
-    lms: Mapping[str, str] = field(default_factory=dict)
+    llms: Mapping[str, str] = field(default_factory=dict)
     """MODEL[@URL] of each LLM name. The first is the usual one; without any it is that of the environment."""
     limits: Limits = NO_LIMITS
     """Upper bounds that no run exceeds."""
@@ -85,23 +85,23 @@ class ServerSettings:
     """Number of runs at a time; more wait in line."""
     history: History = field(default_factory=History)
 
-    def lm_of(self, name: str) -> str | None:
+    def llm_of(self, name: str) -> str | None:
         """Return the LLM spec for a client's name; None for the LLM of the environment.
 
         Raises:
-            SetupError: there is no LM of the name.
+            SetupError: there is no LLM of the name.
         """
-        if name == NO_LM:
-            return NO_LM
+        if name == NO_LLM:
+            return NO_LLM
         if not name:
-            return next(iter(self.lms.values()), None)
-        if name not in self.lms:
-            raise SetupError(f"There is no LM {name!r:.200}; there is {', '.join([*self.lms, NO_LM])}.")
-        return self.lms[name]
+            return next(iter(self.llms.values()), None)
+        if name not in self.llms:
+            raise SetupError(f"There is no LLM {name!r:.200}; there is {', '.join([*self.llms, NO_LLM])}.")
+        return self.llms[name]
 
     def name_of(self, spec: str) -> str:
         """Return the name of the LLM with this spec; any other text as it is."""
-        return next((name for name, own in self.lms.items() if own == spec), spec)
+        return next((name for name, own in self.llms.items() if own == spec), spec)
 
     def limits_of(self, wanted: Limits) -> Limits:
         """Return the smaller of the wanted limits and the server's.
@@ -116,10 +116,10 @@ class ServerSettings:
         return Limits(**limits)
 
 
-def names_of_lms(specs: list[str]) -> dict[str, str]:
+def names_of_llms(specs: list[str]) -> dict[str, str]:
     """Name each LLM by its model, without its address. A number sets apart two of one name.
 
-    >>> names_of_lms(["qwen@http://localhost:8000/v1 timeout=60", "qwen@http://localhost:9000/v1"])
+    >>> names_of_llms(["qwen@http://localhost:8000/v1 timeout=60", "qwen@http://localhost:9000/v1"])
     {'qwen': 'qwen@http://localhost:8000/v1 timeout=60', 'qwen (2)': 'qwen@http://localhost:9000/v1'}
 
     Raises:
@@ -127,7 +127,7 @@ def names_of_lms(specs: list[str]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for spec in specs:
-        name = redact(read_spec(spec)[0].partition("@")[0]) or "LM"
+        name = redact(read_spec(spec)[0].partition("@")[0]) or "LLM"
         number = 1 + sum(other == name or other.startswith(f"{name} (") for other in names)
         names[name if number == 1 else f"{name} ({number})"] = spec
     return names

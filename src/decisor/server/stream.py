@@ -26,7 +26,7 @@ from decisor.trace.events import (
     ActionResult,
     ActionStart,
     GraphPlan,
-    LMCall,
+    LLMCall,
     Plan,
     PlanChange,
     TraceEntry,
@@ -51,7 +51,7 @@ def run_line_fields(past: PastRun) -> dict[str, Any]:
         "rules": past.question.rules,
         "goal": past.question.goal,
         "technique": past.technique,
-        "lm": past.lm,
+        "llm": past.llm,
         "began": datetime.fromtimestamp(past.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "seconds": past.seconds,
         "entries": past.entries,
@@ -205,7 +205,7 @@ def event_text(name: str, data: str, id: int | None = None) -> str:
 
 def entry_text(entry: TraceEntry) -> str:
     """Format an entry as an event, without the messages of a call. They are long, and seldom read."""
-    if isinstance(entry.event, LMCall):
+    if isinstance(entry.event, LLMCall):
         entry = replace(entry, event=replace(entry.event, messages=()))
     return event_text("entry", json_text(build_trace_row(entry)), entry.id)
 

@@ -1,4 +1,4 @@
-"""What ``decisor doctor`` tries: which LM there is and whether it answers, whether a database opens, what its sandbox
+"""What ``decisor doctor`` tries: which LLM there is and whether it answers, whether a database opens, what its sandbox
 lets run, and how tools are shown."""
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from decisor.errors import Error
-from decisor.llms.choose import Measurement, list_lm_places, measure_lm, probe_lm
+from decisor.llms.choose import Measurement, list_llm_places, measure_llm, probe_llm
 from decisor.runtime.prompt import estimate_tokens
 from decisor.session.open_sources import open_first_of_sources
-from decisor.session.run_setup import LMs
+from decisor.session.run_setup import LLMs
 from decisor.session.sources import Sources
 from decisor.session.user_tools import build_tool_specs, list_key_servers, list_uncallable_operations, open_tools
 from decisor.system.secrets import redact
@@ -20,7 +20,7 @@ from decisor.system.tasks import run_in_thread
 
 if TYPE_CHECKING:
     from decisor.databases.schema_text import TableView
-    from decisor.llms.choose import LMPlace
+    from decisor.llms.choose import LLMPlace
     from decisor.sandbox.process import StatementVerdict
 
 
@@ -51,12 +51,12 @@ class ToolCheck:
     description: str
 
 
-def find_lms(spec: str | None) -> tuple[LMPlace, ...]:
+def find_llms(spec: str | None) -> tuple[LLMPlace, ...]:
     """Return every place to look for an LLM, in order, with the LLM found there. At most one is ``chosen``."""
-    return list_lm_places(os.environ, spec)
+    return list_llm_places(os.environ, spec)
 
 
-def check_lm(spec: str | None) -> Measurement | None:
+def check_llm(spec: str | None) -> Measurement | None:
     """Measure an LLM; return None if there is none.
 
     An LLM that is named is measured by a few small calls, another by one. Raises SetupError if the named LLM cannot be
@@ -64,14 +64,14 @@ def check_lm(spec: str | None) -> Measurement | None:
     """
 
     async def check() -> Measurement | None:
-        lms = LMs()
+        llms = LLMs()
         try:
-            lm = await lms.get(spec)
-            if lm is None:
+            llm = await llms.get(spec)
+            if llm is None:
                 return None
-            return await measure_lm(lm) if spec else Measurement(await probe_lm(lm))
+            return await measure_llm(llm) if spec else Measurement(await probe_llm(llm))
         finally:
-            await lms.close()
+            await llms.close()
 
     return run_in_thread(check())
 

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from decisor.errors import SetupError
 from decisor.runtime.budget import Limits, parse_max_scan
 from decisor.system.secrets import hide_password
-from decisor.system.settings import IMPORT_PATH, TRUTH
+from decisor.system.settings import IMPORT_PATH, TRUTH, current_name, read_variable
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
 
 NAME = re.compile(r"\$\{([^{}]*)\}")
@@ -80,7 +80,7 @@ def read_keyring_secret(name: str) -> str:
 def refuse_password(where: str, text: str) -> None:
     """Raise SetupError if a text contains a password or a key.
 
-    >>> refuse_password("lm", "m@https://${KEY}@host/v1")
+    >>> refuse_password("llm", "m@https://${KEY}@host/v1")
     >>> refuse_password("connections.shop.url", "postgresql://me:${PW}@host/shop?sslmode=require")
     >>> refuse_password("connections.shop.url", "postgresql://me:secret@host/shop")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -265,7 +265,7 @@ MOST_BYTES = 2**20
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A config file that was read and checked. settings: lm, technique, db, history, limits.calls and so on. prices:
+    """A config file that was read and checked. settings: llm, technique, db, history, limits.calls and so on. prices:
     prices of models, as in ``price=``. left_out: names of the entries that are ignored because the file is not
     trusted.
     """
@@ -309,7 +309,7 @@ def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFi
         if not isinstance(table, dict):
             raise SetupError(f"{name} is a table: [{name}]")
     for name, value in values.items():
-        settings[name] = check_config_setting(name, value)
+        settings[current_name(name)] = check_config_setting(current_name(name), value)
     for name, value in tables["limits"].items():
         settings[f"limits.{name}"] = check_config_limit(name, value)
     if wrong := [name for name, price in tables["prices"].items() if not isinstance(price, str)]:
@@ -326,12 +326,12 @@ def check_config_setting(name: str, value: object) -> Scalar:
         for place in places:
             refuse_password("db", str(place))
         return tuple(map(str, places))
-    if name in ("lm", "technique") and isinstance(value, str):
+    if name in ("llm", "technique") and isinstance(value, str):
         refuse_password(name, value)
         return value
     if name == "history" and isinstance(value, bool):
         return value
-    known = {"lm": "a text", "technique": "a text", "db": "a name of a connection, or several", "history": "a truth"}
+    known = {"llm": "a text", "technique": "a text", "db": "a name of a connection, or several", "history": "a truth"}
     if name in known:
         raise SetupError(f"{name} takes {known[name]}, not {value!r}.")
     there = ", ".join([*known, "[limits]", "[prices]", "[connections.NAME]"])
@@ -379,9 +379,12 @@ def as_places(value: Scalar | None) -> tuple[str, ...]:
     return value if isinstance(value, tuple) else ()
 
 
-VARIABLES = {"lm": "DECISOR_LM", "technique": "DECISOR_TECHNIQUE", "db": "DECISOR_DB", "history": "DECISOR_HISTORY"} | {
-    f"limits.{name}": f"DECISOR_{name.upper()}" for name in LIMITS
-}
+VARIABLES = {
+    "llm": "DECISOR_LLM",
+    "technique": "DECISOR_TECHNIQUE",
+    "db": "DECISOR_DB",
+    "history": "DECISOR_HISTORY",
+} | {f"limits.{name}": f"DECISOR_{name.upper()}" for name in LIMITS}
 DEFAULTS: Mapping[str, Scalar] = {"history": True}
 
 
@@ -421,12 +424,12 @@ class Config:
 
         return Limits(**{name: one(name) for name in LIMITS})  # type: ignore[arg-type]
 
-    def lm(self, option: str | None) -> str | None:
+    def llm(self, option: str | None) -> str | None:
         """Return the LLM to use: the option, else the setting of a file.
 
         None leaves the choice to the environment. The price of a config file is added if nothing else gives one.
         """
-        setting = self.settings.get("lm")
+        setting = self.settings.get("llm")
         spec = option or (str(setting.value) if setting and setting.origin != "environment" else None)
         price = self.prices.get(spec.split()[0].partition("@")[0]) if spec and spec.split() else None
         if spec is None or price is None or " price=" in spec or os.environ.get("DECISOR_PRICE"):
@@ -486,7 +489,7 @@ def merge_config_files(files: Sequence[ConfigFile], environ: Mapping[str, str]) 
         connections |= {name: one for name, one in own if file.is_trusted or name not in connections}
         prices |= file.prices
     for name, variable in VARIABLES.items():
-        if text := environ.get(variable):
+        if text := read_variable(environ, variable):
             settings[name] = ResolvedSetting(parse_config_variable(name, variable, text), "environment", variable)
     return Config(settings, connections, prices, tuple(files))
 
@@ -509,7 +512,7 @@ def parse_config_variable(name: str, variable: str, text: str) -> Scalar:
         if text.lower() not in TRUTH:
             raise SetupError(f"{variable} is yes or no, not {text!r}.")
         return TRUTH[text.lower()]
-    if name in ("lm", "technique"):
+    if name in ("llm", "technique"):
         return text
     try:
         return check_config_limit(name.removeprefix("limits."), float(text))

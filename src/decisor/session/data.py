@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from decisor.errors import SetupError
 from decisor.history.recorder import record_run
-from decisor.llms.providers import LMSpec
+from decisor.llms.providers import LLMSpec
 from decisor.semantics.ambiguity import suspect_readings
 from decisor.semantics.definitions import Definitions
 from decisor.semantics.readings import OpenReading
@@ -51,7 +51,7 @@ from decisor.session.model_tools import (
 from decisor.session.open_sources import limit_database_scans, open_places, open_user_tools
 from decisor.session.provenance import build_provenance, history_of_request
 from decisor.session.result import Result, watch_in_notebook
-from decisor.session.run_setup import EXACT, NAME_ONE, Choice, LMs, choose_technique, decide_by_technique, open_run
+from decisor.session.run_setup import EXACT, NAME_ONE, Choice, LLMs, choose_technique, decide_by_technique, open_run
 from decisor.session.sources import Sources, build_sources, check_unique_names
 from decisor.session.user_tools import add_calculator, add_combine_tool, build_row_values
 from decisor.system.extras import logger
@@ -69,7 +69,7 @@ WHICH_DATA = (
     "or try --example trade."
 )
 NOTHING_DECIDES = (
-    f"There is no LM to plan this, and no decision model for these data: {NAME_ONE}, "
+    f"There is no LLM to plan this, and no decision model for these data: {NAME_ONE}, "
     "or give a decision model with --model FILE.toml."
 )
 NOTHING_TO_COMPUTE = (
@@ -102,7 +102,7 @@ class Data:
     tools: Sequence[Tool]
     """All tools, ``databases`` first."""
     databases: Sequence[Database]
-    lms: LMs
+    llms: LLMs
     sources: Sources = field(default_factory=Sources)
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
     loop: AbstractEventLoop | None = None
@@ -151,7 +151,7 @@ class Data:
 
         Raises:
             SetupError: something named cannot be used, or there is nothing that could decide.
-            LMError: the endpoint failed for good.
+            LLMError: the endpoint failed for good.
         """
         from decisor.session.request import read_options
 
@@ -166,7 +166,7 @@ class Data:
         if not request.question.strip():
             raise SetupError("What is to be decided? The question is empty.")
         question = Question(request.question, request.rules, request.goal, attached.earlier)
-        choice = await choose_technique(request, attached, self.lms)
+        choice = await choose_technique(request, attached, self.llms)
         view = await self.view(question, choice, request)
         keeping = history_of_request(request, attached, self.sources)
         row_values = build_row_values(self.sources.tools, question, view.tools, past, attached.reader)
@@ -180,7 +180,7 @@ class Data:
                 RunStart(
                     question,
                     choice.name,
-                    run.lm.name,
+                    run.llm.name,
                     choice.settings,
                     run.env.tools(),
                     provenance=self.provenance(keeping.owner if keeping else ""),
@@ -189,7 +189,7 @@ class Data:
             for note in self.notes:
                 run.trace.add(note)
             choices: Sequence[ReadingChoice] = ()
-            if view.suspects or (request.readings == "always" and choice.lm is not None):
+            if view.suspects or (request.readings == "always" and choice.llm is not None):
                 sources = [*view.databases, *self.documents]
                 choices = await choose_readings(
                     question, sources, view.meaning.needs(), view.suspects, run, attached.reader
@@ -210,7 +210,7 @@ class Data:
             question=question,
             decision=decision,
             technique=choice.name,
-            lm=run.lm.name,
+            llm=run.llm.name,
             settings=choice.settings,
             usage=spent,
             records=cited_records_of(decision, run.trace.entries),
@@ -242,7 +242,7 @@ class Data:
         meaning = find_meaning(topic, databases, self.definitions, tools)
         own, needs = meaning.around(databases), meaning.needs()
         suspects: list[OpenReading] = []
-        if request.readings != "off" and choice.lm is not None:
+        if request.readings != "off" and choice.llm is not None:
             for tool in own:
                 suspects += suspect_readings(question, tool.tables, needs.get(tool.name, ()))
             if self.documents:
@@ -277,8 +277,8 @@ async def open_data(sources: Sources) -> AsyncIterator[Data]:
         SetupError: something cannot be opened, or two tools have one name.
     """
     async with AsyncExitStack() as stack:
-        lms = LMs()
-        stack.push_async_callback(lms.close)
+        llms = LLMs()
+        stack.push_async_callback(llms.close)
         places = await open_places(sources, stack)
         databases = [tool for tool in places if is_database_tool(tool)]
         definitions = read_definitions_of_databases(sources.definitions, [tool.name for tool in databases])
@@ -288,7 +288,7 @@ async def open_data(sources: Sources) -> AsyncIterator[Data]:
             models = [model] if model else []
         tools = [*databases, *models, *places[len(databases) :], *await open_user_tools(sources.tools, stack)]
         check_unique_names([tool.name for tool in tools])
-        data = Data(tools, databases, lms, sources, definitions, asyncio.get_running_loop())
+        data = Data(tools, databases, llms, sources, definitions, asyncio.get_running_loop())
         stack.callback(setattr, data, "loop", None)
         yield data
 
@@ -300,22 +300,22 @@ async def ask_once(
 
     Connections of LLMs that were given as objects are closed too: this event loop may end here.
     """
-    from decisor.llms.shared import close_lm
+    from decisor.llms.shared import close_llm
 
-    lms: list[Any] = [attached.lm, *(value for key, value in attached.settings.items() if key.endswith("_lm"))]
+    llms: list[Any] = [attached.llm, *(value for key, value in attached.settings.items() if key.endswith("_llm"))]
     try:
         async with open_data(sources) as data:
             return await data.answer(request, attached, past)
     finally:
-        for lm in lms:
-            if lm is not None and not isinstance(lm, LMSpec):
-                await close_lm(lm)
+        for llm in llms:
+            if llm is not None and not isinstance(llm, LLMSpec):
+                await close_llm(llm)
 
 
 def ask(question: str | Question, **options: Unpack[AskOptions]) -> Result:
     """Decide a question from data, with the evidence of the answer. This works in a notebook too.
 
-        result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", lm="gpt-4.1-mini")
+        result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", llm="gpt-4.1-mini")
         print(result)
         result.answer, result.ranking, result.evidence, result.usage
 
@@ -326,12 +326,12 @@ def ask(question: str | Question, **options: Unpack[AskOptions]) -> Result:
     seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data.
     ``rows``: ``{"orders": "region = 'EU'"}``, the rows of a table that may be read; ``mask``: ``"customers.email"``,
     columns of which only tokens are sent to an LLM; ``reveal``: the result has values again; ``audit``: a file that
-    each query is noted in, for ``who``, whom the record of the decision names too. Other options: rules, goal, lm,
+    each query is noted in, for ``who``, whom the record of the decision names too. Other options: rules, goal, llm,
     technique, settings, limits, on_event, on_text, calling, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
-        LMError: the endpoint failed for good.
+        LLMError: the endpoint failed for good.
     """
     from decisor.session.request import DataOptions, read_options
 
@@ -346,7 +346,7 @@ async def open(**data: Unpack[DataOptions]) -> AsyncIterator[Data]:
     """Open data once for many questions, also for many at once. They are named as for ``decisor.ask``.
 
         async with decisor.open(db="sqlite:///sites.db", docs="reports/") as data:
-            result = await data.ask("Which site should we open?", lm="gpt-4.1-mini")
+            result = await data.ask("Which site should we open?", llm="gpt-4.1-mini")
 
     Raises:
         SetupError: something named cannot be opened.

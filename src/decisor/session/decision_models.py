@@ -79,8 +79,8 @@ def draft_model(question: Question, *, db: Place, **options: Unpack[Options]) ->
     """Draft a decision model by an LLM. A person at the terminal is asked for points that the rules leave open.
 
     Raises:
-        SetupError: there is no LM, or the data cannot be opened.
-        LMError: the endpoint failed for good.
+        SetupError: there is no LLM, or the data cannot be opened.
+        LLMError: the endpoint failed for good.
     """
     options["settings"] = {"asks_person": True, **options.get("settings", {})}
     options["technique"] = TECHNIQUE

@@ -30,12 +30,12 @@ from decisor.semantics.definitions import (
 from decisor.semantics.draft import draft_from_schema
 from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.open_sources import open_first_database
-from decisor.session.run_setup import LMs, decide_by_technique
+from decisor.session.run_setup import LLMs, decide_by_technique
 from decisor.session.sources import Place
 from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Database
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
-from decisor.types import LM, Action, Decision, Finding, Observation, Question, Record, Tool
+from decisor.types import LLM, Action, Decision, Finding, Observation, Question, Record, Tool
 
 if TYPE_CHECKING:
     from decisor.databases.schema import TableInfo
@@ -142,7 +142,7 @@ class Meaning:
 
     def shows(self, run: Run) -> list[Definition]:
         """Return the definitions that the LLM is shown, none if no LLM is asked."""
-        return [definition for tool in self.tools.values() for definition in tool.needs] if run.lm.name else []
+        return [definition for tool in self.tools.values() for definition in tool.needs] if run.llm.name else []
 
     async def cite(self, decision: Decision, records: Sequence[Record], run: Run) -> Decision:
         """Add citations of the used definitions to a decision. records: of the definitions that the LLM was shown."""
@@ -236,21 +236,21 @@ def measures_of_whatif(tool: object) -> Sequence[Measure]:
     return model.measures if isinstance(model, DecisionModel) else ()
 
 
-async def draft_definitions(db: Place, lm: LM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:
-    """Draft definitions from a database, with an LLM if there is one. lm: as ``ask`` takes it; "none" uses the schema
+async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:
+    """Draft definitions from a database, with an LLM if there is one. llm: as ``ask`` takes it; "none" uses the schema
     and the rows alone.
 
     Raises:
         SetupError: it is no SQL database, or cannot be opened.
-        LMError: the endpoint failed for good.
+        LLMError: the endpoint failed for good.
     """
     tool = await open_first_database(db)
-    lms = LMs()
+    llms = LLMs()
     try:
         if tool.form != "sql":
             raise SetupError("Definitions are drafted of SQL databases.")
         first = await draft_from_schema(tool, tool.tables)
-        model = await lms.get(lm)
+        model = await llms.get(llm)
         if model is None:
             return ImportedDefinitions(first)
         from decisor.semantics.draft import improve_draft
@@ -260,9 +260,9 @@ async def draft_definitions(db: Place, lm: LM | str | None = None, limits: Limit
         try:
             return await improve_draft(first, tool, tool.describe(), run)
         except ParseError as error:
-            return ImportedDefinitions(first, [f"what the LM wrote could not be read: {error}"])
+            return ImportedDefinitions(first, [f"what the LLM wrote could not be read: {error}"])
     finally:
-        await lms.close()
+        await llms.close()
         await tool.close()
 
 

@@ -53,7 +53,7 @@ def complete_request(request: AskRequest, config: Config) -> AskRequest:
         update={
             "db": request.db if request.names_data else default_places(config),
             "technique": request.technique or config.text("technique"),
-            "lm": config.lm(request.lm or None) or "",
+            "llm": config.llm(request.llm or None) or "",
             "limits": config.limits(request.limits),
         }
     )

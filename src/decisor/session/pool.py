@@ -11,7 +11,7 @@ from pathlib import Path
 from decisor.errors import SetupError
 from decisor.session.access import ANYBODY, Reader, restrict_sources_to_reader
 from decisor.session.data import Data, open_data
-from decisor.session.run_setup import LMs
+from decisor.session.run_setup import LLMs
 from decisor.session.sources import Source, Sources, tables_of_source
 from decisor.session.user_tools import NO_TOOLS
 
@@ -27,7 +27,7 @@ class Pool:
 
     sources: Sources
     members: Mapping[str, Sources]
-    lms: LMs = field(default_factory=LMs)
+    llms: LLMs = field(default_factory=LLMs)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     open: dict[tuple[str, Reader], Data] = field(default_factory=dict)
     turns: dict[tuple[str, Reader], asyncio.Lock] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Pool:
             raise SetupError("Two of these connections have a decision model: name one of them.")
         chosen = self.sources_of(names, reader)
         meanings = {name: one for part in parts for name, one in part.definitions.items()}
-        return Data([*databases, *others], databases, self.lms, chosen, meanings, tells_places=False)
+        return Data([*databases, *others], databases, self.llms, chosen, meanings, tells_places=False)
 
     def sources_of(self, names: Sequence[str], reader: Reader = ANYBODY) -> Sources:
         """Return the sources of several members together, as a reader may see them."""
@@ -74,7 +74,7 @@ class Pool:
 
     async def close(self) -> None:
         await self.stack.aclose()
-        await self.lms.close()
+        await self.llms.close()
 
 
 @asynccontextmanager

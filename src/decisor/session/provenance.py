@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from decisor.decision_models.file import DecisionModel
 from decisor.history.recorder import Keeping
-from decisor.llms.providers import LMSpec, hide_lm_password
+from decisor.llms.providers import LLMSpec, hide_llm_password
 from decisor.session.run_setup import name_of_technique
 from decisor.session.sources import Source, Sources
 from decisor.session.user_tools import ToolSpecs, starts_process
@@ -139,7 +139,7 @@ def inputs_to_keep(request: AskRequest, attached: Attachments, sources: Sources)
         "max_scan": request.max_scan or str(next(iter(max_scans), "")),
         "technique": name_of_technique(technique) if technique else request.technique,
         "settings": settings_to_keep(settings, left_out),
-        "lm": lm_to_keep(attached.lm or request.lm, left_out),
+        "llm": llm_to_keep(attached.llm or request.llm, left_out),
         "folder": str(Path.cwd()),
         "left_out": tuple(left_out),
     }
@@ -177,28 +177,28 @@ def tools_to_keep(tools: ToolSpecs, left_out: list[str]) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def keep_without_password(text: str, left_out: list[str], is_lm: bool = False) -> list[str]:
+def keep_without_password(text: str, left_out: list[str], is_llm: bool = False) -> list[str]:
     """Return the text in a list, or an empty list if it holds a password.
 
     Such a text is noted in ``left_out``: the person names it again, or a variable does.
     """
-    safe = hide_lm_password(text) if is_lm else hide_password(text)
+    safe = hide_llm_password(text) if is_llm else hide_password(text)
     if safe == text:
         return [text]
     left_out.append(safe)
     return []
 
 
-def lm_to_keep(lm: object, left_out: list[str]) -> str:
-    if isinstance(lm, LMSpec):
-        lm = " ".join([lm.name, *(f"{key}={value}" for key, value in settings_in(lm).items())])
-    if lm is None or isinstance(lm, str):
-        return next(iter(keep_without_password(lm or "", left_out, is_lm=True)), "")
-    left_out.append(f"the LM {getattr(lm, 'name', lm)}")
+def llm_to_keep(llm: object, left_out: list[str]) -> str:
+    if isinstance(llm, LLMSpec):
+        llm = " ".join([llm.name, *(f"{key}={value}" for key, value in settings_in(llm).items())])
+    if llm is None or isinstance(llm, str):
+        return next(iter(keep_without_password(llm or "", left_out, is_llm=True)), "")
+    left_out.append(f"the LLM {getattr(llm, 'name', llm)}")
     return ""
 
 
-def settings_in(spec: LMSpec) -> dict[str, object]:
+def settings_in(spec: LLMSpec) -> dict[str, object]:
     names = ("timeout", "context", "max_tokens", "temperature", "price")
     return {name: value for name in names if (value := getattr(spec, name)) is not None}
 
@@ -208,6 +208,6 @@ def settings_to_keep(settings: Mapping[str, object], left_out: list[str]) -> dic
     for name, value in settings.items():
         if not isinstance(value, str | int | float | bool):
             left_out.append(f"the setting {name}")
-        elif keep_without_password(str(value), left_out, is_lm=name.endswith("_lm")):
+        elif keep_without_password(str(value), left_out, is_llm=name.endswith("_llm")):
             texts[name] = str(value)
     return texts

@@ -24,19 +24,21 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WrapValidator,
+    model_validator,
 )
 
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
-from decisor.llms.providers import LMSpec
+from decisor.llms.providers import LLMSpec
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Technique
 from decisor.semantics.readings import Interpreter, Readings
 from decisor.session.sources import Names, Places, split_names
 from decisor.session.user_tools import Tools, split_all_at_commas
+from decisor.system.settings import with_current_names
 from decisor.tools.row_values import RowValuePolicy
 from decisor.trace.events import TraceEntry, Writing
-from decisor.types import LM, Action, Earlier, Question
+from decisor.types import LLM, Action, Earlier, Question
 
 Setting: TypeAlias = bool | int | float | str
 
@@ -109,7 +111,17 @@ else:
 class RunRequest(RequestPart):
     """What a client of the server may say of any run, new or continued."""
 
-    lm: Annotated[str, Flag("MODEL[@URL]")] = ""
+    @model_validator(mode="before")
+    @classmethod
+    def rename(cls, values: Any) -> Any:
+        """Take ``lm`` and ``critic_lm`` for their present names."""
+        if not isinstance(values, Mapping):
+            return values
+        named = with_current_names(values)
+        settings = named.get("settings")
+        return named | ({"settings": with_current_names(settings)} if isinstance(settings, Mapping) else {})
+
+    llm: Annotated[str, Flag("MODEL[@URL]")] = ""
     """The LLM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 temperature=0.1
     price=0.4,1.6". @URL is the only model there."""
     limits: Annotated[LimitsValue, Flag()] = Field(default_factory=Limits)
@@ -233,6 +245,7 @@ def read_request(values: Mapping[str, object], spell: Callable[[str], str] = str
 
 def read_kept_request(values: Mapping[str, object]) -> AskRequest:
     """Read a request of the history, as this or an earlier Decisor wrote it."""
+    values = with_current_names(values)
     return read_request({name: value for name, value in values.items() if value and name in AskRequest.model_fields})
 
 
@@ -245,7 +258,7 @@ def write_kept_request(request: AskRequest) -> dict[str, object]:
 class Attachments:
     """Objects that a program hands over with a request, and that no JSON holds."""
 
-    lm: LM | LMSpec | None = None
+    llm: LLM | LLMSpec | None = None
     """An LLM in place of the request's."""
     technique: Technique | None = None
     """A technique in place of the request's."""
@@ -268,11 +281,11 @@ class Attachments:
 class Options(TypedDict, total=False):
     """The keyword arguments of a question in Python. Each may be left out.
 
-    ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
-    with settings (``"m@URL timeout=900 context=8192"``) or as ``LMSpec``, ``"none"``, or any object with ``name`` and
+    ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``llm``: ``"MODEL[@URL]"``,
+    with settings (``"m@URL timeout=900 context=8192"``) or as ``LLMSpec``, ``"none"``, or any object with ``name`` and
     ``complete``. ``technique``: a name (``"plan_rag"``), an import path
     (``"module:Class"``), or the object; ``settings``: its fields, ``calling`` (text,
-    json, tools, auto), and the LLMs of its parts (``{"critic_lm": ...}``).
+    json, tools, auto), and the LLMs of its parts (``{"critic_llm": ...}``).
     ``on_event`` gets each ``TraceEntry`` as it happens; ``trace``: a file that the trace is written to. ``on_text``
     gets a ``Writing`` again and again while the LLM writes a reply, which is streamed then. ``approve`` is awaited with
     each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
@@ -285,7 +298,7 @@ class Options(TypedDict, total=False):
 
     rules: str
     goal: str
-    lm: LM | LMSpec | str | None
+    llm: LLM | LLMSpec | str | None
     technique: Technique | str
     settings: Mapping[str, Any]
     limits: Limits
@@ -335,6 +348,7 @@ def read_options(question: str | Question, options: Mapping[str, object]) -> tup
     Raises:
         SetupError: an option is unknown, or a value does not fit.
     """
+    options = with_current_names(options)
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise SetupError(unknown_option_message(unknown[0]))
     objects: dict[str, Any] = {}
@@ -343,15 +357,16 @@ def read_options(question: str | Question, options: Mapping[str, object]) -> tup
         objects[name] = values.pop(name, None)
         if objects[name] is not None and not callable(objects[name]):
             raise SetupError(f"{name} takes {form}, not {objects[name]!r:.100}.")
-    lm, technique, settings = (values.get(name) for name in ("lm", "technique", "settings"))
-    if not isinstance(lm, str | None):
-        if not (isinstance(lm, LMSpec) or (hasattr(lm, "name") and hasattr(lm, "complete"))):
-            form = '"MODEL[@URL]", LMSpec(...), "none", or an object with name and complete'
-            raise SetupError(f"lm takes {form}, not {lm!r:.100}.")
-        objects["lm"] = values.pop("lm")
+    llm, technique, settings = (values.get(name) for name in ("llm", "technique", "settings"))
+    if not isinstance(llm, str | None):
+        if not (isinstance(llm, LLMSpec) or (hasattr(llm, "name") and hasattr(llm, "complete"))):
+            form = '"MODEL[@URL]", LLMSpec(...), "none", or an object with name and complete'
+            raise SetupError(f"llm takes {form}, not {llm!r:.100}.")
+        objects["llm"] = values.pop("llm")
     if not isinstance(technique, str) and callable(technique):
         objects["technique"] = values.pop("technique")
     if isinstance(settings, Mapping):
+        settings = with_current_names(settings)
         values["settings"] = {name: value for name, value in settings.items() if isinstance(value, Setting)}
         objects["settings"] = {name: value for name, value in settings.items() if not isinstance(value, Setting)}
     if isinstance(options.get("history"), Keeping):

@@ -1,4 +1,4 @@
-"""A recorded run, gone on from with one thing changed: the data and the LM are named again, a trace holds neither."""
+"""A recorded run, gone on from with one thing changed: the data and the LLM are named again, a trace holds neither."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rerun_on_sources(
 
     Raises:
         SetupError: the trace or the edit cannot be used, or something that is needed is not named again.
-        LMError: the endpoint failed for good.
+        LLMError: the endpoint failed for good.
     """
 
     async def once() -> RerunComparison:
@@ -69,8 +69,8 @@ async def rerun_on_data(
         name, settings = check_recorded_settings(past.technique, past.settings, request.technique, own)
         calling, own = split_calling(settings, "auto")
         asking, own = split_asking_settings(find_technique_class(name), name, own)
-        technique = await configure_technique(name, own, data.lms)
-    lm = await data.lms.get(attached.lm or request.lm)
+        technique = await configure_technique(name, own, data.llms)
+    llm = await data.llms.get(attached.llm or request.llm)
     start = next(events_of(entries, RunStart), None)
     reports: list[Rerun] = []
 
@@ -78,12 +78,14 @@ async def rerun_on_data(
         reports.append(await rerun_with_edits(entries, [edit], run, technique))
         return reports[0].after
 
-    choice = Choice(name, again, lm, settings, calling=calling, asking=asking)
+    choice = Choice(name, again, llm, settings, calling=calling, asking=asking)
     with open_run(add_calculator(data.tools, technique), choice, request, attached) as run:
         if start is not None:
             origin = data.provenance(attached.keeping.owner if attached.keeping else "")
             run.trace.add(
-                RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(), provenance=origin)
+                RunStart(
+                    start.question, name, run.llm.name, settings, start.tools, edit=edit.texts(), provenance=origin
+                )
             )
         with mark_as_handwritten(get_action_input(edit.action) if edit.action else ""):
             decision = await decide_by_technique(again, past.question or Question(""), run)

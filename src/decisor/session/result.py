@@ -146,7 +146,7 @@ def watch_in_notebook(asked: tuple[AskRequest, Attachments]) -> Iterator[tuple[A
 AskAnew = Callable[["AskRequest", "Attachments"], Coroutine[object, object, "Result"]]
 """Opens the same data and asks them."""
 WIDTH = 100
-NO_LM = f"No LM planned this: the decision model computed every candidate. To have an LM plan it, {NAME_ONE}."
+NO_LLM = f"No LLM planned this: the decision model computed every candidate. To have an LLM plan it, {NAME_ONE}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,13 +156,13 @@ class Result:
     ``decision`` holds all of it; ``answer``, ``ranking`` and ``evidence`` are its parts. ``records``: those that the
     decision cites, as they were seen. ``usage``: calls, tokens, dollars (None: the price is not known), seconds,
     actions. ``trace``: the entries of the run, an event each. ``trace_fault``: why the
-    file that was to hold it is not whole. ``technique``: what ran; ``lm``: '' where none was asked.
+    file that was to hold it is not whole. ``technique``: what ran; ``llm``: '' where none was asked.
     """
 
     question: Question
     decision: Decision
     technique: str
-    lm: str
+    llm: str
     usage: Usage
     records: tuple[Record, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -178,7 +178,7 @@ class Result:
         what = f"{self.answer!r}" if self.answer else f"'', stopped={self.decision.stopped!r}"
         return (
             f"Result(answer={what}, technique={self.technique!r}, evidence {format_count(rows, 'record')}, "
-            f"{format_count(calls, 'LM call')})"
+            f"{format_count(calls, 'LLM call')})"
         )
 
     @property
@@ -241,11 +241,11 @@ class Result:
         if self.ask_anew is None or self.request is None or self.attached is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
         old, request, new = self.attached, *read_options(build_following_question(self, question), options)
-        again = {"lm", "technique", "settings", "limits", "max_scan", "readings", "history"} - options.keys()
+        again = {"llm", "technique", "settings", "limits", "max_scan", "readings", "history"} - options.keys()
         kept = Keeping(self.keeping.history, self.keeping.owner, before=self.number) if self.keeping else None
         attached = replace(
             new,
-            lm=old.lm if "lm" in again else new.lm,
+            llm=old.llm if "llm" in again else new.llm,
             technique=old.technique if "technique" in again else new.technique,
             settings=old.settings if "settings" in again else new.settings,
             reader=new.reader or old.reader,
@@ -324,8 +324,8 @@ class Result:
         show_studies(studies_of(self.trace), console)
         console.print()
         show_dim(self.summary(), console)
-        if not self.lm:
-            show_dim(NO_LM, console)
+        if not self.llm:
+            show_dim(NO_LLM, console)
         path = self.request.trace if self.request else ""
         if path and self.trace_fault:
             show_dim(f"Trace: {path} is not whole: {self.trace_fault}.", console)
@@ -338,7 +338,7 @@ class Result:
         """Return technique, LLM and cost as one line."""
         from decisor.views.transcript import usage_line
 
-        return usage_line(self.usage, self.auto_technique or self.technique, self.lm)
+        return usage_line(self.usage, self.auto_technique or self.technique, self.llm)
 
     def as_object(self) -> dict[str, Any]:
         """Return the output of ``decisor ask --json``; docs/command.md describes each key.
@@ -352,7 +352,7 @@ class Result:
                 "technique": self.technique,
                 "chosen": self.auto_technique or None,
                 "settings": dict(self.settings),
-                "lm": self.lm or None,
+                "llm": self.llm or None,
                 "answer": decision.answer,
                 "stopped": decision.stopped,
                 "reasons": decision.reasons,
@@ -419,7 +419,7 @@ def build_recorded_result(
         start.question,
         decision,
         start.technique,
-        start.lm,
+        start.llm,
         usage,
         cited_records_of(decision, entries),
         start.settings,

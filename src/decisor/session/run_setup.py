@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 from decisor.errors import BudgetExceeded, Error, ModelMistake, OutageError, SetupError
 from decisor.llms.choose import Measurement
 from decisor.llms.prices import FREE, Price
-from decisor.llms.providers import LMSpec, read_spec
+from decisor.llms.providers import LLMSpec, read_spec
 from decisor.parsing.prompting import USUAL, Asking, Calling, explain_error, split_calling, use_wording
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run, Technique
@@ -30,14 +30,14 @@ from decisor.system.secrets import hide_password, redact
 from decisor.system.settings import build_from_settings, drop_none_type, is_settable_by_text, setting_fields
 from decisor.system.storage import open_private
 from decisor.system.wording import format_count
-from decisor.techniques import TECHNIQUES, asks_lm, find_technique_class
+from decisor.techniques import TECHNIQUES, asks_llm, find_technique_class
 from decisor.techniques.shared.prompts_file import split_asking_settings
 from decisor.tools.row_values import RowValues
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Conclusion, Note, RunUsage, Trace, TraceEntry, Writers, add_pitfalls
 from decisor.trace.file import TraceFile
 from decisor.trace.telemetry import open_telemetry
-from decisor.types import LM, Completion, Decision, Message, Question, Sampling, Tool, Usage
+from decisor.types import LLM, Completion, Decision, Message, Question, Sampling, Tool, Usage
 
 if TYPE_CHECKING:
     from decisor.session.request import AskRequest, Attachments
@@ -69,7 +69,7 @@ def rate_techniques(measurement: Measurement) -> list[Fitness]:
     return [
         rate_technique(name, measurement)
         for name in TECHNIQUES
-        if name != "auto" and asks_lm(find_technique_class(name))
+        if name != "auto" and asks_llm(find_technique_class(name))
     ]
 
 
@@ -81,7 +81,7 @@ def rate_technique(technique: str, measurement: Measurement) -> Fitness:
         return Fitness(technique, "unknown", "it needs weights that were fine-tuned for it")
     need = SHORT_PROMPTS if technique in SHORT else LONG_PROMPTS
     if not context:
-        return Fitness(technique, "unknown", "it does not tell its context: say context=TOKENS with --lm")
+        return Fitness(technique, "unknown", "it does not tell its context: say context=TOKENS with --llm")
     if context >= need:
         return Fitness(technique, "enough")
     if context * LEAST_SHARE >= need:
@@ -103,57 +103,59 @@ def group_by_fit(ratings: list[Fitness]) -> Mapping[tuple[Fit, str], list[str]]:
 
 
 @dataclass(eq=False)
-class LMs:
+class LLMs:
     """The LLMs of a session, each opened once. An LLM that is given as an object is used unchanged, and left open."""
 
-    by_spec: dict[str, LM] = field(default_factory=dict)
+    by_spec: dict[str, LLM] = field(default_factory=dict)
     """LLMs opened here."""
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def get(self, lm: LM | LMSpec | str | None) -> LM | None:
-        """Return the LLM that is named or given, else the environment's (``DECISOR_LM`` and so on).
+    async def get(self, llm: LLM | LLMSpec | str | None) -> LLM | None:
+        """Return the LLM that is named or given, else the environment's (``DECISOR_LLM`` and so on).
 
         None means that there is none.
 
         Raises:
             SetupError: what was named cannot be used.
         """
-        if isinstance(lm, LMSpec):
-            return await self.open(repr(lm), lm, dict(os.environ))
-        if lm is not None and not isinstance(lm, str):
-            return lm
-        return await self.open(lm or "", lm or "", dict(os.environ))
+        if isinstance(llm, LLMSpec):
+            return await self.open(repr(llm), llm, dict(os.environ))
+        if llm is not None and not isinstance(llm, str):
+            return llm
+        return await self.open(llm or "", llm or "", dict(os.environ))
 
-    async def part(self, setting: str, lm: LM | str) -> LM:
+    async def part(self, setting: str, llm: LLM | str) -> LLM:
         """Return the LLM of a part of a technique, by MODEL[@URL] with its settings. DECISOR_PRICE is not its price.
 
         Raises:
-            SetupError: it names no LM.
+            SetupError: it names no LLM.
         """
-        if not isinstance(lm, str):
-            return lm
-        is_name = bool(read_spec(lm)[0])
-        opened = await self.open(f"part {lm}", lm, {**os.environ, "DECISOR_PRICE": ""}) if is_name else None
+        if not isinstance(llm, str):
+            return llm
+        is_name = bool(read_spec(llm)[0])
+        opened = await self.open(f"part {llm}", llm, {**os.environ, "DECISOR_PRICE": ""}) if is_name else None
         if opened is None:
-            raise SetupError(f"{setting} takes MODEL or MODEL@URL, not {hide_password(lm)!r}.")
+            raise SetupError(f"{setting} takes MODEL or MODEL@URL, not {hide_password(llm)!r}.")
         return opened
 
-    async def open(self, key: str, spec: str | LMSpec, environ: dict[str, str]) -> LM | None:
+    async def open(self, key: str, spec: str | LLMSpec, environ: dict[str, str]) -> LLM | None:
         from decisor.llms import choose
 
         async with self.opening:
             if key not in self.by_spec:
-                lm = await asyncio.to_thread(choose.choose_lm, spec, environ)  # it may look for servers on this machine
-                if lm is None:
+                llm = await asyncio.to_thread(
+                    choose.choose_llm, spec, environ
+                )  # it may look for servers on this machine
+                if llm is None:
                     return None
-                self.by_spec[key] = lm
+                self.by_spec[key] = llm
         return self.by_spec[key]
 
     async def close(self) -> None:
-        from decisor.llms.shared import close_lm
+        from decisor.llms.shared import close_llm
 
         while self.by_spec:
-            await close_lm(self.by_spec.popitem()[1])
+            await close_llm(self.by_spec.popitem()[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
 
     about: what it is; by default the first paragraph of its module's docstring.
     """
-    from decisor.techniques.shared.judge import list_lm_parts
+    from decisor.techniques.shared.judge import list_llm_parts
 
     about = about or (inspect.getdoc(inspect.getmodule(kind)) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
@@ -197,7 +199,7 @@ def build_technique_row(name: str, kind: type, about: str = "") -> TechniqueRow:
         for setting in setting_fields(kind).values()
         if is_settable_by_text(hints[setting.name])
     ]
-    parts = [TechniqueSetting(f"{part}_lm", None, "MODEL[@URL]", part=True) for part in list_lm_parts(kind)]
+    parts = [TechniqueSetting(f"{part}_llm", None, "MODEL[@URL]", part=True) for part in list_llm_parts(kind)]
     return TechniqueRow(name, about, (*own, *parts))
 
 
@@ -219,29 +221,29 @@ def type_name(kind: object) -> str:
     return kind.__name__ if isinstance(kind, type) else str(kind).removeprefix("typing.")
 
 
-NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
+NAME_ONE = "name one with --llm MODEL[@URL] (in Python, llm=), or set DECISOR_LLM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
 
 
 @dataclass(frozen=True)
-class NoLM:
+class NoLLM:
     """A placeholder for the LLM of a run that asks none."""
 
     name: str = ""
     price: Price = FREE
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        raise SetupError(f"There is no LM: {NAME_ONE}.")
+        raise SetupError(f"There is no LLM: {NAME_ONE}.")
 
 
 def cost_line(usage: Usage) -> str:
     """Format calls, tokens and cost as one line.
 
     >>> cost_line(Usage(2, 1_000, 200, 0.0125, estimates=1)), cost_line(Usage(1, 10, 5, None))
-    ('2 LM calls, 1,200 tokens, $0.0125, in part estimated', '1 LM call, 15 tokens, price unknown')
+    ('2 LLM calls, 1,200 tokens, $0.0125, in part estimated', '1 LLM call, 15 tokens, price unknown')
     """
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
     guess = ", in part estimated" if usage.estimates else ""
-    return f"{format_count(usage.calls, 'LM call')}, {usage.tokens:,} tokens, {cost}{guess}"
+    return f"{format_count(usage.calls, 'LLM call')}, {usage.tokens:,} tokens, {cost}{guess}"
 
 
 async def decide_by_technique(technique: Technique, question: Question, run: Run) -> Decision:
@@ -250,8 +252,8 @@ async def decide_by_technique(technique: Technique, question: Question, run: Run
     If a limit, unreadable replies or an unreachable database ended it, the decision has no answer and says so.
 
     Raises:
-        SetupError: the technique lacks something (a tool, an LM).
-        LMError: the endpoint failed for good.
+        SetupError: the technique lacks something (a tool, an LLM).
+        LLMError: the endpoint failed for good.
     """
     try:
         with use_wording(run.asking.words), note_faults(lambda text: run.trace.add(Note(text), run.span_id)):
@@ -280,7 +282,7 @@ class Choice:
 
     name: str
     technique: Technique
-    lm: LM | None
+    llm: LLM | None
     settings: Mapping[str, str]
     """Settings as the trace holds them."""
     by_name: bool = True
@@ -291,42 +293,42 @@ class Choice:
     """Temperature and wording."""
 
 
-async def choose_technique(request: AskRequest, attached: Attachments, lms: LMs) -> Choice:
+async def choose_technique(request: AskRequest, attached: Attachments, llms: LLMs) -> Choice:
     """Choose the technique and its LLM. '' means plan_rag, or exact if there is no LLM.
 
     Raises:
-        SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
+        SetupError: there is no such technique, setting or LLM, or the technique asks an LLM and there is none.
     """
     technique: Technique | str = attached.technique or request.technique
     settings = {**request.settings, **attached.settings}
     calling, own = split_calling(settings, "auto")
     name = typed = technique if isinstance(technique, str) else name_of_technique(technique)
-    asks = not name or asks_lm(find_technique_class(technique) if isinstance(technique, str) else technique)
-    model = await lms.get(attached.lm or request.lm) if asks else None
+    asks = not name or asks_llm(find_technique_class(technique) if isinstance(technique, str) else technique)
+    model = await llms.get(attached.llm or request.llm) if asks else None
     if model is None and name in ("", AUTO):
         name = technique = EXACT
     elif model is None and asks:
-        raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
+        raise SetupError(f"{name} asks an LLM, and there is none: {NAME_ONE}.")
     name = name or DEFAULT
     kind = find_technique_class(name) if isinstance(technique, str) else type(technique)
     asking, own = split_asking_settings(kind, name, own)
-    loop = await configure_technique(name if isinstance(technique, str) else technique, own, lms)
+    loop = await configure_technique(name if isinstance(technique, str) else technique, own, llms)
     texts = {key: redact(str(getattr(value, "name", value))) for key, value in settings.items()}
     return Choice(name, loop, model, texts, by_name=name == typed, calling=calling, asking=asking)
 
 
-async def configure_technique(technique: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:
+async def configure_technique(technique: Technique | str, settings: Mapping[str, Any], llms: LLMs) -> Technique:
     """Return a technique, given by name or as an object, with its settings.
 
-    A setting that ends in ``_lm`` is the LLM of a part, as MODEL[@URL] or as an object: ``critic_lm``, ``judge_lm``.
+    A setting that ends in ``_llm`` is the LLM of a part, as MODEL[@URL] or as an object: ``critic_llm``, ``judge_llm``.
 
     Raises:
-        SetupError: there is no such technique, setting or LM, or a value does not fit.
+        SetupError: there is no such technique, setting or LLM, or a value does not fit.
     """
-    from decisor.techniques.shared.judge import map_lm_settings, set_part_lms
+    from decisor.techniques.shared.judge import map_llm_settings, set_part_llms
 
     kind = find_technique_class(technique) if isinstance(technique, str) else type(technique)
-    parts = map_lm_settings(kind) if is_dataclass(kind) else {}
+    parts = map_llm_settings(kind) if is_dataclass(kind) else {}
     own = {key: value for key, value in settings.items() if key not in parts}
     if isinstance(technique, str):
         texts = {key: str(value) for key, value in own.items() if isinstance(value, TEXTS)}
@@ -336,8 +338,8 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
         raise SetupError(f"Settings are for a technique that is named: set {', '.join(own)} of yours itself.")
     else:
         loop = technique
-    experts = {parts[key]: await lms.part(key, value) for key, value in settings.items() if key in parts}
-    return set_part_lms(loop, experts) if experts else loop
+    experts = {parts[key]: await llms.part(key, value) for key, value in settings.items() if key in parts}
+    return set_part_llms(loop, experts) if experts else loop
 
 
 def set_object_settings(name: str, loop: Any, objects: Mapping[str, Any]) -> Any:
@@ -381,7 +383,7 @@ def open_run(
         numbers = count(attached.earlier.last + 1 if attached.earlier else 1)
         env = Toolbox(tools, numbers, approve=attached.approve, row_values=row_values or RowValues())
         run = Run(
-            choice.lm or NoLM(),
+            choice.llm or NoLLM(),
             env,
             Budget(request.limits),
             trace,

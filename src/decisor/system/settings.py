@@ -20,6 +20,28 @@ IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 TRUTH = {"yes": True, "true": True, "1": True, "on": True, "no": False, "false": False, "0": False, "off": False}
 
 
+OLD_NAME = re.compile(r"(^|_)(lm|LM)(?=s?$|_)")
+
+
+def current_name(name: str) -> str:
+    """Return the name that a setting, option or key called ``lm`` has now. To be dropped in the version after next.
+
+    >>> current_name("lm"), current_name("critic_lm"), current_name("film"), current_name("llm")
+    ('llm', 'critic_llm', 'film', 'llm')
+    """
+    return OLD_NAME.sub(lambda match: match[1] + ("llm" if match[2] == "lm" else "LLM"), name)
+
+
+def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping with its keys as they are called now."""
+    return {current_name(name): value for name, value in values.items()}
+
+
+def read_variable(environ: Mapping[str, str], name: str) -> str | None:
+    """Return an environment variable, also under the name that it had: ``DECISOR_LM`` for ``DECISOR_LLM``."""
+    return environ.get(name) or environ.get(name.replace("LLM", "LM"))
+
+
 def setting_fields(kind: type) -> dict[str, Field[object]]:
     """Return the fields of a dataclass that are settings; none of a plain class.
 

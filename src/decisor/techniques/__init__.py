@@ -81,13 +81,13 @@ def build_technique(name: str, **settings: str) -> Technique:
     return loop
 
 
-def asks_lm(technique: Technique | type) -> bool:
-    """Return whether a technique calls an LLM. One that does not has ``asks_lm: ClassVar[bool] = False`` in its class.
+def asks_llm(technique: Technique | type) -> bool:
+    """Return whether a technique calls an LLM. One that does not has ``asks_llm: ClassVar[bool] = False`` in its class.
 
-    >>> asks_lm(find_technique_class("exact")), asks_lm(build_technique("plan_rag"))
+    >>> asks_llm(find_technique_class("exact")), asks_llm(build_technique("plan_rag"))
     (False, True)
     """
-    return bool(getattr(technique, "asks_lm", True))
+    return bool(getattr(technique, "asks_llm", True))
 
 
 def check_technique_class(kind: type, path: str) -> type:

@@ -17,7 +17,7 @@ from decisor.runtime.run import Run
 from decisor.system.wording import format_count
 from decisor.techniques.shared.judge import compare_sequences
 from decisor.techniques.shared.search_tree import Tree, TreeNode
-from decisor.types import LM, Decision, Question
+from decisor.types import LLM, Decision, Question
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class BFS:
     votes: int = 1
     temperature: float = 1.0
     seed: int = 0
-    judge: LM | None = None
+    judge: LLM | None = None
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
-        judge = tree.run.using(lm=self.judge)
+        judge = tree.run.using(llm=self.judge)
         pool = [tree.root]
         try:
             while pool and not (self.answers and len(tree.answers()) >= self.answers):

@@ -17,7 +17,7 @@ from decisor.errors import BudgetExceeded
 from decisor.runtime.run import Run
 from decisor.techniques.shared.judge import compare_sequences
 from decisor.techniques.shared.search_tree import Tree, TreeNode
-from decisor.types import LM, Decision, Question
+from decisor.types import LLM, Decision, Question
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class CoT:
     max_steps: int = 12
     temperature: float = 1.0
     seed: int = 0
-    judge: LM | None = None
+    judge: LLM | None = None
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
@@ -67,7 +67,7 @@ class CoT:
 
         Ends early when the calls are used up.
         """
-        judge = tree.run.using(lm=self.judge)
+        judge = tree.run.using(llm=self.judge)
         king = tree.best()
         tree.best = lambda: king
         try:

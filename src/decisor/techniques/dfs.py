@@ -19,7 +19,7 @@ from decisor.runtime.run import Run
 from decisor.system.wording import format_count
 from decisor.techniques.shared.judge import compare_sequences
 from decisor.techniques.shared.search_tree import Tree, TreeNode
-from decisor.types import LM, Decision, Question
+from decisor.types import LLM, Decision, Question
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class DFS:
     votes: int = 1
     temperature: float = 1.0
     seed: int = 0
-    judge: LM | None = None
+    judge: LLM | None = None
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         with suppress(BudgetExceeded):
-            await self.visit(tree, tree.root, tree.run.using(lm=self.judge))
+            await self.visit(tree, tree.root, tree.run.using(llm=self.judge))
         return tree.decide(tree.best(), f"The first of {format_count(len(tree.answers()), 'answer')}.")
 
     async def visit(self, tree: Tree, node: TreeNode, judge: Run) -> None:

@@ -1,4 +1,4 @@
-"""Exact: decide by computing the outcome of every candidate, without an LM.
+"""Exact: decide by computing the outcome of every candidate, without an LLM.
 
 ranking <- WHATIF(all candidates)
 return the best, with margin, tie set and robustness
@@ -18,10 +18,10 @@ from decisor.types import Action, Decision, Evidence, Figure, Observation, Quest
 
 NO_MODEL = (
     "exact needs a decision model, and there is none here: give one (decisor ask --model FILE.toml), "
-    "or take a technique that asks an LM, such as plan_rag."
+    "or take a technique that asks an LLM, such as plan_rag."
 )
 HAND_BACK = 0.5
-NO_LM = "No LM planned this: every candidate was computed on the decision model."
+NO_LLM = "No LLM planned this: every candidate was computed on the decision model."
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Exact:
     ``trials``: number of variations.
     """
 
-    asks_lm: ClassVar[bool] = False
+    asks_llm: ClassVar[bool] = False
 
     semantics: Literal["paper", "released"] = "paper"
     percent: float = 5.0
@@ -101,4 +101,4 @@ def explain_ranking(ranking: Ranking) -> tuple[str, ...]:
             f"The next is {behind.name} with {rankings.format_amount(behind.outcome, ranking.unit)}, {ahead} behind."
         )
     words += [rankings.format_compared(ranking), *rankings.excluded_lines(ranking), rankings.format_robustness(ranking)]
-    return (*(line for line in words if line), NO_LM)
+    return (*(line for line in words if line), NO_LLM)

@@ -1,9 +1,9 @@
-"""Heuristic: rules of thumb for Decision QA, without an LM and without a simulation.
+"""Heuristic: rules of thumb for Decision QA, without an LLM and without a simulation.
 
     locating   the upstream neighbour of home with the largest outgoing * (1 - 1/outdegree)
     building   the supplier with the largest max_supply/level * share of its inputs that it gets
 
-They answer most of the released questions, so an LM's score says little until it stands beside theirs. That is all
+They answer most of the released questions, so an LLM's score says little until it stands beside theirs. That is all
 they are for: they know two kinds of question, and look at neither the rules nor the outcome.
 """
 
@@ -32,7 +32,7 @@ NOT_MINE = (
 class Heuristic:
     """Two rules of thumb that read a few columns of the first database, without an LLM."""
 
-    asks_lm: ClassVar[bool] = False
+    asks_llm: ClassVar[bool] = False
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         """Answer the question by its rule of thumb.

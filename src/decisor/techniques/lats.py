@@ -1,4 +1,4 @@
-"""LATS: Monte Carlo tree search with an LM that acts, values states, and writes down what failures teach.
+"""LATS: Monte Carlo tree search with an LLM that acts, values states, and writes down what failures teach.
 
 Zhou et al., "Language Agent Tree Search Unifies Reasoning, Acting and Planning in Language Models", ICML 2024.
 
@@ -23,7 +23,7 @@ from decisor.system.wording import format_count
 from decisor.techniques.reflexion import reflect_on_sequence
 from decisor.techniques.shared.judge import rate_state
 from decisor.techniques.shared.search_tree import Tree, TreeNode
-from decisor.types import LM, Decision, Question
+from decisor.types import LLM, Decision, Question
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class LATS:
     max_steps: int = 12
     temperature: float = 1.0
     seed: int = 0
-    judge: LM | None = None
+    judge: LLM | None = None
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
-        judge = tree.run.using(lm=self.judge)
+        judge = tree.run.using(llm=self.judge)
         worth: dict[int, float] = {}
         tree.best = lambda: max(tree.answers(), key=lambda node: worth.get(node.id, -1.0), default=None)
         try:

@@ -1,4 +1,4 @@
-"""Model first: the LM writes the decision model, the machine computes every candidate.
+"""Model first: the LLM writes the decision model, the machine computes every candidate.
 
     facts    <- FACTS(question)                    what is chosen, measures, what each sentence says -- run on the rows
     question <- question + PERSON(what is open)    where a person is there
@@ -10,7 +10,7 @@
     return RANK(model)
 
 Each step is checked on the real rows before the next, and mended ``repairs`` times at most. What cannot be mended, and
-two models that still differ, end without an answer, and the models are shown. No LM says which of two models is right:
+two models that still differ, end without an answer, and the models are shown. No LLM says which of two models is right:
 rows do.
 """
 
@@ -32,7 +32,7 @@ from decisor.techniques.shared import model_draft as checks
 from decisor.techniques.shared import model_draft as prompts
 from decisor.techniques.shared.model_draft import format_query_rows
 from decisor.trace.events import Conclusion
-from decisor.types import LM, Action, Decision, Message, Observation, Question, Sampling, Stopped
+from decisor.types import LLM, Action, Decision, Message, Observation, Question, Sampling, Stopped
 
 NAMES = ("First", "Second")
 TOOL, PERSON, SECOND = "decision_model", "person", "#### second"
@@ -97,7 +97,7 @@ class ModelFirst:
     twice: bool = True
     trials: int = 200
     asks_person: bool = False
-    second: LM | None = field(default=None)
+    second: LLM | None = field(default=None)
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         """Write, check and rank the decision model.
@@ -113,7 +113,7 @@ class ModelFirst:
             models = (await self.model(draft, run), WrittenModel())
             if self.twice:
                 apart = replace(draft, facts=checks.keep_choice_and_measures(draft.facts), examples=())
-                models = (models[0], await self.model(apart, run.using(lm=self.second), OTHERWISE))
+                models = (models[0], await self.model(apart, run.using(llm=self.second), OTHERWISE))
                 models, comparison = await self.agree(draft, apart, models, run)
             decision = await self.decide(draft, models[0], comparison, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
@@ -226,7 +226,7 @@ class ModelFirst:
             draft = replace(draft, examples=[*draft.examples, *hand.examples])
             models = (await self.model(draft, run, PLAIN, models[0].text, first), models[1])
         else:
-            other = await self.model(apart, run.using(lm=self.second), OTHERWISE, models[1].text, second)
+            other = await self.model(apart, run.using(llm=self.second), OTHERWISE, models[1].text, second)
             models = (models[0], other)
         return models, await self.compare(models, run)
 

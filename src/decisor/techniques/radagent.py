@@ -33,7 +33,7 @@ from decisor.techniques.shared.elo import Anneal, Backup, backed_up_value, softm
 from decisor.techniques.shared.judge import compare_sequences
 from decisor.techniques.shared.search_tree import Tree, TreeNode
 from decisor.trace.events import SearchMatch
-from decisor.types import LM, Decision, Question
+from decisor.types import LLM, Decision, Question
 
 Opponent = Literal["random", "best", "nearest"]
 Close = Literal["leaf", "parent"]
@@ -43,7 +43,7 @@ Close = Literal["leaf", "parent"]
 class RadAgent:
     """A search guided by Elo ratings from a judge's comparisons. A field that is None has the value of the preset.
 
-    ``calls``: LM calls, all of them. ``sequences``: at most so many, 0 for no cap. ``explore``: Elo of the rejection
+    ``calls``: LLM calls, all of them. ``sequences``: at most so many, 0 for no cap. ``explore``: Elo of the rejection
     node. ``matches``: opponents of a new sequence, 0 for none (no judge). ``side_matches``: then so many between two
     random sequences. ``close``: a leaf that ended is not walked into, nor is its parent. ``playoff``: so many of the
     best play each other at the end. ``settled``: the search ends once the best has won so many matches in both orders
@@ -74,7 +74,7 @@ class RadAgent:
     temperature: float = 1.0
     seed: int = 0
     every: int = 30
-    judge: LM | None = None
+    judge: LLM | None = None
     check: Callable[[str], bool] | None = None
 
     async def __call__(self, question: Question, run: Run) -> Decision:
@@ -156,7 +156,7 @@ class EloSearch:
             every=settings.every,
         )
         tree.as_printed = settings.preset != "tuned"
-        judge = tree.run.using(lm=settings.judge)
+        judge = tree.run.using(llm=settings.judge)
         search = cls(settings, rules, tree, judge, luck=random.Random(settings.seed))
         tree.best = search.chosen
         return search

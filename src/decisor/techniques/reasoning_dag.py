@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeVar
 
-from decisor.errors import BudgetExceeded, LMError, ParseError
+from decisor.errors import BudgetExceeded, LLMError, ParseError
 from decisor.parsing.plan import TAG, PlanGraph, PlanPart
 from decisor.parsing.prompting import explain_error
 from decisor.runtime.run import Run
@@ -137,7 +137,7 @@ class ReasoningDAG:
                     return record_node_answer(await self.answer(part, parents, sub_question, context, sub), sub)
             except BudgetExceeded as error:
                 return record_node_answer(NodeAnswer(part.id, part.query, status="budget", why=str(error)), sub)
-            except LMError as error:
+            except LLMError as error:
                 if error.permanent:
                     raise
                 return record_node_answer(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
@@ -310,9 +310,9 @@ class ReasoningDAG:
         try:
             answer, because = await self.experts.aggregate(run, question, answers)
             decision = build_graph_decision(question, plan, answers, answer, because)
-        except (ParseError, BudgetExceeded, LMError) as error:
+        except (ParseError, BudgetExceeded, LLMError) as error:
             best = [one for one in answers if one.status == "answered"]
-            if not best and isinstance(error, LMError):
+            if not best and isinstance(error, LLMError):
                 raise
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "failed"
             decision = build_graph_decision(question, plan, answers, best[-1].answer if best else "", "", stopped)

@@ -28,7 +28,7 @@ from decisor.system.wording import format_count
 from decisor.techniques.shared.judge import rate_chance
 from decisor.techniques.shared.observations import show_observation
 from decisor.techniques.shared.search_tree import TRIES, Tree, TreeNode
-from decisor.types import LM, Action, Decision, Message, Question, Value
+from decisor.types import LLM, Action, Decision, Message, Question, Value
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class ToT:
     max_steps: int = 12
     temperature: float = 1.0
     seed: int = 0
-    judge: LM | None = None
+    judge: LLM | None = None
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         tree.best = lambda: max(tree.answers(), key=lambda node: node.value, default=None)
         with suppress(BudgetExceeded):
-            await self.search(tree, tree.run.using(lm=self.judge))
+            await self.search(tree, tree.run.using(llm=self.judge))
         return tree.decide(tree.best(), f"The highest value among {format_count(len(tree.answers()), 'answer')}.")
 
     async def search(self, tree: Tree, judge: Run) -> None:

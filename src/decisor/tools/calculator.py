@@ -1,4 +1,4 @@
-"""Arithmetic for an LM: numbers, + - * / ^, brackets, and a few functions.
+"""Arithmetic for an LLM: numbers, + - * / ^, brackets, and a few functions.
 
 Python's own parser makes a tree of it, and only the nodes named here are computed; nothing is run.
 """

@@ -1,4 +1,4 @@
-"""The tool that tests candidates on a decision model, so that no LM has to do the arithmetic in its head."""
+"""The tool that tests candidates on a decision model, so that no LLM has to do the arithmetic in its head."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from decisor.parsing.attribution import Attribution
 from decisor.parsing.plan import PlanGraph
 from decisor.system.secrets import redact_event, redact_text
 from decisor.trace.prompts import PromptHistory, PromptInFile, redact_messages
-from decisor.types import LM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
+from decisor.types import LLM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
 
 Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
 
@@ -224,7 +224,7 @@ OnText: TypeAlias = "Callable[[str], None]"
 """Gets all that was written so far of one reply, again and again; a shorter text where an attempt is made anew."""
 
 
-class StreamingLM(LM, Protocol):
+class StreamingLLM(LLM, Protocol):
     """An LLM that can show its reply while it writes it."""
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
@@ -232,11 +232,11 @@ class StreamingLM(LM, Protocol):
         ...
 
 
-async def stream_if_possible(lm: LM, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+async def stream_if_possible(llm: LLM, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
     """Ask with ``stream`` if the LLM has it; else no text is shown before the reply is there."""
-    if not hasattr(lm, "stream"):
-        return await lm.complete(messages, sampling)
-    return await cast(StreamingLM, lm).stream(messages, sampling, on_text)
+    if not hasattr(llm, "stream"):
+        return await llm.complete(messages, sampling)
+    return await cast(StreamingLLM, llm).stream(messages, sampling, on_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +289,7 @@ class RunStart:
 
     question: Question
     technique: str = ""
-    lm: str = ""
+    llm: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[str, ...] = ()
     benchmark: str = ""
@@ -323,7 +323,7 @@ class PlanChange:
 
 
 @dataclass(frozen=True, slots=True)
-class LMCall:
+class LLMCall:
     """One complete call of the LLM. since: the last entry before the call began, so it may have waited for entries up
     to that one.
     """
@@ -448,7 +448,7 @@ Event: TypeAlias = (
     | Span
     | Plan
     | PlanChange
-    | LMCall
+    | LLMCall
     | ActionStart
     | ActionResult
     | Conclusion
@@ -506,7 +506,7 @@ class Trace:
         number = len(self.entries) + 1
         if isinstance(event, Conclusion):
             event = replace(event, decision=add_pitfalls(event.decision, self.entries))
-        if type(event) is LMCall:
+        if type(event) is LLMCall:
             prompt = self.prompts.add(redact_messages(event.messages, self.prompts.latest(span)), span, number)
             event = replace(event, messages=prompt, texts=redact_event(event.texts))
         elif type(event) is not ActionResult:

@@ -1,7 +1,7 @@
 """Read and write trace files.
 
 The first line is ``{"decisor_trace": 2}``; each line after it is one entry: ``id``, ``span``, ``at`` (seconds since the
-run began), ``event`` (the name of its class) and ``data`` (its fields). The messages of an LMCall are a list, or an
+run began), ``event`` (the name of its class) and ``data`` (its fields). The messages of an LLMCall are a list, or an
 object that says what they add to those of an earlier entry.
 A torn last line (power loss, kill -9) is skipped by the reader.
 """
@@ -17,7 +17,8 @@ from typing import Annotated, Any, Generic, Literal, TextIO, TypeVar, Union, get
 
 from decisor.errors import SetupError
 from decisor.system.serialization import DocumentFormat, dataclass_values, json_text
-from decisor.trace.events import Event, LMCall, TraceEntry
+from decisor.system.settings import with_current_names
+from decisor.trace.events import Event, LLMCall, RunStart, TraceEntry
 from decisor.trace.prompts import PromptAddition, TracePrompt
 from decisor.types import Message
 
@@ -33,7 +34,7 @@ def build_trace_row(entry: TraceEntry, whole: bool = False) -> Mapping[str, Any]
     """Build the row of an entry. whole: the prompt of a call is whole too, not an addition to an earlier one."""
     event = entry.event
     data = dataclass_values(event)
-    if isinstance(event, LMCall) and isinstance(event.messages, TracePrompt):
+    if isinstance(event, LLMCall) and isinstance(event.messages, TracePrompt):
         data["messages"] = list(event.messages) if whole else event.messages.as_addition()
     return {"id": entry.id, "span": entry.span, "at": entry.at, "event": type(event).__name__, "data": data}
 
@@ -91,7 +92,8 @@ class TraceLine(Generic[N, E]):
 def trace_line_format() -> DocumentFormat[TraceLine[str, Event]]:
     from pydantic import Field
 
-    lines = tuple(TraceLine[Literal[name], kind] for name, kind in CLASSES.items())  # type: ignore[valid-type]
+    classes = {**CLASSES, "LMCall": LLMCall}  # its name until 0.2
+    lines = tuple(TraceLine[Literal[name], kind] for name, kind in classes.items())  # type: ignore[valid-type]
     return DocumentFormat(Annotated[Union[lines], Field(discriminator="event")])  # type: ignore[arg-type]  # noqa: UP007
 
 
@@ -111,7 +113,10 @@ def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
             continue
         line = decode(text)
         event = line.data
-        if isinstance(event, LMCall):
+        if isinstance(event, RunStart) and not event.llm:
+            llm = json.loads(text)["data"].get("lm")
+            event = replace(event, llm=str(llm or ""), settings=with_current_names(event.settings))
+        if isinstance(event, LLMCall):
             if isinstance(event.messages, PromptAddition):
                 event = replace(event, messages=event.messages.extend(prompts))
             prompts[line.id] = event.messages

@@ -25,7 +25,7 @@ from decisor.trace.events import (
     ActionStart,
     Conclusion,
     FailedCall,
-    LMCall,
+    LLMCall,
     RunStart,
     RunUsage,
     TraceEntry,
@@ -59,10 +59,10 @@ class Telemetry:
                 self.run = self.tracer.start_span("invoke_agent decisor", start_time=self.began)
                 self.run.set_attribute("gen_ai.operation.name", "invoke_agent")
                 self.run.set_attribute("gen_ai.agent.name", "decisor")
-                self.run.set_attribute("gen_ai.request.model", start.lm)
+                self.run.set_attribute("gen_ai.request.model", start.llm)
                 self.run.set_attribute("decisor.technique", start.technique)
                 self.tell(self.run, "gen_ai.input.messages", {"role": "user", "content": str(start.question)})
-            case LMCall() as call:
+            case LLMCall() as call:
                 self.call(call, at)
             case FailedCall() as failure:
                 span = self.span("chat", at - int(failure.usage.seconds * NANO))
@@ -81,7 +81,7 @@ class Telemetry:
             case RunUsage() as total:
                 self.end(total, at)
 
-    def call(self, call: LMCall, at: int) -> None:
+    def call(self, call: LLMCall, at: int) -> None:
         usage = call.usage
         span = self.span(f"chat {call.model}", at - int(usage.seconds * NANO))
         span.set_attributes(

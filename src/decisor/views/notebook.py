@@ -14,7 +14,7 @@ from typing import Any
 
 from decisor.system.text import clean_one_line
 from decisor.system.wording import format_whole_seconds
-from decisor.trace.events import ActionResult, ActionStart, LMCall, RunStart, RunUsage, TraceEntry
+from decisor.trace.events import ActionResult, ActionStart, LLMCall, RunStart, RunUsage, TraceEntry
 from decisor.types import Question, Usage
 from decisor.views.markup import Html, join, read_static, tag
 from decisor.views.terminal import Progress, observation_line
@@ -55,7 +55,7 @@ class NotebookView:
         match entry.event:
             case RunStart():
                 self.start = entry.event
-            case LMCall(usage=usage):
+            case LLMCall(usage=usage):
                 self.usage += usage
             case ActionStart():
                 self.queries[entry.id] = (entry.event, None)
@@ -145,7 +145,7 @@ class NotebookView:
             )
 
     def spend(self) -> str:
-        return usage_line(replace(self.usage, seconds=0.0), self.start.technique or "auto", self.start.lm)
+        return usage_line(replace(self.usage, seconds=0.0), self.start.technique or "auto", self.start.llm)
 
 
 @cache

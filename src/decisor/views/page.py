@@ -111,7 +111,7 @@ def run_html(
             "question": {"text": start.question.text, "goal": start.question.goal, "rules": start.question.rules},
             "technique": start.technique,
             "chosen": choice.technique if choice else "",
-            "lm": start.lm,
+            "llm": start.llm,
             "settings": start.settings,
             "usage": usage,
         },

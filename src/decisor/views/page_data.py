@@ -18,7 +18,7 @@ from decisor.trace.events import (
     AnswerSnapshot,
     Conclusion,
     Event,
-    LMCall,
+    LLMCall,
     MeaningChoice,
     NodeResult,
     RunStart,
@@ -116,11 +116,11 @@ def cut_entry(entry: TraceEntry, caps: StoryCaps, cited: set[str]) -> dict[str, 
     """Return the row of an entry without its prompt, with its first and its cited records, and with short texts."""
     event: Event = entry.event
     match event:
-        case LMCall():
+        case LLMCall():
             event = replace(event, messages=())
         case RunStart():
             # The records of an earlier decision come with the entries that cite them.
-            event = RunStart(replace(event.question, earlier=None), event.technique, event.lm, event.settings)
+            event = RunStart(replace(event.question, earlier=None), event.technique, event.llm, event.settings)
         case ActionResult(observation=observation):
             records = tuple(one for at, one in enumerate(observation.records) if at < caps.rows or one.id in cited)
             total = observation.total or len(observation.records)

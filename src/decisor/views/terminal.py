@@ -33,7 +33,7 @@ from decisor.trace.events import (
     FailedCall,
     GraphPlan,
     GraphResult,
-    LMCall,
+    LLMCall,
     MeaningChoice,
     NodeAnswer,
     NodeResult,
@@ -207,7 +207,7 @@ def event_lines(event: Event) -> Sequence[Text]:
         case UnreadableReply(reason=reason):
             return [problem_line("asked again", explain_reason(reason))]
         case FailedCall(text=text):
-            return [problem_line("the LM failed", text)]
+            return [problem_line("the LLM failed", text)]
         case ShortenedPrompt(text=text):
             return [problem_line("shortened", text)]
         case UnscoredAnswer(text=text):
@@ -224,7 +224,7 @@ def event_lines(event: Event) -> Sequence[Text]:
             return answer_lines(answer, reused)
         case Note(text=text):
             return [Text(f"    {clean_one_line(text, 300)}", style="dim")] if text else []
-        case RunStart() | Span() | LMCall() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
+        case RunStart() | Span() | LLMCall() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
             return []  # a story has its own place for them
         case SearchNode() | SearchMatch() | AnswerSnapshot() | SearchTree():
             return []
@@ -314,12 +314,12 @@ class Progress:
 
     plan: tuple[str, ...] = ()
     current: int = 1
-    doing: str = "waiting for the LM"
+    doing: str = "waiting for the LLM"
 
     def follow(self, event: Event) -> None:
-        self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LM"
+        self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LLM"
         match event:
-            case LMCall(texts=texts):
+            case LLMCall(texts=texts):
                 if numbers := CURRENT.findall("\n".join(texts)):
                     self.current = int(numbers[-1])
             case Plan(steps=steps) | GraphPlan(steps=steps) | PlanChange(steps=steps):

@@ -21,7 +21,7 @@ from decisor.system.wording import excluded_lines, format_compared, format_count
 from decisor.trace.events import (
     ActionResult,
     Conclusion,
-    LMCall,
+    LLMCall,
     NodeRating,
     NodeResult,
     NodeSpan,
@@ -64,7 +64,7 @@ def show_decision(
     if why := describe_end(decision):
         console.print(Text(f"  {why}", style="yellow"))
     for reason in decision.reasons:
-        if reason.startswith("No LM planned this"):
+        if reason.startswith("No LLM planned this"):
             continue  # said at the end, with how to name one
         console.print(Padding(Text(clean_for_terminal(reason)), (0, 0, 0, 2), expand=False))
     for line in runner_up_lines(decision):
@@ -244,15 +244,15 @@ def show_dim(text: str, console: Console) -> None:
     console.print(Text(clean_for_terminal(text), style="dim"))
 
 
-def usage_line(usage: Usage, technique: str, lm: str) -> str:
+def usage_line(usage: Usage, technique: str, llm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
     cached = f" ({usage.cache_reads:,} from a cache)" if usage.cache_reads else ""
     guess = ", in part estimated" if usage.estimates else ""
     calls = (
-        f"{format_count(usage.calls, 'LM call')} to {clean_for_terminal(lm)}, {usage.tokens:,} tokens{cached}, "
+        f"{format_count(usage.calls, 'LLM call')} to {clean_for_terminal(llm)}, {usage.tokens:,} tokens{cached}, "
         f"{cost}{guess}"
     )
-    return f"{clean_one_line(technique)}: {format_count(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"
+    return f"{clean_one_line(technique)}: {format_count(usage.actions, 'action')}, {calls if llm else 'no LLM calls'}"
 
 
 ENDED = {"answered": "answered", "gave_up": "gave up", "steps": "no steps left"}
@@ -336,9 +336,9 @@ class Story:
                     self.records |= {record.id: record for record in earlier.records}
                 for line in question_lines(start.question):
                     self.console.print(line)
-                names = f"{clean_one_line(start.technique)}, LM: {clean_one_line(start.lm) or 'none'}"
+                names = f"{clean_one_line(start.technique)}, LLM: {clean_one_line(start.llm) or 'none'}"
                 self.console.print(Text(names, style="dim"))
-            case LMCall() as call:
+            case LLMCall() as call:
                 self.call(call)
         node = self.nodes.hear(entry)
         self.span(entry, node)
@@ -354,7 +354,7 @@ class Story:
             case SearchTree():
                 self.console.print(draw_search_tree(self.entries, entry.event, entry.span))
             case RunUsage(usage=usage):
-                cost = f"{usage_line(usage, self.start.technique, self.start.lm)}, {entry.at:.2f} s"
+                cost = f"{usage_line(usage, self.start.technique, self.start.llm)}, {entry.at:.2f} s"
                 self.console.print()
                 self.console.print(Text(cost, style="dim"))
 
@@ -369,7 +369,7 @@ class Story:
         records = [self.records[name] for name in decision.evidence.ids if name in self.records]
         show_decision(decision, records, self.console, charts_of_decision(self.entries, decision, records))
 
-    def call(self, call: LMCall) -> None:
+    def call(self, call: LLMCall) -> None:
         """Print the thought before an action; with ``full`` the whole LLM call."""
         if not self.full:
             for line in "\n".join(call.texts).splitlines():
@@ -380,5 +380,5 @@ class Story:
             self.console.print(Text(f"  {message.role}:", style="dim"))
             self.console.print(Text(clean_for_terminal(message.content), style="dim"))
         for text in call.texts:
-            self.console.print(Text("  the LM:", style="magenta"))
+            self.console.print(Text("  the LLM:", style="magenta"))
             self.console.print(Text(clean_for_terminal(text)))

@@ -53,7 +53,7 @@ def run_dqa_command(
     scenario: Annotated[str, typer.Option(help="locating, building or both.")] = "both",
     form: Annotated[str | None, typer.Option(help="sql or graph.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first questions of each scenario.")] = None,
-    lm: Annotated[str | None, typer.Option("--lm", help="MODEL or MODEL@BASE_URL.")] = None,
+    llm: Annotated[str | None, typer.Option("--llm", help="MODEL or MODEL@BASE_URL.")] = None,
     settings: Annotated[list[str] | None, typer.Option("-o", help="A setting of the technique: key=value.")] = None,
     db: Annotated[
         str | None,
@@ -62,7 +62,7 @@ def run_dqa_command(
     graph: Annotated[str | None, typer.Option("--graph", help="bolt://HOST, likewise; means --form graph.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Load worlds anew that the server has.")] = False,
     at_once: Annotated[int, typer.Option(min=1, max=1000, help="Questions at a time.")] = 8,
-    max_calls: Annotated[int | None, typer.Option(min=1, help="LM calls for one question.")] = None,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="LLM calls for one question.")] = None,
     max_seconds: Annotated[float | None, typer.Option(min=0.0, help="Seconds for one question.")] = None,
     traces: Annotated[Path | None, typer.Option(metavar="FOLDER", help="For the trace of each question.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")] = False,
@@ -95,7 +95,7 @@ def run_dqa_command(
                 format_suite_entry("dqa", {name: str(value) for name, value in options.items() if value is not None}),
             ),
             techniques=(format_suite_entry(technique, own_settings),),
-            models=(lm,) if lm else (),
+            models=(llm,) if llm else (),
             limits=Limits(calls=max_calls, seconds=max_seconds),
             cases_at_once=at_once,
             calls_at_once=max(32, at_once),
@@ -109,7 +109,7 @@ def run_dqa_command(
             "technique": technique,
             "settings": own_settings,
             "form": form,
-            "lm": next(iter(suite.models), "none"),
+            "llm": next(iter(suite.models), "none"),
         }
         times = {"seconds": round(seconds + loading, 3), "seconds_loading": round(loading, 3)}
         print_json({**setup, **build_summary_document(outcomes, form), **times})

@@ -41,7 +41,7 @@ def eval_command(
     ] = None,
     techniques: Annotated[Names, typer.Option("-t", "--technique", help='"NAME key=value ..."')] = None,
     models: Annotated[
-        Names, typer.Option("--lm", help='MODEL or MODEL@BASE_URL, or "... timeout=900 price=0.4,1.6"')
+        Names, typer.Option("--llm", help='MODEL or MODEL@BASE_URL, or "... timeout=900 price=0.4,1.6"')
     ] = None,
     questions: Annotated[
         Path | None, typer.Option(help="Questions of your own, as decisor history export writes them.")
@@ -53,7 +53,7 @@ def eval_command(
     repeats: Annotated[int | None, typer.Option(min=1, help="Run everything so many times (1).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
     limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
-    limit_calls: Annotated[int | None, typer.Option(min=1, help="LM calls for one case.")] = None,
+    limit_calls: Annotated[int | None, typer.Option(min=1, help="LLM calls for one case.")] = None,
     limit_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens for one case.")] = None,
     limit_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for one case.")] = None,
     limit_seconds: Annotated[float | None, typer.Option(min=0.0, help="Seconds for one case.")] = None,
@@ -62,7 +62,7 @@ def eval_command(
     calls_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="At one provider, at most.")] = None,
     grace: Annotated[float | None, typer.Option(min=0.0, help="Seconds for what is under way when stopped.")] = None,
     patience: Annotated[
-        float | None, typer.Option(min=1.0, help="Seconds to wait for a database or an LM that went away (600).")
+        float | None, typer.Option(min=1.0, help="Seconds to wait for a database or an LLM that went away (600).")
     ] = None,
     executor: Annotated[str, typer.Option(help="local, or ray: a Ray cluster, with a store in PostgreSQL.")] = "local",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on the Ray cluster (one a core).")] = None,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from decisor.lab.evaluation.comparisons import Ranks, WinRate
     from decisor.lab.evaluation.store import Key, RunStore
     from decisor.lab.report.document import BenchmarkReport, Report
-    from decisor.types import LM
+    from decisor.types import LLM
 
 T = TypeVar("T")
 
@@ -68,15 +68,15 @@ def command(
                 before = earlier.outcomes()
         # The replies of judges are kept in the store, so they are bought once.
         if judge:
-            found = ask_with_judge(judge, lambda lm: collect_opinions(store, lm, judge_cases))
+            found = ask_with_judge(judge, lambda llm: collect_opinions(store, llm, judge_cases))
             second = measure_agreement(found, judge.partition("@")[0])
         if ranks:
             order = ask_with_judge(
-                ranks, lambda lm: rank_by_preference(store, lm, ranks.partition("@")[0], judge_cases)
+                ranks, lambda llm: rank_by_preference(store, llm, ranks.partition("@")[0], judge_cases)
             )
         if wins and over:
             name = wins.partition("@")[0]
-            rates = ask_with_judge(wins, lambda lm: compute_win_rates(store, lm, name, over, judge_cases))
+            rates = ask_with_judge(wins, lambda llm: compute_win_rates(store, llm, name, over, judge_cases))
         report = make_report(outcomes, store.about(), before, second, order, rates)
         if html:
             states: dict[Key, str] | None = None if before is None else {one.key: one.state for one in before}
@@ -87,13 +87,13 @@ def command(
         print_report(report)
 
 
-def ask_with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
+def ask_with_judge(judge: str, ask: Callable[[LLM], Awaitable[T]]) -> T:
     """Call ``ask`` with the named LLM, close the LLM, and return the answer."""
-    from decisor.llms.choose import choose_lm
+    from decisor.llms.choose import choose_llm
 
-    judging = choose_lm(judge, os.environ)
+    judging = choose_llm(judge, os.environ)
     if judging is None:
-        raise SetupError(f"{judge!r} names no LM: give MODEL or MODEL@URL.")
+        raise SetupError(f"{judge!r} names no LLM: give MODEL or MODEL@URL.")
 
     async def run() -> T:
         try:

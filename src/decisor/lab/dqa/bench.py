@@ -26,7 +26,7 @@ from decisor.lab.dqa.databases import Stores, form_of_url
 from decisor.lab.dqa.failures import FailureFacts, classify_replans
 from decisor.lab.dqa.worlds import SCENARIOS, WorldCase, read_dqa_cases
 from decisor.system.secrets import hide_password
-from decisor.trace.events import LMCall, TraceEntry, events_of
+from decisor.trace.events import LLMCall, TraceEntry, events_of
 from decisor.types import Decision, Environment, Tool
 
 LABEL = re.compile(r"(?:final answer|answer|decision)\s*\**\s*[:=]\s*", re.I)
@@ -249,7 +249,7 @@ def is_right_in_substance(decision: Decision, events: Sequence[TraceEntry], one:
 
     Asked if the answer itself names no candidate. A tie counts as right.
     """
-    replies = [call.texts[0] for call in events_of(events, LMCall) if call.texts]
+    replies = [call.texts[0] for call in events_of(events, LLMCall) if call.texts]
     texts = [" ".join(decision.reasons), *replies[-1:]]
     return any(score_named_candidate(text, one.case.gold[0], one.candidates, one.ties).tie_right for text in texts)
 

@@ -30,7 +30,7 @@ class DoesNotApply(SetupError):
 
 
 @dataclass(frozen=True)
-class SilentLM:
+class SilentLLM:
     """An LLM that never answers. request: set when the LLM is asked."""
 
     request: asyncio.Event
@@ -89,7 +89,7 @@ async def find_misfits(bench: Bench, case: Case, techniques: Mapping[str, Techni
 async def find_setup_complaint(technique: Technique, question: Question, env: Environment) -> str:
     """Return the complaint of a technique before its first call or action, empty if it lacks nothing."""
     request = asyncio.Event()
-    began = asyncio.ensure_future(technique(question, Run(SilentLM(request), StillEnvironment(env, request))))
+    began = asyncio.ensure_future(technique(question, Run(SilentLLM(request), StillEnvironment(env, request))))
     asking = asyncio.create_task(request.wait())
     try:
         await asyncio.wait({began, asking}, timeout=BEGIN_SECONDS, return_when=asyncio.FIRST_COMPLETED)

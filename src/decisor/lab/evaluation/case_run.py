@@ -8,22 +8,22 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from decisor.errors import LMError, SetupError
+from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Bench, Case, Outcome, Score, State
 from decisor.lab.evaluation.applicability import DoesNotApply
-from decisor.lab.evaluation.outages import EnvironmentWatch, LMWatch, Outages
-from decisor.lab.judges import environment_lm_usage, find_own_lms, usage_by_role
+from decisor.lab.evaluation.outages import EnvironmentWatch, LLMWatch, Outages
+from decisor.lab.judges import environment_llm_usage, find_own_llms, usage_by_role
 from decisor.parsing.prompting import USUAL, Asking, Calling
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
-from decisor.session.run_setup import NoLM, decide_by_technique
+from decisor.session.run_setup import NoLLM, decide_by_technique
 from decisor.system.secrets import redact
-from decisor.techniques.shared.judge import set_part_lms
+from decisor.techniques.shared.judge import set_part_llms
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
     AnswerSnapshot,
-    LMCall,
+    LLMCall,
     RunStart,
     RunUsage,
     Trace,
@@ -32,7 +32,7 @@ from decisor.trace.events import (
     events_of,
 )
 from decisor.types import (
-    LM,
+    LLM,
     Decision,
     Usage,
 )
@@ -53,7 +53,7 @@ def critical_seconds(entries: Sequence[TraceEntry]) -> float:
                 began[entry.id] = until
             case ActionResult(action=action, seconds=seconds):
                 until = max(until, began.get(action, 0.0) + seconds)
-            case LMCall(usage=usage, since=since):
+            case LLMCall(usage=usage, since=since):
                 since = min(entry.id - 1 if since is None else since, len(longest) - 1)
                 until = max(until, longest[since] + usage.seconds)
         longest.append(until)
@@ -95,16 +95,16 @@ class CaseAttempt:
     technique: str
     loop: Technique
     model: str = "none"
-    lm: LM = field(default_factory=NoLM)
+    llm: LLM = field(default_factory=NoLLM)
     limits: Limits = field(default_factory=Limits)
     repeat: int = 0
-    experts: Mapping[str, LM] = field(default_factory=dict)
+    experts: Mapping[str, LLM] = field(default_factory=dict)
     calling: Calling = "text"
     asking: Asking = USUAL
     outages: Outages = field(default_factory=Outages)
 
-    def watch(self, lm: LM, case: Case) -> LMWatch:
-        return LMWatch(lm, lm.name, case.id, self.outages)
+    def watch(self, llm: LLM, case: Case) -> LLMWatch:
+        return LLMWatch(llm, llm.name, case.id, self.outages)
 
 
 async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[TraceEntry]]:
@@ -113,19 +113,19 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     A limit, a failing endpoint, a lost database and a bug are outcomes, not exceptions.
 
     Raises:
-        LMError: the endpoint will not answer any case (key, quota, model).
-        DoesNotApply: the technique cannot work in this environment, or with this LM.
+        LLMError: the endpoint will not answer any case (key, quota, model).
+        DoesNotApply: the technique cannot work in this environment, or with this LLM.
         SetupError: the benchmark lacks something.
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
-    lm = attempt.watch(attempt.lm, case)
+    llm = attempt.watch(attempt.llm, case)
     experts = {part: attempt.watch(one, case) for part, one in attempt.experts.items()}
-    loop = set_part_lms(attempt.loop, experts) if experts else attempt.loop
+    loop = set_part_llms(attempt.loop, experts) if experts else attempt.loop
     trace.add(
         RunStart(
             case.question,
             technique=attempt.technique,
-            lm=attempt.model,
+            llm=attempt.model,
             benchmark=attempt.benchmark,
             case=case.id,
             repeat=attempt.repeat,
@@ -140,13 +140,13 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         async with attempt.bench.environment(case) as env:
             try:
                 watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
-                run = Run(lm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
+                run = Run(llm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
                 try:
                     decision = await decide_by_technique(loop, case.question, run)
                 except SetupError as error:  # the technique lacks something, not the benchmark
                     raise DoesNotApply(str(error)) from error
             finally:
-                simulated = environment_lm_usage(env)
+                simulated = environment_llm_usage(env)
             score = await attempt.bench.score(case, decision, trace.entries)
             snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.entries)
             judge: Callable[..., Awaitable[Score]] | None = getattr(attempt.bench, "judged", None)
@@ -158,11 +158,15 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
         crash = describe_crash(error)
-    for halt in (lm.halt, *(one.halt for one in experts.values()), *(one.halt for one in find_own_lms(attempt.bench))):
+    for halt in (
+        llm.halt,
+        *(one.halt for one in experts.values()),
+        *(one.halt for one in find_own_llms(attempt.bench)),
+    ):
         if halt is not None:
             raise halt
-    if lm.failure is not None and not decision.answer:
-        crash = crash or str(lm.failure)
+    if llm.failure is not None and not decision.answer:
+        crash = crash or str(llm.failure)
     crash = crash or "; ".join(lost.values())
     trace.add(RunUsage(budget.spent))
     path = critical_seconds(trace.entries)
@@ -242,5 +246,5 @@ def describe_crash(error: BaseException) -> str:
         error = error.exceptions[0]
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    text = str(error) if isinstance(error, LMError) else f"{type(error).__name__}: {error}{where}"
+    text = str(error) if isinstance(error, LLMError) else f"{type(error).__name__}: {error}{where}"
     return redact(" ".join(text.split()))

@@ -39,7 +39,7 @@ from decisor.llms.shared import Journal
 from decisor.system.tasks import map_concurrently
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, RunStart, TraceEntry, events_of
-from decisor.types import LM, Completion, Message, Observation, Question, Sampling
+from decisor.types import LLM, Completion, Message, Observation, Question, Sampling
 
 MEANINGS: Mapping[str, str] = {
     "CAN": "it considered the wrong candidates: one that cannot change the outcome, or never the best one",
@@ -114,11 +114,11 @@ class StoreBook:
         return self.store.keep_reply(key, reply, usable)
 
 
-async def collect_opinions(store: RunStore, lm: LM, most: int = 100, at_once: int = 8) -> list[Opinion]:
+async def collect_opinions(store: RunStore, llm: LLM, most: int = 100, at_once: int = 8) -> list[Opinion]:
     """Ask a judge about at most ``most`` failures, spread evenly over those of the store.
 
     Raises:
-        LMError: the endpoint will not answer anything (key, quota, model).
+        LLMError: the endpoint will not answer anything (key, quota, model).
         SetupError: there is no failure in the store, or none with another class to choose from.
     """
     failed = [one for one in store.each_outcome() if one.failure]
@@ -130,7 +130,7 @@ async def collect_opinions(store: RunStore, lm: LM, most: int = 100, at_once: in
     journal = Journal(StoreBook(store))
 
     async def one_opinion(one: Outcome) -> Opinion:
-        class_ = await ask_failure_class(one, store.trace(one.key), classes[one.benchmark], journal.lm(lm))
+        class_ = await ask_failure_class(one, store.trace(one.key), classes[one.benchmark], journal.llm(llm))
         return Opinion(one.key, one.failure, class_)
 
     return await map_concurrently(one_opinion, failed, at_once)
@@ -149,7 +149,9 @@ def list_possible_classes(failures: set[str]) -> list[str]:
     return [*family, *sorted(failures.difference(family))]
 
 
-async def ask_failure_class(one: Outcome, entries: Sequence[TraceEntry], classes: Sequence[str], lm: LM) -> str | None:
+async def ask_failure_class(
+    one: Outcome, entries: Sequence[TraceEntry], classes: Sequence[str], llm: LLM
+) -> str | None:
     """Return the class that the judge gives, None if its reply cannot be read."""
     spelled = {name.casefold(): name for name in classes}
     meanings = "\n".join(f"{name}: {MEANINGS.get(name, name.replace('_', ' '))}" for name in classes)
@@ -160,7 +162,7 @@ async def ask_failure_class(one: Outcome, entries: Sequence[TraceEntry], classes
         answer=quote_lines(one.text or one.answer or "(none)"),
         steps=quote_lines(format_trace_steps(entries), 24_000),
     )
-    run, form = open_judge_run(lm), verdict_form(list(spelled), TEXT)
+    run, form = open_judge_run(llm), verdict_form(list(spelled), TEXT)
     system = SYSTEM.substitute(classes=meanings, form=run.wording(form))
     word = await ask_verdict(run, [Message("system", system), Message("user", user)], form, Sampling(max_tokens=500))
     return None if word is None else spelled[word]
@@ -263,11 +265,11 @@ class Ranks:
     ranks: Mapping[str, float]
 
 
-async def rank_by_preference(store: RunStore, lm: LM, judge: str, most: int = 50, votes: int = 1) -> list[Ranks]:
+async def rank_by_preference(store: RunStore, llm: LLM, judge: str, most: int = 50, votes: int = 1) -> list[Ranks]:
     """Rank techniques on each benchmark that two or more ran on, over at most ``most`` cases.
 
     Raises:
-        LMError: the endpoint will not answer anything (key, quota, model).
+        LLMError: the endpoint will not answer anything (key, quota, model).
         SetupError: no case was finished by two techniques.
     """
     journal, all_ranks = Journal(StoreBook(store)), []
@@ -276,7 +278,7 @@ async def rank_by_preference(store: RunStore, lm: LM, judge: str, most: int = 50
         for first in sample_evenly([outcomes[0] for outcomes in cases.values()], most):
             outcomes = cases[first.case]
             answers = {str(side(one)): format_judged_answer(one, store) for one in outcomes}
-            run = open_judge_run(journal.lm(lm))
+            run = open_judge_run(journal.llm(llm))
             points_of_case = await score_all_pairs(
                 format_asked_question(first, store), answers, Preference(TOOL_CRITERIA, votes=votes), run
             )
@@ -339,12 +341,12 @@ class WinRate:
 
 
 async def compute_win_rates(
-    store: RunStore, lm: LM, judge: str, over: str, most: int = 100, votes: int = 1
+    store: RunStore, llm: LLM, judge: str, over: str, most: int = 100, votes: int = 1
 ) -> list[WinRate]:
     """Return the win rates of every technique over one, on at most ``most`` cases of each benchmark.
 
     Raises:
-        LMError: the endpoint will not answer anything (key, quota, model).
+        LLMError: the endpoint will not answer anything (key, quota, model).
         SetupError: no technique of that name shares a case with another.
     """
     journal, rates, names = Journal(StoreBook(store)), [], set[str]()
@@ -362,7 +364,7 @@ async def compute_win_rates(
             result = await count_wins(
                 collect_task_runs(part, store),
                 collect_task_runs(by_side[rival], store),
-                open_judge_run(journal.lm(lm)),
+                open_judge_run(journal.llm(llm)),
                 Preference(TOOL_CRITERIA, votes=votes),
             )
             rates.append(WinRate(judge, benchmark, name, rival, len(part), result))

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from decisor.errors import LMError, OutageError, ToolError
+from decisor.errors import LLMError, OutageError, ToolError
 from decisor.lab.judges import THIS_CASE
-from decisor.llms.prices import price_of_lm
+from decisor.llms.prices import price_of_llm
 from decisor.llms.retry import Retries
 from decisor.parsing.prompting import Ways, ways_of
 from decisor.runtime.run import explain_wrong_form
 from decisor.techniques.shared.analyst import list_tool_languages
-from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Sampling
+from decisor.types import LLM, Action, Completion, Environment, Message, Observation, Pricing, Sampling
 
 PATIENCE_SECONDS = 600.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -29,7 +29,7 @@ NEWS_SECONDS = 60.0
 IDLE_SECONDS = 30.0
 """An outage that nobody has met for so long is not waited for."""
 AWAY = frozenset({"connection", "server", "timeout", "protocol"})
-"""Kinds of LMError that say nothing about the request: another would have failed too."""
+"""Kinds of LLMError that say nothing about the request: another would have failed too."""
 REFUSED_CASES, REFUSED_LATER = 3, 20
 """So many different cases in a row that an endpoint refuses are about the endpoint, not about them; more of one that
 has answered in this store."""
@@ -143,35 +143,35 @@ class Outages:
 
 
 @dataclass
-class LMWatch:
+class LLMWatch:
     """An LLM in one case that reports its failures. failure: error of the latest call. halt: an error that holds for
     every case. The technique may continue after either.
     """
 
-    lm: LM
+    llm: LLM
     place: str
     case: str
     outages: Outages
-    failure: LMError | None = None
-    halt: LMError | None = None
+    failure: LLMError | None = None
+    halt: LLMError | None = None
 
     @property
     def name(self) -> str:
-        return self.lm.name
+        return self.llm.name
 
     @property
     def price(self) -> Pricing | None:
-        return price_of_lm(self.lm)
+        return price_of_llm(self.llm)
 
     @property
     def ways(self) -> Ways | None:
-        return ways_of(self.lm)
+        return ways_of(self.llm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         with self.outages.trying(self.place):
             try:
-                reply = await self.lm.complete(messages, sampling)
-            except LMError as error:
+                reply = await self.llm.complete(messages, sampling)
+            except LLMError as error:
                 self.failure = error
                 if self.holds_for_all(error):
                     self.halt = error
@@ -180,7 +180,7 @@ class LMWatch:
         self.outages.answered(self.place, reply.replayed)
         return reply
 
-    def holds_for_all(self, error: LMError) -> bool:
+    def holds_for_all(self, error: LLMError) -> bool:
         if error.kind == "request" and not error.permanent:
             return self.outages.refused(self.place, self.case)
         if error.kind in AWAY:

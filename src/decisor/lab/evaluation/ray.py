@@ -64,7 +64,7 @@ def evaluate_on_ray(
 
     Raises:
         SetupError: Ray is missing or cannot be reached, the store is a file, or a worker says so.
-        LMError: an endpoint will not answer any case.
+        LLMError: an endpoint will not answer any case.
     """
     if "://" not in request.store:
         raise SetupError("Many machines need a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")

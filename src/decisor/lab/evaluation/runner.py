@@ -39,22 +39,22 @@ from decisor.lab.evaluation.case_run import (
 )
 from decisor.lab.evaluation.outages import PATIENCE_SECONDS, Outages
 from decisor.lab.evaluation.store import CaseTask, Claim, Key, RunStore, StoreError, Writer
-from decisor.lab.judges import find_own_lms
+from decisor.lab.judges import find_own_llms
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.facts import find_slots
 from decisor.llms.retry import Retries
-from decisor.llms.shared import Journal, SharedLM, close_lm, limit_concurrency
+from decisor.llms.shared import Journal, SharedLLM, close_llm, limit_concurrency
 from decisor.parsing.prompting import USUAL, Asking, Calling
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Technique
-from decisor.session.run_setup import NoLM
+from decisor.session.run_setup import NoLLM
 from decisor.system.serialization import json_text
 from decisor.system.tasks import collect_cycles_rarely
 from decisor.trace.events import (
     TraceEntry,
 )
 from decisor.types import (
-    LM,
+    LLM,
     Usage,
     Value,
 )
@@ -74,7 +74,7 @@ class Suite:
 
     benches: Mapping[str, Bench]
     techniques: Mapping[str, Technique]
-    models: Mapping[str, LM] = field(default_factory=dict)
+    models: Mapping[str, LLM] = field(default_factory=dict)
     alone: frozenset[str] = frozenset()
     repeats: int = 1
     seed: int | None = None
@@ -82,7 +82,7 @@ class Suite:
     limit_cases: int | None = None
     cases_at_once: int = 8
     calls_at_once: int = 32
-    parts: Mapping[str, Mapping[str, LM]] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, LLM]] = field(default_factory=dict)
     callings: Mapping[str, Calling] = field(default_factory=dict)
     askings: Mapping[str, Asking] = field(default_factory=dict)
     patience: float = PATIENCE_SECONDS
@@ -150,7 +150,7 @@ async def evaluate_suite(
     """Run all unfinished cases and wait for other processes until all is done or ``stop`` says so.
 
     Raises:
-        LMError: an endpoint will not answer any case (key, quota, model).
+        LLMError: an endpoint will not answer any case (key, quota, model).
         OutageError: an endpoint or a database was away for longer than ``suite.patience``.
         StoreError: the store cannot be written. None of these loses what is finished or paid for.
         SetupError: a benchmark cannot be used, no technique can work on any of them, or the store was begun with other
@@ -162,19 +162,19 @@ async def evaluate_suite(
     }
     planned_tasks = list(plan_case_tasks(suite, cases))
     writer = Writer(store)
-    own = [one for bench in suite.benches.values() for one in find_own_lms(bench)]
-    experts = {(label, part): lm for label, parts in suite.parts.items() for part, lm in parts.items()}
-    all_lms = [*suite.models.values(), *(one.open() for one in own), *experts.values()]
-    every = limit_concurrency(all_lms, suite.calls_at_once, await find_slots(all_lms))
-    lms = dict(zip(suite.models, every, strict=False))
+    own = [one for bench in suite.benches.values() for one in find_own_llms(bench)]
+    experts = {(label, part): llm for label, parts in suite.parts.items() for part, llm in parts.items()}
+    all_llms = [*suite.models.values(), *(one.open() for one in own), *experts.values()]
+    every = limit_concurrency(all_llms, suite.calls_at_once, await find_slots(all_llms))
+    llms = dict(zip(suite.models, every, strict=False))
     journal = Journal(writer, suite.seed)
-    for one, lm in zip(own, every[len(lms) :], strict=False):
-        one.use(lm, journal)
-    limited = dict(zip(experts, every[len(lms) + len(own) :], strict=True))
+    for one, llm in zip(own, every[len(llms) :], strict=False):
+        one.use(llm, journal)
+    limited = dict(zip(experts, every[len(llms) + len(own) :], strict=True))
     work = Work(
         suite=suite,
         cases=cases,
-        lms=lms,
+        llms=llms,
         experts=limited,
         writer=writer,
         journal=journal,
@@ -185,8 +185,8 @@ async def evaluate_suite(
     )
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
         ends.callback(asyncio.create_task(interrupt_silent_store(work.stop, store)).cancel)
-        for lm in (*lms.values(), *limited.values()):
-            ends.push_async_callback(close_lm, lm)
+        for llm in (*llms.values(), *limited.values()):
+            ends.push_async_callback(close_llm, llm)
         for bench in suite.benches.values():
             ends.push_async_callback(bench.close)
         ends.push_async_callback(writer.close)
@@ -227,9 +227,9 @@ async def find_unfit_techniques(suite: Suite, cases: Mapping[str, Mapping[str, C
     return reasons
 
 
-def list_breakers(lms: Iterable[SharedLM]) -> dict[str, Retries]:
+def list_breakers(llms: Iterable[SharedLLM]) -> dict[str, Retries]:
     """Return the retry layers of endpoints, by the names of their LLMs."""
-    endpoints = {one.name: getattr(one.lm, "endpoint", None) for one in lms}
+    endpoints = {one.name: getattr(one.llm, "endpoint", None) for one in llms}
     return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
 
 
@@ -252,8 +252,8 @@ class Work:
 
     suite: Suite
     cases: Mapping[str, Mapping[str, Case]]
-    lms: Mapping[str, LM]
-    experts: Mapping[tuple[str, str], LM]
+    llms: Mapping[str, LLM]
+    experts: Mapping[tuple[str, str], LLM]
     writer: Writer
     journal: Journal
     stop: Stop
@@ -322,9 +322,9 @@ class Work:
     async def run(self, claim: Claim) -> tuple[Outcome, list[TraceEntry]]:
         benchmark, case, technique, model, repeat = claim.key
         bench = self.suite.benches[benchmark]
-        lm = self.journal.lm(self.lms[model], repeat) if model in self.lms else NoLM()
+        llm = self.journal.llm(self.llms[model], repeat) if model in self.llms else NoLLM()
         experts = {
-            part: self.journal.lm(one, repeat) for (label, part), one in self.experts.items() if label == technique
+            part: self.journal.llm(one, repeat) for (label, part), one in self.experts.items() if label == technique
         }
         attempt = CaseAttempt(
             benchmark=benchmark,
@@ -332,7 +332,7 @@ class Work:
             technique=technique,
             loop=self.suite.techniques[technique],
             model=model,
-            lm=lm,
+            llm=llm,
             limits=self.suite.limits,
             repeat=repeat,
             experts=experts,

@@ -29,14 +29,14 @@ from decisor.lab.statistics import STATES, SummaryRow, summarise_outcomes
 from decisor.llms import choose
 from decisor.parsing.prompting import Asking, Calling, split_calling
 from decisor.runtime.budget import Limits
-from decisor.system.settings import label_with_settings
-from decisor.techniques import asks_lm, build_technique, find_technique_class
-from decisor.techniques.shared.judge import map_lm_settings
+from decisor.system.settings import label_with_settings, with_current_names
+from decisor.techniques import asks_llm, build_technique, find_technique_class
+from decisor.techniques.shared.judge import map_llm_settings
 from decisor.techniques.shared.prompts_file import OWN, split_asking_settings
-from decisor.types import LM
+from decisor.types import LLM
 
-NO_LM = (
-    "No LM for {names}: --lm MODEL or MODEL@BASE_URL, or models = [...] in the suite. "
+NO_LLM = (
+    "No LLM for {names}: --llm MODEL or MODEL@BASE_URL, or models = [...] in the suite. "
     "Without one there is -t exact and -t heuristic."
 )
 
@@ -114,7 +114,7 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         name, settings = parse_suite_entry(text)
         benchmark = open_bench(name, **settings)
         benches[label_with_settings(name, benchmark, settings)] = benchmark
-    parts: dict[str, Mapping[str, LM]] = {}
+    parts: dict[str, Mapping[str, LLM]] = {}
     callings: dict[str, Calling] = {}
     askings: dict[str, Asking] = {}
     for text in request.techniques:
@@ -125,18 +125,18 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         asking, settings = split_asking_settings(find_technique_class(name), name, settings)
         sayings = [saying for saying in sayings if saying.partition("=")[0] not in settings]
         loop = build_technique(name, **settings)
-        others = [f"{part}_lm={lm.name}" for part, lm in experts.items()]
+        others = [f"{part}_llm={llm.name}" for part, llm in experts.items()]
         others[:0] = [*([] if calling == "text" else [f"calling={calling}"]), *sayings]
         entry = " ".join([label_with_settings(name, loop, settings), *others])
         parts[entry] = experts
         callings[entry], askings[entry] = calling, asking
         # trials of robustness say nothing about accuracy
         loops[entry] = build_technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
-    alone = frozenset(name for name, loop in loops.items() if not asks_lm(loop))
-    with_lm = [name for name in loops if name not in alone]
-    models = open_models(request.models, environ) if with_lm else {}
-    if with_lm and not models:
-        raise SetupError(NO_LM.format(names=", ".join(with_lm)))
+    alone = frozenset(name for name, loop in loops.items() if not asks_llm(loop))
+    with_llm = [name for name in loops if name not in alone]
+    models = open_models(request.models, environ) if with_llm else {}
+    if with_llm and not models:
+        raise SetupError(NO_LLM.format(names=", ".join(with_llm)))
     return Suite(
         benches=benches,
         techniques=loops,
@@ -157,26 +157,27 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
 
 def open_experts(
     name: str, settings: Mapping[str, str], environ: Mapping[str, str]
-) -> tuple[dict[str, LM], dict[str, str]]:
+) -> tuple[dict[str, LLM], dict[str, str]]:
     """Return the LLMs of a technique's parts, by part, and its other settings.
 
-    ``DECISOR_PRICE`` does not apply to them; "critic_lm='MODEL@URL price=0.4,1.6'" sets a price.
+    ``DECISOR_PRICE`` does not apply to them; "critic_llm='MODEL@URL price=0.4,1.6'" sets a price.
     """
-    experts: dict[str, LM] = {}
-    kinds = map_lm_settings(find_technique_class(name))
+    experts: dict[str, LLM] = {}
+    settings = with_current_names(settings)
+    kinds = map_llm_settings(find_technique_class(name))
     for key in [key for key in settings if key in kinds]:
-        lm = choose.choose_lm(settings[key], {**environ, "DECISOR_PRICE": ""}) if settings[key] else None
-        if lm is None:
+        llm = choose.choose_llm(settings[key], {**environ, "DECISOR_PRICE": ""}) if settings[key] else None
+        if llm is None:
             raise SetupError(f"{key} takes MODEL or MODEL@URL, not {settings[key]!r}.")
-        experts[kinds[key]] = lm
+        experts[kinds[key]] = llm
     return experts, {key: text for key, text in settings.items() if key not in kinds}
 
 
-def open_models(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]:
+def open_models(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LLM]:
     """Open the LLMs by name. "MODEL@URL price=0.4,1.6" gives an LLM a price of its own."""
-    models: dict[str, LM] = {}
+    models: dict[str, LLM] = {}
     for text in specs or [""]:
-        model = choose.choose_lm(text, environ)
+        model = choose.choose_llm(text, environ)
         if model is None:
             continue
         if model.name in models:

@@ -26,7 +26,7 @@ from decisor.documents.passage import Passage, read_passages
 from decisor.documents.tool import PassagesTool
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Case, Row, Score, parse_question_rows, short_digest
-from decisor.lab.judges import OwnLM, grade_by_llm_eval, open_judge_run
+from decisor.lab.judges import OwnLLM, grade_by_llm_eval, open_judge_run
 from decisor.lab.qa.score import Right, exact, score_qa_answer
 from decisor.session.documents import embedder_closer, embedder_of_environment
 from decisor.system.storage import cache_folder
@@ -216,9 +216,9 @@ class QaBench:
     judge: str
 
     @cached_property
-    def own_lms(self) -> tuple[OwnLM, ...]:
-        """The LM of the judge; empty if no judge is named."""
-        return (OwnLM(self.judge),) if self.judge else ()
+    def own_llms(self) -> tuple[OwnLLM, ...]:
+        """The LLM of the judge; empty if no judge is named."""
+        return (OwnLLM(self.judge),) if self.judge else ()
 
     @cached_property
     def tool(self) -> SharedTool:
@@ -256,16 +256,16 @@ class QaBench:
         Raises:
             SetupError: the judge that is named cannot be used.
         """
-        for judge in self.own_lms:
-            lm = judge.for_case()
-            verdict = await grade_by_llm_eval(case.question.text, case.gold, decision.answer, open_judge_run(lm))
+        for judge in self.own_llms:
+            llm = judge.for_case()
+            verdict = await grade_by_llm_eval(case.question.text, case.gold, decision.answer, open_judge_run(llm))
             metrics = {} if verdict is None else {"llm_eval": float(verdict)}
-            score = replace(score, metrics={**score.metrics, **metrics}, judging=lm.usage)
+            score = replace(score, metrics={**score.metrics, **metrics}, judging=llm.usage)
         return score
 
     async def close(self) -> None:
         await self.tool.close()
-        for judge in self.own_lms:
+        for judge in self.own_llms:
             await judge.close()
 
 

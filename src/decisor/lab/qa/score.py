@@ -31,7 +31,7 @@ from decisor.lab.papers import (
 from decisor.lab.statistics import percent_of_cases
 from decisor.lab.text_match import NO_PUNCTUATION, em, harmonic_mean, hotpot_overlap
 from decisor.parsing.attribution import attribute_answer
-from decisor.trace.events import ActionResult, ActionStart, GraphResult, LMCall, TraceEntry, events_of
+from decisor.trace.events import ActionResult, ActionStart, GraphResult, LLMCall, TraceEntry, events_of
 from decisor.types import Decision, Record
 
 K = TypeVar("K", bound=Hashable)
@@ -275,7 +275,7 @@ def find_prompted_ids(events: Sequence[TraceEntry]) -> frozenset[str]:
 
     A record is found by its id or the beginning of its text. All ids if no LLM was asked.
     """
-    prompts = [strip_punctuation(message.content) for call in events_of(events, LMCall) for message in call.messages]
+    prompts = [strip_punctuation(message.content) for call in events_of(events, LLMCall) for message in call.messages]
     records = [record for result in events_of(events, ActionResult) for record in result.observation.records]
     if not prompts:
         return frozenset(record.id for record in records)
@@ -349,7 +349,7 @@ def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry]
     ) | compute_answer_recall(case, rankings, events)
     counts = {
         "retrievals": len(searches),
-        "llm_calls": len([*events_of(events, LMCall)]),
+        "llm_calls": len([*events_of(events, LLMCall)]),
         "passages": len({source for ranking in rankings for source in ranking}),
         "cited": len(citations),
         **plan_counts_of(events),

@@ -100,7 +100,7 @@ def make_charts(
     cost = make_cost_chart("cost", "dollars a case", entries, _dollars)
     plots = [
         make_accuracy_chart(entries, published),
-        curve or make_cost_chart("calls", "LM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
+        curve or make_cost_chart("calls", "LLM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
         cost or make_cost_chart("tokens", "tokens a case", entries, lambda row: row.usage.tokens / row.outcomes),
         make_cost_chart("critical", "seconds a case (critical path)", entries, lambda row: row.critical),
         make_count_chart(parts, "replans", "Accuracy by number of replans", "replans"),
@@ -156,7 +156,7 @@ def make_budget_chart(parts: dict[str, list[Outcome]]) -> ReportChart | None:
         id="budget",
         title="Accuracy against calls allowed",
         kind="line",
-        x_label="LM calls allowed",
+        x_label="LLM calls allowed",
         y_label="accuracy",
         series=series,
         note=note,

@@ -91,7 +91,7 @@ function facts(row, data) {
     ["Answer", row[ANSWER] || "none"], ["Accepted", row[GOLD]], ["As written", data.text === row[ANSWER] ? "" : data.text],
     ["Technique", names.who[row[WHO]]], ["Group", names.group[row[GROUP]]], ["Ended", plain(data.stopped ?? "")],
     ["Failure", plain(row[FAILURE])], ["Kinds", (data.tags ?? []).map(plain).join(", ")],
-    ["LM calls", number(row[CALLS])], ["Tokens", number(row[TOKENS])], ["Cost", row[DOLLARS] === null ? "price unknown" : money(row[DOLLARS])],
+    ["LLM calls", number(row[CALLS])], ["Tokens", number(row[TOKENS])], ["Cost", row[DOLLARS] === null ? "price unknown" : money(row[DOLLARS])],
     ["Seconds", `${short(row[SECONDS], 2)}${data.critical ? `, of these ${short(data.critical, 2)} on the critical path` : ""}`],
     ...Object.entries({ ...data.metrics, ...data.counts }).filter(([, value]) => value !== null).map(([name, value]) => [plain(name), short(value, 3)])];
   return el("dl.facts", {}, pairs.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(value)))));

@@ -446,7 +446,7 @@ def render_tiles(report: Report) -> Html:
             top.technique if top else "",
         ),
         (
-            "LM calls",
+            "LLM calls",
             format_short_number(usage.calls),
             f"{format_short_number(usage.calls / many)} an outcome" if many else "",
         ),

@@ -34,7 +34,7 @@ from decisor.lab.benchmark import Case, Outcome, Score, compute_search_metrics, 
 from decisor.lab.judges import (
     TOOL_CRITERIA,
     JudgedAttempt,
-    OwnLM,
+    OwnLLM,
     PassJudge,
     PassResult,
     Preference,
@@ -64,7 +64,7 @@ from decisor.runtime.run import Run
 from decisor.system.secrets import Secret
 from decisor.system.tasks import map_concurrently
 from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
-from decisor.types import LM, Decision, Environment, Question, Record, Usage
+from decisor.types import LLM, Decision, Environment, Question, Record, Usage
 
 CLASSES: Mapping[str, frozenset[int]] = {
     "hallucinated_tool": frozenset({1}),
@@ -187,16 +187,16 @@ class ToolBenchBench:
         return {task.id: task for task in load_tasks(self.data, self.split)}
 
     @cached_property
-    def judging_lm(self) -> OwnLM | None:
-        return OwnLM(self.judge) if self.judge else None
+    def judging_llm(self) -> OwnLLM | None:
+        return OwnLLM(self.judge) if self.judge else None
 
     @cached_property
-    def simulating_lm(self) -> OwnLM | None:
-        return OwnLM(self.simulate) if self.simulate else None
+    def simulating_llm(self) -> OwnLLM | None:
+        return OwnLLM(self.simulate) if self.simulate else None
 
     @property
-    def own_lms(self) -> tuple[OwnLM, ...]:
-        return tuple(one for one in (self.judging_lm, self.simulating_lm) if one is not None)
+    def own_llms(self) -> tuple[OwnLLM, ...]:
+        return tuple(one for one in (self.judging_llm, self.simulating_llm) if one is not None)
 
     @cached_property
     def recorded(self) -> RecordedAnswers:
@@ -211,8 +211,8 @@ class ToolBenchBench:
         sources: list[Answers] = [self.recorded]
         if self.answering is not None:
             sources.append(self.answering)
-        if self.simulating_lm is not None:
-            sources.append(SimulatedAnswers(self.simulating_lm.for_case(), self.recorded))
+        if self.simulating_llm is not None:
+            sources.append(SimulatedAnswers(self.simulating_llm.for_case(), self.recorded))
         return AnswersInOrder(sources)
 
     def cases(self) -> Sequence[Case]:
@@ -229,7 +229,7 @@ class ToolBenchBench:
         outcomes = list_call_outcomes(events)
         steps = list_call_outcomes(find_chosen_path(events))
         attempt = self.attempt(case, decision.answer, steps)
-        judge = self.judging_lm.for_case() if self.judging_lm is not None else None
+        judge = self.judging_llm.for_case() if self.judging_llm is not None else None
         passed = await self.passed(attempt, judge)
         metrics = {"valid": float(attempt.has_answer), **compute_search_metrics(events)}
         if passed.right is not None:
@@ -253,7 +253,7 @@ class ToolBenchBench:
             judging=Usage() if judge is None else judge.usage,
         )
 
-    async def any_passed(self, case: Case, decision: Decision, events: Sequence[TraceEntry], judge: LM | None) -> bool:
+    async def any_passed(self, case: Case, decision: Decision, events: Sequence[TraceEntry], judge: LLM | None) -> bool:
         """Return whether another answer than the decision's passes, judged by the answer alone."""
         for answer in list_sequence_answers(events):
             if answer != decision.answer and (await self.passed(self.attempt(case, answer, ()), judge)).right:
@@ -265,7 +265,7 @@ class ToolBenchBench:
         steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in outcomes)
         return JudgedAttempt(case.question.text, functions, answer, steps, finished=bool(answer.strip()))
 
-    async def passed(self, attempt: JudgedAttempt, judge: LM | None) -> PassResult:
+    async def passed(self, attempt: JudgedAttempt, judge: LLM | None) -> PassResult:
         if not attempt.has_answer:
             return PassResult(False)
         if judge is None:
@@ -275,7 +275,7 @@ class ToolBenchBench:
     async def close(self) -> None:
         if self.answering is not None:
             await self.answering.close()
-        for one in self.own_lms:
+        for one in self.own_llms:
             await one.close()
 
 

@@ -37,11 +37,11 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from decisor.errors import LMError, SetupError
+from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Row, read_question_rows
 from decisor.system.secrets import Secret, redact_known
 from decisor.tools.arguments import ToolArguments
-from decisor.types import LM, Action, Message, Observation, Record, Sampling, Usage, Value
+from decisor.types import LLM, Action, Message, Observation, Record, Sampling, Usage, Value
 
 if TYPE_CHECKING:
     import aiohttp
@@ -325,7 +325,7 @@ class CallReply:
 
 class Answers(Protocol):
     @property
-    def lm_usage(self) -> Usage:
+    def llm_usage(self) -> Usage:
         """Usage of the LLM that answered."""
         ...
 
@@ -344,7 +344,7 @@ class RecordedAnswers:
     """
 
     calls: Sequence[RecordedCall]
-    lm_usage: Usage = field(default_factory=Usage)
+    llm_usage: Usage = field(default_factory=Usage)
 
     @cached_property
     def outputs(self) -> dict[tuple[str, str, str], dict[str, Value]]:
@@ -388,7 +388,7 @@ class LiveAnswers:
     key: Secret = field(default_factory=lambda: Secret(""))
     seconds: float = 15.0
     session: aiohttp.ClientSession | None = None
-    lm_usage: Usage = field(default_factory=Usage)
+    llm_usage: Usage = field(default_factory=Usage)
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply:
         import aiohttp
@@ -436,9 +436,9 @@ class SimulatedAnswers:
     are counted here.
     """
 
-    lm: LM
+    llm: LLM
     recorded: RecordedAnswers
-    lm_usage: Usage = field(default_factory=Usage)
+    llm_usage: Usage = field(default_factory=Usage)
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply | None:
         samples = list(self.recorded.of(api).items())[:EXAMPLES]
@@ -452,13 +452,13 @@ class SimulatedAnswers:
             input=json.dumps(arguments, ensure_ascii=False),
         )
         try:
-            reply = await self.lm.complete([Message("user", prompt)], Sampling(max_tokens=1500))
-        except LMError as error:
+            reply = await self.llm.complete([Message("user", prompt)], Sampling(max_tokens=1500))
+        except LLMError as error:
             if error.permanent:
                 raise
-            self.lm_usage = self.lm_usage + error.used
+            self.llm_usage = self.llm_usage + error.used
             return CallReply(f"{FAILED}: the simulating model did not answer", "", "simulated")
-        self.lm_usage = self.lm_usage + reply.usage
+        self.llm_usage = self.llm_usage + reply.usage
         text = reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
         return CallReply(*split_server_output(text), "simulated")
 
@@ -477,8 +477,8 @@ class AnswersInOrder:
     sources: Sequence[Answers]
 
     @property
-    def lm_usage(self) -> Usage:
-        return sum((one.lm_usage for one in self.sources), Usage())
+    def llm_usage(self) -> Usage:
+        return sum((one.llm_usage for one in self.sources), Usage())
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply:
         last: CallReply | None = None
@@ -573,9 +573,9 @@ class ToolServer:
         return apis_by_function(self.task.apis)
 
     @property
-    def lm_usage(self) -> Usage:
+    def llm_usage(self) -> Usage:
         """Usage of a simulating LLM, in all forks together; it is no part of the technique's budget."""
-        return self.answers.lm_usage
+        return self.answers.llm_usage
 
     def tools(self) -> tuple[str, ...]:
         return (*self.functions, FINISH)

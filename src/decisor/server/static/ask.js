@@ -5,7 +5,7 @@ import { go } from "./address.js";
 import { schemaOf } from "./schema.js";
 import { settingsOf } from "./settings.js";
 
-const LIMITS = [["calls", "LM calls", 1], ["tokens", "Tokens", 1], ["dollars", "Dollars", 0.01], ["seconds", "Seconds", 1], ["actions", "Actions", 1]];
+const LIMITS = [["calls", "LLM calls", 1], ["tokens", "Tokens", 1], ["dollars", "Dollars", 0.01], ["seconds", "Seconds", 1], ["actions", "Actions", 1]];
 const KEPT = "decisor-draft";
 
 export async function askView(query) {
@@ -20,7 +20,7 @@ export async function askView(query) {
   goal.value = draft.goal ?? "";
   const follows = query.get("follows") ?? "";
   const picks = connection_picks(offer);
-  const lm = choice("lm", offer.lms.map((name) => [name, name === "none" ? "none: only compute" : name]), draft.lm);
+  const llm = choice("llm", offer.llms.map((name) => [name, name === "none" ? "none: only compute" : name]), draft.llm);
   const technique = choice("technique", [["", "auto: take what fits"], ...offer.techniques.map((one) => [one.name, plain(one.name)])], draft.technique);
   const about = el("p.soft", { id: "about" });
   const settings = el("div.settings");
@@ -36,7 +36,7 @@ export async function askView(query) {
   function tell_technique() {
     const one = offer.techniques.find((each) => each.name === technique.value);
     about.textContent = one ? one.about : "A decision model is computed; a question over documents is taken apart; else it is planned.";
-    const made = one ? draw(one, offer.lms) : { nodes: [], read: () => ({}) };
+    const made = one ? draw(one, offer.llms) : { nodes: [], read: () => ({}) };
     settings.replaceChildren(...made.nodes);
     read_settings = made.read;
   }
@@ -49,7 +49,7 @@ export async function askView(query) {
       if (field.value !== "") bounds[field.name] = Number(field.value);
     }
     return { question: question.value.trim(), rules: rules.value, goal: goal.value.trim(), connections: picks.read(), technique: technique.value,
-      settings: read_settings(), lm: lm.value, limits: bounds, approve: approve.checked, asks: true, stream: true, follows };
+      settings: read_settings(), llm: llm.value, limits: bounds, approve: approve.checked, asks: true, stream: true, follows };
   }
 
   async function send(event) {
@@ -59,7 +59,7 @@ export async function askView(query) {
     try {
       const asking = body();
       const run = await ask("/api/ask", asking);
-      keep_draft({ rules: asking.rules, goal: asking.goal, lm: asking.lm, technique: asking.technique });
+      keep_draft({ rules: asking.rules, goal: asking.goal, llm: asking.llm, technique: asking.technique });
       say("The run has begun.");
       go(`/runs/${run.id}`);
     } catch (error) {
@@ -79,7 +79,7 @@ export async function askView(query) {
       el("section.card", { "aria-labelledby": "h-rules" }, el("h2", { id: "h-rules" }, "Rules and goal"),
         el("label", { for: "rules" }, "What it is decided by"), rules, el("label", { for: "goal" }, "What is to be reached"), goal),
       el("section.card", { "aria-labelledby": "h-how" }, el("h2", { id: "h-how" }, "How"),
-        el("label", { for: "lm" }, "Model"), lm, el("label", { for: "technique" }, "Technique"), technique, about, settings,
+        el("label", { for: "llm" }, "Model"), llm, el("label", { for: "technique" }, "Technique"), technique, about, settings,
         fold("Limits", el("div.grid", {}, limits)),
         el("label.check", {}, approve, el("span", {}, "Show me each query before it runs")))));
 

@@ -69,7 +69,7 @@ export class RunView {
   /** An entry, or what is being written: both are drawn in their order. */
   hear(entry) {
     this.entries.push(entry);
-    if (entry.event === "RunStart") { Object.assign(this.run, { technique: entry.data.technique || this.run.technique, lm: entry.data.lm }); this.show_head(); }
+    if (entry.event === "RunStart") { Object.assign(this.run, { technique: entry.data.technique || this.run.technique, llm: entry.data.llm }); this.show_head(); }
     if (!this.is_due) this.draw_next();
   }
 
@@ -120,7 +120,7 @@ export class RunView {
 
   show_head() {
     const { run } = this;
-    const about = [this.other ? `asked by ${this.other}` : "", plain(run.technique) || "auto", run.lm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
+    const about = [this.other ? `asked by ${this.other}` : "", plain(run.technique) || "auto", run.llm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
     this.head.replaceChildren(...[
       el("p.soft", {}, about), el(this.side ? "h2.title" : "h1", {}, visible(run.question)),
       run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,

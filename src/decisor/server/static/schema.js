@@ -1,4 +1,4 @@
-// What a connection holds: tables with their columns, keys and examples; else the words that an LM is shown.
+// What a connection holds: tables with their columns, keys and examples; else the words that an LLM is shown.
 import { ask } from "./api.js";
 import { count, el, fault, fold } from "./dom.js";
 

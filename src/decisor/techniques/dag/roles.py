@@ -26,7 +26,7 @@ from decisor.techniques.dag.experts import (
 from decisor.techniques.dag.nodes import Chunk, format_answer_line
 from decisor.techniques.shared.passages import PASSAGES
 from decisor.trace.events import NodeAnswer
-from decisor.types import LM, Question, Record
+from decisor.types import LLM, Question, Record
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,7 +100,7 @@ class Aggregator(Protocol):
 
 
 def ask_expert_with(
-    lm: LM, expert: Callable[Concatenate[Run, P], Coroutine[object, object, T]]
+    llm: LLM, expert: Callable[Concatenate[Run, P], Coroutine[object, object, T]]
 ) -> Callable[Concatenate[Run, P], Coroutine[object, object, T]]:
     """Return the same expert, asked of another LLM.
 
@@ -108,7 +108,7 @@ def ask_expert_with(
     """
 
     async def other(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await expert(run.using(lm=lm), *args, **kwargs)
+        return await expert(run.using(llm=llm), *args, **kwargs)
 
     return other
 

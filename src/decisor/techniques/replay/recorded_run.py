@@ -1,6 +1,6 @@
 """A recorded run, read back in order to continue it: question, replies, steps, plan, node answers and decision.
 
-Only this file knows how a trace stores them. ``ReplayingLM`` and ``ReplayingEnvironment`` first repeat recorded
+Only this file knows how a trace stores them. ``ReplayingLLM`` and ``ReplayingEnvironment`` first repeat recorded
 replies and observations, then ask the real ones. ``replace_reply_fields`` changes fields of a reply: labelled text, a
 JSON object or a function call. A trace may be someone else's: ``check_recorded_settings`` accepts from it only
 built-in techniques, numbers and choices, never an LLM, a host, a path or a module.
@@ -24,13 +24,13 @@ from decisor.system.settings import drop_none_type, setting_fields
 from decisor.techniques import TECHNIQUES, find_technique_class
 from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.techniques.shared.answer import THINK
-from decisor.techniques.shared.judge import list_lm_parts
+from decisor.techniques.shared.judge import list_llm_parts
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
     Conclusion,
     GraphPlan,
-    LMCall,
+    LLMCall,
     NodeAnswer,
     NodeResult,
     NodeSpan,
@@ -44,7 +44,7 @@ from decisor.trace.events import (
     stream_if_possible,
 )
 from decisor.types import (
-    LM,
+    LLM,
     Action,
     Completion,
     Decision,
@@ -85,9 +85,9 @@ def check_recorded_settings(
     for key, text in from_trace.items():
         if key in settings or (key in fields and text == fields[key].default):
             continue
-        if (part := key.removesuffix("_lm")) in list_lm_parts(kind) and part != key:
+        if (part := key.removesuffix("_llm")) in list_llm_parts(kind) and part != key:
             raise SetupError(
-                f"The trace names an LM for the {part}, {drop_unprintable(text)}. LMs come from the command line "
+                f"The trace names an LLM for the {part}, {drop_unprintable(text)}. LLMs come from the command line "
                 f"only: give -o {key}=MODEL@URL to use one."
             )
         if key in fields and not is_harmless_type(hints[key]):
@@ -144,7 +144,7 @@ class RecordedReply:
 
 
 READINGS = "readings"
-"""The span in which an LM is asked whether the question has two readings, before the technique begins."""
+"""The span in which an LLM is asked whether the question has two readings, before the technique begins."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
                 )
             case TechniqueChoice(technique=name):
                 past = replace(past, technique=name, settings=keep_settings_of(name, past.settings))
-            case LMCall(messages=messages, texts=texts, finish=finish):
+            case LLMCall(messages=messages, texts=texts, finish=finish):
                 replies.append(RecordedReply(texts[0] if texts else "", finish, build_prompt_key(messages)))
             case ActionStart(tool=tool, input=text):
                 actions[entry.id] = Action(tool, text), len(replies) - 1
@@ -358,34 +358,34 @@ NOTHING = ReplyFields()
 
 
 @dataclass
-class ReplayingLM:
+class ReplayingLLM:
     """An LLM that repeats recorded replies first, without a call, and then asks the real one.
 
     ``begins``: required content of the first new reply: thought and plan are told to the LLM, and the plan replaces any
     other plan in the reply.
 
     A prompt gets the reply that it got before, and one that was never asked gets the next in order: a tool that is
-    described in other words changes every prompt. ``left`` is taken from, and may be shared with a judge's LM.
+    described in other words changes every prompt. ``left`` is taken from, and may be shared with a judge's LLM.
     ``prompt``: that of the first new reply, which those to a reply that could not be read begin with too.
     """
 
-    lm: LM
+    llm: LLM
     left: list[RecordedReply]
     begins: ReplyFields = NOTHING
     prompt: Sequence[Message] = ()
 
     @property
     def name(self) -> str:
-        return self.lm.name
+        return self.llm.name
 
     @property
     def price(self) -> Pricing | None:
-        price: Pricing | None = getattr(self.lm, "price", None)
+        price: Pricing | None = getattr(self.llm, "price", None)
         return price
 
     @property
     def ways(self) -> Ways | None:
-        return ways_of(self.lm)
+        return ways_of(self.llm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         """Return the recorded reply, or ask the LLM.
@@ -394,13 +394,13 @@ class ReplayingLM:
         """
         if (reply := self.past(messages, sampling)) is not None:
             return reply
-        return self.changed(messages, await self.lm.complete(self.hinted(messages), sampling))
+        return self.changed(messages, await self.llm.complete(self.hinted(messages), sampling))
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
         """Return the recorded reply or stream a new one; raises as ``complete``."""
         if (reply := self.past(messages, sampling)) is not None:
             return reply
-        return self.changed(messages, await stream_if_possible(self.lm, self.hinted(messages), sampling, on_text))
+        return self.changed(messages, await stream_if_possible(self.llm, self.hinted(messages), sampling, on_text))
 
     def past(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
         """Return the recorded reply to a prompt; None if all replies are used."""

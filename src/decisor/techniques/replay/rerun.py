@@ -31,7 +31,7 @@ from decisor.techniques.replay.recorded_run import (
     RecordedRun,
     RecordedStep,
     ReplayingEnvironment,
-    ReplayingLM,
+    ReplayingLLM,
     ReplyFields,
     build_prompt_key,
     check_recorded_settings,
@@ -40,12 +40,12 @@ from decisor.techniques.replay.recorded_run import (
 )
 from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.techniques.shared.answer import THINK, record_decision
-from decisor.techniques.shared.judge import set_part_lms
+from decisor.techniques.shared.judge import set_part_llms
 from decisor.techniques.shared.observations import show_observation
 from decisor.trace.events import (
     ActionResult,
     GraphPlan,
-    LMCall,
+    LLMCall,
     NodeAnswer,
     NodeSpan,
     OnText,
@@ -53,7 +53,7 @@ from decisor.trace.events import (
     UnreadableReply,
     stream_if_possible,
 )
-from decisor.types import LM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
+from decisor.types import LLM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +219,9 @@ async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Techn
         begins = ReplyFields(edit.thought if edit.action is None else "")
     replies = select_replies_before(past, number, edit)
     env = ReplayingEnvironment(run.env, past, done)
-    again = run.using(lm=ReplayingLM(run.lm, replies, begins), env=env)
+    again = run.using(llm=ReplayingLLM(run.llm, replies, begins), env=env)
     if (judge := getattr(technique, "judge", None)) is not None:
-        technique = set_part_lms(technique, {"judge": ReplayingLM(judge, replies)})
+        technique = set_part_llms(technique, {"judge": ReplayingLLM(judge, replies)})
     before = len(run.trace.entries)
     decision = await technique(past.question, again)
     after = read_recorded_run(run.trace.entries[before:])
@@ -255,7 +255,7 @@ def check_edit(past: RecordedRun, edits: Sequence[Edit], technique: Technique) -
     if edit.answer is not None or edit.ask is not None or edit.context:
         raise SetupError("A step takes a thought, an action or an observation.")
     if past.steps[number - 1].reply < 0 and (edit.action is not None or edit.thought):
-        raise SetupError(f"No LM asked for step {number}: it takes an observation.")
+        raise SetupError(f"No LLM asked for step {number}: it takes an observation.")
     return edit, number
 
 
@@ -347,24 +347,24 @@ async def rerun_with_edits(
 
 
 @dataclass
-class BoughtLM:
+class BoughtLLM:
     """An LLM that repeats the replies of an interrupted run and asks the real LLM for all others."""
 
-    lm: LM
-    replies: dict[PromptKey, list[LMCall]] = field(default_factory=lambda: defaultdict(list))
+    llm: LLM
+    replies: dict[PromptKey, list[LLMCall]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def name(self) -> str:
-        return self.lm.name
+        return self.llm.name
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self.lm, name)
+        return getattr(self.llm, name)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        return self.bought(messages, sampling) or await self.lm.complete(messages, sampling)
+        return self.bought(messages, sampling) or await self.llm.complete(messages, sampling)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
-        return self.bought(messages, sampling) or await stream_if_possible(self.lm, messages, sampling, on_text)
+        return self.bought(messages, sampling) or await stream_if_possible(self.llm, messages, sampling, on_text)
 
     def bought(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
         """Return the stored reply to a prompt and remove it. None if none is left or log-probabilities are wanted."""
@@ -376,22 +376,22 @@ class BoughtLM:
 
 def resume_interrupted_run(run: Run, entries: Sequence[TraceEntry]) -> Run:
     """Return the run with the replies and observations of an interrupted run to reuse."""
-    lm = BoughtLM(run.lm)
+    llm = BoughtLLM(run.llm)
     for call in select_reusable_calls(entries):
-        lm.replies[build_prompt_key(call.messages)].append(call)
+        llm.replies[build_prompt_key(call.messages)].append(call)
     return run.using(
-        lm=lm, env=ReplayingEnvironment(run.env, read_recorded_run(entries), select_reusable_steps(entries))
+        llm=llm, env=ReplayingEnvironment(run.env, read_recorded_run(entries), select_reusable_steps(entries))
     )
 
 
-def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LMCall]:
+def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LLMCall]:
     """Select the LLM calls to reuse.
 
     Unreadable replies at the end are dropped, because they would end the run again.
     """
-    calls: list[tuple[LMCall, bool]] = []
+    calls: list[tuple[LLMCall, bool]] = []
     for entry in entries:
-        if isinstance(entry.event, LMCall):
+        if isinstance(entry.event, LLMCall):
             calls.append((entry.event, True))
         elif isinstance(entry.event, UnreadableReply) and calls:
             calls[-1] = calls[-1][0], False
@@ -403,7 +403,7 @@ def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LMCall]:
 def select_reusable_steps(entries: Sequence[TraceEntry]) -> list[RecordedStep]:
     """Select the recorded steps to reuse. A failed one at the end is dropped, because it may have ended the run."""
     steps = list(read_recorded_run(entries).steps)
-    last = next((entry.event for entry in reversed(entries) if isinstance(entry.event, LMCall | ActionResult)), None)
+    last = next((entry.event for entry in reversed(entries) if isinstance(entry.event, LLMCall | ActionResult)), None)
     if steps and isinstance(last, ActionResult) and last.observation.error:
         steps.pop()
     return steps

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
-from decisor.errors import BudgetExceeded, Error, LMError, ParseError
+from decisor.errors import BudgetExceeded, Error, LLMError, ParseError
 from decisor.parsing.attribution import iterate_scalars
 from decisor.parsing.cleaning import clean_reply
 from decisor.parsing.figures import (
@@ -38,7 +38,7 @@ from decisor.techniques.shared.objections import (
     holds_name,
 )
 from decisor.techniques.shared.observations import Rendering, render_steps, show_steps
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LLMCall, UnreadableReply, events_of
 from decisor.types import (
     Action,
     Decision,
@@ -435,15 +435,15 @@ async def ask_last_answer(
     The decision is the best supported answer, else the best known one.
 
     Raises:
-        LMError: the endpoint will not answer at all (key, quota, model).
+        LLMError: the endpoint will not answer at all (key, quota, model).
     """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
     steps = trajectory.actions or len(trajectory.steps)
     why = explain_error(error) if error else f"The limit of {steps} steps is reached."
     try:
         decision = await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
-    except (BudgetExceeded, ParseError, LMError) as failure:
-        if isinstance(failure, LMError) and failure.permanent:
+    except (BudgetExceeded, ParseError, LLMError) as failure:
+        if isinstance(failure, LLMError) and failure.permanent:
             raise
         ranking = trajectory.ranking()
         best = ranking.options[0].name if ranking and ranking.options else ""
@@ -454,7 +454,7 @@ async def ask_last_answer(
 
 def record_decision(decision: Decision, run: Run) -> Decision:
     """Add a decision to the trace and return it, with a warning if many replies were unreadable."""
-    replies, unread = (sum(1 for _ in events_of(run.trace.entries, kind)) for kind in (LMCall, UnreadableReply))
+    replies, unread = (sum(1 for _ in events_of(run.trace.entries, kind)) for kind in (LLMCall, UnreadableReply))
     if line := warn_of_unread_replies(unread, replies, run.calling):
         decision = replace(decision, reasons=(*decision.reasons, line))
     run.trace.add(Conclusion(decision), run.span_id)

@@ -1,7 +1,7 @@
 """An LLM as judge: which of two sequences is better (asked in both orders), and how promising a state is.
 
 The judge reads the LLM's replies and the observations, nothing else: no gold answer, reward or success flag. A judge,
-or an expert of a reasoning DAG, may have an LLM of its own; ``set_part_lms`` sets it.
+or an expert of a reasoning DAG, may have an LLM of its own; ``set_part_llms`` sets it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from decisor.system.settings import drop_none_type, setting_fields
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.dag.roles import Experts, ask_expert_with
 from decisor.techniques.shared.search_tree import Tree, TreeNode, format_tree_sequence
-from decisor.types import LM, Message
+from decisor.types import LLM, Message
 
 T = TypeVar("T")
 Side = Literal["A", "B", ""]
@@ -215,38 +215,38 @@ EXPERTS = {
 
 
 @cache
-def list_lm_parts(kind: type) -> tuple[str, ...]:
+def list_llm_parts(kind: type) -> tuple[str, ...]:
     """List the parts of a technique that may have an LLM of their own.
 
     >>> from decisor.techniques import find_technique_class
-    >>> (list_lm_parts(find_technique_class("radagent")), list_lm_parts(find_technique_class("plan_rag")),
-    ...     list_lm_parts(find_technique_class("reasoning_dag"))[:2])
+    >>> (list_llm_parts(find_technique_class("radagent")), list_llm_parts(find_technique_class("plan_rag")),
+    ...     list_llm_parts(find_technique_class("reasoning_dag"))[:2])
     (('judge',), (), ('planner', 'dynamic'))
     """
     hints = get_type_hints(kind)
-    judges = [name for name in setting_fields(kind) if drop_none_type(hints[name]) is LM]
+    judges = [name for name in setting_fields(kind) if drop_none_type(hints[name]) is LLM]
     return (*judges, *(EXPERTS if hints.get("experts") is Experts else ()))
 
 
-def map_lm_settings(kind: type) -> dict[str, str]:
+def map_llm_settings(kind: type) -> dict[str, str]:
     """Map each setting that names an LLM to its part of the technique.
 
     >>> from decisor.techniques import find_technique_class
-    >>> map_lm_settings(find_technique_class("radagent"))
-    {'judge_lm': 'judge'}
+    >>> map_llm_settings(find_technique_class("radagent"))
+    {'judge_llm': 'judge'}
     """
-    return {f"{part}_lm": part for part in list_lm_parts(kind)}
+    return {f"{part}_llm": part for part in list_llm_parts(kind)}
 
 
-def set_part_lms(technique: Technique, lms: Mapping[str, LM]) -> Technique:
-    """Return a technique whose parts ask the given LLMs. ``lms``: part name to LLM."""
+def set_part_llms(technique: Technique, llms: Mapping[str, LLM]) -> Technique:
+    """Return a technique whose parts ask the given LLMs. ``llms``: part name to LLM."""
     loop: Any = technique
-    experts = {EXPERTS[name]: lm for name, lm in lms.items() if name in EXPERTS}
-    other: dict[str, object] = {name: lm for name, lm in lms.items() if name not in EXPERTS}
+    experts = {EXPERTS[name]: llm for name, llm in llms.items() if name in EXPERTS}
+    other: dict[str, object] = {name: llm for name, llm in llms.items() if name not in EXPERTS}
     if experts:
         ours = loop.experts
         other["experts"] = replace(
-            ours, **{name: ask_expert_with(lm, getattr(ours, name)) for name, lm in experts.items()}
+            ours, **{name: ask_expert_with(llm, getattr(ours, name)) for name, llm in experts.items()}
         )
     changed: Technique = replace(loop, **other)
     return changed

@@ -26,7 +26,7 @@ PLAN = (
     "Write a second model, independent of the first.",
     "Compute every candidate.",
 )
-COMPUTED = "An LM wrote the decision model; the machine checked it and computed every candidate."
+COMPUTED = "An LLM wrote the decision model; the machine checked it and computed every candidate."
 
 SYSTEM = """\
 You turn a decision question into files that a machine checks on the real rows. You never compute the decision yourself.

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
+from decisor.errors import BudgetExceeded, Error, LLMError, ParseError, SetupError
 from decisor.parsing.cleaning import NO_HELP, clean_reply
 from decisor.parsing.figures import find_citations, without_citations
 from decisor.parsing.labelled import LabelledReply, parse_answer, read_fields
@@ -174,8 +174,8 @@ async def ask_for_answer(
     stopped: Stopped = "answered" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
     try:
         decision = await run.ask(prompt, form, final=True)
-    except (BudgetExceeded, ParseError, LMError) as failure:
-        if isinstance(failure, LMError):
+    except (BudgetExceeded, ParseError, LLMError) as failure:
+        if isinstance(failure, LLMError):
             raise
         ended: Stopped = "budget" if isinstance(failure, BudgetExceeded) else "failed"
         return record_decision(
@@ -202,7 +202,7 @@ SHORT_ANSWER = {
 
 LOGPROBS = 20  # as many as vLLM tells by default
 API = "behind the older completions API (POST /v1/completions, not chat) with log-probabilities"
-SERVE = "Serve those weights with vLLM and name them: --lm MODEL@http://HOST:PORT/v1"
+SERVE = "Serve those weights with vLLM and name them: --llm MODEL@http://HOST:PORT/v1"
 
 
 @dataclass(frozen=True)
@@ -231,16 +231,16 @@ async def continue_text(prompt: str, run: Run, sampling: Sampling, needs: str, f
     Raises:
         SetupError: the endpoint refuses such a request, or gives no log-probabilities; ``needs`` says what weights are
             wanted.
-        LMError: the endpoint failed for good.
+        LLMError: the endpoint failed for good.
     """
     try:
         reply = await run.complete([Message("user", prompt)], sampling, final)
-    except LMError as error:
+    except LLMError as error:
         if error.kind != "request":
             raise
         raise SetupError(f"{needs}, {API}. {error}") from error
     if reply.text and not reply.logprobs:
-        raise SetupError(f"{needs}, {API}; {run.lm.name} gave no log-probabilities. {SERVE}")
+        raise SetupError(f"{needs}, {API}; {run.llm.name} gave no log-probabilities. {SERVE}")
     return Continuation(reply.text, reply.logprobs[0] if reply.logprobs else (), reply.finish)
 
 
@@ -256,7 +256,7 @@ async def send_back(decision: Decision, run: Run, write: Callable[[str], Awaitab
     run.trace.add(UnreadableReply("objection", complaint), run.span_id)
     try:
         second = await write(f"Your answer was: {decision.answer}. {complaint}")
-    except (BudgetExceeded, LMError):
+    except (BudgetExceeded, LLMError):
         return decision
     return second if second.answer else decision
 
@@ -270,7 +270,7 @@ def check_weights(continuations: Iterable[Continuation], names: Sequence[str], r
     written = [one for one in continuations if one.tokens]
     likely = {text.strip() for one in written for token in one.tokens for text in (token.text, *token.top)}
     if written and all(one.finish == "length" for one in written) and not likely & {name.strip() for name in names}:
-        raise SetupError(f"{needs}: {run.lm.name} knows none of its control tokens. {SERVE}")
+        raise SetupError(f"{needs}: {run.llm.name} knows none of its control tokens. {SERVE}")
 
 
 def normalize_token_chances(token: Token | None, names: Sequence[str]) -> dict[str, float]:

@@ -23,7 +23,7 @@ ROOM = "decisor.techniques."
 NEEDED = {"question", "tools", "form", "steps", "task", "documents", "evidence"}
 """Places that a prompt which has them cannot do without."""
 OWN = ("temperature", "top_p", "prompts")
-"""Settings that every technique has that asks an LM; where it has one of the name, that is meant."""
+"""Settings that every technique has that asks an LLM; where it has one of the name, that is meant."""
 
 
 def list_prompts(kind: type) -> dict[str, str]:

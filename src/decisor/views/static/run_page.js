@@ -11,22 +11,22 @@ function draw(piece) {
   for (const entry of entries) story.hear(entry);
   story.end(result.evidence.ids);
   const is_page = piece.localName === "main", { text, goal, rules } = run.question;
-  const about = ["Decisor", run.chosen ? `${plain(run.technique)} (${plain(run.chosen)})` : plain(run.technique), run.lm || "no LM"].filter(Boolean).join(" · ");
+  const about = ["Decisor", run.chosen ? `${plain(run.technique)} (${plain(run.chosen)})` : plain(run.technique), run.llm || "no LLM"].filter(Boolean).join(" · ");
   const brief = piece.querySelector(".brief");
   brief.replaceChildren(...[
     el("p.soft", {}, about), el("h1", {}, visible(text)), goal && !text.includes(goal) ? el("p", {}, visible(goal)) : null,
     rules ? el("details", { open: rules.length < 400 }, el("summary", {}, "Rules"), el("p.rules", {}, visible(rules))) : null,
     el("div.result", {}, resultNodes(result, picture, [...brief.querySelectorAll(".chart-of-answer")])),
     el("section", {}, el("h2", {}, "What happened"), picture.drawings.map(canvas),
-      el("details", { open: is_page }, el("summary", {}, `${count(story.steps, "action")}, ${count(story.usage.calls, "LM call")}`), story.node)),
+      el("details", { open: is_page }, el("summary", {}, `${count(story.steps, "action")}, ${count(story.usage.calls, "LLM call")}`), story.node)),
     el("section", {}, el("h2", {}, "Cost"), costs(run))].filter(Boolean));
   if (!is_page) lead(piece);
 }
 
-function costs({ usage, lm, settings }) {
-  const facts = lm ? [["LM calls", number(usage.calls)], ["Tokens", number(usage.prompt_tokens + usage.completion_tokens)],
+function costs({ usage, llm, settings }) {
+  const facts = llm ? [["LLM calls", number(usage.calls)], ["Tokens", number(usage.prompt_tokens + usage.completion_tokens)],
     ["From a cache", usage.cache_reads ? number(usage.cache_reads) : ""], ["Price", usage.dollars === null ? "unknown" : money(usage.dollars)],
-    ["Waiting for the LM", took(usage.seconds) || "–"]] : [["LM calls", "none"]];
+    ["Waiting for the LLM", took(usage.seconds) || "–"]] : [["LLM calls", "none"]];
   const all = [...facts, ["Actions", number(usage.actions)], ...Object.entries(settings).map(([name, value]) => [plain(name), value])];
   return el("dl.facts.card", {}, all.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(value)))));
 }

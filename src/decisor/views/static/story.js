@@ -43,7 +43,7 @@ export class Story {
       case "Plan": return this.changeable(this.first_plan(data.steps), 0, data.steps);
       case "GraphPlan": return this.first_plan(data.steps);
       case "PlanChange": return this.changeable(this.replan(data), data.after_step, data.steps);
-      case "LMCall": return this.call(entry, data);
+      case "LLMCall": return this.call(entry, data);
       case "ActionStart": return this.action(entry, data);
       case "ActionResult": return this.result(data);
       case "Span": return this.span(entry, plain(data.name), "");
