@@ -64,7 +64,7 @@ def show_decision(
     if why := describe_end(decision):
         console.print(Text(f"  {why}", style="yellow"))
     for reason in decision.reasons:
-        if reason.startswith("No LLM planned this"):
+        if reason.startswith(("No LLM planned this", "No LM planned this")):  # as a trace of 0.1 says it
             continue  # said at the end, with how to name one
         console.print(Padding(Text(clean_for_terminal(reason)), (0, 0, 0, 2), expand=False))
     for line in runner_up_lines(decision):
