@@ -1,7 +1,8 @@
 """The engines by name, and the engine that a URL names.
 
-To add an engine: a file here with its ``ENGINE``, and its name in ``NAMES``. One table of schemes for SQL and graphs
-comes from the engines' own descriptions. Only the driver that is needed is imported.
+To add an engine: a file here with its ``ENGINE``, and its name in ``NAMES``. One that SQLAlchemy reads needs no file:
+see ``OWN`` in ``sqlalchemy.py``. One table of schemes for SQL and graphs comes from the engines' own descriptions. Only
+the driver that is needed is imported.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ NAMES = (
     "clickhouse",
     "sqlalchemy",
 )
+OF_SQLALCHEMY = ("trino", "clickhouse")
+"""Engines with a URL of their own that SQLAlchemy reads: keys of its ``OWN``."""
 ELSEWHERE = {"model": "decisor.decision_models.worker.engine"}
 """An engine whose file lies in the room that it serves."""
 
@@ -44,7 +47,7 @@ def load_engine(name: str) -> Engine:
     file, _, member = name.partition(":")
     if file not in NAMES:
         raise SetupError(f"There is no engine {name!r}; there is {', '.join(NAMES)}.")
-    if file in ("trino", "clickhouse"):
+    if file in OF_SQLALCHEMY:
         return load_engine(f"sqlalchemy:{file}")
     value: Engine = import_module(ELSEWHERE.get(file, f"{__name__}.{file}")).ENGINE
     return value.member(member) if member and value.member else value

@@ -251,7 +251,6 @@ PARSERS = {
     "awsathena": "athena",
     "chdb": "clickhouse",
     "clickhousedb": "clickhouse",
-    "trino": "trino",
     "sparksql": "spark",
     "impala": "hive",
     "ibm_db_sa": "postgres",
