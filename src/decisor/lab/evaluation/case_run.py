@@ -104,7 +104,7 @@ class CaseAttempt:
     outages: Outages = field(default_factory=Outages)
 
     def watch(self, llm: LLM, case: Case) -> LLMWatch:
-        return LLMWatch(llm, llm.name, case.id, self.outages)
+        return LLMWatch(llm.name, case.id, self.outages)
 
 
 async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[TraceEntry]]:
@@ -118,8 +118,9 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         SetupError: the benchmark lacks something.
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
-    llm = attempt.watch(attempt.llm, case)
-    experts = {part: attempt.watch(one, case) for part, one in attempt.experts.items()}
+    watch = attempt.watch(attempt.llm, case)
+    part_watches = {part: attempt.watch(llm, case) for part, llm in attempt.experts.items()}
+    experts = {part: part_watches[part].attach(llm) for part, llm in attempt.experts.items()}
     loop = set_part_llms(attempt.loop, experts) if experts else attempt.loop
     trace.add(
         RunStart(
@@ -139,8 +140,10 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     try:
         async with attempt.bench.environment(case) as env:
             try:
-                watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
-                run = Run(llm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
+                watched = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
+                run = Run(
+                    watch.attach(attempt.llm), watched, budget, trace, calling=attempt.calling, asking=attempt.asking
+                )
                 try:
                     decision = await decide_by_technique(loop, case.question, run)
                 except SetupError as error:  # the technique lacks something, not the benchmark
@@ -159,14 +162,14 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     except Exception as error:
         crash = describe_crash(error)
     for halt in (
-        llm.halt,
-        *(one.halt for one in experts.values()),
-        *(one.halt for one in find_own_llms(attempt.bench)),
+        watch.halt,
+        *(part_watch.halt for part_watch in part_watches.values()),
+        *(own.halt for own in find_own_llms(attempt.bench)),
     ):
         if halt is not None:
             raise halt
-    if llm.failure is not None and not decision.answer:
-        crash = crash or str(llm.failure)
+    if watch.failure is not None and not decision.answer:
+        crash = crash or str(watch.failure)
     crash = crash or "; ".join(lost.values())
     trace.add(RunUsage(budget.spent))
     path = critical_seconds(trace.entries)

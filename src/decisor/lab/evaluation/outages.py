@@ -10,18 +10,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 
 from decisor.errors import LLMError, OutageError, ToolError
 from decisor.lab.judges import THIS_CASE
-from decisor.llms.prices import price_of_llm
 from decisor.llms.retry import Retries
-from decisor.parsing.prompting import Ways, ways_of
+from decisor.llms.shared import SharedLLM
 from decisor.runtime.run import explain_wrong_form
 from decisor.techniques.shared.analyst import list_tool_languages
-from decisor.types import LLM, Action, Completion, Environment, Message, Observation, Pricing, Sampling
+from decisor.types import LLM, Action, Completion, Environment, Observation
 
 PATIENCE_SECONDS = 600.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -144,41 +143,31 @@ class Outages:
 
 @dataclass
 class LLMWatch:
-    """An LLM in one case that reports its failures. failure: error of the latest call. halt: an error that holds for
-    every case. The technique may continue after either.
-    """
+    """A watch for the failures of one LLM in one case; the technique may continue after either."""
 
-    llm: LLM
     place: str
     case: str
     outages: Outages
     failure: LLMError | None = None
+    """Error of the latest call."""
     halt: LLMError | None = None
+    """An error that holds for every case."""
 
-    @property
-    def name(self) -> str:
-        return self.llm.name
+    def attach(self, llm: LLM) -> SharedLLM:
+        """Return the LLM as this watch listens to it."""
+        return replace(llm if isinstance(llm, SharedLLM) else SharedLLM(llm), observer=self)
 
-    @property
-    def price(self) -> Pricing | None:
-        return price_of_llm(self.llm)
+    def watch(self) -> AbstractContextManager[None]:
+        return self.outages.trying(self.place)
 
-    @property
-    def ways(self) -> Ways | None:
-        return ways_of(self.llm)
+    def failed(self, error: LLMError) -> None:
+        self.failure = error
+        if self.holds_for_all(error):
+            self.halt = error
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        with self.outages.trying(self.place):
-            try:
-                reply = await self.llm.complete(messages, sampling)
-            except LLMError as error:
-                self.failure = error
-                if self.holds_for_all(error):
-                    self.halt = error
-                raise
+    def answered(self, reply: Completion) -> None:
         self.failure = None
         self.outages.answered(self.place, reply.replayed)
-        return reply
 
     def holds_for_all(self, error: LLMError) -> bool:
         if error.kind == "request" and not error.permanent:
