@@ -72,3 +72,25 @@ def test_a_mark_with_two_meanings_counts_in_either() -> None:
 def test_numbers_stand_between_chinese_words_and_in_ten_thousands() -> None:
     figures = check_figures("价格从12.5元降到３.２元，产量1.2万吨", [("o1.r1", [12.5, 3.2, 12_000])])
     assert [(one.text, one.support) for one in figures] == [("12.5", "o1.r1"), ("3.2", "o1.r1"), ("1.2万", "o1.r1")]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("it weighs 3.5kg", 3.5),
+        ("it costs 5,495EUR", 5495),
+        ("it costs $1.2M", 1_200_000),
+        ("it costs 1,2 Mio. EUR", 1_200_000),
+        ("about 5.5k units", 5500),
+        ("12 billion", 12_000_000_000),
+        ("it is 1.5x as dear", 1.5),
+    ],
+)
+def test_a_figure_with_a_unit_or_a_word_for_a_thousand_is_read_whole(text: str, number: float) -> None:
+    """The digits before the mark alone were read: 3, 5, 1."""
+    (figure,) = check_figures(text, [("o1.r1", [number]), ("o1.r2", [3, 5, 1, 12])])
+    assert figure.support == "o1.r1"
+
+
+def test_a_number_that_runs_on_into_a_word_is_no_figure() -> None:
+    assert written_numbers("v1.10 of b7, 12abc, 10.5XYZ, 0x1F") == ()

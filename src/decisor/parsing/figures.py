@@ -20,11 +20,6 @@ WIDE = {ord(wide): plain for wide, plain in zip("０１２３４５６７８９�
 SPACES = "\u00a0\u202f\u2009"
 LETTER = "0-9A-Za-z_\u00c0-\u024f"
 DIGITS = rf"\d{{1,3}}(?:(?P<gap>[,.'\u2019 {SPACES}])\d{{3}})(?:(?P=gap)\d{{3}})*(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?"
-NUMBER = re.compile(
-    rf"(?<![{LETTER}.])[-+\u2212]?"
-    rf"(?:{DIGITS})"
-    rf"(?:[eE][-+]?\d{{1,3}})?(?:[ {SPACES}]?%|[万亿萬億])?(?![{LETTER}])"
-)
 TIMES = {"万": 1e4, "萬": 1e4, "亿": 1e8, "億": 1e8}
 MOST = 200
 
@@ -44,8 +39,8 @@ def written_numbers(text: str) -> tuple[str, ...]:
     ('12', '3.5 %', '1,204.5', '1.204,5')
     >>> written_numbers("价格下降３.５元，约1.2万"), written_numbers("on 2024-01-03")
     (('3.5', '1.2万'), ('2024', '01', '03'))
-    >>> written_numbers("key 4E801, 1e400, 12e3")
-    ('12e3',)
+    >>> written_numbers("key 4E801, 1e400, 12e3"), written_numbers("3.5kg for $1.2M, 4 thousand EUR; v1.10, 12abc")
+    (('12e3',), ('3.5', '1.2M', '4 thousand'))
     """
     matches = (match.group().strip() for match in NUMBER.finditer(text.translate(WIDE)))
     return tuple(match for match in dict.fromkeys(matches) if "e" not in match.lower() or interpret_number(match))[
@@ -65,6 +60,10 @@ def interpret_number(text: str) -> tuple[NumberMeaning, ...]:
     ...     interpret_number("3,5 %")[0].value, interpret_number("2万")[0].value)
     ([1.204, 1204.0], 3.5, 20000.0)
     """
+    if scaled := SCALED.search(text):
+        size, unscaled = SCALES[scaled[1].lower().rstrip(".")], interpret_number(text[: scaled.start()])
+        # Tables in millions hold 1.2 for "1.2 million", so the number as it stands is its second meaning.
+        return (*(NumberMeaning(one.value * size, one.room * size) for one in unscaled), *unscaled)
     times = TIMES.get(text[-1:], 1.0)
     bare = (
         text.rstrip("% 万亿萬億" + SPACES)
@@ -361,12 +360,22 @@ MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?"
     r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
 )
+SCALE_WORD = r"(?i:thousand|millions?|billions?|trillion|mio\b\.?|mrd\b\.?|tsd|mn|bn)"
 BODY = rf"(?:{DIGITS})(?:[eE][-+]?\d{{1,2}}(?!\d))?"
 AFTER = "|".join(sorted((re.escape(word) for word in UNIT_OF), key=len, reverse=True))
+# The digits are atomic: without it "3.5kg" was read as 3, as the letter after 3.5 made the match give digits back.
+NUMBER = re.compile(
+    rf"(?<![{LETTER}.])[-+\u2212]?"
+    rf"(?>{DIGITS})"
+    rf"(?:[eE][-+]?\d{{1,3}})?"
+    rf"(?:[ {SPACES}]?%|[万亿萬億]|[ {SPACES}]?{SCALE_WORD}(?!\w)|[kKmMB](?![{LETTER}]))?"
+    rf"(?:(?![{LETTER}])|(?=(?:[xX×]|(?i:{AFTER}))(?!\w)))"
+)
+SCALED = re.compile(rf"[ {SPACES}]?({SCALE_WORD}|[kKmMB])$")
 QUANTITY = re.compile(
     rf"(?<![\w.,'\u2019])(?P<before>(?:US)?[$€£¥]|(?i:USD|EUR|GBP|CHF|JPY))?[ {SPACES}]?"
     rf"(?P<sign>[-+\u2212](?=\d))?(?P<body>{BODY})"
-    rf"(?:[ {SPACES}]?(?P<scale>(?i:thousand|millions?|billions?|trillion|mio\b\.?|mrd\b\.?|tsd|mn|bn))\b"
+    rf"(?:[ {SPACES}]?(?P<scale>{SCALE_WORD})\b"
     rf"|(?P<letter>[kKmMB])(?=[^\w]|$)"
     rf"|(?P<wide>[万亿萬億]))?"
     rf"(?:[ {SPACES}-]?(?P<unit>per[ -]?cent(?:age points?)?|%[- ]?points?|kilowatt hours?|(?i:{AFTER}))"
