@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -267,9 +268,8 @@ def find_example_world(name: str, question: str) -> Any:
         return None
     if question:
         raise SetupError("An example brings its own question: leave out yours, or name your data with --db.")
-    from decisor.system.extras import import_lab
-
-    return import_lab("examples", "--example").make_example(name)
+    # By name, as nothing imports the lab by a statement. The examples need no package of the extra ``lab``.
+    return import_module("decisor.lab.examples").make_example(name)
 
 
 def read_question_text(question: str) -> str:
