@@ -100,6 +100,7 @@ def read_json_table(target: ImportTarget, part: FilePart) -> Iterator[str]:
             types = create_texts(target, name, source)
         except duckdb.Error:
             raise SetupError(f"{part.paths[0]} cannot be read as JSON: {describe_file_error(error)}") from error
+        # A line that is no JSON becomes a row of NULL: such rows are removed and counted.
         keys = [column for column, _ in target.columns(name) if column != FILE]
         empty = " AND ".join(f"{quote_identifier(key)} IS NULL" for key in keys)
         target.db.execute(f"DELETE FROM {quote_identifier(name)} WHERE {empty}")
@@ -134,6 +135,7 @@ def rows_of_object(path: Path, folder: Path) -> tuple[Path, str]:
         return path, ""
     place: list[str] = []
     rest: list[str] = []
+    # Down to the only list of objects, as in {"response": {"items": [...]}}.
     while isinstance(member, dict):
         inner = {key: value for key, value in member.items() if value and isinstance(value, dict | list)}
         tables = [
@@ -256,7 +258,10 @@ def read_sqlite(target: ImportTarget, part: FilePart) -> Iterator[str]:
     """Read every table of SQLite databases. Types follow the stored values."""
     for path in part.paths:
         with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as source:
+            # The file may be a stranger's: its views may call no function with side effects (SQLite manual,
+            # trusted_schema).
             source.execute("PRAGMA trusted_schema = OFF")
+            # SQLite stores any bytes as TEXT.
             source.text_factory = lambda data: data.decode("utf-8", "replace")
             try:
                 query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
@@ -291,6 +296,7 @@ def sqlite_column_type(source: sqlite3.Connection, table: str, column: str) -> s
     kinds = {str(kind) for (kind,) in rows} - {"null"}
     if kinds == {"integer"}:
         return "BIGINT"
+    # Beyond 2^53 a DOUBLE would change the digits, so such a column is text.
     cut = (
         f"typeof({quote_identifier(column)}) = 'integer' AND {quote_identifier(column)} NOT BETWEEN -{EXACT} "
         f"AND {EXACT}"
@@ -348,6 +354,7 @@ def read_units(path: Path) -> tuple[dict[str, str], dict[str, str]]:
             codes = PERCENTS | {code["numFmtId"]: code["formatCode"] for code in attributes_of(styles, "numFmt")}
         except KeyError:  # OpenDocument, .xlsb
             return {}, {}
+    # Only the styles of cells count; cellStyleXfs has xf elements too.
     formats = attributes_of(styles.partition("cellXfs")[2].partition("cellXfs")[0], "xf")
     units = {str(at): unit_of_format(codes.get(style.get("numFmtId", ""), "")) for at, style in enumerate(formats)}
     return parts, {style: unit for style, unit in units.items() if unit}
@@ -381,6 +388,7 @@ def with_unit(cell: object, unit: str) -> object:
         return cell
     if unit.startswith("0"):
         return f"{int(cell):0{len(unit)}d}" if cell >= 0 and float(cell).is_integer() else cell
+    # As floats, 0.07 * 100 is 7.000000000000001.
     number = float(Decimal(repr(cell)) * 100) if unit == "%" else cell
     return f"{CELL}{repr(number).removesuffix('.0')}{unit}"
 
@@ -396,6 +404,7 @@ def read_workbook(target: ImportTarget, part: FilePart) -> Iterator[str]:
 
     for path in part.paths:
         try:
+            # First of all, for opening the workbook holds all cells in memory.
             check_extent(Path(path))
             book = CalamineWorkbook.from_path(path)
             parts, units = read_units(Path(path))
@@ -422,12 +431,13 @@ def read_workbook(target: ImportTarget, part: FilePart) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class WorkbookSheet:
-    """The cells of a sheet, its merged ranges, and the header of its table. place: the file and sheet, in words."""
+    """The cells of a sheet, its merged ranges, and the header of its table."""
 
     rows: list[list[object]]
     merged: list[Range]
     header: Header
     place: str
+    """File and sheet, in words."""
 
 
 def import_sheet(target: ImportTarget, name: str, sheet: WorkbookSheet) -> Iterator[str]:
@@ -482,6 +492,7 @@ def read_sheet_chunks(path: Path, wanted: str = "") -> Iterator[tuple[str, bytes
             with archive.open(part) as file:
                 rest = b""
                 while chunk := file.read(CHUNK):
+                    # No cell is cut in two: what follows the last <c waits for the next chunk.
                     begin = chunk.rfind(b"<c ") if len(chunk) == CHUNK else -1
                     yield part, rest + (chunk[:begin] if begin > 0 else chunk)
                     rest = chunk[begin:] if begin > 0 else b""
