@@ -134,15 +134,17 @@ Nothing of it touches the database: a copy is changed. Each record can be cited.
 class ModelTool:
     """The tool ``whatif`` on an open decision model.
 
-    Satisfies ``types.Tool``. seconds: the longest that one input may take, unless ``rank`` names its own. words:
-    description of the model, from ``describe_model``.
+    Satisfies ``types.Tool``.
     """
 
     model: OpenModel
     words: str = ""
+    """Description of the model, from ``describe_model``."""
     seconds: float = 120.0
+    """Longest time for one input, unless ``rank`` names its own."""
     name: str = "whatif"
     base: analyses.BaseOutcomes | None = None
+    """Outcomes on the unchanged data; None until an input needs them."""
 
     def describe(self) -> str:
         return f"{self.words}\n{FORMS}".strip()
@@ -160,6 +162,7 @@ class ModelTool:
 
         Raises ToolError if the input cannot be read, names something unknown, or a statement fails.
         """
+        # The methods of an open model block.
         return await asyncio.to_thread(self._answer, text)
 
     def start_clock(self, seconds: float) -> None:
@@ -173,6 +176,7 @@ class ModelTool:
             seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
             self.start_clock(seconds)
             return self._answered(replace(wish, seconds=seconds))
+        # TimeOver is a SetupError; an LLM gets it as an answer, and can ask for less.
         except SetupError as error:
             raise ToolError(str(error)) from error
 
@@ -182,6 +186,7 @@ class ModelTool:
         Text of no other form names candidates, or a scenario alone; a candidate's own name comes first.
         """
         plain = text.strip().strip("`\"' ")
+        # A candidate may be called like a command.
         if self.model.model.choice and analyses.find_candidate_or_none(self.model, plain) is not None:
             return WhatIfWish((plain,), text=plain)
         wish = parse_wish(text)
@@ -200,6 +205,7 @@ class ModelTool:
             raise ToolError(
                 "This model is for the solver: it takes `rank`, `set TABLE.COLUMN = ...` and `scenario NAME`."
             )
+        # Later inputs compare with the same outcomes.
         self.base = base = self.base or analyses.compute_base_outcomes(model)
         match wish.kind:
             case "rank":
@@ -276,19 +282,23 @@ VECTOR = ("candidates", "outcomes")
 
 @dataclass(frozen=True)
 class FunctionModel:
-    """A decision model computed by a person's function of the tables. measure, goal: attributes of the function;
-    'outcome' and 'min' without them. Trials vary the decimals of the tables. Satisfies ``types.WhatIf``.
+    """A decision model computed by a person's function of the tables.
+
+    Trials vary the decimals of the tables. Satisfies ``types.WhatIf``.
     """
 
     function: Function
     tables: Tables
     measure: str = "outcome"
+    """Attribute of the function; 'outcome' without it."""
     goal: Goal = "min"
+    """Attribute of the function; 'min' without it."""
 
     def values(self) -> Mapping[str, float]:
         """Call the function; raise ToolError if it fails or returns no mapping."""
         try:
             values = self.function(self.tables)
+        # A person's function may raise anything.
         except Exception as error:
             raise ToolError(f"The function of the decision model fails: {type(error).__name__}: {error}") from error
         if not isinstance(values, Mapping):
@@ -318,6 +328,7 @@ def vary_column(values: Sequence[Value], percent: float, rng: np.random.Generato
         return values
     factors = 1 + rng.uniform(-percent, percent, len(values)) / 100
     pairs = zip(values, factors.tolist(), strict=True)
+    # The exact type counts, for True and False are instances of int.
     return [value * by if type(value) in (int, float) else value for value, by in pairs]
 
 
