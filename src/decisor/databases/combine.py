@@ -117,7 +117,7 @@ class CombineTool:
         if number not in self.complete_tables:
             fetched = self.fetched[number]
             table = table_of_records(fetched.observation.records, fetched.observation.truncated)
-            # Only the tool that another one wraps can fetch.
+            # The tool may be wrapped in another one.
             tool = getattr(fetched.tool, "tool", fetched.tool)
             if fetched.observation.truncated and isinstance(tool, Fetching):
                 table = await tool.fetch(strip_fence(fetched.action.input), MAX_ROWS, max_bytes=MAX_BYTES)

@@ -59,8 +59,10 @@ class ScenarioComparison:
 
 
 def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
-    """Compute all candidates in every scenario; raise ToolError if a statement fails. now: outcomes of all candidates
-    on the unchanged data.
+    """Compute all candidates in every scenario; raise ToolError if a statement fails.
+
+    Args:
+        now: outcomes of all candidates on the unchanged data.
     """
     names = (NOW, *(one.name for one in model.model.scenarios))
     every = [now, *(model.outcomes(now.candidates.tolist(), scenario=name, most=1) for name in names[1:])]
@@ -126,8 +128,12 @@ TRIALS = 100
 def compute_swings(
     model: OpenModel, outcomes: Outcomes, *, trials: int = TRIALS, seed: int = 0, seconds: float = float("inf")
 ) -> tuple[Swing, ...]:
-    """Compute how far each input with a spread moves the lead, largest first. outcomes: of all candidates on the
-    unchanged data. Inputs that the seconds do not reach are left out.
+    """Compute how far each input with a spread moves the lead, largest first.
+
+    Inputs that the seconds do not reach are left out.
+
+    Args:
+        outcomes: outcomes of all candidates on the unchanged data.
 
     Raises:
         ToolError: a statement fails.

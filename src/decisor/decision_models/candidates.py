@@ -135,6 +135,7 @@ class Candidates:
         """
         labels = [name] if isinstance(name, str) else list(name)
         rows = self._rows_named(labels)
+        # A name of several rows consists of their labels.
         if rows is None and isinstance(name, str):
             parts = [part.strip() for part in name.split("," if self.take.per else " + ") if part.strip()]
             rows = self._rows_named([] if name.strip() == "nothing" else parts)

@@ -428,6 +428,7 @@ def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference
         return Difference(Finding(16, model.line("choice"), f"the second model has other candidates: {error}"))
     line = model.line("measure", model.first.name)
     few = sorted({int(at) for at in np.linspace(0, len(names) - 1, min(len(names), ON_COPIES))})
+    # Copy 0 is the unchanged data, on which a difference is certain.
     for number in range(COPIES + 1):
         places, changes = (few if number else range(len(names))), build_shaking_updates(subject, number)
         ours = [int(subject.outcomes.candidates[at]) for at in places]
@@ -566,9 +567,13 @@ CHECKS: tuple[Check, ...] = (
 
 
 def check_model(model: OpenModel, second: OpenModel | None = None, seconds: float = float("inf")) -> Iterator[Finding]:
-    """Run all checks of a decision model and yield each finding at once. second: an independent model of the same
-    question. Of more than 2,000 candidates a sample is computed. After ``seconds`` a finding says so, and the other
-    checks on changed data are left out.
+    """Run all checks of a decision model and yield each finding at once.
+
+    Of more than 2,000 candidates a sample is computed. After ``seconds`` a finding says so, and the other checks on
+    changed data are left out.
+
+    Args:
+        second: an independent model of the same question.
     """
     subject = None
     checks: list[Callable[[], Iterable[Finding]]] = [partial(check_solver, model)]

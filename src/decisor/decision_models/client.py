@@ -436,6 +436,7 @@ def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
         ToolError: there is no such candidate, or a query fails.
     """
     file = model.model
+    # Whatever the solver finds meets its requirements.
     if not file.choice:
         return tuple(
             RuleTest(one.name, one.text, "kept", "required of the solver", one.sum, candidate=candidate)

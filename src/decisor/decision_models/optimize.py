@@ -75,8 +75,11 @@ def solve_model(
     forced: Sequence[tuple[str, int, float]] = (),
     excluded: Sequence[Sequence[int]] = (),
 ) -> SolverProposal:
-    """Find the best choice of the variables with the solver. forced: triples of variable, row and amount. excluded:
-    choices of the first variable, by rows, that may not come out.
+    """Find the best choice of the variables with the solver.
+
+    Args:
+        forced: triples of variable, row and amount.
+        excluded: choices of the first variable, by rows, that may not come out.
 
     Raises:
         ToolError: the program is not linear or a query fails (with its line), or the SQL measures another thing.

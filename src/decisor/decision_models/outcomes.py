@@ -76,7 +76,10 @@ class Outcomes:
         return np.where(self.allowed, self.values[:, 0] if goal == "min" else -self.values[:, 0], np.inf)
 
     def order(self, goal: Goal) -> NDArray[np.int64]:
-        """Places of the allowed ones, best first by the first measure, equally good ones in data order. No trials."""
+        """Return the places of the allowed candidates, best first by the first measure. No trials.
+
+        Equally good ones are in data order.
+        """
         places = np.flatnonzero(self.allowed)
         costs = self.costs(goal)[places]
         order = np.argsort(costs, kind="stable")

@@ -435,6 +435,7 @@ def rank_model(
     outcomes = model.outcomes(
         candidates, scenario=scenario, changes=changes, seconds=seconds, most=1, progress=progress
     )
+    # Statements rewritten for all candidates must agree with those of the file.
     if not outcomes.stopped:
         check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = rank_outcomes(model, outcomes)

@@ -49,6 +49,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
     count = len(candidates)
     middle, names = count // 2, [candidates.name(at) for at in (0, count - 1)]
     yield f"To decide: {file.decide}. {format_count(count, 'candidate')}, such as {' and '.join(dict.fromkeys(names))}."
+    # What a choice does to real rows, by the middle candidate.
     name = candidates.name(middle)
     for _, table, rows, gone, first_gone, come, first_come in model.job(
         "effects", {"candidate": candidates.places[middle]}, 60
@@ -60,6 +61,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
             f"For {name} it changes {table} ({rows_in_all}): {' and '.join(what) or 'nothing'}"
             f"{': ' if examples else ''}{examples}."
         )
+    # The measures of this candidate, beside the present values and the books.
     outcomes, now = model.outcomes(), model.present()
     for at, measure in enumerate(file.measures):
         here, present = float(outcomes.values[middle, at]), now[measure.name]
@@ -70,6 +72,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
             f"Measured: {measure.name}, as {extreme} as possible. For {name}: {format_amount(here, measure.unit)}. "
             f"At present: {at_present}{books}."
         )
+    # The rules, each with a candidate that breaks it.
     for rule in file.rules:
         if not rule.testable:
             yield f"Rule {rule.name}: {rule.text} Not tested: nothing in the data says it."

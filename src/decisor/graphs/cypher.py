@@ -219,6 +219,7 @@ def _cypher_literals_at(
     part = before.key in PARTS
     homes = [home for home, infos in schema.properties.items() if any(info.name == name for info in infos)]
     owners = labels_of_property(words, back - 1)
+    # Without a label in its pattern, a property is looked for wherever the graph has it.
     named = [home for home in homes if home.strip("[]") in (owners or labels)]
     for home in named or homes:
         kind = home.strip("[]")

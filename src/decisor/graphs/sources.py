@@ -381,6 +381,7 @@ class NodeFinder:
         if (link.table, link.keys) not in self.places:
             keys = read_row_keys(self.rows[link.table], link.keys)
             first = self.first[link.table]
+            # The nodes of a table stand in the order of its rows.
             self.places[link.table, link.keys] = {key: first + at for at, key in enumerate(keys) if key is not None}
         index = self.places[link.table, link.keys]
         for key in read_row_keys(rows, link.columns):

@@ -95,6 +95,7 @@ class SemanticModel:
 
     @property
     def table(self) -> str:
+        # The alias is the name of the table in the database.
         return str((self.content.get("node_relation") or {}).get("alias") or self.name)
 
     def parts(self, key: str) -> Sequence[Mapping[str, Any]]:

@@ -122,6 +122,7 @@ def draft_metrics(table: Relation, rows: SandboxedDatabase) -> Iterator[Metric]:
     name, at = to_snake_case(table.name), quote_name_if_needed(rows, table.name)
     numbers = [one for one in table.columns if NUMBER.search(one.type) and not one.key and not one.references]
     grain = [quote_name_if_needed(rows, one.name) for one in table.columns if one.key]
+    # A day of birth or of the last change is no day that a period is about.
     days = [one.name for one in table.columns if DAY.search(one.type) and not BIRTH.search(one.name)]
     day = quote_name_if_needed(rows, days[0]) if days else ""
 

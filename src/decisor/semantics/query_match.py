@@ -172,7 +172,6 @@ class Computation:
     """Alias in the query, '' if it has none."""
     terms: Terms
     columns: frozenset[str]
-    """Columns that it is made of."""
     filters: frozenset[str]
     """Filters of its rows, in normal form."""
     written: str
@@ -303,6 +302,7 @@ def find_cte_query(source: Expr, select: Expr) -> Expr | None:
     """Return the query of a WITH clause that a name in FROM refers to, else None."""
     from sqlglot import exp
 
+    # A name with a schema is never a CTE.
     if not isinstance(source, exp.Table) or source.args.get("db"):
         return None
     place: Expr | None = select

@@ -242,12 +242,12 @@ def find_open_date(subject: QuestionSubject) -> Iterator[OpenReading]:
         days = [one for one in table.columns if is_day(one)]
         if len(days) < 2:
             continue
+        # Whoever says "ordered" or "shipped" has named the date.
         if not any(mentions_date_column(subject, one) for one in days):
             yield OpenReading(
                 period[0],
                 tuple(f"by {one.name}" for one in days[:2]),
                 [name for one in days for name in (one.name, *verbs_of_date_column(one))],
-                # Who says "ordered" or "shipped" has named the date.
             )
         return
 
@@ -297,6 +297,7 @@ def verbs_of_date_column(column: Column) -> list[str]:
 
 
 def find_open_calendar(subject: QuestionSubject) -> Iterator[OpenReading]:
+    # A column called fiscal tells which year is meant.
     if (fiscal := subject.has(FISCAL)) and not any(
         "fiscal" in split_name_words(column.name) for table in subject.tables for column in table.columns
     ):
@@ -367,6 +368,7 @@ def find_open_criterion(subject: QuestionSubject) -> Iterator[OpenReading]:
     ]
     if len(subject.tables) == 1 and sum(is_number_type(one.type) for one in numbers) < 2:
         return  # there is one thing to go by
+    # In "the largest total", the column is the criterion.
     if any(
         set(split_name_words(one.name)) & {strip_plural_ending(word.strip("?.,")) for word in after}
         and is_number_type(one.type)
@@ -407,6 +409,7 @@ def find_open_state(subject: QuestionSubject) -> Iterator[OpenReading]:
             ),
             "",
         )
+        # A state in the question settles which rows count.
         if any(re.search(rf"\b{re.escape(value)}\b", subject.text) for value in [*stored, "active", "open", "closed"]):
             return
         if any(mentions_date_column(subject, one) for one in days):

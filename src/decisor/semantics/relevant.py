@@ -88,6 +88,7 @@ def score_definition(one: Definition, text: Sequence[str]) -> float:
     match one:
         case ApprovedExample():
             own = set(significant_words(one.question))
+            # Jaccard similarity of the words.
             share = len(own & here) / len(own | here) if own else 0.0
             return WHOLE * share if share >= SIMILAR else 0.0
         case ValueWords():

@@ -158,8 +158,10 @@ class TextColumns:
     """Counts of columns that seem to hold dates."""
 
     def type_all(self, why: Mapping[str, str]) -> Iterator[str]:
-        """Give types to the text columns and yield a note for each that is not plain. why: the objection to a type, by
-        column; such a column gets a note too.
+        """Give types to the text columns and yield a note for each that is not plain.
+
+        Args:
+            why: objection to a type, by column; such a column gets a note too.
         """
         # First the plain types. Columns that seem to hold numbers or dates are only counted.
         for column in columns_of_type(self.db, self.table):

@@ -138,8 +138,10 @@ def unique_column_names(names: Sequence[str]) -> list[str]:
 
 
 def note_renamed_columns(table: str, names: Sequence[tuple[str, str]], header: Header) -> Iterator[str]:
-    """Yield a note about columns that were renamed because their name is missing or used before. names: pairs of the
-    name in the file and the name in the table.
+    """Yield a note about columns that were renamed because their name is missing or used before.
+
+    Args:
+        names: pairs of the name in the file and the name in the table.
     """
     if not header.is_named:
         yield f"{table}: the first row is data and no header: the columns are called column_1, column_2, ..."
@@ -185,8 +187,10 @@ class Sketch:
 
 
 def sketch_file(path: Path, head: str, is_whole: bool) -> Sketch | None:
-    """Return a sketch of a delimited file, None if it holds no row. head: the first text of the file, up to its end if
-    ``is_whole``.
+    """Return a sketch of a delimited file, None if it holds no row.
+
+    Args:
+        head: first text of the file, up to its end if ``is_whole``.
     """
     if not is_whole:
         # The end of the text may lie anywhere in a line.

@@ -1,6 +1,4 @@
-"""Reads workbooks, and files that know their types:
-
-Excel and OpenDocument, Parquet, JSON, SQLite and DuckDB.
+"""Reads workbooks (Excel, OpenDocument) and files that know their types (Parquet, JSON, SQLite, DuckDB).
 
 In a workbook each sheet with a header is a table. ``ImportTarget`` is the store under way: it holds the names of
 tables, and takes rows that Python read by way of a file.
@@ -121,9 +119,10 @@ def read_json_table(target: ImportTarget, part: FilePart) -> Iterator[str]:
 
 
 def rows_of_object(path: Path, folder: Path) -> tuple[Path, str]:
-    """Return a copy of the rows alone, if the file is one object with one list of objects, {"data": [{...}, ...]}.
+    """Return a copy with the rows alone if the file is one object around a list of objects, and a note on it.
 
-    And a note, if the file is one object."""
+    Such a file is {"data": [{...}, ...]}. Any other file is returned itself.
+    """
     if not path.name.lower().endswith((".json", ".json.gz")):  # an object on each line, be it one line
         return path, ""
     with open_plain_or_gzip(path) as file:
@@ -160,8 +159,10 @@ def rows_of_object(path: Path, folder: Path) -> tuple[Path, str]:
 
 
 def create_texts(target: ImportTarget, name: str, source: str, types: dict[str, str] | None = None) -> dict[str, str]:
-    """Make a table in which dates are texts still, for DuckDB takes 1-2-3 for one; return the types that it guesses.
-    ``types``: those to read instead."""
+    """Create a table whose dates are still texts, and return the types that DuckDB guesses.
+
+    DuckDB would take 1-2-3 for a date. types: column types to read instead of guessed ones.
+    """
     guessed = types or {str(row[0]): str(row[1]) for row in target.db.execute(f"DESCRIBE FROM {source})").fetchall()}
     guessed.pop(FILE, None)
     columns = ", ".join(f"{sql_text(column)}: {sql_text(texts_for(kind))}" for column, kind in guessed.items())
@@ -182,7 +183,8 @@ def create_texts(target: ImportTarget, name: str, source: str, types: dict[str, 
 
 
 def texts_for(kind: str, types: str = "DATE|TIMESTAMP|TIME|UUID") -> str:
-    """
+    """Return a type with VARCHAR in the place of dates, times and UUIDs.
+
     >>> texts_for('STRUCT(DATE DATE, "a, DATE" TIME[])')
     'STRUCT(DATE VARCHAR, "a, DATE" VARCHAR[])'
     """
@@ -471,7 +473,7 @@ NOT_COMPUTED = re.compile(rb"<f(?:\s[^>]{0,200})?>[^<]{1,8192}</f>\s*(?:<v\s*/>|
 
 
 def cells_in_units(path: Path, part: str | None, units: dict[str, str]) -> Iterator[tuple[int, int, str]]:
-    """Row and column, from 0, of each cell of a sheet whose style has a unit, and that."""
+    """Yield row and column, from 0, and the unit of each cell of a sheet whose style has one."""
     if not part or not units:
         return
     styled = rb"""<c\s(?=[^>]{0,200}?\bs=["'](%s)["'])[^>]{0,200}?\br=["']([A-Z]{1,3})([0-9]{1,7})["']"""

@@ -106,6 +106,7 @@ def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Sta
         raise sql_refusal(
             f"{type(tree).__name__.upper()} is not allowed; a model has SELECT, UPDATE, DELETE and INSERT."
         )
+    # Parameters are filled in before the check, so that it sees all that will run.
     GUARD.nodes(tree, changing=not isinstance(tree, exp.Query))
     if odd := next((one.name for one in tree.find_all(exp.Identifier) if one.name.startswith("__")), ""):
         raise sql_refusal(f"{odd}: names that begin with __ are the machine's own.")
@@ -124,6 +125,7 @@ def compare_within_rounding(statement: Statement) -> Statement:
     'SELECT 1 FROM t WHERE (a > 0.3 AND NOT __NEAR(a, 0.3))'
     """
     tree = statement.tree.copy()
+    # BETWEEN becomes two comparisons, for each of its ends has a tolerance of its own.
     for between in list(tree.find_all(exp.Between)):
         value, low, high = between.this, between.args["low"], between.args["high"]
         between.replace(exp.paren(exp.and_(value >= low, value <= high)))
@@ -157,7 +159,6 @@ def fill_parameters(tree: exp.Expr, values: Mapping[str, Value]) -> None:
 
 def literal_expression(value: Value) -> exp.Expr:
     if isinstance(value, float):
-        # A literal has no sign, so a negative number is cast from its text.
         return exp.cast(exp.Literal.number(repr(value)) if value >= 0 else exp.Literal.string(repr(value)), "DOUBLE")
     return exp.convert(value if isinstance(value, int | str | None) else str(value))
 

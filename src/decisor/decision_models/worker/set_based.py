@@ -163,8 +163,10 @@ class Versions:
 
 
 def place_version(table: exp.Expr, version: Version, apart: bool) -> None:
-    """Replace a table by its version, in place, under the name that the query has for it. apart: an outer join of the
-    same query joins a version too; with a condition beside its own, DuckDB 1.5 fails.
+    """Replace a table by its version, in place, under the name that the query has for it.
+
+    Args:
+        apart: an outer join of the same query joins a version too. With a condition beside its own, DuckDB 1.5 fails.
     """
     alias = table.alias or table.name
     named = exp.alias_(
@@ -306,8 +308,10 @@ def renamed(name: str, alias: str) -> exp.Expr:
 
 
 def run_for_all_candidates(versions: Versions, statement: Statement, keep: bool) -> None:
-    """Run a statement as the next version of its table, for all candidates. keep: compute its rows once, not wherever
-    they are read. Raises Unfit.
+    """Run a statement as the next version of its table, for all candidates. Raises Unfit.
+
+    Args:
+        keep: compute its rows once, not wherever they are read.
     """
     name, tree = statement.target, statement.tree
     version = versions.now.get(name)

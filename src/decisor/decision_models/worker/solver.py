@@ -48,7 +48,6 @@ class Matrix:
     low: Floats
     """Lower bound of each unknown."""
     high: Floats
-    """Upper bound of each unknown."""
     whole: NDArray[np.bool_]
     """Whether each unknown is a whole number."""
     cost: Floats
@@ -60,7 +59,6 @@ class Matrix:
     least: list[float] = field(default_factory=list)
     """Lower bound of each row."""
     greatest: list[float] = field(default_factory=list)
-    """Upper bound of each row."""
 
     def add(
         self,
@@ -205,8 +203,11 @@ class Unknowns:
         return columns
 
     def matrix(self, fixed: dict[int, float], cuts: list[tuple[list[int], list[float], float]]) -> Matrix:
-        """Build the matrix of the program. fixed: unknowns with a given amount. cuts: unknowns, coefficients, and the
-        upper bound of their sum.
+        """Build the matrix of the program.
+
+        Args:
+            fixed: unknowns with a given amount.
+            cuts: unknowns, coefficients, and the upper bound of their sum.
         """
         low, high, whole = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count, dtype=bool)
         for one in self.model.variables:
