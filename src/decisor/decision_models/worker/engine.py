@@ -177,9 +177,9 @@ class Machine:
             try:
                 return evaluate_batched(task, versions)
             except (Unfit, duckdb.Error) as error:
+                # What cannot be rewritten, or fails when rewritten, runs as the file has it.
                 reason = duckdb_complaint(error)
             finally:
-                # What cannot be rewritten, or fails when rewritten, runs as the file has it.
                 versions.drop()
         results = evaluate_one_by_one(task)
         # Only now: a statement that fails one by one too is at fault itself, not the rewriting.
