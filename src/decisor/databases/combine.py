@@ -22,6 +22,7 @@ BULK_SECONDS = 300.0
 MAX_ROWS = 100_000
 """Of one observation."""
 MAX_CELLS, MAX_BYTES = 4_000_000, 64_000_000
+# An o1 before a bracket is a call of a function and no observation.
 REFERENCE = re.compile(r"\bo(\d+)\b(?!\s*\()", re.I)
 ABOUT = (
     "Joins and computes over rows that other tools brought: SQL (DuckDB's dialect, one SELECT or WITH) in which o1, "
@@ -87,6 +88,7 @@ class CombineTool:
         if sum(len(table.rows) * len(table.columns) for table in tables.values()) > MAX_CELLS:
             raise ToolError("These rows are too many to combine: fetch fewer rows or columns, or sums of them.")
         content = {name: {"columns": table.columns, "rows": table.rows} for name, table in tables.items()}
+        # The worker is a process of its own: the statement of an LLM can read these rows and nothing else.
         worker = Worker(NAME, json.dumps(content, ensure_ascii=False), self.caps)
         try:
             table = await worker.run(statement)
@@ -99,6 +101,7 @@ class CombineTool:
         finally:
             await worker.close()
         records = records_of_table(table, f"{NAME} {', '.join(tables)}")
+        # A total over cut rows would look complete, so the LLM is told.
         cut = [name for name, part in tables.items() if part.truncated]
         note = f"Of {', '.join(cut)} only the first rows are in it ({MAX_ROWS:,} at most)." if cut else ""
         total = None if table.truncated else len(records)
@@ -114,7 +117,8 @@ class CombineTool:
         if number not in self.complete_tables:
             fetched = self.fetched[number]
             table = table_of_records(fetched.observation.records, fetched.observation.truncated)
-            tool = getattr(fetched.tool, "tool", fetched.tool)  # within another
+            # The tool may be wrapped in another one.
+            tool = getattr(fetched.tool, "tool", fetched.tool)
             if fetched.observation.truncated and isinstance(tool, Fetching):
                 table = await tool.fetch(strip_fence(fetched.action.input), MAX_ROWS, max_bytes=MAX_BYTES)
             self.complete_tables[number] = table

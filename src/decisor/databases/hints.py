@@ -67,6 +67,7 @@ def advise_after_failure(complaint: str) -> str:
 def is_empty_result(table: Table) -> bool:
     """Return whether a result has no row, or is the one row of a sum or count over no rows."""
     if len(table.rows) == 1:
+        # SUM over no rows is NULL and COUNT is 0: such a row is as empty as none.
         return all(value is None or value == 0 for value in table.rows[0])
     return not table.rows
 
@@ -91,6 +92,7 @@ async def explain_empty_result(table: Table, literals: Sequence[ComparedLiteral]
         complaint = suggest_stored_values(literal, values)
         complaints += [complaint] if complaint else []
         stored += not complaint
+    # Only if two or more literals are all stored can it be their combination that no row has.
     if stored > 1 and not complaints and not table.rows:
         complaints.append("Each value in the query is stored, but no row meets all of its conditions together.")
     return " ".join([*([] if table.rows else ["No rows."]), *dict.fromkeys(complaints)])
@@ -109,6 +111,7 @@ def suggest_stored_values(literal: ComparedLiteral, values: Sequence[Value]) -> 
         return f"{literal.place} holds nothing."
     if not isinstance(literal.value, str):
         numbers = [value for value in values if isinstance(value, int | float)]
+        # The query brings the three nearest numbers: a stored one is among them.
         if literal.value in numbers or not numbers:
             return ""
         return f"{literal.place} has no {literal.value:.17g}; nearest: {', '.join(map(repr, numbers[:SHOWN_VALUES]))}."
@@ -135,6 +138,7 @@ def nearest_texts(text: str, texts: Iterable[str]) -> list[str]:
         by_letters.setdefault(letters_only(stored), stored)
     wish = letters_only(text)
     close = difflib.get_close_matches(wish, by_letters, SHOWN_VALUES, 0.7)
+    # One or two letters occur in nearly every text.
     if not close and len(wish) > 2:
         close = [key for key in by_letters if wish in key or (len(key) > 2 and key in wish)][:SHOWN_VALUES]
     return [by_letters[key] for key in close]
@@ -176,6 +180,7 @@ def find_sql_literals(statement: str, tables: Sequence[TableInfo], dialect: Dial
             or any(isinstance(side, exp.Lower | exp.Upper) for side in sides)
             or dialect.name in (ANY_CASE_LIKE if is_pattern else ANY_CASE)
         )
+        # A function such as LOWER changes how case counts, not which column is compared.
         values = [side.this if isinstance(side, exp.Lower | exp.Upper | exp.Trim) else side for side in sides]
         columns = [value for value in values if isinstance(value, exp.Column)]
         for value in values if len(columns) == 1 else ():
@@ -190,12 +195,14 @@ def is_substring_pattern(pattern: Expr) -> bool:
     from sqlglot import exp
 
     inner = pattern.expression.name.strip("%")
+    # The marks _ and [ are wildcards as well (the bracket in T-SQL): no text can be cut out of such a pattern.
     return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")
 
 
 def _literals_of_column(
     literal: exp.Literal, column: exp.Column, aliases: dict[str, TableInfo], dialect: Dialect
 ) -> Iterator[ComparedLiteral]:
+    # A column without an alias may be of any table of the statement.
     homes = [aliases[column.table.lower()]] if column.table.lower() in aliases else list(aliases.values())
     for table in homes:
         for info in table.columns:

@@ -69,6 +69,7 @@ def read_postgres_node(node: Mapping[str, Any], times: float, sizes: Sizes) -> I
     for number, part in enumerate(parts):
         runs = 1.0
         if part.get("Parent Relationship") == "SubPlan":
+            # A hashed SubPlan is read once into a hash table; the condition of its node calls it so.
             runs = 1.0 if f"hashed {part.get('Subplan Name')}" in str(node) else rows
         elif number and kind == "Recursive Union":
             runs = ROUNDS
@@ -89,10 +90,13 @@ def rows_read_in_postgres(node: Mapping[str, Any], kind: str, sizes: Sizes) -> f
         table_rows = estimated_rows(str(node["Relation Name"]), sizes) or 1.0
         if kind == "Bitmap Heap Scan":
             return max(rows, sum(map(rows_in_bitmap, parts)))
+        # A sequential scan reads all rows, whatever its filter lets through.
         if kind in ("Seq Scan", "Parallel Seq Scan", "Sample Scan") or ("Filter" in node and "Index Cond" not in node):
             return max(table_rows, rows)
+        # The cost of an index scan with a filter bounds how many rows it can have read.
         paid = (float(node.get("Total Cost", 0)) - LOOKUP_COST) / ROW_COST if "Filter" in node else rows
         return max(rows, min(table_rows, paid))
+    # SubPlans and InitPlans bring no rows to this node; only its inputs do.
     most = [rows_in_postgres(part) for part in parts if part.get("Parent Relationship") not in ("SubPlan", "InitPlan")]
     return max(rows, math.prod(most) if kind == "Nested Loop" else max(most, default=1.0))
 
@@ -120,6 +124,7 @@ def read_mysql_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]
         seen = float(row["rows"]) if row["rows"] != "None" else 1.0
         if row["type"] in ("ALL", "index"):  # a LIMIT lowers what it tells
             seen = max(seen, estimated_rows(name, sizes) or 1.0)
+        # Names such as <derived2> or <union1,2> are results of other SELECTs and no tables.
         if name != "None" and not name.startswith("<"):
             yield Scan(name, seen * (runs if "join buffer" in row["extra"] else outer)[number])
         share = float(row["filtered"]) / 100 if row.get("filtered", "None") != "None" else 1.0
@@ -144,6 +149,7 @@ def read_sqlite_plan(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan
             name, size = find_sqlite_table(match[2], sizes, statement)
             if "USING AUTOMATIC" in text:  # an index that is made for this query, of all rows
                 yield Scan(name, product_or_none(base, size))
+            # A search for a value, (id=?), finds single rows; a range, (id>?), may hold all of them.
             reads_all = match[1] == "SCAN" or "(" not in text or re.search(r"[<>]", text)
             outer[parent] = product_or_none(times, size if reads_all else 1.0)
             yield Scan(name, outer[parent])
@@ -202,6 +208,7 @@ def read_graph_plan(plan: Table) -> Iterator[Scan]:
     The rows are the engine's estimate for all turns of a loop together.
     """
     if not plan.rows:
+        # A plan without operators tells no amount, and an unknown amount is refused.
         yield Scan("the graph", None)
     for operator, rows in plan.rows:
         if any(part in str(operator) for part in ("Scan", "Seek", "Expand", "Path", "Triadic")):
@@ -230,6 +237,7 @@ def finite_number(value: object) -> float | None:
     >>> finite_number(3), finite_number("NaN"), finite_number(None)
     (3.0, None, None)
     """
+    # NaN is unequal to itself.
     return float(value) if isinstance(value, int | float) and value == value else None
 
 
@@ -371,6 +379,7 @@ def tables_by_plan_name(statement: str, tables: Sequence[TableInfo], dialect: Di
     These are their own names, and their aliases in the statement. If several tables have one of them, the largest.
     """
     named = [(name, table) for table in tables for name in (table.bare.lower(), table.name.lower())]
+    # Sorted by size, for a dict keeps the last entry: of two tables with one name the largest counts.
     by_name = dict(sorted(named, key=lambda pair: row_count_or_infinity(pair[1])))
     aliases = [(alias, by_name[name]) for alias, name in list_table_aliases(statement, dialect) if name in by_name]
     return dict(sorted([*by_name.items(), *aliases], key=lambda pair: row_count_or_infinity(pair[1])))

@@ -113,6 +113,7 @@ async def read_catalog(worker: Worker) -> tuple[TableInfo, ...]:
     foreign = {
         (table, column): f"{target}.{key or column}"
         for table, column, target, key in keys
+        # A reference to a table that the reader may not see would tell its name.
         if target and not {str(target).lower(), str(target).lower().rpartition(".")[2]} & worker.hidden
     }
     relations: dict[tuple[str, bool, str], list[ColumnInfo]] = {}
@@ -162,10 +163,12 @@ async def read_cached_catalog(worker: Worker) -> tuple[TableInfo, ...]:
     dialect = worker.description.dialect
     if dialect is None or not dialect.queries.fingerprint:
         return await read_catalog(worker)
+    # Asked before the catalog is read: a change in between makes the next opening read it again.
     fingerprint = stamp_of(*map(str, await _read_rows(worker, dialect.queries.fingerprint))).hex()
     from pydantic import TypeAdapter
 
     file, adapter = catalog_cache_file(worker), TypeAdapter(CachedCatalog)
+    # A cache file that is missing, broken or of an older format is as good as none.
     with suppress(OSError, ValueError):
         cached = adapter.validate_json(file.read_bytes())
         if (cached.format, cached.fingerprint) == (FORMAT, fingerprint):
@@ -182,6 +185,7 @@ async def read_cached_catalog(worker: Worker) -> tuple[TableInfo, ...]:
 def catalog_cache_file(worker: Worker) -> Path:
     """Return the cache file for a database and for the names that a reader may see."""
     caps = worker.caps
+    # Readers with other rights see other tables, so each set of rights has a file of its own.
     rights = (
         caps.deny,
         caps.only,
@@ -273,6 +277,7 @@ def find_key_candidates(table: TableInfo, values: Mapping[str, Sequence[Value]])
     for column in () if table.view else table.columns:
         stored = [value for value in values.get(column.name, ()) if value is not None]
         is_key = table.key_columns == (column,)
+        # The exact type counts, for True and False are instances of int and no keys.
         if stored and not column.references and not is_key and all(type(value) in (str, int) for value in stored):
             yield KeyCandidate(table.name, column.name, tuple(dict.fromkeys(stored)))
 
@@ -292,9 +297,11 @@ async def guess_joins(
         left = until - time.monotonic()
         if left <= 0 or dialect is None:
             break
+        # A table with fewer rows than sampled values cannot hold them all as keys.
         if (candidate.table, candidate.column) in joins or (table.rows or 0) < len(candidate.values):
             continue
         (key,) = table.key_columns
+        # The values travel as parameters: they are data and never text of the statement.
         column, names = dialect.quoted(key.name), {f"v{at}": value for at, value in enumerate(candidate.values)}
         listed = ", ".join(f":{name}" for name in names)
         query = f"SELECT count(DISTINCT {column}) FROM {table.place(dialect)} WHERE {column} IN ({listed})"
@@ -337,6 +344,7 @@ def name_likeness(candidate: KeyCandidate, table: TableInfo) -> float:
     (0.0, 0.0)
     """
     key = table.key_columns[0].name
+    # Words such as id are in the names of most keys and speak for no table.
     telling, about = column_name_words(key) - KEY_WORDS, column_name_words(candidate.column) - KEY_WORDS
     if candidate.column.lower() == key.lower():
         return 3.0 if telling else 0.0
@@ -370,6 +378,7 @@ def close_names(message: str, tables: Sequence[TableInfo], dialect: Dialect) -> 
     patterns = ((kind, beginning + NAME_IN_MESSAGE) for kind, beginning in dialect.misspelt)
     matches = ((kind, match) for kind, pattern in patterns if (match := re.search(pattern, message, re.I)))
     kind, match = next(matches, ("", None))
+    # Some engines suggest a name themselves.
     if match is None or "Did you mean" in message:
         return ""
     names = {table.bare: table.name for table in tables}

@@ -96,6 +96,7 @@ def rough_stem(word: str) -> str:
     >>> [rough_stem(word) for word in ("cities", "city", "orders", "ordered", "rates", "rating", "bus", "address")]
     ['citi', 'citi', 'ord', 'ord', 'rat', 'rat', 'bus', 'address']
     """
+    # First the inflection, then the derivation: orders, order, ord.
     for endings in (INFLECTIONS, DERIVATIONS):
         if len(word) > 2 and not word.endswith(("ss", "us", "is")):
             for ending, rest in endings:
@@ -104,6 +105,7 @@ def rough_stem(word: str) -> str:
                     break
     if len(word) > 3:
         word = word[:-1] if word.endswith("e") else word[:-1] + "i" if word.endswith("y") else word
+        # A doubled consonant before a dropped ending is single again: stopped, stopp, stop.
         if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
             word = word[:-1]
     return word
@@ -155,6 +157,7 @@ class SchemaIndex:
         for number, table in enumerate(self.tables):
             columns = frozenset(mask_digits(column.name) for column in table.columns)
             near = groups.setdefault(mask_digits(table.name), [])
+            # Only the latest families are compared: thousands of tables with one mask would take quadratic time.
             for others, members in near[-COMPARED_FAMILIES:]:
                 if len(columns & others) >= ALIKE * max(len(columns), len(others)):
                     members.append(number)
@@ -166,6 +169,7 @@ class SchemaIndex:
 
     def prepare(self) -> None:
         """Build the parts of the index that the first question would wait for."""
+        # Reading a cached property builds it.
         assert self.postings is not None and self.lengths and self.neighbours is not None
 
     def rank(self, question: str, tied: bool = True) -> tuple[FamilyFit, ...]:
@@ -177,8 +181,11 @@ class SchemaIndex:
         scores = [0.0] * len(self.families)
         for word in question_words(question):
             posting = self.postings.get(word, {})
+            # Inverse document frequency as Lucene computes it for BM25: the 1 keeps common words from counting against
+            # a table.
             rarity = math.log(1 + (len(scores) - len(posting) + 0.5) / (len(posting) + 0.5))
             for number, weight in posting.items():
+                # Mentions are weighted by their field before they saturate, as in BM25F.
                 scores[number] += rarity * weight * (K1 + 1) / (weight + K1 * self.lengths[number])
         fits = []
         for number, (family, score) in enumerate(zip(self.families, scores, strict=True)):
@@ -273,6 +280,7 @@ def score_columns(columns: Sequence[ColumnInfo], words: frozenset[str]) -> Itera
         yield len(name & words) / max(1, len(name)) + 0.1 * min(3, len(comment & words))
 
 
+# DESCRIBE SELECT ... and DESC TABLE ... are statements and go to the engine.
 LOOKUP = re.compile(r"\s*(describe|desc|find)\s+(?!select\b|with\b|table\b|from\b)(.+?)\s*;?\s*", re.I | re.S)
 MAX_TOKENS = 3_000
 """Of the descriptions that one input asks for."""
@@ -342,6 +350,7 @@ def parse_table_names(words: str, tables: Sequence[TableInfo], language: SchemaL
     for table in tables:
         by_name.setdefault(normalize_table_name(table.bare), table)
         by_name[normalize_table_name(table.name)] = table
+    # A name may hold blanks, so all of the input is first tried as one name.
     is_single = normalize_table_name(words) in by_name
     names = [words] if is_single else re.split(r"\s*,\s*|\s+", words.strip())
     for name in names:
@@ -402,9 +411,11 @@ async def find_words(
         left = deadline - time.monotonic()
         if left <= 0 or len(hits) >= MAX_HITS:
             break
+        # The schema tells the values of an enumeration, so no query is needed for them.
         known = {column.name: language.known(column) for column in columns}
         stored = [column for column in columns if known[column.name] is None]
         values = [(name, value) for name, texts in known.items() for value in texts or ()]
+        # One slow table must not use up the time of the others.
         narrow = replace(caps, rows=MAX_HITS, cell_chars=200, seconds=min(left, 1.0, caps.seconds))
         try:
             rows = (await read(language.search(table, stored, wishes), narrow)).rows if stored else ()
@@ -413,6 +424,7 @@ async def find_words(
             rows = ()
         values += [(c.name, str(value)) for row in rows for c, value in zip(stored, row, strict=False)]
         for name, value in values:
+            # A row comes back for one of its columns; the others need not hold the wish.
             if any(wish.lower() in value.lower() for wish in wishes):
                 hits[table.name, name, value] = None
     records = tuple(
@@ -431,6 +443,7 @@ async def find_words(
 def list_matching_names(words: str, index: SchemaIndex, language: SchemaLanguage) -> Iterator[str]:
     """Yield a line for each table that the words fit, with the columns that they fit."""
     wishes = frozenset(question_words(words))
+    # Without ties: the words have to fit the table itself.
     for fit in index.rank(words, tied=False)[:MAX_TABLES]:
         if fit.score > 0:
             table = index.tables[fit.family.tables[-1]]

@@ -52,6 +52,7 @@ def table_block(table: TableInfo, index: SchemaIndex, dialect: Dialect | None) -
     is_composite = len(table.key_columns) > 1
     reference = columns_of_composite_reference(table, index)
     for column in table.columns:
+        # A part of a key is not unique by itself: the key of several columns has a line of its own.
         if is_composite and column.key:
             column = replace(column, key=False, nullable=True)
         lines.append(column_line(replace(column, references="") if column in reference else column, dialect))
@@ -203,6 +204,7 @@ class FamilyEntry:
 
 def describe_schema(engine: Engine, index: SchemaIndex, question: str, budget: int = BUDGET) -> Brief:
     """Describe the whole schema if the token budget suffices, else its best fits to the question."""
+    # A schema that cannot fit is not formatted only to be measured.
     if MIN_COLUMN_TOKENS * sum(len(table.columns) for table in index.tables) <= budget:
         lines = schema_head(engine)
         if any(column.joins for table in index.tables for column in table.columns):
@@ -283,6 +285,7 @@ class SchemaPage:
         self.entries.append(entry)
         self.texts.append(text)
         self.costs.append(cost)
+        # For two columns a reference to another table saves nothing.
         if len(entry.columns) > 2:
             self.firsts.setdefault(entry.columns, qualified_table_name(entry.table, self.dialect))
         return True
@@ -318,12 +321,14 @@ def choose_family_entry(
     seen: dict[str, int] = {}
     repeats = []
     for column in table.columns:
+        # Of columns that differ in digits only, the first two stand for the rest.
         repeats.append(seen.get(mask := mask_digits(column.name), 0) > 1)
         seen[mask] = seen.get(mask, 0) + 1
 
     def worth(number: int) -> tuple[bool, bool, float, int]:
         column = table.columns[number]
         linked = column.key or bool(column.references or column.joins)
+        # Named columns come first, repeats last; in between keys and references gain half a fit.
         return (
             fits[number] < IS_NAMED,
             repeats[number] and fits[number] < IS_NAMED,
@@ -338,6 +343,7 @@ def choose_family_entry(
 def choose_shown_columns(entry: FamilyEntry, whole: bool) -> list[int]:
     """Return the positions of the columns to show, in the table's order."""
     most = max(BLOCK_COLUMNS if whole else LINE_COLUMNS, min(entry.named, BLOCK_COLUMNS))
+    # Leaving out one or two columns saves no more than the words that say so.
     if len(entry.order) <= most + 2:
         return sorted(entry.order)
     return sorted(entry.order[:most])
@@ -377,6 +383,7 @@ def describe_family_members(entry: FamilyEntry) -> str:
     """
     if not entry.alike:
         return ""
+    # By numbers, for day_10 follows day_9.
     order = sorted(entry.alike, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
     names = order if len(order) == 1 else [order[0], order[-1]]
     return f" and {len(entry.alike)} alike ({' to '.join(fit_on_one_line(name, COMMENT_CHARS) for name in names)})"
@@ -392,6 +399,7 @@ def sql_language(dialect: Dialect) -> SchemaLanguage:
             yield column_line(column, dialect), sql_identifier(column.name, dialect)
 
     def texts(table: TableInfo) -> list[ColumnInfo]:
+        # LIKE fails on an array of texts.
         types = ((column, column.type) for column in table.columns if not column.type.endswith("]"))
         return [column for column, kind in types if TEXTS.search(kind) or ENUM.search(kind)]
 
@@ -427,6 +435,7 @@ def sql_search_query(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Se
     patterns = [exp.Literal.string(f"%{text}%").sql(dialect.name) for text in letters]
     tests = " OR ".join(f"LOWER({name}) LIKE {pattern}" for name in names for pattern in patterns)
     some = ", ".join(names)
+    # The inner LIMIT bounds what is read, for LIKE with a leading % uses no index.
     part = f"(SELECT {some} FROM {table.place(dialect)} LIMIT {SCANNED}) AS part"
     return f"SELECT DISTINCT {some} FROM {part} WHERE {tests} LIMIT {MAX_HITS}"
 
@@ -464,6 +473,7 @@ class SchemaView:
             if brief.complete:
                 self.complete = brief
                 return brief
+            # A dict keeps the order of insertion: the oldest description goes.
             if len(self.briefs) >= MAX_BRIEFS:
                 del self.briefs[next(iter(self.briefs))]
             self.briefs[question] = brief
@@ -475,6 +485,7 @@ class SchemaView:
         if brief.complete:
             return False
         if await self._sample({table.table for table in brief.tables[:MAX_LOOKS] if table.whole}):
+            # The description was made before the samples: the next call makes it again.
             self.briefs.pop(question, None)
         return True
 

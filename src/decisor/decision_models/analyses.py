@@ -59,8 +59,10 @@ class ScenarioComparison:
 
 
 def compare_scenarios(model: OpenModel, now: Outcomes) -> ScenarioComparison:
-    """Compute all candidates in every scenario; raise ToolError if a statement fails. now: outcomes of all candidates
-    on the unchanged data.
+    """Compute all candidates in every scenario; raise ToolError if a statement fails.
+
+    Args:
+        now: outcomes of all candidates on the unchanged data.
     """
     names = (NOW, *(one.name for one in model.model.scenarios))
     every = [now, *(model.outcomes(now.candidates.tolist(), scenario=name, most=1) for name in names[1:])]
@@ -126,8 +128,12 @@ TRIALS = 100
 def compute_swings(
     model: OpenModel, outcomes: Outcomes, *, trials: int = TRIALS, seed: int = 0, seconds: float = float("inf")
 ) -> tuple[Swing, ...]:
-    """Compute how far each input with a spread moves the lead, largest first. outcomes: of all candidates on the
-    unchanged data. Inputs that the seconds do not reach are left out.
+    """Compute how far each input with a spread moves the lead, largest first.
+
+    Inputs that the seconds do not reach are left out.
+
+    Args:
+        outcomes: outcomes of all candidates on the unchanged data.
 
     Raises:
         ToolError: a statement fails.
@@ -140,6 +146,7 @@ def compute_swings(
         if left <= 0:
             break
         shaken = model.trials(contenders, trials, first_seed=seed, varies=(column.name,), seconds=left)
+        # Only trials that all contenders have finished can be compared.
         known = shaken.known.all(axis=0)
         if known.any():
             swings.append(compute_swing(column.name, column.spread, compute_leads(shaken, goal)[known]))
@@ -162,6 +169,7 @@ def compute_leads(shaken: Outcomes, goal: Goal) -> NDArray[np.float64]:
     In the measure's unit: below 0 if it is behind, -inf if it is not allowed, inf if no other is.
     """
     costs = shaken.costs(goal)
+    # If no candidate is allowed, inf - inf is nan.
     with np.errstate(invalid="ignore"):
         leads = costs[1:].min(axis=0) - costs[0]
     return np.where(np.isinf(costs[0]), -np.inf, leads)
@@ -436,6 +444,7 @@ def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> 
         for name, one in ((NOW, now), (what, then))
     ]
     record = effect_record(model, *scenes)
+    # A free choice has no fixed candidate, whose outcome on the changed data could be told.
     fields = {key: value for key, value in record.fields.items() if key != f"{scenes[0].best} then"}
     unit, measure = model.model.first.unit, model.model.first.name
     effect = then.options[0].outcome - now.options[0].outcome
@@ -473,6 +482,7 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
         for one in sides.scenes
     ]
     lines += [f"Mind: {sides.note}."] if sides.note else []
+    # The rows: first the scenarios, then the candidates that a criterion picks.
     rows: list[dict[str, Value]] = [
         {
             "scenario": one.name,
@@ -514,6 +524,7 @@ def answer_pareto(model: OpenModel, base: BaseOutcomes) -> Observation:
     order = np.array(base.order)
     values = base.outcomes.values[order]
     on = find_pareto_front(values, [one.goal for one in measures])
+    # All of the front, and of the others the best as far as the picture has room.
     points = [
         CandidatePoint(
             model.candidates.name(int(base.outcomes.candidates[place])),
@@ -602,6 +613,7 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
         f"{len(numbers):,} of {len(names):,} candidates, until {whom} wins:"
     ]
     lines += [turn_line(model, one, best) for one in sort_turns(hits)]
+    # Where no point was found, the falling side of an input has ", falling" behind its name.
     still = list(dict.fromkeys(one.input.removesuffix(", falling") for one in turns if one.factor is None))
     still = [one for one in still if one not in {hit.input for hit in hits}]
     if still:
@@ -636,6 +648,7 @@ def describe_candidate_standing(model: OpenModel, base: BaseOutcomes, target: in
 
 def sort_turns(turns: Sequence[Turn]) -> list[Turn]:
     """Sort turning points, the smallest change first."""
+    # Half and double are equally far from 1, so the logarithm counts.
     return sorted(turns, key=lambda one: abs(np.log(one.factor or 1.0)))
 
 

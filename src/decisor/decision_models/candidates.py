@@ -33,11 +33,10 @@ NEAR = 3
 
 @dataclass(frozen=True)
 class Candidates:
-    """The candidates of a decision model, numbered from 0 to ``len`` - 1 in data order. table: the rows that may be
-    chosen.
-    """
+    """The candidates of a decision model, numbered from 0 to ``len`` - 1 in data order."""
 
     table: Table
+    """The rows that may be chosen."""
     take: Take
 
     @cached_property
@@ -91,6 +90,7 @@ class Candidates:
         Raises:
             ToolError: two rows are the same.
         """
+        # An empty label could be named by nobody.
         first = [format_label(row[0]) or "''" for row in self.table.rows]
         if len(set(first)) == len(first) and not self.take.per:
             return tuple(first)
@@ -122,6 +122,7 @@ class Candidates:
     @cached_property
     def _by_label(self) -> dict[str, int]:
         exact = {label: row for row, label in enumerate(self.labels)}
+        # An exact label goes before one that is equal only after normalization.
         return {normalize_label(label): row for label, row in exact.items()} | exact
 
     def find(self, name: str | Sequence[str]) -> int:
@@ -134,6 +135,7 @@ class Candidates:
         """
         labels = [name] if isinstance(name, str) else list(name)
         rows = self._rows_named(labels)
+        # A name of several rows consists of their labels.
         if rows is None and isinstance(name, str):
             parts = [part.strip() for part in name.split("," if self.take.per else " + ") if part.strip()]
             rows = self._rows_named([] if name.strip() == "nothing" else parts)

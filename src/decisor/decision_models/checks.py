@@ -154,6 +154,7 @@ def is_near_written(value: float, written: float) -> bool:
     (True, False, True)
     """
     exponent = Decimal(repr(written)).as_tuple().exponent
+    # A float does not tell 12 from 12.00, so a whole number is taken as exact to cents.
     half = 0.5 * 10.0 ** min(0, int(exponent)) if isinstance(exponent, int) else 0.0
     whole = half if written != int(written) else 0.005
     return abs(value - written) <= max(whole * 1.001, 1e-6 * abs(written))
@@ -221,6 +222,7 @@ def check_inputs(subject: CheckSubject) -> Iterator[Finding]:
         line = model.line("input", column.name)
         shaken = subject.rerun(changes=build_scaling_updates([column], SHAKE))
         if have_close_outcomes(shaken, subject.outcomes):
+            # A small change may stop short of a threshold, so larger and uneven ones are tried too.
             further = [*(build_scaling_updates([column], more) for more in FAR), build_uneven_update(column)]
             if not all(have_close_outcomes(subject.rerun(changes=changes), subject.outcomes) for changes in further):
                 continue
@@ -330,6 +332,7 @@ def check_row_order(subject: CheckSubject) -> Iterator[Finding]:
     finally:
         model.job("reverse", {}, 60)
     for at, name in enumerate(turned.measures):
+        # Another order of a sum changes its last digits.
         if not np.allclose(turned.values[:, at], outcomes.values[:, at], rtol=1e-7, equal_nan=True):
             yield Finding(13, model.model.line("measure", name, "sql"), f"measure.{name} {words}")
     for at, name in enumerate(turned.rules):
@@ -425,6 +428,7 @@ def find_model_difference(subject: CheckSubject, other: OpenModel) -> Difference
         return Difference(Finding(16, model.line("choice"), f"the second model has other candidates: {error}"))
     line = model.line("measure", model.first.name)
     few = sorted({int(at) for at in np.linspace(0, len(names) - 1, min(len(names), ON_COPIES))})
+    # Copy 0 is the unchanged data, on which a difference is certain.
     for number in range(COPIES + 1):
         places, changes = (few if number else range(len(names))), build_shaking_updates(subject, number)
         ours = [int(subject.outcomes.candidates[at]) for at in places]
@@ -456,6 +460,7 @@ def find_differing_places(one: Outcomes, two: Outcomes) -> list[int]:
     if np.allclose(first, second, rtol=1e-6, equal_nan=True):
         return [int(place) for place in np.flatnonzero(one.allowed != two.allowed)]
     distance = np.nan_to_num(np.abs(first - second), nan=np.inf)
+    # Two models that give no outcome agree.
     distance[np.isnan(first) & np.isnan(second)] = 0
     clear = distance > CLEAR * np.fmax(np.abs(first), np.abs(second))
     order = np.argsort(-distance, kind="stable")
@@ -524,6 +529,7 @@ def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
             own = " ".join(sql for part, sql in statements.items() if part.startswith(f"{kind}.{one.name}"))
             own += f" {one.bound}"
             there = {parse_text_number(text) for text in NUMBER.findall(own)} | cells
+            # 8 % of the text may be 0.08 in the query.
             there |= {value / 100 for value in there} | {value * 100 for value in there}
             for text in NUMBER.findall(one.text):
                 if not any(abs(parse_text_number(text) - value) <= 1e-9 * max(1.0, abs(value)) for value in there):
@@ -561,9 +567,13 @@ CHECKS: tuple[Check, ...] = (
 
 
 def check_model(model: OpenModel, second: OpenModel | None = None, seconds: float = float("inf")) -> Iterator[Finding]:
-    """Run all checks of a decision model and yield each finding at once. second: an independent model of the same
-    question. Of more than 2,000 candidates a sample is computed. After ``seconds`` a finding says so, and the other
-    checks on changed data are left out.
+    """Run all checks of a decision model and yield each finding at once.
+
+    Of more than 2,000 candidates a sample is computed. After ``seconds`` a finding says so, and the other checks on
+    changed data are left out.
+
+    Args:
+        second: an independent model of the same question.
     """
     subject = None
     checks: list[Callable[[], Iterable[Finding]]] = [partial(check_solver, model)]
@@ -582,6 +592,7 @@ def check_model(model: OpenModel, second: OpenModel | None = None, seconds: floa
     except TimeOver as error:
         checks = []
         yield Finding(1, 0, str(error).rstrip("."))
+    # A check that fails does not end the others; only the time does.
     try:
         for check in checks:
             try:
@@ -625,6 +636,7 @@ def build_subject(model: OpenModel, seconds: float = float("inf")) -> CheckSubje
     if count > LIMIT and model.model.variables:
         raise ToolError(f"choice: {count:,} candidates are too many to enumerate; they are for the solver.")
     numbers = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).astype(int)).tolist()
+    # One candidate, one by one, runs each statement as the file has it.
     model.outcomes(numbers[:1], one_by_one=True)
     for scenario in model.model.scenarios:
         model.outcomes(numbers[:1], scenario=scenario.name, one_by_one=True)

@@ -262,6 +262,7 @@ class OpenModel:
         try:
             return self.jobs.run(name, parameters, min(seconds, left))
         except ToolError as error:
+            # The deadline of the model ended the job, not the limit of the job itself.
             if left < seconds and time.monotonic() >= self.deadline:
                 raise TimeOver(
                     add_line_number(self.model, f"choice: {MORE_SECONDS}") if name == "choice" else MORE_SECONDS
@@ -291,11 +292,13 @@ class OpenModel:
         began, longest = time.monotonic(), self._longest(len(part))
         try:
             reply = self.job("outcomes", {"candidates": [places[one] for one in part], **wish}, min(longest, left))
+        # The limit of the run ended the request, not that of its statements: what is known is kept.
         except (ToolError, TimeOver):
             if left < longest and time.monotonic() - began >= left:
                 return TIME_OVER
             raise
         gathered.add(reply, at, len(part), trials)
+        # A request for single candidates says nothing about batching.
         if not wish["single"]:
             self.batched = gathered.batched
         if not trials and not wish["single"]:
@@ -376,11 +379,13 @@ def check_single_update(text: str, table: str, column: str) -> str:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    # The parser of sqlglot recurses on brackets.
     if text.count("(") > DEEPEST:
         raise ToolError("This change is nested too deeply.")
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError) as error:
+        # sqlglot underlines the place of a fault with escape codes of a terminal.
         complaint = " ".join(str(error).replace("\x1b[4m", "").replace("\x1b[0m", "").split())[:200]
         raise ToolError(f"{text} is not DuckDB's SQL: {complaint}") from error
     tree = trees[0] if len(trees) == 1 else None
@@ -392,6 +397,7 @@ def check_single_update(text: str, table: str, column: str) -> str:
 def sets_only(tree: exp.Expr, table: str, column: str) -> bool:
     from sqlglot import exp
 
+    # FROM, RETURNING and the like would read or show other rows.
     own = {name for name, value in tree.args.items() if value} <= {"this", "expressions", "where"}
     place = tree.expressions[0] if len(tree.expressions) == 1 else None
     return (
@@ -430,6 +436,7 @@ def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
         ToolError: there is no such candidate, or a query fails.
     """
     file = model.model
+    # Whatever the solver finds meets its requirements.
     if not file.choice:
         return tuple(
             RuleTest(one.name, one.text, "kept", "required of the solver", one.sum, candidate=candidate)

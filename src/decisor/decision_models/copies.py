@@ -63,11 +63,12 @@ class CopyColumn:
 
 @dataclass(frozen=True)
 class Copy:
-    """A table of the scratch copy, by columns. query: the query that the source ran."""
+    """A table of the scratch copy, by columns."""
 
     name: str
     columns: tuple[CopyColumn, ...]
     query: str
+    """The query that the source ran."""
 
     @property
     def rows(self) -> int:
@@ -103,6 +104,7 @@ async def read_copies(model: DecisionModel, source: BulkSource) -> dict[str, Cop
     """
     queries: dict[str, tuple[str, dict[str, ColumnOf]]] = {name: (query, {}) for name, query in model.copy.items()}
     if isinstance(source, Schema):
+        # A query of [copy] goes before the table of that name.
         queries = {**dict(find_named_tables(model, source)), **queries}
     elif not queries:
         raise SetupError("On a graph, a decision model needs [copy]: a query for each table it works on.")
@@ -114,6 +116,7 @@ def find_named_tables(model: DecisionModel, source: Schema) -> Iterator[tuple[st
 
     Raises SetupError for a view if the model changes data: a copy of a view cannot follow.
     """
+    # Any word of a statement may be a table: rather copy one too many than miss one.
     words = set(re.findall(r"\w+", " ".join(model.statements().values()).lower()))
     words |= {one.table.lower() for one in model.inputs}
     texts = " ".join(model.statements().values()).lower()
@@ -121,6 +124,7 @@ def find_named_tables(model: DecisionModel, source: Schema) -> Iterator[tuple[st
     changes = bool(model.change or model.scenarios or model.inputs)
     for table in source.tables:
         lower = table.name.lower()
+        # A name with blanks or signs is no single word, so it is searched for in all of the text.
         if lower in covered or (lower not in words and (lower.isidentifier() or lower not in texts)):
             continue
         if table.view and changes:

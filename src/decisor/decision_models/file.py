@@ -401,6 +401,7 @@ def find_model_contradictions(model: DecisionModel) -> Iterator[tuple[tuple[str,
                     f'input."{one.name}" names {name}, which is no measure; there is {", ".join(measures)}',
                 )
     for require in model.requires:
+        # The lines tell which keys are written; of several, the parser has taken one.
         sides = [side for side in SIDES if ("require", require.name, side) in model.lines]
         if len(sides) != 1:
             yield ("require", require.name), f"require.{require.name} needs one of {', '.join(SIDES)}"

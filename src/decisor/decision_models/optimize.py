@@ -75,8 +75,11 @@ def solve_model(
     forced: Sequence[tuple[str, int, float]] = (),
     excluded: Sequence[Sequence[int]] = (),
 ) -> SolverProposal:
-    """Find the best choice of the variables with the solver. forced: triples of variable, row and amount. excluded:
-    choices of the first variable, by rows, that may not come out.
+    """Find the best choice of the variables with the solver.
+
+    Args:
+        forced: triples of variable, row and amount.
+        excluded: choices of the first variable, by rows, that may not come out.
 
     Raises:
         ToolError: the program is not linear or a query fails (with its line), or the SQL measures another thing.
@@ -89,6 +92,7 @@ def solve_model(
 
 def propose(model: OpenModel, seconds: float, scenario: str, changes: str, **request: object) -> SolverProposal:
     request = {"seconds": seconds, "scenario": scenario, "changes": changes, "forced": [], "excluded": [], **request}
+    # The queries around the solver take time beside its own limit.
     reply = model.job("solve", request, seconds + 4 * model.model.seconds)
     proposal, rows = SolverProposal(), cast(Any, reply.rows)
     for kind, name, value, more in rows:
@@ -140,6 +144,7 @@ def rank_solved(
         ToolError: as ``solve_model``; or nothing meets the requirements.
     """
     began = time.monotonic()
+    # First the best choice, or the reason why there is none.
     best = solve_model(model, seconds=seconds, scenario=scenario, changes=changes)
     first = model.model.first
     if best.status == "infeasible":
@@ -155,6 +160,7 @@ def rank_solved(
         raise ToolError(f"The solver ended with: {best.status}. Give it more seconds.")
     options, cut = [Option(best.name(), best.measures[first.name] or 0.0)], ""
     left = seconds - (time.monotonic() - began)
+    # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.
     binary = model.model.variables[0].kind == "yes or no"
     if best.status == "optimal" and binary and left > 1:
         rows = [int(str(row["row"])) for row in best.first]
@@ -188,6 +194,7 @@ def rank_solved(
         stopped=stopped,
         method=method,
     )
+    # Trials take the time that is left.
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
     if not trials or stopped or left <= 0 or not model.model.varied:
         return ranking
@@ -217,6 +224,7 @@ def add_solved_trials(
             proposal = propose(model, left, scenario, changes, seed=seed)
         except TimeOver:
             break
+        # A solution at the time limit is not proved best, so the trial has no winner.
         if proposal.status not in ("optimal", "infeasible"):
             break
         shut_out = proposal.status == "infeasible" or proposal.broken

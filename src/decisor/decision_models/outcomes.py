@@ -76,14 +76,19 @@ class Outcomes:
         return np.where(self.allowed, self.values[:, 0] if goal == "min" else -self.values[:, 0], np.inf)
 
     def order(self, goal: Goal) -> NDArray[np.int64]:
-        """Places of the allowed ones, best first by the first measure, equally good ones in data order. No trials."""
+        """Return the places of the allowed candidates, best first by the first measure. No trials.
+
+        Equally good ones are in data order.
+        """
         places = np.flatnonzero(self.allowed)
         costs = self.costs(goal)[places]
         order = np.argsort(costs, kind="stable")
         costs = costs[order]
         is_next = ~is_tied(costs, np.roll(costs, 1))  # of each, whether it is worse than the one before it
+        # Ties are held against the best itself, for a chain of near neighbours could drift away from it.
         best = int(is_tied(costs, costs[:1]).sum())
         is_next[:best], is_next[best : best + 1] = False, True
+        # Within a tie, data order.
         return np.asarray(places[order[np.lexsort((order, np.cumsum(is_next)))]])
 
     def winners(self, goal: Goal) -> NDArray[np.int64]:
@@ -162,8 +167,10 @@ class OutcomeCollector:
                     self.reason, self.note, self.cpu, self.batched = name, self.note or value, number, first_rows
                 case "measure":
                     numbers = np.array([np.nan if cell is None else cell for cell in value], dtype=np.float64)
+                    # The reply has all candidates of the first trial first.
                     self.values[(*places, self.measures.index(name), *columns)] = numbers.reshape(shape).T
                 case "rule":
+                    # The worker numbers places through all trials.
                     trial, at = divmod(value, count)
                     place, rule = start + at, self.rules.index(name)
                     self.broken[(place, rule, *((trials.start + trial,) if trials else ()))] = True

@@ -80,6 +80,7 @@ def compute_outcomes_until(model: WhatIf, names: Sequence[str], until: float) ->
     if until == float("inf"):
         return model.outcomes(names)
     parts: list[NDArray[np.float64]] = []
+    # Ever larger parts: the clock is looked at often enough, and calls stay few.
     at, size = 0, FIRST
     while at < len(names) and time.monotonic() < until:
         parts.append(model.outcomes(names[at : at + size]))
@@ -102,6 +103,7 @@ def _add_varied_trials(
             break
         outcomes = sign * model.varied(percent, rng).outcomes(contenders)
         moved = moved or not np.array_equal(sign * outcomes, as_they_are)
+        # For argmin a nan would be the smallest.
         outcomes[~np.isfinite(outcomes)] = np.inf
         none = bool(np.isinf(outcomes).all())
         counts["none allowed" if none else contenders[int(outcomes.argmin())]] += 1
@@ -141,6 +143,7 @@ def find_pareto_front(values: NDArray[np.float64], goals: Sequence[Goal]) -> NDA
     signs = np.array([1.0 if goal == "min" else -1.0 for goal in goals])
     places = np.flatnonzero(~np.isnan(values).any(axis=1))
     costs = values[places] * signs
+    # In lexicographic order a candidate can only be beaten by one before it.
     order = np.lexsort(costs.T[::-1])
     left, at = order, 0
     while at < len(left):
@@ -243,6 +246,7 @@ def find_turns_of_knob(
         places = outcomes.winners(model.model.first.goal)
         return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
 
+    # Steps of equal ratio, for 0.5 and 2 are equally far from 1.
     sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
     both = winners([*sides[HIGH], *sides[LOW]])  # one request for both sides
     for (end, factors), scanned in zip(sides.items(), (both[:STEPS], both[STEPS:]), strict=True):
@@ -253,6 +257,7 @@ def find_turns_of_knob(
         name = model.candidates.name(wins) if wins >= 0 else ""
         left = until - time.monotonic()
         update = knob.update.replace(FACTOR, repr(factor))
+        # By itself at the turning point, the former winner shows which rule it breaks.
         alone = check_not_stopped(model.outcomes([best], changes=update, most=1, seconds=left))
         yield Turn(knob.name, factor, name, "; ".join(explain_broken_rules(model, alone, 0)))
 
@@ -282,6 +287,7 @@ def find_first_factor(
     """
     near = 1.0
     while True:
+        # A winner between two factors of the scan is not seen.
         hits = [at for at, one in enumerate(wins) if (one == target if target is not None else one != best)]
         if not hits:
             return None, best
@@ -390,6 +396,7 @@ def find_column_table(column: exp.Column, names: Mapping[str, str], tables: Mapp
 
 
 def is_empty(cell: Value) -> bool:
+    # NaN arrives as text, for JSON has no such number.
     return cell is None or cell == "NaN"
 
 
@@ -428,6 +435,7 @@ def rank_model(
     outcomes = model.outcomes(
         candidates, scenario=scenario, changes=changes, seconds=seconds, most=1, progress=progress
     )
+    # Statements rewritten for all candidates must agree with those of the file.
     if not outcomes.stopped:
         check_joint_outcomes(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = rank_outcomes(model, outcomes)
@@ -461,6 +469,7 @@ def rank_outcomes(model: OpenModel, outcomes: Outcomes) -> Ranking:
     ties, margin, lead = measure_lead(values[order])
     shut = np.asarray(np.flatnonzero(outcomes.known & ~outcomes.allowed), dtype=np.int64)
     counts = {rule: int(outcomes.broken[shut, at].sum()) for at, rule in enumerate(outcomes.rules)}
+    # A candidate that is shut out and breaks no rule has no outcome.
     counts["no outcome"] = int((~outcomes.broken[shut].any(axis=1)).sum())
     return Ranking(
         measure=first.name,

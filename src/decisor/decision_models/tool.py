@@ -49,6 +49,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
     count = len(candidates)
     middle, names = count // 2, [candidates.name(at) for at in (0, count - 1)]
     yield f"To decide: {file.decide}. {format_count(count, 'candidate')}, such as {' and '.join(dict.fromkeys(names))}."
+    # What a choice does to real rows, by the middle candidate.
     name = candidates.name(middle)
     for _, table, rows, gone, first_gone, come, first_come in model.job(
         "effects", {"candidate": candidates.places[middle]}, 60
@@ -60,6 +61,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
             f"For {name} it changes {table} ({rows_in_all}): {' and '.join(what) or 'nothing'}"
             f"{': ' if examples else ''}{examples}."
         )
+    # The measures of this candidate, beside the present values and the books.
     outcomes, now = model.outcomes(), model.present()
     for at, measure in enumerate(file.measures):
         here, present = float(outcomes.values[middle, at]), now[measure.name]
@@ -70,6 +72,7 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
             f"Measured: {measure.name}, as {extreme} as possible. For {name}: {format_amount(here, measure.unit)}. "
             f"At present: {at_present}{books}."
         )
+    # The rules, each with a candidate that breaks it.
     for rule in file.rules:
         if not rule.testable:
             yield f"Rule {rule.name}: {rule.text} Not tested: nothing in the data says it."
@@ -134,15 +137,17 @@ Nothing of it touches the database: a copy is changed. Each record can be cited.
 class ModelTool:
     """The tool ``whatif`` on an open decision model.
 
-    Satisfies ``types.Tool``. seconds: the longest that one input may take, unless ``rank`` names its own. words:
-    description of the model, from ``describe_model``.
+    Satisfies ``types.Tool``.
     """
 
     model: OpenModel
     words: str = ""
+    """Description of the model, from ``describe_model``."""
     seconds: float = 120.0
+    """Longest time for one input, unless ``rank`` names its own."""
     name: str = "whatif"
     base: analyses.BaseOutcomes | None = None
+    """Outcomes on the unchanged data; None until an input needs them."""
 
     def describe(self) -> str:
         return f"{self.words}\n{FORMS}".strip()
@@ -160,6 +165,7 @@ class ModelTool:
 
         Raises ToolError if the input cannot be read, names something unknown, or a statement fails.
         """
+        # The methods of an open model block.
         return await asyncio.to_thread(self._answer, text)
 
     def start_clock(self, seconds: float) -> None:
@@ -173,6 +179,7 @@ class ModelTool:
             seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
             self.start_clock(seconds)
             return self._answered(replace(wish, seconds=seconds))
+        # TimeOver is a SetupError; an LLM gets it as an answer, and can ask for less.
         except SetupError as error:
             raise ToolError(str(error)) from error
 
@@ -182,6 +189,7 @@ class ModelTool:
         Text of no other form names candidates, or a scenario alone; a candidate's own name comes first.
         """
         plain = text.strip().strip("`\"' ")
+        # A candidate may be called like a command.
         if self.model.model.choice and analyses.find_candidate_or_none(self.model, plain) is not None:
             return WhatIfWish((plain,), text=plain)
         wish = parse_wish(text)
@@ -200,6 +208,7 @@ class ModelTool:
             raise ToolError(
                 "This model is for the solver: it takes `rank`, `set TABLE.COLUMN = ...` and `scenario NAME`."
             )
+        # Later inputs compare with the same outcomes.
         self.base = base = self.base or analyses.compute_base_outcomes(model)
         match wish.kind:
             case "rank":
@@ -276,19 +285,23 @@ VECTOR = ("candidates", "outcomes")
 
 @dataclass(frozen=True)
 class FunctionModel:
-    """A decision model computed by a person's function of the tables. measure, goal: attributes of the function;
-    'outcome' and 'min' without them. Trials vary the decimals of the tables. Satisfies ``types.WhatIf``.
+    """A decision model computed by a person's function of the tables.
+
+    Trials vary the decimals of the tables. Satisfies ``types.WhatIf``.
     """
 
     function: Function
     tables: Tables
     measure: str = "outcome"
+    """Attribute of the function; 'outcome' without it."""
     goal: Goal = "min"
+    """Attribute of the function; 'min' without it."""
 
     def values(self) -> Mapping[str, float]:
         """Call the function; raise ToolError if it fails or returns no mapping."""
         try:
             values = self.function(self.tables)
+        # A person's function may raise anything.
         except Exception as error:
             raise ToolError(f"The function of the decision model fails: {type(error).__name__}: {error}") from error
         if not isinstance(values, Mapping):
@@ -318,6 +331,7 @@ def vary_column(values: Sequence[Value], percent: float, rng: np.random.Generato
         return values
     factors = 1 + rng.uniform(-percent, percent, len(values)) / 100
     pairs = zip(values, factors.tolist(), strict=True)
+    # The exact type counts, for True and False are instances of int.
     return [value * by if type(value) in (int, float) else value for value, by in pairs]
 
 

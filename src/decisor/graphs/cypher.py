@@ -80,6 +80,7 @@ def suggest_graph_names(statement: str, schema: GraphSchema) -> str:
             hint = f"Did you mean {lower[near[0]]}?" if near else f"There are {', '.join(sorted(lower.values())[:20])}."
             complaints.append(f"There is no label or relationship type {name}. {hint}")
     property_names = {info.name for infos in schema.properties.values() for info in infos} | NAME_PARTS
+    # Keys of maps are properties of the map and not of the graph.
     property_names |= {
         name_of_token(name) for name, after in itertools.pairwise(words) if after.text == ":" and name.kind in NAMES
     }
@@ -116,6 +117,7 @@ def find_wrong_directions(statement: str, schema: GraphSchema) -> str:
     complaints = []
     for match in PATH.finditer(statement):
         start, end = (match[f"label{at}"] or label_of.get(match[f"name{at}"] or "", "") for at in (1, 2))
+        # A pattern without a direction, or with both, cannot have the wrong one.
         if bool(match["left"]) == bool(match["right"]):
             continue
         link = (end, match["kind"], start) if match["left"] else (start, match["kind"], end)
@@ -207,6 +209,7 @@ def _cypher_literals_at(
     if token.kind not in ("string", "number"):
         return
     back = at - 1
+    # After STARTS WITH, ENDS WITH and IN [, the operator stands one word further back.
     if before.key == "WITH" or (before.key == "[" and words[back - 1].key == "IN"):
         back -= 1
     operator = words[back]
@@ -216,6 +219,7 @@ def _cypher_literals_at(
     part = before.key in PARTS
     homes = [home for home, infos in schema.properties.items() if any(info.name == name for info in infos)]
     owners = labels_of_property(words, back - 1)
+    # Without a label in its pattern, a property is looked for wherever the graph has it.
     named = [home for home in homes if home.strip("[]") in (owners or labels)]
     for home in named or homes:
         kind = home.strip("[]")
@@ -279,12 +283,14 @@ class CypherTool:
                 raise SetupError(f"{hide_password(url)} names no graph. Give {example_urls('cypher')}.")
             await worker.start()
             schema = await read_graph_schema(worker)
+            # Only the schema tells which names are not among these: the graph is opened again without them.
             if only:
                 await worker.close()
                 caps = replace(caps, deny=(*caps.deny, *labels_to_deny(only, schema)))
                 worker = Worker(engine, address, caps, audit=audit, source=name)
                 await worker.start()
                 schema = await read_graph_schema(worker)
+        # On cancellation too, or the worker process would stay.
         except BaseException as error:
             await worker.close()
             if isinstance(error, ToolError):
@@ -340,6 +346,7 @@ class CypherTool:
                 f"{error} {near}".strip() + advise_after_failure(str(error)), refused=error.refused, outage=error.outage
             ) from error
         records = records_of_table(table, self.name)
+        # Beside rows too, for in Cypher a property that does not exist is NULL and no error.
         notes = [suggest_graph_names(statement, self.schema)]
         if is_empty_result(table):
             literals = find_cypher_literals(statement, self.schema)

@@ -83,6 +83,7 @@ def write_nodes_and_edges(
     for number, node in enumerate(nodes):
         kinds[labels_of(node)].append(number)
     for labels, numbers in kinds.items():
+        # Labels cannot be parameters in Cypher, so they are quoted.
         names = ":".join(map(quote_cypher_name, labels))
         for batch in batches(numbers):
             rows = [dict(nodes[number].properties) for number in batch]
@@ -95,6 +96,7 @@ def write_nodes_and_edges(
     written = 0
     for edge in edges:
         links[edge.type, labels_of(nodes[edge.source])[0], labels_of(nodes[edge.target])[0]].append(edge)
+    # A Bolt server finds nodes by elementId, kglite by the id in the pattern.
     where = f" WHERE {by}(a) = row.a AND {by}(b) = row.b" if by else ""
     for (kind, source, target), group in links.items():
         ends = f"{start.format(quote_cypher_name(source))}, {end.format(quote_cypher_name(target))}{where}"
@@ -208,6 +210,7 @@ def write_kglite_file(
         return [next(iter(row.values())) for row in result]
 
     write_nodes_and_edges(run, nodes, edges, "id(n)", "(a:{} {{id: row.a}})", "(b:{} {{id: row.b}})", progress=progress)
+    # Written beside the target and renamed, so that no part of a graph is ever read.
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -263,6 +266,7 @@ def drop_labelled_graph(url: str) -> None:
     try:
         with open_graph_session(url) as (session, label):
             session.run(f"MATCH (n:{quote_cypher_name(label)}) DETACH DELETE n").consume()
+            # The node that stands for the graph goes last: until then no other loader takes its label.
             session.run("MATCH (g:decisor_graph {label: $label}) DELETE g", label=label).consume()
     except (DriverError, Neo4jError) as error:
         raise SetupError(f"The graph at {url.split('@')[-1]} cannot be dropped: {error}") from error

@@ -79,6 +79,7 @@ async def read_graph_schema(worker: Worker) -> GraphSchema:
 
     labels: dict[str, int] = {}
     for names, number in await ask("MATCH (n) RETURN labels(n) AS l, count(*) AS n ORDER BY n DESC"):
+        # A node with several labels counts for each of them.
         for name in _strings(names):
             if name.lower() not in denied:
                 labels[name] = labels.get(name, 0) + _count(number)
@@ -86,6 +87,7 @@ async def read_graph_schema(worker: Worker) -> GraphSchema:
     query = "MATCH (a)-[r]->(b) RETURN labels(a) AS a, type(r) AS t, labels(b) AS b, count(*) AS n ORDER BY t"
     for sources, kind, targets, number in await ask(query):
         for link in itertools.product(_strings(sources), [str(kind)], _strings(targets)):
+            # A link tells the names of its ends, so one with a denied end is left out.
             if not denied & set(map(str.lower, link)):
                 links[link] = _count(number)
     properties = {}
@@ -99,6 +101,7 @@ async def read_graph_schema(worker: Worker) -> GraphSchema:
         source, kind, target = map(quote_cypher_name, link)
         if link[0] == link[2]:
             for start, end in await ask(f"MATCH (a:{source})-[:{kind}]->(b:{target}) RETURN a, b LIMIT 1"):
+                # The ends may have a denied label besides those of the link.
                 ends = [node for node in (start, end) if isinstance(node, Mapping)]
                 if not denied & {label.lower() for node in ends for label in _strings(node.get("_labels", ()))}:
                     edges[link] = format_example_edge(start, end)
@@ -118,7 +121,7 @@ async def add_server_types(
     columns = [OWN_VALUES.format(quote_cypher_name(info.name)) for info in texts]
     try:
         rows = await ask(f"MATCH {pattern} RETURN {', '.join(columns)} LIMIT {SAMPLED}")
-    except ToolError:  # a server without valueType(): Neo4j before 5.13, and other engines
+    except ToolError:  # A server without valueType(): Neo4j before 5.13, and other engines.
         return properties
     typed = {}
     for at, info in enumerate(texts):
@@ -322,6 +325,7 @@ def tables_of_labels(schema: GraphSchema) -> list[TableInfo]:
     for source, kind, target in schema.links:
         if source in ties and target in ties:
             for label, neighbour in ((source, target), (target, source)):
+                # The index reads table.column; the id stands for any column of the neighbour.
                 ties[label].setdefault(f"{kind} {neighbour}", f"{neighbour}.id")
     tables = []
     for label, count in schema.labels.items():

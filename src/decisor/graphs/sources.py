@@ -181,6 +181,7 @@ def add_nodes(draft: GraphDraft, table: SourceTable, names: ColumnChoice, places
             lost += 1
             continue
         key, stated = node_key(row[at]), row[kind] if kind is not None else None
+        # Neo4j's import writes several labels with ; between them.
         labels = tuple(filter(None, str(stated or "").split(";"))) or (table.name,)
         others = places.setdefault(key, [])
         if any(labels_of(draft.nodes[other])[0] == labels[0] for other in others):
@@ -234,6 +235,7 @@ def find_kind_column(table: SourceTable, usual: Sequence[str], name: str) -> int
     words = [header_word(column) for column in table.columns]
     for at in (words.index(word) for word in usual if word in words):
         values = {row[at] for row in table.rows}
+        # Headers of Neo4j's import, :LABEL and :TYPE, leave no doubt.
         if table.columns[at].startswith(":") or len(values) <= max(2, min(MOST_KINDS, len(table.rows) - 1)):
             return at
     return None
@@ -303,6 +305,7 @@ def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, Sour
     guess = not any(column.references for table in tables for column in table.columns)
     links = {table.name: tuple(find_foreign_keys(table, by_name, guess)) for table in tables}
     targets = {link.table for some in links.values() for link in some}
+    # A join table that others refer to has to be a node.
     joins = {table.name for table in tables if is_join_table(table, links[table.name]) and table.name not in targets}
     labels = labels_of_tables(tables)
     draft = GraphDraft()
@@ -311,6 +314,7 @@ def draft_graph_of_database(tables: Sequence[TableInfo], rows: Mapping[str, Sour
         if table.name not in joins:
             first[table.name] = len(draft.nodes)
             # A relationship replaces these columns, so that nodes need not have them.
+            # A guess may be wrong, so its columns stay as properties.
             hidden = {column for link in links[table.name] for column in link.columns} if not guess else set()
             hidden -= {column.name for column in table.key_columns}
             draft.nodes += [
@@ -341,6 +345,7 @@ def find_foreign_keys(table: TableInfo, tables: Mapping[str, TableInfo], guess: 
             groups.setdefault(target.name, []).append((column.name, referenced))
     for name, pairs in groups.items():
         keys = [key for _, key in pairs]
+        # Two columns that refer to the same key, such as home and away team, are two foreign keys.
         if len(pairs) > 1 and len(set(keys)) == len(keys):
             yield ForeignKey(tuple(column for column, _ in pairs), name, tuple(keys))
         else:
@@ -376,6 +381,7 @@ class NodeFinder:
         if (link.table, link.keys) not in self.places:
             keys = read_row_keys(self.rows[link.table], link.keys)
             first = self.first[link.table]
+            # The nodes of a table stand in the order of its rows.
             self.places[link.table, link.keys] = {key: first + at for at, key in enumerate(keys) if key is not None}
         index = self.places[link.table, link.keys]
         for key in read_row_keys(rows, link.columns):

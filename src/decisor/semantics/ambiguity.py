@@ -125,6 +125,7 @@ def build_open_readings(parts: Sequence[Sequence[str]]) -> tuple[OpenReading, ..
     if wrong := [one for one in parts if len(one) != 3 or not all(text.strip() for text in one)]:
         raise ParseError(f"{' | '.join(wrong[0])[:80]!r} is not words | first reading | second reading.", "shape")
     texts = [[" ".join(text.split()).strip("\"'“”") for text in one] for one in parts]
+    # Two readings in the same words are one.
     return tuple(
         OpenReading(words, (first, second)) for words, first, second in texts if first.casefold() != second.casefold()
     )[:MOST]

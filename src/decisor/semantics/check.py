@@ -82,6 +82,7 @@ async def measure_cardinality(join: Join, rows: SandboxedDatabase) -> tuple[Card
     sides = []
     for places in (join.left, join.right):
         table, columns = quote_column_places(places, rows)
+        # NULL joins nothing, so rows without a value make no side "many".
         filled = [f"{column} IS NOT NULL" for column in columns]
         sides.append("many" if await count_shared_values(columns, table, rows, filled) else "one")
     (left, own), (right, there) = quote_column_places(join.left, rows), quote_column_places(join.right, rows)
@@ -116,6 +117,7 @@ async def check_definitions(definitions: Definitions, rows: SandboxedDatabase) -
     If a statement fails, its error is a finding about the definition.
     """
     findings: list[Finding] = []
+    # The audit shows these queries as the program's own and not as a person's.
     with set_asker("decisor"):
         for definition in definitions:
             findings += [finding async for finding in check_definition(definition, definitions, rows)]
@@ -168,6 +170,7 @@ async def find_definition_faults(one: Definition, rows: SandboxedDatabase) -> As
         case Join():
             measured, alone = await measure_cardinality(one, rows)
             if measured != one.cardinality:
+                # "Many" where the file says "one" repeats rows and is an error; the other way round it is a doubt.
                 wrong = any(
                     here == "many" and claim == "one"
                     for here, claim in zip(measured.split(" to "), one.cardinality.split(" to "), strict=True)
@@ -214,6 +217,7 @@ async def find_metric_faults(one: Metric, rows: SandboxedDatabase) -> AsyncItera
             "error",
         )
     if one.date and one.source:
+        # The query only has to run, which shows that the date is a column of these rows.
         await rows.fetch(f"SELECT min({one.date}) AS first_day FROM {one.source}", 1)
 
 

@@ -95,6 +95,7 @@ class SemanticModel:
 
     @property
     def table(self) -> str:
+        # The alias is the name of the table in the database.
         return str((self.content.get("node_relation") or {}).get("alias") or self.name)
 
     def parts(self, key: str) -> Sequence[Mapping[str, Any]]:
@@ -142,6 +143,7 @@ class SemanticModel:
             for one in model.entities_of("primary", "unique")
             if one["name"] == link and (column := model.column(reference))
         ]
+        # A lookup leads to one row only by a key, and both of its sides are plain columns.
         if len(keys) != 1 or len(places) != 1 or not all(map(is_name, (keys[0].rpartition(".")[2], places[0][1]))):
             return None
         table, key, column = places[0]
@@ -183,13 +185,13 @@ def synonyms_from_label(one: Mapping[str, object]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The semantic models and metrics of a dbt project. metrics: by name, as the manifest has them. read: converted
-    metrics, or why one is left out.
-    """
+    """The semantic models and metrics of a dbt project."""
 
     models: Sequence[SemanticModel]
     metrics: Mapping[str, Mapping[str, Any]]
+    """By name, as the manifest has them."""
     read: dict[str, Metric | UnsupportedMetric] = field(default_factory=dict)
+    """Converted metrics, or why one is left out."""
 
     def joins(self) -> list[Join]:
         """Return a join from each foreign entity to the model that owns the entity."""
@@ -217,11 +219,13 @@ class Manifest:
     def metric(self, name: str) -> Metric:
         """Return a metric, converted once; raise UnsupportedMetric if one query cannot express it."""
         if name not in self.read:
+            # Set before the conversion, so that a metric made of itself ends here.
             self.read[name] = UnsupportedMetric("it is defined by itself")
             try:
                 self.read[name] = self.new_metric(name)
             except UnsupportedMetric as error:
                 self.read[name] = error
+            # Of an incomplete manifest, one metric is left out and not all.
             except (KeyError, TypeError, AttributeError, StopIteration):
                 self.read[name] = UnsupportedMetric("it lacks a part")
         metric = self.read[name]
@@ -240,6 +244,7 @@ class Manifest:
                 "numerator": parameters["numerator"],
                 "denominator": parameters["denominator"],
             }
+            # 1.0 keeps the fraction of whole numbers, and NULLIF makes a division by 0 no value.
             metric = self.combined("1.0 * numerator / NULLIF(denominator, 0)", parts, one)
         elif kind == "derived":
             parts = {part.get("alias") or part["name"]: part for part in parameters.get("metrics") or ()}
@@ -316,8 +321,10 @@ class Manifest:
             raise UnsupportedMetric("it filters other metrics")
         metrics = {alias: self.metric(part["name"]) for alias, part in parts.items()}
         first = next(iter(metrics.values()))
+        # Only over the same rows can the parts stand in one SELECT.
         same = all((m.source, tuple(m.where)) == (first.source, tuple(first.where)) and m.sql for m in metrics.values())
         texts = {alias: f"({metric.sql if same else metric.full_query()})" for alias, metric in metrics.items()}
+        # Checked before the text is built, for metrics made of metrics grow with each level.
         if len(sql) + sum(len(texts.get(word, "")) for word in re.findall(r"\w+", sql)) > LONGEST:
             raise UnsupportedMetric("it is too long with what it is made of")
         sql = re.sub(r"\w+", lambda match: texts.get(match[0], match[0]), sql)

@@ -259,6 +259,7 @@ def format_section(definition: Definition) -> str:
     names = sorted((one.name for one in fields(definition)), key=lambda name: (name in ORIGIN, name in shared))
     values: dict[str, object] = {name: getattr(definition, name) for name in names if name != "name"}
     if isinstance(definition, ValueWords):
+        # The stored values are themselves the keys of the section.
         values = {**definition.words, **{name: values[name] for name in ORIGIN}}
     unchanged = {one.name: one.default for one in fields(definition)}
     lines = [
@@ -334,6 +335,7 @@ class DefinitionsFile:
     def definitions(self, lines: Lines) -> Definitions:
         values = []
         for place, words in self.value.items():
+            # The keys by, on and why stand among the stored values.
             origin = {key: words[key][0] for key in ORIGIN if key in words}
             values.append(ValueWords(place, {key: words[key] for key in words if key not in ORIGIN}, **origin))
         return Definitions(
@@ -391,6 +393,7 @@ def parse_sound_definitions(text: str, metrics: Collection[str] = ()) -> tuple[D
     """
     file = TomlFile(text)
     file.name_sections(*(kind for kind in KIND.values() if kind != "value"))
+    # Metrics with faults count too: a reading that names one has no fault of its own.
     known = [*metrics, *(path[1] for path in file.lines if path[0] == "metric" and len(path) > 1)]
     try:
         sections, faults = DEFINITIONS_FILE.decode_value(file.content), []

@@ -98,6 +98,7 @@ async def draft_entities(table: Relation, rows: SandboxedDatabase) -> AsyncItera
         about = comment_from_database(table)
         yield Entity(name, table.name, key, about=about, why="its declared primary key")
         return
+    # Each candidate costs queries over the whole table, so only the first few are measured.
     for column in [one for one in table.columns if KEYLIKE.search(one.name)][:4]:
         at = quote_name_if_needed(rows, table.name)
         try:
@@ -121,6 +122,7 @@ def draft_metrics(table: Relation, rows: SandboxedDatabase) -> Iterator[Metric]:
     name, at = to_snake_case(table.name), quote_name_if_needed(rows, table.name)
     numbers = [one for one in table.columns if NUMBER.search(one.type) and not one.key and not one.references]
     grain = [quote_name_if_needed(rows, one.name) for one in table.columns if one.key]
+    # A day of birth or of the last change is no day that a period is about.
     days = [one.name for one in table.columns if DAY.search(one.type) and not BIRTH.search(one.name)]
     day = quote_name_if_needed(rows, days[0]) if days else ""
 
@@ -157,6 +159,7 @@ async def draft_joins(table: Relation, rows: SandboxedDatabase) -> AsyncIterator
         place = column.references or column.joins
         if not place:
             continue
+        # The name of the table without its schema.
         other = place.rpartition(".")[0].rpartition(".")[2]
         join = Join(
             f"{to_snake_case(table.name)}_{to_snake_case(column.name)}_{to_snake_case(other)}",
@@ -199,6 +202,7 @@ def quote_name_if_needed(rows: SandboxedDatabase, name: str) -> str:
     """Quote a name only if its dialect needs it."""
     from decisor.databases.schema_text import sql_identifier
 
+    # A tool's dialect knows which names need quotes; any other database quotes all of them.
     worker = getattr(rows, "worker", None)
     return sql_identifier(name, worker.description.dialect) if worker else rows.quoted(name)
 
@@ -231,6 +235,7 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
     prompt = PROMPT.substitute(schema=schema, draft=format_definitions(first), form=run.wording(form))
     reply = await run.ask([Message("user", prompt)], form)
     definitions = parse_definitions(reply.text)
+    # Definitions that fail on the database are left out.
     wrong = {one.line: one.words for one in await check_definitions(definitions, rows) if one.kind == "error"}
     bad = {
         section_title(one): words
@@ -239,6 +244,7 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
         if is_line_of_section(line, one, definitions)
     }
 
+    # A reading goes with the metric that it names.
     metrics = keep_sound_definitions(definitions.metrics, bad)
     names = {one.name for one in metrics}
     readings = [
@@ -323,6 +329,7 @@ def propose_definition(file: Path, one: DefinitionT, by: str) -> DefinitionT:
     Raises:
         SetupError: the proposals cannot be read or written, or it does not fit.
     """
+    # One lock around reading and writing, for two people may propose or approve at once.
     with lock_folder(file):
         place: Path = path_of_proposals(file)
         text: str = read_definitions_text(place) if place.exists() else ""
@@ -372,6 +379,7 @@ def approve_definition(file: Path, name: str, by: str) -> Definition:
         today = datetime.now(UTC).date().isoformat()
         author = one.by if by == one.by or not one.by else f"{one.by}, approved by {by}"
         whole = replace(one, by=author or by, on=today)
+        # The definition first: after a failure between the two writes it stands twice and is not lost.
         write_definitions_file(file, own, append_section(own, whole))
         write_definitions_file(place, text, remove_section(text, one, proposals, place))
         return whole
@@ -436,9 +444,11 @@ def remove_section(text: str, one: Definition, definitions: Definitions, place: 
     start = definitions.lines.get((KIND[type(one)], one.name), 0)
     heads = sorted(line for path, line in definitions.lines.items() if len(path) <= 2 and line > start)
     end = heads[0] if heads else len(lines) + 1
+    # Comments and blank lines above the next section belong to it.
     while end - 2 > start - 1 and heads and not lines[end - 2].strip().partition("#")[0]:
         end -= 1
     rest = "".join(lines[: start - 1] + lines[end - 1 :])
+    # Parsed again, for the lines of an inline table or a dotted key are not a section of their own.
     left = {section_title(other) for other in parse_with_metrics_beside(place, rest)} if start else set()
     if not start or left != {section_title(other) for other in definitions} - {section_title(one)}:
         raise SetupError(f"{section_title(one)} is not a section of its own in its file: take it out by hand.")

@@ -44,6 +44,7 @@ def normalize_expression(node: Expr, find: Find) -> Terms:
     from sqlglot import exp
 
     match node:
+        # Rounding a number does not make it another metric.
         case exp.Paren() | exp.Alias() | exp.Round():
             return normalize_expression(node.this, find)
         case exp.Literal() if not node.is_string and NUMBER.fullmatch(node.name):
@@ -62,6 +63,7 @@ def normalize_expression(node: Expr, find: Find) -> Terms:
             return divide_terms(normalize_expression(node.left, find), normalize_expression(node.right, find))
         case exp.Cast() if node.to.this.name in NUMERIC:
             return normalize_expression(node.this, find)
+        # coalesce(sum(x), 0) differs from the sum over no rows only.
         case exp.Coalesce() if node.this.find(exp.AggFunc) and not node.find(exp.Subquery):
             return normalize_expression(node.this, find)
         case exp.Column() | exp.Identifier():
@@ -164,31 +166,36 @@ MIRROR = {"GT": "LT", "GTE": "LTE"}
 
 @dataclass(frozen=True)
 class Computation:
-    """A number that a query computes, in normal form. name: its alias in the query, '' if it has none. columns: columns
-    that it is made of. filters: filters of its rows, in normal form. conditions: all conditions of the statement.
-    written: its text in the query.
-    """
+    """A number that a query computes, in normal form."""
 
     name: str
+    """Alias in the query, '' if it has none."""
     terms: Terms
     columns: frozenset[str]
     filters: frozenset[str]
+    """Filters of its rows, in normal form."""
     written: str
+    """Its text in the query."""
     aggregates: bool = True
+    """False for a value of one row."""
     conditions: frozenset[str] = frozenset()
+    """All conditions of the statement."""
 
 
 @dataclass
 class Scope:
-    """The names that one SELECT knows. tables: tables by alias. below: computed columns of subqueries. filters:
-    conditions on its rows, those of subqueries included. joined: conditions of its joins.
-    """
+    """The names that one SELECT knows."""
 
     tables: dict[str, str] = field(default_factory=dict)
+    """Tables by alias."""
     below: dict[str, dict[str, Terms]] = field(default_factory=dict)
+    """Computed columns of subqueries, by the subquery's alias."""
     filters: set[str] = field(default_factory=set)
+    """Conditions on its rows, those of subqueries included."""
     joined: set[str] = field(default_factory=set)
+    """Conditions of its joins."""
     known: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Columns by table."""
 
     def find(self, column: Expr) -> Terms | str:
         """Resolve a column to its full name, or to its terms if a subquery computes it."""
@@ -261,6 +268,7 @@ def scope_of(select: exp.Select, known: Mapping[str, frozenset[str]], depth: int
     for source in [*([begin.this] if begin else []), *(join.this for join in joins)]:
         alias = source.alias_or_name.lower()
         inner = source.this if isinstance(source, exp.Subquery) else find_cte_query(source, select)
+        # The depth is limited, for a recursive CTE may name itself by way of another.
         if isinstance(inner, exp.Select) and depth < 20:
             below = scope_of(inner, known, depth + 1)
             scope.below[alias] = {
@@ -294,6 +302,7 @@ def find_cte_query(source: Expr, select: Expr) -> Expr | None:
     """Return the query of a WITH clause that a name in FROM refers to, else None."""
     from sqlglot import exp
 
+    # A name with a schema is never a CTE.
     if not isinstance(source, exp.Table) or source.args.get("db"):
         return None
     place: Expr | None = select
@@ -344,12 +353,11 @@ PIECES = re.compile(r"\.\w*(quantity|qty|units|pieces|count|number)\w*$", re.I)
 
 @dataclass(frozen=True)
 class MetricMatch:
-    """A metric that a query computes. how: note to the author of the query if the query computes it differently, else
-    ''.
-    """
+    """A metric that a query computes."""
 
     metric: Metric
     how: str = ""
+    """Note to the author of the query if it computes the metric differently, else ''."""
 
 
 def match_metrics(
@@ -369,10 +377,12 @@ def match_metrics(
     outcome: dict[str, MetricMatch] = {}
     exact: set[int] = set()
     parts = list(find_computations(statement, dialect, relations))
+    # Exact matches come first: a column that is one metric is not compared with the others.
     for metric, definition in own:
         for at, part in enumerate(parts):
             if comparable_terms(part) == comparable_terms(definition):
                 exact.add(at)
+                # A filter may stand in an outer SELECT or a join, so all conditions of the statement count.
                 missing = definition.filters - part.conditions
                 if metric.name not in outcome or not missing:
                     outcome[metric.name] = MetricMatch(metric, describe_missing_filter(metric) if missing else "")

@@ -23,13 +23,14 @@ Readings = Literal["auto", "always", "off"]
 
 @dataclass(frozen=True)
 class OpenReading:
-    """Words of a question with two possible meanings. words: as they stand in the question. choices: the meanings; the
-    first is taken if nobody decides. keys: columns and words that a definition mentions if it settles the meaning.
-    """
+    """Words of a question with two possible meanings."""
 
     words: str
+    """As they stand in the question."""
     choices: Sequence[str]
+    """The meanings; the first is taken if nobody decides."""
     keys: Sequence[str] = ()
+    """Columns and words that a definition mentions if it settles the meaning."""
     asks: bool = False
     """Whether ``words`` are a question of their own, with a choice, about no word of the question."""
 
@@ -74,11 +75,13 @@ def split_name_words(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class QuestionSubject:
-    """A question and the tables that it is asked of. text: the question in lower case."""
+    """A question and the tables that it is asked of."""
 
     text: str
+    """The question in lower case."""
     tables: Sequence[Relation]
     decides: bool = True
+    """Whether the question names no criterion by rules or a goal, so that "should we" leaves it open."""
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -231,6 +234,7 @@ YEAR = re.compile(r"\b(19|20)\d\d\b")
 
 
 def find_open_date(subject: QuestionSubject) -> Iterator[OpenReading]:
+    # A rate such as "a month" is no period.
     period = re.search(PERIOD, re.sub(RATE, " ", subject.text))
     if not period:
         return
@@ -238,6 +242,7 @@ def find_open_date(subject: QuestionSubject) -> Iterator[OpenReading]:
         days = [one for one in table.columns if is_day(one)]
         if len(days) < 2:
             continue
+        # Whoever says "ordered" or "shipped" has named the date.
         if not any(mentions_date_column(subject, one) for one in days):
             yield OpenReading(
                 period[0],
@@ -292,6 +297,7 @@ def verbs_of_date_column(column: Column) -> list[str]:
 
 
 def find_open_calendar(subject: QuestionSubject) -> Iterator[OpenReading]:
+    # A column called fiscal tells which year is meant.
     if (fiscal := subject.has(FISCAL)) and not any(
         "fiscal" in split_name_words(column.name) for table in subject.tables for column in table.columns
     ):
@@ -362,6 +368,7 @@ def find_open_criterion(subject: QuestionSubject) -> Iterator[OpenReading]:
     ]
     if len(subject.tables) == 1 and sum(is_number_type(one.type) for one in numbers) < 2:
         return  # there is one thing to go by
+    # In "the largest total", the column is the criterion.
     if any(
         set(split_name_words(one.name)) & {strip_plural_ending(word.strip("?.,")) for word in after}
         and is_number_type(one.type)
@@ -402,6 +409,7 @@ def find_open_state(subject: QuestionSubject) -> Iterator[OpenReading]:
             ),
             "",
         )
+        # A state in the question settles which rows count.
         if any(re.search(rf"\b{re.escape(value)}\b", subject.text) for value in [*stored, "active", "open", "closed"]):
             return
         if any(mentions_date_column(subject, one) for one in days):
@@ -465,9 +473,7 @@ ARTICLE = r"(?:(?:an?|the|our|every|by) )?"
 SENTENCE = re.compile(rf"(?:^|[.!?:;]\s+|\n)\W*{ARTICLE}{TERM},? (?:{VERBS}) (?P<text>[^.\n]{{8,300}})", re.I)
 ENTRY = re.compile(rf"^\W*{TERM}\W{{0,2}}(?::| [–—-]) +(?P<text>[^.\n]{{12,300}})", re.M | re.I)
 SAME = 0.8
-
-
-"""Of the words of two definitions: as many in common say the same."""
+"""Share of the words of two definitions in common from which on they say the same."""
 ACCORDING = r"\b(according to|as (in|defined|set out)|in the sense of|by the (definition|standard))\b"
 YEAR_IN_TEXT = re.compile(r"\b(?:19|20)\d\d\b")
 WRITTEN = re.compile(
@@ -494,6 +500,7 @@ def find_two_definitions(text: str, documents: Mapping[str, Sequence[Record]]) -
     words = [strip_plural_ending(word) for word in WORD.findall(text)]
     known: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for records in documents.values():
+        # A document counts once for a term, with its first definition.
         own: dict[tuple[str, ...], tuple[str, str]] = {}
         for one in records:
             title = str(one.fields.get("title") or one.source.partition("#")[0])
@@ -553,6 +560,7 @@ def find_event_or_publication(text: str, documents: Mapping[str, Sequence[Record
     for records in documents.values():
         whole = "\n".join(str(one.fields.get("title") or "") + "\n" + one.text for one in records)
         days = {match[2] for match in WRITTEN.finditer(whole)}
+        # Without the years of publication, the years that are left are those of events.
         events = set(YEAR_IN_TEXT.findall(WRITTEN.sub(" ", whole)))
         if days:
             of_it |= year[0] in days and bool(events) and year[0] not in events

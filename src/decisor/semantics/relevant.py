@@ -67,6 +67,7 @@ def find_relevant_definitions(question: str, definitions: Definitions, most: int
     for reading in [one for one in best if isinstance(one, Reading) and one.metric]:
         best += [one for one in definitions.metrics if one.name == reading.metric and one not in best]
     tables = " ".join(sql_text_of_definition(one) for one in best).lower()
+    # Joins only between tables that these definitions read.
     joins = [
         one
         for one in definitions.joins
@@ -87,6 +88,7 @@ def score_definition(one: Definition, text: Sequence[str]) -> float:
     match one:
         case ApprovedExample():
             own = set(significant_words(one.question))
+            # Jaccard similarity of the words.
             share = len(own & here) / len(own | here) if own else 0.0
             return WHOLE * share if share >= SIMILAR else 0.0
         case ValueWords():
@@ -98,6 +100,7 @@ def score_definition(one: Definition, text: Sequence[str]) -> float:
             if here & PERIODS and one.default:
                 return WHOLE
     names = (one.name, *getattr(one, "synonyms", ()))
+    # Of two names in the question the longer one fits better: "net revenue" before "revenue".
     points = max(
         WHOLE + len(significant_words(name)) / 10 if (share := share_of_name_words(name, text)) == 1 else share * 1.5
         for name in names
@@ -222,12 +225,12 @@ NAME = "definitions"
 class DefinitionsTool:
     """A tool that returns definitions as records of a run.
 
-    The run calls it by itself; the input names definitions, a line each. Satisfies ``types.Tool``. files: all
-    definitions, to tell the file of each.
+    The run calls it by itself; the input names definitions, a line each. Satisfies ``types.Tool``.
     """
 
     definitions: Sequence[Definition]
     files: Sequence[Definitions]
+    """All definitions, to tell the file of each."""
     name: str = NAME
 
     def names(self) -> str:

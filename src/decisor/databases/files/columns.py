@@ -158,14 +158,18 @@ class TextColumns:
     """Counts of columns that seem to hold dates."""
 
     def type_all(self, why: Mapping[str, str]) -> Iterator[str]:
-        """Give types to the text columns and yield a note for each that is not plain. why: the objection to a type, by
-        column; such a column gets a note too.
+        """Give types to the text columns and yield a note for each that is not plain.
+
+        Args:
+            why: objection to a type, by column; such a column gets a note too.
         """
+        # First the plain types. Columns that seem to hold numbers or dates are only counted.
         for column in columns_of_type(self.db, self.table):
             texts = self.sample(column)
             if not texts:
                 continue
             kind = find_plain_type(texts)
+            # A file with types of its own stores numbers as numbers: only dates are texts in it.
             if self.habits.has_types and kind is not None and kind.type not in ("DATE", "TIMESTAMP", "TIME"):
                 kind = None
             if kind is not None and (note := self.as_plain(column, kind, column in why)) is not None:
@@ -176,11 +180,14 @@ class TextColumns:
                 self.dates[column] = count_dates(self.db, self.table, column)
             else:
                 yield from self.note_errors(column)
+        # Then the dates: an order that one column settles helps the others.
         orders = {name: order for name, dates in self.dates.items() if (order := dates.order())}
         for column, dates in self.dates.items():
             others = frozenset(order for name, order in orders.items() if name != column) & {"day", "month"}
             yield from self.as_dates(column, dates, dates.order(others, self.habits.dates))
+        # Numbers come after dates, for dates with points let a decimal comma be expected.
         yield from self.type_numbers()
+        # The mark of a number's cell goes where its column stays text.
         for column in () if self.habits.is_delimited else columns_of_type(self.db, self.table):
             name = quote_identifier(column)
             if has_row_where(self.db, self.table, f"{name}[1] = {sql_text(CELL)}"):
@@ -205,6 +212,7 @@ class TextColumns:
         tidy = sql_tidy(quote_identifier(column))
         if self.has_text(column, f"NOT ({kind.sql_fits(tidy)})"):
             return None
+        # Counted before the change, which makes these words NULL.
         missing = self.note_missing(column)
         self.change(column, kind.type, kind.sql_value(tidy))
         names = {
@@ -240,6 +248,7 @@ class TextColumns:
             yield from self.note_errors(column)
             return
         bare, value = sql_bare(tidy), sql_number(tidy, decimal)
+        # A number with decimals or an exponent, or beyond 2^53, is no whole number to keep exactly.
         broken = (
             f"contains({bare}, '{decimal}') OR regexp_matches({bare}, '[eE]') OR abs({value}) >= {EXACT} OR "
             f"({tidy}[1] = '{CELL}' AND contains({tidy}, '.'))"
@@ -250,6 +259,7 @@ class TextColumns:
         self.change(
             column, "BIGINT" if is_whole else "DOUBLE", f"CAST({value} AS {'BIGINT' if is_whole else 'DOUBLE'})"
         )
+        # If only three digits after a separator were seen, the reading is a guess.
         unsure = (numerals.either_comma or numerals.either_point) and not (
             numerals.point or numerals.comma or self.habits.decimal
         )
@@ -272,6 +282,7 @@ class TextColumns:
         tidy = sql_tidy(quote_identifier(column))
         digits = f"regexp_replace({sql_bare(tidy)}, '[ .,'']', '', 'g')"
         is_long = f"{tidy}[1] <> '{CELL}' AND abs({value}) >= {EXACT} AND regexp_full_match({digits}, '{LONG}')"
+        # A long number is refused only if a DOUBLE loses some of its digits.
         exact = f"coalesce(abs(TRY_CAST({digits} AS HUGEINT)) = TRY_CAST(abs({value}) AS HUGEINT), false)"
         return CUT if self.has_text(column, f"{is_long} AND NOT {exact}") else ""
 
@@ -288,6 +299,7 @@ class TextColumns:
         value = sql_date(
             quote_identifier(column), order, is_day=not dates.clocks, has_short_years=bool(dates.short_years)
         )
+        # A text such as 31.02.2024 has the form of a date and is none.
         if self.has_text(column, f"{value} IS NULL"):
             row = self.db.execute(
                 f"SELECT {tidy} FROM {quote_identifier(self.table)} WHERE NOT {sql_missing(column)} "
@@ -351,7 +363,7 @@ class TextColumns:
         errors = ", ".join(map(sql_text, (*ERRORS, "#n/a")))
         rows = self.db.execute(
             f"SELECT {quote_identifier(column)}, count(*) FROM {quote_identifier(self.table)} "
-            # the range is held against the least and greatest alone
+            # DuckDB holds the range against the least and greatest value of a block, and skips most blocks.
             f"WHERE {quote_identifier(column)} BETWEEN '#' AND '$' "
             f"AND lower({quote_identifier(column)}) IN ({errors}) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 4"
         ).fetchall()
@@ -389,6 +401,7 @@ def note_totals(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
         name = f"coalesce(lower(trim({quote_identifier(column)}, ' :')), '')"
         # Of "North" and "North total", as a spreadsheet's subtotals are called, the second is one.
         stem = f"regexp_extract({name}, '^(.+?) +{SUBTOTAL}$', 1)"
+        # With the total among the rows, the sum of a column is twice the total.
         adds_up = (
             " OR ".join(
                 f"2 * {quote_identifier(figure)} = (SELECT sum({quote_identifier(figure)}) "
@@ -434,6 +447,7 @@ class ImportTarget:
 
     def name(self, wish: str) -> str:
         """Return a free table name, spelled like ``wish``, and reserve it."""
+        # DuckDB takes names that differ in case only for one name.
         lower = {one.lower() for one in self.names}
         number = 1
         name = wish or "data"
@@ -527,6 +541,7 @@ def limit_reader_memory(size_bytes: int = MOST_MEMORY) -> None:
     """
     import resource
 
+    # A core dump would write the data of the files to disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_DATA, (size_bytes, size_bytes))

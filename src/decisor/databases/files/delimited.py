@@ -70,6 +70,7 @@ def find_header(rows: Sequence[Sequence[object]]) -> Header | None:
     widest = max(widths, default=0)
     if not widest:
         return None
+    # A blank line ends a title, unless what stands above it is as wide as the table.
     begin = max(
         (at + 1 for at, width in enumerate(widths) if not width and max(widths[:at], default=0) < widest), default=0
     )
@@ -87,6 +88,7 @@ def holds_names(row: Sequence[object], below: Sequence[Sequence[object]]) -> boo
     """Return whether the cells of a row are names rather than values like those below them."""
     against = False
     periods = [number for cell in row if (number := short_whole_number(cell)) is not None]
+    # Consecutive numbers, such as years or months, are names of columns.
     is_run = len(periods) > 2 and periods == list(range(periods[0], periods[0] + len(periods)))
     for at, cell in enumerate(row):
         kinds = Counter(kind for line in below if at < len(line) and (kind := kind_of_cell(line[at])) != "empty")
@@ -136,8 +138,10 @@ def unique_column_names(names: Sequence[str]) -> list[str]:
 
 
 def note_renamed_columns(table: str, names: Sequence[tuple[str, str]], header: Header) -> Iterator[str]:
-    """Yield a note about columns that were renamed because their name is missing or used before. names: pairs of the
-    name in the file and the name in the table.
+    """Yield a note about columns that were renamed because their name is missing or used before.
+
+    Args:
+        names: pairs of the name in the file and the name in the table.
     """
     if not header.is_named:
         yield f"{table}: the first row is data and no header: the columns are called column_1, column_2, ..."
@@ -183,11 +187,15 @@ class Sketch:
 
 
 def sketch_file(path: Path, head: str, is_whole: bool) -> Sketch | None:
-    """Return a sketch of a delimited file, None if it holds no row. head: the first text of the file, up to its end if
-    ``is_whole``.
+    """Return a sketch of a delimited file, None if it holds no row.
+
+    Args:
+        head: first text of the file, up to its end if ``is_whole``.
     """
     if not is_whole:
+        # The end of the text may lie anywhere in a line.
         head = head[: head.rfind("\n") + 1] or head
+    # Beside a double quote, a single one is an apostrophe.
     quote = "'" if '"' not in head and re.search(r"(?:^|[,;\t|])'[^'\n]*'(?:[,;\t|]|$)", head, re.M) else '"'
     escape = "\\" if f"\\{quote}" in head and quote * 2 not in head else quote
     separator = find_separator(head, quote, escape)
@@ -202,6 +210,7 @@ def sketch_file(path: Path, head: str, is_whole: bool) -> Sketch | None:
     first = header.row + header.is_named  # DuckDB counts a line break in quotes as no new line, as Python does
     dialect = DelimitedDialect(separator, quote, escape, first, tuple(unique_column_names(titles)))
     body = [row for row in rows[first:] if len(row) == len(titles)]
+    # A gzip file cannot be read from its middle.
     if not is_whole and path.suffix.lower() != ".gz":
         body += [row for row in probe_rows(path, dialect) if len(row) == len(titles)]
     return Sketch(dialect, header, titles, tuple(map(tuple, body)))
@@ -253,6 +262,7 @@ def probe_rows(path: Path, dialect: DelimitedDialect) -> Sequence[list[str]]:
     with path.open("rb") as file:
         for number in range(1, PROBES):
             file.seek(max(0, size * number // (PROBES - 1) - PROBE_BYTES))
+            # The first and the last line of a probe may be cut.
             lines = file.read(PROBE_BYTES).decode("utf-8", "replace").splitlines(keepends=True)[1:-1]
             rows += split_into_rows("".join(lines), dialect.separator, dialect.quote, dialect.escape)
     return rows
@@ -313,6 +323,7 @@ def read_delimited_table(target: ImportTarget, name: str, files: Sequence[Delimi
     try:
         create_delimited_table(target, name, files, types)
     except duckdb.InvalidInputException as error:
+        # The samples missed a value of another type: such columns are read again as text.
         if not (misfits := find_misfit_columns(target, files, types)):
             raise unreadable(files, error) from error
         types = {column: kind for column, kind in types.items() if column not in misfits}
@@ -399,6 +410,7 @@ def create_delimited_table(
 
     Raises duckdb.InvalidInputException if a value is not of the type of its column.
     """
+    # DuckDB appends to these tables, and the rows that an earlier attempt rejected are not of this one.
     target.db.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
     columns = [sql_typed_column(column, types.get(column)) for column in files[0].sketch.dialect.names]
     if len(files) > 1:
@@ -473,6 +485,7 @@ def detect_encoding(path: Path) -> tuple[str, bool]:
         for mark, name in MARKS:
             if head.startswith(mark):
                 return name, True
+        # No text holds a zero byte, except UTF-16, whose mark is looked for above.
         if b"\0" in head:
             return "", True
         decoder = codecs.getincrementaldecoder("utf-8")()
@@ -481,9 +494,11 @@ def detect_encoding(path: Path) -> tuple[str, bool]:
             feeds += head.count(b"\n")
             if b"\r" in head or last == b"\r":
                 returns += head.count(b"\r")
+                # The chunks may cut a \r\n in two.
                 both += head.count(b"\r\n") + (last == b"\r" and head[:1] == b"\n")
             last = head[-1:]
             try:
+                # ASCII is UTF-8, unless the chunk before ended within a character.
                 if not head.isascii() or decoder.getstate()[0]:
                     decoder.decode(head)
             except UnicodeDecodeError:
@@ -503,6 +518,7 @@ def copy_as_utf8(path: Path, encoding: str, target: Path) -> Path:
         rest = ""
         for chunk in iter(lambda: file.read(CHUNK), b""):
             text = rest + decoder.decode(chunk)
+            # Kept back, for its \n may begin the next chunk.
             rest = "\r" if text.endswith("\r") else ""
             out.write(text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n"))
         out.write(rest.replace("\r", "\n") + decoder.decode(b"", final=True))

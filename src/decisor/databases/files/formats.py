@@ -1,6 +1,4 @@
-"""Reads workbooks, and files that know their types:
-
-Excel and OpenDocument, Parquet, JSON, SQLite and DuckDB.
+"""Reads workbooks (Excel, OpenDocument) and files that know their types (Parquet, JSON, SQLite, DuckDB).
 
 In a workbook each sheet with a header is a table. ``ImportTarget`` is the store under way: it holds the names of
 tables, and takes rows that Python read by way of a file.
@@ -100,6 +98,7 @@ def read_json_table(target: ImportTarget, part: FilePart) -> Iterator[str]:
             types = create_texts(target, name, source)
         except duckdb.Error:
             raise SetupError(f"{part.paths[0]} cannot be read as JSON: {describe_file_error(error)}") from error
+        # A line that is no JSON becomes a row of NULL: such rows are removed and counted.
         keys = [column for column, _ in target.columns(name) if column != FILE]
         empty = " AND ".join(f"{quote_identifier(key)} IS NULL" for key in keys)
         target.db.execute(f"DELETE FROM {quote_identifier(name)} WHERE {empty}")
@@ -120,9 +119,10 @@ def read_json_table(target: ImportTarget, part: FilePart) -> Iterator[str]:
 
 
 def rows_of_object(path: Path, folder: Path) -> tuple[Path, str]:
-    """Return a copy of the rows alone, if the file is one object with one list of objects, {"data": [{...}, ...]}.
+    """Return a copy with the rows alone if the file is one object around a list of objects, and a note on it.
 
-    And a note, if the file is one object."""
+    Such a file is {"data": [{...}, ...]}. Any other file is returned itself.
+    """
     if not path.name.lower().endswith((".json", ".json.gz")):  # an object on each line, be it one line
         return path, ""
     with open_plain_or_gzip(path) as file:
@@ -134,6 +134,7 @@ def rows_of_object(path: Path, folder: Path) -> tuple[Path, str]:
         return path, ""
     place: list[str] = []
     rest: list[str] = []
+    # Down to the only list of objects, as in {"response": {"items": [...]}}.
     while isinstance(member, dict):
         inner = {key: value for key, value in member.items() if value and isinstance(value, dict | list)}
         tables = [
@@ -158,8 +159,10 @@ def rows_of_object(path: Path, folder: Path) -> tuple[Path, str]:
 
 
 def create_texts(target: ImportTarget, name: str, source: str, types: dict[str, str] | None = None) -> dict[str, str]:
-    """Make a table in which dates are texts still, for DuckDB takes 1-2-3 for one; return the types that it guesses.
-    ``types``: those to read instead."""
+    """Create a table whose dates are still texts, and return the types that DuckDB guesses.
+
+    DuckDB would take 1-2-3 for a date. types: column types to read instead of guessed ones.
+    """
     guessed = types or {str(row[0]): str(row[1]) for row in target.db.execute(f"DESCRIBE FROM {source})").fetchall()}
     guessed.pop(FILE, None)
     columns = ", ".join(f"{sql_text(column)}: {sql_text(texts_for(kind))}" for column, kind in guessed.items())
@@ -180,7 +183,8 @@ def create_texts(target: ImportTarget, name: str, source: str, types: dict[str, 
 
 
 def texts_for(kind: str, types: str = "DATE|TIMESTAMP|TIME|UUID") -> str:
-    """
+    """Return a type with VARCHAR in the place of dates, times and UUIDs.
+
     >>> texts_for('STRUCT(DATE DATE, "a, DATE" TIME[])')
     'STRUCT(DATE VARCHAR, "a, DATE" VARCHAR[])'
     """
@@ -256,7 +260,10 @@ def read_sqlite(target: ImportTarget, part: FilePart) -> Iterator[str]:
     """Read every table of SQLite databases. Types follow the stored values."""
     for path in part.paths:
         with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as source:
+            # The file may be a stranger's: its views may call no function with side effects (SQLite manual,
+            # trusted_schema).
             source.execute("PRAGMA trusted_schema = OFF")
+            # SQLite stores any bytes as TEXT.
             source.text_factory = lambda data: data.decode("utf-8", "replace")
             try:
                 query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
@@ -291,6 +298,7 @@ def sqlite_column_type(source: sqlite3.Connection, table: str, column: str) -> s
     kinds = {str(kind) for (kind,) in rows} - {"null"}
     if kinds == {"integer"}:
         return "BIGINT"
+    # Beyond 2^53 a DOUBLE would change the digits, so such a column is text.
     cut = (
         f"typeof({quote_identifier(column)}) = 'integer' AND {quote_identifier(column)} NOT BETWEEN -{EXACT} "
         f"AND {EXACT}"
@@ -348,6 +356,7 @@ def read_units(path: Path) -> tuple[dict[str, str], dict[str, str]]:
             codes = PERCENTS | {code["numFmtId"]: code["formatCode"] for code in attributes_of(styles, "numFmt")}
         except KeyError:  # OpenDocument, .xlsb
             return {}, {}
+    # Only the styles of cells count; cellStyleXfs has xf elements too.
     formats = attributes_of(styles.partition("cellXfs")[2].partition("cellXfs")[0], "xf")
     units = {str(at): unit_of_format(codes.get(style.get("numFmtId", ""), "")) for at, style in enumerate(formats)}
     return parts, {style: unit for style, unit in units.items() if unit}
@@ -381,6 +390,7 @@ def with_unit(cell: object, unit: str) -> object:
         return cell
     if unit.startswith("0"):
         return f"{int(cell):0{len(unit)}d}" if cell >= 0 and float(cell).is_integer() else cell
+    # As floats, 0.07 * 100 is 7.000000000000001.
     number = float(Decimal(repr(cell)) * 100) if unit == "%" else cell
     return f"{CELL}{repr(number).removesuffix('.0')}{unit}"
 
@@ -396,6 +406,7 @@ def read_workbook(target: ImportTarget, part: FilePart) -> Iterator[str]:
 
     for path in part.paths:
         try:
+            # First of all, for opening the workbook holds all cells in memory.
             check_extent(Path(path))
             book = CalamineWorkbook.from_path(path)
             parts, units = read_units(Path(path))
@@ -422,12 +433,13 @@ def read_workbook(target: ImportTarget, part: FilePart) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class WorkbookSheet:
-    """The cells of a sheet, its merged ranges, and the header of its table. place: the file and sheet, in words."""
+    """The cells of a sheet, its merged ranges, and the header of its table."""
 
     rows: list[list[object]]
     merged: list[Range]
     header: Header
     place: str
+    """File and sheet, in words."""
 
 
 def import_sheet(target: ImportTarget, name: str, sheet: WorkbookSheet) -> Iterator[str]:
@@ -461,7 +473,7 @@ NOT_COMPUTED = re.compile(rb"<f(?:\s[^>]{0,200})?>[^<]{1,8192}</f>\s*(?:<v\s*/>|
 
 
 def cells_in_units(path: Path, part: str | None, units: dict[str, str]) -> Iterator[tuple[int, int, str]]:
-    """Row and column, from 0, of each cell of a sheet whose style has a unit, and that."""
+    """Yield row and column, from 0, and the unit of each cell of a sheet whose style has one."""
     if not part or not units:
         return
     styled = rb"""<c\s(?=[^>]{0,200}?\bs=["'](%s)["'])[^>]{0,200}?\br=["']([A-Z]{1,3})([0-9]{1,7})["']"""
@@ -482,6 +494,7 @@ def read_sheet_chunks(path: Path, wanted: str = "") -> Iterator[tuple[str, bytes
             with archive.open(part) as file:
                 rest = b""
                 while chunk := file.read(CHUNK):
+                    # No cell is cut in two: what follows the last <c waits for the next chunk.
                     begin = chunk.rfind(b"<c ") if len(chunk) == CHUNK else -1
                     yield part, rest + (chunk[:begin] if begin > 0 else chunk)
                     rest = chunk[begin:] if begin > 0 else b""

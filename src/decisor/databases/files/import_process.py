@@ -143,14 +143,18 @@ def open_new_store(target: Path, scratch: Path, paths: list[str]) -> duckdb.Duck
             "threads": min(ENGINE_THREADS, os.cpu_count() or 1),
         },
     )
+    # No extension is fetched from the network.
     db.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     db.execute("SET enable_progress_bar = false")  # after 2 s it would stand on standard output, beside the reply
     if sum(Path(path).stat().st_size for path in paths) > LARGE:
         db.execute("SET preserve_insertion_order = false")
+    # The paths are named before external access ends, for later they could not be.
     db.execute(f"SET allowed_directories = [{sql_text(str(scratch))}]")
+    # A DuckDB database that was not closed has a log beside it.
     logs = [f"{path}.wal" for path in paths if file_kind(path) == "duckdb"]
     db.execute(f"SET allowed_paths = [{', '.join(map(sql_text, [*paths, *logs]))}]")
     db.execute("SET enable_external_access = false; SET python_enable_replacements = false")
+    # Nothing in a file may undo these settings.
     db.execute("SET lock_configuration = true")
     return db
 

@@ -201,6 +201,7 @@ def count_numerals(db: duckdb.DuckDBPyConnection, table: str, column: str) -> Nu
             "long": LONG,
         }.items()
     }
+    # Each distinct text is matched once and counts for its n rows.
     row = db.execute(f"""
         WITH texts AS (SELECT {sql_tidy(quote_identifier(column))} AS x, n FROM {sql_distinct(table, column)}
             WHERE {quote_identifier(column)} IS NOT NULL
@@ -331,6 +332,7 @@ class WrittenDates:
             return ""
         if self.month_over_12:
             return "month"
+        # With years of two digits, 25/02/24 could begin with its year; a year over 31, or points, rule that out.
         if self.day_over_12 and (not self.short_years or self.late_years or self.dotted == self.texts):
             return "day"
         if setting or len(others) == 1:

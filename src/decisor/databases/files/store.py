@@ -83,6 +83,7 @@ def split_file_options(place: str) -> tuple[str, dict[str, str]]:
         SetupError: a word after # means nothing.
     """
     path, mark, words = place.rpartition("#")
+    # The name of a file may have a # in it.
     if not mark or "=" not in words or Path(place).exists():
         return place, {}
     habits: dict[str, str] = {}
@@ -155,6 +156,7 @@ def find_data_files(place: str) -> Files:
     real = inside.resolve()
     readable, left_out = [], []
     for path in sorted(path for path in paths if file_kind(path)):
+        # A link in the folder could otherwise show any file of this account to the LLM.
         if not is_inside_folder(path, real):
             left_out.append(f"Left out: {path} is a link that leads out of {inside}, or to nothing: name it by itself.")
         elif path.is_file():
@@ -223,12 +225,12 @@ MAX_BYTES = 20 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class ImportedStore:
-    """A database that files were read into. url: of the database. notes: on the files that were read, on guesses, and
-    on failures.
-    """
+    """A database that files were read into."""
 
     url: str
+    """URL of the database."""
     notes: tuple[str, ...]
+    """On the files that were read, on guesses, and on failures."""
 
 
 def import_place(place: str) -> ImportedStore:
@@ -246,6 +248,7 @@ def import_place(place: str) -> ImportedStore:
         run_import(files, path, report)
         logger.info("read %s in %.1f s", place, time.monotonic() - began)
         prune_stores(folder, path)
+    # The stores that were not used for longest are removed first.
     for file in (path, report):
         os.utime(file)
     return ImportedStore(f"duckdb:///{path}", (*files.left_out, *json.loads(report.read_text("utf-8"))["notes"]))
@@ -273,6 +276,7 @@ def digest_files(files: Files, folder: Path) -> str:
         for path in part.paths:
             try:
                 status = Path(path).stat()
+                # A file that replaces another may have its size and time, but not its inode.
                 stamp = [status.st_size, status.st_mtime_ns, status.st_ino]
                 content = known[path][1] if path in known and known[path][0] == stamp else None
                 if content is None:
@@ -308,12 +312,14 @@ def run_import(files: Files, path: Path, report: Path) -> None:
     fresh = path.with_name(f"{path.stem}.{uuid.uuid4().hex}.new")
     try:
         reply = import_parts(files, files.parts, fresh)
+        # The process ended over one part: the others are read without it.
         if "notes" not in reply and "error" not in reply and len(files.parts) > 1:
             reply = import_survivors(files, fresh)
         if "notes" not in reply:
             names = ", ".join(Path(name).name for part in files.parts for name in part.paths[:3])
             raise SetupError(str(reply.get("error") or f"{names}: {reply['end']}"))
         fresh.chmod(0o600)
+        # The report comes first, for a store without one is read again.
         write_json_atomically(report, reply)
         fresh.replace(path)
     finally:
@@ -413,6 +419,7 @@ class FrameStore:
         folder = tempfile.mkdtemp(prefix="decisor-frames-")
         self.path = Path(folder) / "frames.duckdb"
         self.url = f"duckdb:///{self.path}"
+        # Runs at the end of the process too, if the object lives that long.
         self.remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
 

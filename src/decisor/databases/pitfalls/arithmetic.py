@@ -129,6 +129,7 @@ def branch_values(value: Expr) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
             yield from branch_values(default)
     elif isinstance(value, exp.Coalesce | exp.Cast | exp.Round):
         yield from branch_values(value.this)
+    # ELSE 0 adds nothing to a sum.
     elif not isinstance(value, exp.Null) and not (isinstance(value, exp.Literal) and value.name == "0"):
         yield value, ()
 
@@ -140,10 +141,12 @@ async def find_multiplication(term: AggregateTerm, stored: StoredData) -> Multip
         return inside
     if len(block.sources) < 2:
         return None
+    # COUNT(*) and conditions count rows of all sources and have no source of their own.
     counts_rows = term.value is term.call or isinstance(term.value, exp.Predicate | exp.Connector | exp.Not)
     origins = frozenset() if counts_rows else block.origins_of_value(term.value)
     roots = own_sources(block, origins)
     if roots and block.determines(term.fixed, origins, term.implied):
+        # Repeats of one value do not change its average.
         if isinstance(term.call, exp.Avg):
             return None
         roots = [] if isinstance(term.call, exp.Count) else roots
@@ -246,6 +249,7 @@ async def find_multipliers(
 ) -> list[FromItem]:
     """Return the sources that may have several rows for one row of each of ``roots``."""
     reached = list(roots)
+    # A source with one row may settle the key of the next: repeat until none is added.
     while True:
         columns, reached = block.closure(fixed, reached, implied)
         for source in block.sources:
@@ -282,6 +286,7 @@ async def average_of_averages(rule_input: RuleInput) -> list[Pitfall]:
     for block in rule_input.blocks:
         for call in find_aggregate_calls(block):
             inner = aggregate_argument(call)
+            # SUM(a) / COUNT(...) is an average written out.
             divides = isinstance(call, exp.Sum) and isinstance(call.parent, exp.Div) and call.parent.find(exp.Count)
             if inner is not None and (isinstance(call, exp.Avg) or divides):
                 origin = block.source_column(without_conversions(inner))
@@ -323,6 +328,7 @@ async def integer_division(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for block in rule_input.blocks:
         for node in block.select.find_all(exp.Div):
+            # sqlglot sets "typed" where the dialect's / drops the fraction of whole numbers.
             if node.parent_select is not block.select or not node.args.get("typed"):
                 continue
             is_whole = is_whole_number(block, node.this) and is_whole_number(block, node.expression)
@@ -381,6 +387,7 @@ def is_intended_division(block: SelectBlock, node: Expr) -> bool:
     around = node.parent
     while isinstance(around, exp.Paren):
         around = around.parent
+    # a / 10 * 10 rounds down to a multiple on purpose.
     if isinstance(around, exp.Mul) and around.expression == node.expression:
         return True
     if isinstance(around, exp.Floor | exp.Trunc) or (isinstance(around, exp.Cast) and WHOLE.match(around.to.sql())):

@@ -112,6 +112,7 @@ class SelectBlock:
             return frozenset({FromColumn(holder, name)})
         if holder is not None:
             return holder.origins_of_value(holder.outputs[name]) if name in holder.outputs else frozenset()
+        # No source has the column: it is an alias of the output, else a column of the query around this one.
         if not column.table and (value := self.aliases.get(name)) is not None and not is_subexpression(column, value):
             return self.origins_of_value(value)
         return self.parent.origins(column) if self.parent else frozenset()
@@ -182,6 +183,7 @@ class SelectBlock:
         def is_known(origin: FromColumn) -> bool:
             return origin in columns or origin.source in single or origin.source not in self.sources
 
+        # The closure of attributes under functional dependencies: repeat until nothing is added.
         is_growing = True
         while is_growing:
             is_growing = False
@@ -208,6 +210,7 @@ class SelectBlock:
         group = self.select.args.get("group")
         if group is None:
             return None
+        # GROUP BY ALL groups by the output columns without an aggregate.
         if group.args.get("all"):
             return [item.unalias() for item in self.select.expressions if not item.find(exp.AggFunc)]
         return [self.meant(value) for value in group.expressions]
@@ -300,6 +303,7 @@ def keys_of_block(block: SelectBlock) -> Iterator[frozenset[str]]:
     count = limit and (limit.args.get("expression") or limit.args.get("count"))
     is_one_row = isinstance(count, exp.Literal) and count.name in ("0", "1")
     has_no_source = not block.sources and not select.args.get("from_")
+    # One row at most: by LIMIT, without FROM, or as an aggregate without GROUP BY.
     if is_one_row or has_no_source or (groups is None and block.has_aggregates()):
         yield ONE_ROW
     if groups:
@@ -312,6 +316,7 @@ def keys_of_block(block: SelectBlock) -> Iterator[frozenset[str]]:
     elif groups is None:
         yield from row_number_keys(block)
         # A source whose row determines the rows of all others hands on its keys.
+        # Reversed, so that of two outputs of one column the first is kept.
         by_origin = {block.source_column(value): name for name, value in reversed(block.outputs.items())}
         for source in block.sources:
             if len(block.closure((), [source])[1]) == len(block.sources):

@@ -71,10 +71,12 @@ def find_null_rejected_columns(block: SelectBlock, condition: Expr) -> set[FromC
         left, right = (find_null_rejected_columns(block, side) for side in (condition.this, condition.expression))
         if isinstance(condition, exp.And):
             return left | right
+        # Under OR, only a source that both sides reject is lost.
         rejected_twice = {origin.source for origin in left} & {origin.source for origin in right}
         return {origin for origin in left | right if origin.source in rejected_twice}
     if isinstance(condition, exp.Not):
         inner = condition.this.unnest()
+        # Of NULL, NOT (x IN ...) is NULL just as x IN ... is.
         is_filter = isinstance(inner, exp.In | exp.Between | LIKES)
         return find_null_rejected_columns(block, inner) if is_filter else set()
     if not isinstance(condition, exp.In | exp.Between | COMPARISONS | LIKES):
@@ -130,6 +132,7 @@ async def holds_null(select: Expr, block: SelectBlock, rule_input: RuleInput) ->
     origin = inner.source_column(select.expressions[0].unalias())
     if origin is None or (origin.source not in inner.nullable and is_declared_not_null(origin)):
         return False
+    # Conditions of the subquery may have removed NULL already.
     for home, condition in inner.conditions:
         is_tested = any(
             node.args.get("negate") or isinstance(node.parent, exp.Not) for node in condition.find_all(exp.Is)
@@ -192,6 +195,7 @@ def check_text_dates(block: SelectBlock, node: Expr, rule_input: RuleInput) -> I
         stored = find_stored_dates(block, column, rule_input)
         if stored is None:
             continue
+        # In SQLite any text is larger than any number, and such a column takes digits for a number.
         if stored.is_number_type and re.fullmatch(r"\d+", literal):
             yield (
                 f"compares with a number, and any text is larger: stored are texts such as {stored.example}. "
@@ -204,6 +208,7 @@ def check_text_dates(block: SelectBlock, node: Expr, rule_input: RuleInput) -> I
             yield f"compares dates as text, such as {stored.example}. {AS_DATE}"
         elif not (stored.shape.startswith(shape) or shape.startswith(stored.shape)):
             yield f"compares texts that are not written alike: stored are texts such as {stored.example}. {AS_DATE}"
+        # A day is a prefix of its times and sorts before them all.
         elif (is_equality or is_day_before) and len(shape) < len(stored.shape) and SORTS.fullmatch(shape):
             end = "matches no text with a time" if is_equality else "has all of that day behind it, midnight too"
             yield f"{end}: stored are texts such as {stored.example}. Use >= the day and < the next one."
@@ -318,6 +323,7 @@ async def check_stored_literal(
         condition = exp.Escape(this=condition, expression=pattern.parent.expression.copy())
     query = f"SELECT 1 FROM {origin.source.text} WHERE {condition.sql(dialect=dialect.name)} LIMIT 1"
     matching = await stored.rows(query)
+    # An empty literal tests for emptiness, and % matches any text.
     if matching is None or matching.rows or literal.name in ("", "%"):
         return ""
     name = dialect.quoted(written)
@@ -351,6 +357,7 @@ async def check_limit_order(block: SelectBlock, rule_input: RuleInput) -> str:
     if most is None or is_one_row or not block.sources or select.find_ancestor(exp.Exists):
         return ""
     is_outermost = select is rule_input.tree
+    # Fewer rows than the limit: nothing was cut.
     if is_outermost and rule_input.result is not None and len(rule_input.result.rows) < most:
         return ""
     rows = most + (literal_row_count(select.args.get("offset")) or 0)

@@ -49,6 +49,7 @@ class StoredData:
                     await self.check(query)
                 self.results[query] = await self.worker.run(query, caps=caps)
             except ToolError:
+                # Remembered as unanswered, for the next rule would wait as long.
                 self.results[query] = None
         return self.results[query]
 

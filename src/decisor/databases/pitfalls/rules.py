@@ -99,6 +99,7 @@ class Pitfalls:
         If some rows or columns are hidden from the reader, no view is followed, as its text may tell of them.
         """
         if self.catalog is None:
+            # Without views and schemas, the known tables suffice and no query is spent.
             if not any(node.db or node.name.lower() in self.catalog_names for node in tree.find_all(exp.Table)):
                 return Catalog(self.dialect, self.tables)
             try:

@@ -124,6 +124,7 @@ class QueryReader:
         clause = node.args.get("with_")
         is_recursive = bool(clause and clause.args.get("recursive"))
         for cte in clause.expressions if clause else ():
+            # A CTE sees those before it, and itself only under RECURSIVE.
             env = {**env, cte.alias.lower(): NamedCte(cte, env, is_recursive)}
         if isinstance(node, exp.Subquery):
             return self.query(node.this, env, parent)
@@ -157,6 +158,7 @@ class QueryReader:
         if {kind, side} & {"SEMI", "ANTI"}:
             return
         left, left_sources = list(block.names), list(block.sources)
+        # ASOF takes at most one row for each row on the left.
         self.add(block, join.this, env, is_one_row="ASOF" in (join.method, kind))
         right_sources = [source for source in block.sources if source not in left_sources]
         block.nullable |= {
@@ -164,6 +166,7 @@ class QueryReader:
             *(right_sources if side in ("LEFT", "FULL") else ()),
         }
         block.conditions += [(block, part) for part in split_conjuncts(join.args.get("on"))]
+        # What ON says is a condition already; USING and NATURAL name columns of both sides.
         is_natural = join.method == "NATURAL"
         if len(block.names) == len(left) or not (is_natural or join.args.get("using")):
             return
@@ -227,6 +230,7 @@ class QueryReader:
 
     def named(self, node: exp.Table, env: Env, renamed: tuple[str, ...]) -> FromItem | SelectBlock:
         """Return the source for a table, a view or a CTE."""
+        # A name with a schema is never a CTE.
         if not node.db and (named := env.get(node.name.lower())):
             cte = named.cte
             columns = tuple(name.lower() for name in cte.alias_column_names)
@@ -234,6 +238,7 @@ class QueryReader:
             text = cte.alias if self.with_clause else ""
             tables = {table.name.lower() for table in query.find_all(exp.Table)}
             if named.is_recursive and node.name.lower() in tables:
+                # A recursive CTE that reads only itself counts up, so each value occurs once.
                 is_series = tables == {node.name.lower()}
                 text = self.dialect.quoted(cte.alias) if text and not is_series else ""
                 return FromItem(node.name, columns or None, text=text, any_key=is_series)
@@ -246,6 +251,7 @@ class QueryReader:
         if table is None:
             return FromItem(node.name, text=text)
         key = frozenset(column.name.lower() for column in table.key_columns)
+        # A count tells that a table has one row; an estimate does not.
         is_single = table.exact and table.rows is not None and table.rows <= 1
         keys = [*([key] if key else []), *([frozenset[str]()] if is_single else [])]
         columns = tuple(column.name.lower() for column in table.columns)
@@ -266,6 +272,7 @@ class QueryReader:
         while isinstance(first, exp.SetOperation | exp.Subquery):
             first = first.this
         columns = renamed or (tuple(self.within[id(first)].outputs) if id(first) in self.within else ())
+        # UNION without ALL keeps equal rows once, so all columns together are a key.
         if isinstance(query, exp.SetOperation) and query.args.get("distinct") is not False:
             return FromItem(name, columns or None, (frozenset(columns),) if columns else (), text)
         return FromItem(name, columns or None, text=text, branches=tuple(self.branches(query)))

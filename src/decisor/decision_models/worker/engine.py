@@ -85,6 +85,7 @@ class Machine:
             case "choice":
                 return self.choice()
             case "outcomes":
+                # CPU time, for the wall time of a busy machine does not tell how much there was to do.
                 began = time.process_time()
                 results = self.outcomes(**parameters)
                 results.cpu = time.process_time() - began
@@ -123,6 +124,7 @@ class Machine:
             if len({name.lower() for name in columns}) < len(columns):
                 raise ToolError("choice: two columns have one name; give them names (AS).")
             query = self.parts.choice.tree.sql("duckdb")
+            # One row more than allowed tells that there are too many.
             numbered = f"SELECT *, row_number() OVER () - 1 AS __r FROM ({query}) LIMIT {MAX_CHOICE + 1}"
             self.db.execute(f"CREATE TABLE __rows AS {numbered}")
             for name, kind, *_ in self.db.execute("DESCRIBE __rows").fetchall():
@@ -175,6 +177,7 @@ class Machine:
             try:
                 return evaluate_batched(task, versions)
             except (Unfit, duckdb.Error) as error:
+                # What cannot be rewritten, or fails when rewritten, runs as the file has it.
                 reason = duckdb_complaint(error)
             finally:
                 versions.drop()
@@ -220,6 +223,7 @@ class Machine:
         """
         self.choice()
         rows: list[tuple[Value, ...]] = []
+        # In a transaction that is rolled back, so that nothing of it stays.
         with changed_inputs(self.db, self.model, (), None):
             create_choice(Evaluation(self.db, self.model, self.parts, self.columns, ()), candidate)
             values = chosen_row_values(self.columns, candidate) if self.model.take.single else {}
@@ -233,6 +237,7 @@ class Machine:
 
     def difference(self, table: str, without: str) -> tuple[Value, Value]:
         """Return how many rows one table has and the other lacks, and the first of them as a mapping."""
+        # ALL, for of two equal rows one may go.
         query = f"SELECT * FROM {table} EXCEPT ALL SELECT * FROM {without}"
         cursor = self.db.execute(f"SELECT * FROM ({query}) ORDER BY ALL LIMIT 1")
         names, rows = column_names(cursor), cursor.fetchall()
@@ -301,6 +306,7 @@ def joined_column_pairs(statement: Statement, tables: Mapping[str, tuple[str, ..
         }
         for join in select.args.get("joins") or []:
             on = join.args.get("on")
+            # Left rows without a partner are no loss to an outer join.
             if join.side or not isinstance(on, exp.EQ):
                 continue
             sides = [side_of(one, named, tables) for one in (on.this, on.expression)]
@@ -332,7 +338,9 @@ def connect_machine(url: str, caps: Caps) -> Machine:
     db = duckdb.connect(config={**duckdb_connection_settings(caps.memory_mb), "threads": threads})
     load_model_tables(db, tables, [column.name for column in model.inputs])
     db.execute(NEAR)
+    # Otherwise DuckDB takes the name of an unknown table for a variable of Python.
     db.execute("SET python_enable_replacements = false")
+    # Last, for no setting can be changed after it.
     db.execute("SET lock_configuration = true")
     names = {name.lower(): tuple(column.name for column in columns) for name, columns in tables.items()}
     machine = Machine(db, model, parts, names)

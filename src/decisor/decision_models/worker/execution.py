@@ -98,9 +98,11 @@ def evaluate_batched(task: Evaluation, versions: Versions) -> Results:
         Unfit: a statement cannot be rewritten.
     """
     db, parts, count = task.db, task.parts, len(task.candidates)
+    # The data of each trial, then the candidates with their chosen rows.
     prepare_versions(task, versions)
     rows, note = rows_to_choose_from(task, versions)
     create_candidates(task, versions, rows)
+    # The change, by its changed rows alone if these are few.
     sparse = None
     if task.trials == 1 and len(parts.change) == 1 and not parts.recompute:
         sparse = find_sparse_changes(db, versions, parts.change[0], count)
@@ -110,6 +112,7 @@ def evaluate_batched(task: Evaluation, versions: Versions) -> Results:
         run_for_all_candidates(versions, statement, keep=keep)
     if parts.recompute:
         recompute_batched(task, versions)
+    # The measures, then the rules.
     results = Results.empty(parts, count * task.trials, batched=True)
     results.note = note
     for name, statement in parts.measures.items():
@@ -139,12 +142,14 @@ def prepare_versions(task: Evaluation, versions: Versions) -> None:
         versions.put(name, sql, "__t" if several else "", keep=True)
         db.unregister(DRAWS)
     names = versions.names
+    # The factors of a turning point are trials with a parameter instead of draws.
     if task.factors:
         versions.key, versions.names = "__t", (FACTOR,)
         cells = {"__t": np.arange(len(task.factors)), f"__p_{FACTOR}": np.array(task.factors)}
         hold_table(db, versions, TRIALS, cells)
     for statement in task.before:
         run_for_all_candidates(versions, statement, keep=True)
+    # From here on, statements run for candidates and no longer for trials.
     versions.key, versions.names = "__c", names
 
 
@@ -182,6 +187,7 @@ def create_candidates(task: Evaluation, versions: Versions, table: str) -> None:
     cells = {"c": np.repeat(np.arange(len(places)), sizes), "r": np.fromiter(chain.from_iterable(places), np.int64)}
     db.register("__pairs", cells)
     of_trials = any(name == "__t" for name, *_ in db.execute(f"DESCRIBE {table}").fetchall())
+    # Candidates are numbered through all trials, so c // count is the trial.
     less, same = ('("__r", "__t")', f" AND __t = c // {max(1, count)}") if of_trials else ('("__r")', "")
     chosen = f'SELECT t.* EXCLUDE {less}, c AS "__c" FROM __pairs JOIN {table} AS t ON r = "__r"{same}'
     db.execute(f"CREATE TEMP TABLE {CHOSEN} AS {chosen}")
@@ -228,6 +234,7 @@ def repeat_until_settled(model: DecisionModel, step: Callable[[], ArrayLike]) ->
 def drop_unused_versions(db: duckdb.DuckDBPyConnection, versions: Versions) -> None:
     """Drop the tables that no later statement reads, unless views need them."""
     if any(kind == "VIEW" for kind, _ in versions.relations):
+        # A view reads the tables below it.
         return
     used = {version.relation for version in versions.now.values()} | {CHOSEN, CANDIDATES, TRIALS}
     for kind, relation in versions.relations:
@@ -246,6 +253,7 @@ def read_broken_rows(
     db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, broken: BrokenRule, most: int
 ) -> None:
     """Read the first rows that break a rule, for each candidate, in a stable order."""
+    # Ordered by the whole row, for DuckDB promises no order of rows.
     ranked = (
         f'SELECT *, count(*) OVER (PARTITION BY "__c") AS "__n" FROM ({versions.rows_of(statement)}) AS __b '
         f'QUALIFY row_number() OVER (PARTITION BY "__c" ORDER BY __b) <= {max(1, most)} ORDER BY "__c", __b'
@@ -271,6 +279,7 @@ def check_limit_rule(rule: Rule, results: Results, bounds: Floats) -> None:
     values, side = results.values[rule.measure], 1 if rule.at_most is not None else -1
     with np.errstate(invalid="ignore"):
         distance, scale = np.abs(values - bounds), np.maximum(np.abs(bounds), np.abs(values))
+    # A sum may differ from its limit in the last digit, by the order of adding.
     near = np.isfinite(values) & (distance <= SETTLED * scale)
     for at in np.flatnonzero(np.isnan(values) | ((side * values > side * bounds) & ~near)).tolist():
         row = {rule.measure: none_if_nan(float(values[at])), "limit": float(bounds[at])}
@@ -353,6 +362,7 @@ def create_choice(task: Evaluation, rows: Sequence[int]) -> str:
     if task.reread_keys is not None and task.parts.choice is not None:
         query = task.parts.choice.tree.sql("duckdb")
         table, note = reread_choice(task.db, task.reread_keys, task.columns, query)
+    # IN () is no SQL; IN (NULL) finds no row.
     numbers = ", ".join(map(str, rows)) or "NULL"
     query = f'SELECT * EXCLUDE ("__r") FROM {table} WHERE "__r" IN ({numbers}) ORDER BY "__r"'
     task.db.execute(f"CREATE TEMP TABLE choice AS {query}")
@@ -412,6 +422,7 @@ def recompute_until_settled(
 
 def query_number(db: duckdb.DuckDBPyConnection, statement: Statement, values: Mapping[str, str]) -> float:
     """Return the number that a query gives, nan if there is none. Raises ToolError for any other result."""
+    # A second row suffices to tell that there are several.
     rows = execute_statement(db, statement, values).fetchmany(2)
     if len(rows) > 1 or (rows and len(rows[0]) != 1):
         raise ToolError(
@@ -431,5 +442,6 @@ def first_broken_rows(
     """Return the first rows of a query, each with the count of all rows."""
     cursor = execute_statement(db, statement, values)
     names = column_names(cursor)
+    # Sorted, for DuckDB promises no order of rows; by text, for cells of a column may be NULL.
     rows = sorted(cursor.fetchall(), key=str)
     return [(len(rows), dict(zip(names, row, strict=True)) if most else None) for row in rows[: max(1, most)]]

@@ -81,6 +81,7 @@ def reread_choice(
     single = keys and db.execute(f"SELECT count(*) FROM (SELECT DISTINCT {named} FROM {ROWS})").fetchall()[0][0]
     if single != count:
         return ROWS, "choice keeps the values that it read before: nothing that stays tells its rows apart"
+    # Here NULL is a value like any other.
     same = " AND ".join(f"n.{quote_identifier(one)} IS NOT DISTINCT FROM o.{quote_identifier(one)}" for one in keys)
     cells = ", ".join(
         f"CASE WHEN n.__hit THEN n.{quote_identifier(one)} ELSE o.{quote_identifier(one)} END AS "
@@ -109,13 +110,12 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class BrokenRule:
-    """The candidates that break a rule, by place in the request.
-
-    Each has the number of rows that break it, and the first rows.
-    """
+    """The candidates that break a rule, by place in the request."""
 
     counts: dict[int, int] = field(default_factory=dict)
+    """Number of rows that break it."""
     rows: dict[int, list[dict[str, Value]]] = field(default_factory=dict)
+    """The first of these rows."""
 
     def add(self, candidate: int, count: int, row: Mapping[str, object] | None) -> None:
         self.counts[candidate] = count
@@ -176,6 +176,7 @@ DRAWS = "__draws"
 def draw_factors(spread: Input, seed: int, count: int) -> Floats:
     """Draw the factors of one input in one trial: 1 + U(-share, share) for ``count`` rows or groups."""
     name = hashlib.sha256(f"{spread.table}.{spread.column}".lower().encode()).digest()
+    # Little-endian by name, so that every machine draws the same.
     words = np.frombuffer(name[:16], dtype="<u4").tolist()
     stream = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *words])))
     return np.asarray(1 + spread.share * (2 * stream.random(count) - 1))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
+# Chance of its own would make trials irreproducible: inputs vary by the seeds of the machine.
 CHANCE = word_set("rand random uuid gen_random_uuid uuidv4 uuidv7 setseed generateuuidv4")
 GUARD = SqlGuard(
     replace(
@@ -53,16 +54,18 @@ FACTOR = "__factor"
 
 @dataclass(frozen=True)
 class Statement:
-    """A parsed statement of a model. tree: never changed, for rewriting works on copies. part: its place in the file
-    (rule.NAME.broken). target: the table that it changes, '' for a query. reads: tables it names, and parts of its
-    WITH. names: parameters.
-    """
+    """A parsed statement of a model."""
 
     part: str
+    """Its place in the file (rule.NAME.broken)."""
     tree: exp.Expr
+    """Never changed, for rewriting works on copies."""
     target: str
+    """The table that it changes, in lower case; '' for a query."""
     reads: frozenset[str]
+    """Tables that it names, and parts of its WITH."""
     names: frozenset[str]
+    """Parameters."""
 
 
 def parse_query(part: str, text: str, parameters: Mapping[str, Value]) -> Statement:
@@ -103,6 +106,7 @@ def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Sta
         raise sql_refusal(
             f"{type(tree).__name__.upper()} is not allowed; a model has SELECT, UPDATE, DELETE and INSERT."
         )
+    # Parameters are filled in before the check, so that it sees all that will run.
     GUARD.nodes(tree, changing=not isinstance(tree, exp.Query))
     if odd := next((one.name for one in tree.find_all(exp.Identifier) if one.name.startswith("__")), ""):
         raise sql_refusal(f"{odd}: names that begin with __ are the machine's own.")
@@ -121,6 +125,7 @@ def compare_within_rounding(statement: Statement) -> Statement:
     'SELECT 1 FROM t WHERE (a > 0.3 AND NOT __NEAR(a, 0.3))'
     """
     tree = statement.tree.copy()
+    # BETWEEN becomes two comparisons, for each of its ends has a tolerance of its own.
     for between in list(tree.find_all(exp.Between)):
         value, low, high = between.this, between.args["low"], between.args["high"]
         between.replace(exp.paren(exp.and_(value >= low, value <= high)))
@@ -129,6 +134,7 @@ def compare_within_rounding(statement: Statement) -> Statement:
             one.expression, exp.All | exp.Any
         ):
             continue  # a join on such a comparison would no longer be one by hashes
+        # Equality of plain columns, such as keys, stays exact.
         if isinstance(one, exp.EQ | exp.NEQ) and not one.find(exp.AggFunc, exp.Add, exp.Sub, exp.Mul, exp.Div):
             continue
         near = exp.Anonymous(this="__near", expressions=[one.this.copy(), one.expression.copy()])
@@ -178,12 +184,13 @@ def assigned_columns(statement: Statement) -> tuple[str, ...]:
 
 
 def write_bound_as_query(bound: Bound | None) -> str:
+    # To DuckDB a plain 0.1 is a DECIMAL.
     return bound if isinstance(bound, str) else f"SELECT CAST('{bound!r}' AS DOUBLE)"
 
 
 @dataclass(frozen=True)
 class ModelStatements:
-    """The parsed statements of a decision model. bounds: the limits of rules on a measure."""
+    """The parsed statements of a decision model."""
 
     choice: Statement | None
     change: list[Statement]
@@ -192,6 +199,7 @@ class ModelStatements:
     measures: Mapping[str, Statement]
     rules: Mapping[str, Statement]
     bounds: Mapping[str, Statement]
+    """Limits of rules on a measure."""
     scenarios: Mapping[str, list[Statement]]
 
     @classmethod

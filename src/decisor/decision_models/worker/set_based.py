@@ -48,12 +48,11 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class Version:
-    """A relation that holds the present rows of a table. key: the column of the row's owner, ``__c`` (a candidate) or
-    ``__t`` (a trial); '' if the version is one for all.
-    """
+    """A relation that holds the present rows of a table."""
 
     relation: str
     key: str = ""
+    """Column of the owner of a row, ``__c`` (candidate) or ``__t`` (trial); '' if all share the rows."""
 
 
 @dataclass
@@ -164,8 +163,10 @@ class Versions:
 
 
 def place_version(table: exp.Expr, version: Version, apart: bool) -> None:
-    """Replace a table by its version, in place, under the name that the query has for it. apart: an outer join of the
-    same query joins a version too; with a condition beside its own, DuckDB 1.5 fails.
+    """Replace a table by its version, in place, under the name that the query has for it.
+
+    Args:
+        apart: an outer join of the same query joins a version too. With a condition beside its own, DuckDB 1.5 fails.
     """
     alias = table.alias or table.name
     named = exp.alias_(
@@ -283,6 +284,7 @@ def version_of_query(versions: Versions, block: exp.Expr, name: str) -> Version 
         sql = f"SELECT __q.*, {K}.{versions.key} FROM {EACH[versions.key]} AS {K}, LATERAL {named}"
     try:
         return versions.keep(name, sql, versions.key if depends else "")
+    # It does not bind by itself, for it uses the row that is changed.
     except duckdb.Error:
         return None
 
@@ -306,8 +308,10 @@ def renamed(name: str, alias: str) -> exp.Expr:
 
 
 def run_for_all_candidates(versions: Versions, statement: Statement, keep: bool) -> None:
-    """Run a statement as the next version of its table, for all candidates. keep: compute its rows once, not wherever
-    they are read. Raises Unfit.
+    """Run a statement as the next version of its table, for all candidates. Raises Unfit.
+
+    Args:
+        keep: compute its rows once, not wherever they are read.
     """
     name, tree = statement.target, statement.tree
     version = versions.now.get(name)
@@ -321,9 +325,11 @@ def run_for_all_candidates(versions: Versions, statement: Statement, keep: bool)
     base = versions.base(name, depends, alias)
     if isinstance(tree, exp.Update) and (source := only_source_table(tree)) is not None:
         versions.put(name, update_as_join(versions, tree, source, quote_identifier(alias), *base), key, keep)
+        # With equal counts no row has matched twice, so the join is the UPDATE.
         if versions.count(quote_identifier(versions.now[name].relation)) == versions.count(base[0]):
             versions.now = {**before, name: versions.now[name]}
             return
+        # Several rows match: only the slower query tells whether their values agree.
         versions.restore(name, version)
     sql = (update_as_query if isinstance(tree, exp.Update) else deleted)(versions, tree, quote_identifier(alias), *base)
     versions.now = before
@@ -341,9 +347,9 @@ def only_source_table(tree: exp.Expr) -> exp.Table | None:
 def update_as_join(
     versions: Versions, tree: exp.Expr, source: exp.Table, own: str, from_clause: str, columns: str
 ) -> str:
-    """Write an UPDATE ...
+    """Write an UPDATE with FROM as a join.
 
-    FROM as a join. It is right if every row matches at most one row, so that it keeps their count.
+    It is right if every row matches at most one row, so that it keeps their count.
     """
     refuse_more(tree, {"this", "expressions", "where", "from_"})
     where = tree.args.get("where")
@@ -429,6 +435,7 @@ def deleted(versions: Versions, tree: exp.Expr, own: str, from_clause: str, colu
         gone = f"EXISTS ({versions.sql(query_of_matches(['1'], sources[0], where))})"
     elif where is not None:
         gone = versions.sql(where.this)
+    # A condition that is NULL deletes nothing.
     return f"SELECT {columns} FROM {from_clause} WHERE NOT coalesce({gone}, FALSE)"
 
 
@@ -490,6 +497,7 @@ def find_sparse_changes(
     most = int(cells * MOST_SHARE)
     where = versions.inside(tree.args["where"].this).sql("duckdb")
     relation = quote_identifier(shared.relation if shared else name)
+    # One row more than allowed tells that the changes are many.
     was = versions.keep(
         name,
         f"SELECT {quote_identifier(name)}.*, {K}.__c FROM {relation} AS {quote_identifier(name)} "
@@ -501,6 +509,7 @@ def find_sparse_changes(
         return None
     become = None
     if isinstance(tree, exp.Update):
+        # The rows are those that meet the condition, so it is left out.
         bare = tree.copy()
         bare.set("where", None)
         versions.now[name] = was
@@ -535,6 +544,7 @@ def measure_by_difference(
         versions.restore(sparse.table, last)
     whole = shared - less + plus
     scale = np.abs(shared) + np.abs(less) + np.abs(plus)
+    # Even columns are sums, odd ones the number of values in them.
     lost = (np.abs(whole) < LOSS * scale)[:, ::2] & (whole[:, 1::2] > 0)
     if not np.isfinite(whole).all() or lost.any():
         return None
@@ -596,6 +606,7 @@ def finish_measure(db: duckdb.DuckDBPyConnection, versions: Versions, statement:
     """Compute the expression around the sums, for each candidate."""
     tree = statement.tree.copy()
     for at, one in enumerate(aggregates_of_measure(tree)):
+        # SUM over no value is NULL and not 0.
         sum_of = f"(CASE WHEN __s.n{at} > 0 THEN __s.s{at} END)"
         one.replace(exp.maybe_parse(sum_of if isinstance(one, exp.Sum) else f"__s.s{at}", dialect="duckdb"))
     columns = {

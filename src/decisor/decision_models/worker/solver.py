@@ -43,17 +43,21 @@ NOT_WITHIN = "time limit"
 
 @dataclass
 class Matrix:
-    """An integer program as arrays. low, high, whole: bounds of each unknown, and whether it is a whole number.
-    triples: (row, unknown, coefficient) as arrays; a row is between ``least`` and ``greatest``.
-    """
+    """An integer program as arrays."""
 
     low: Floats
+    """Lower bound of each unknown."""
     high: Floats
     whole: NDArray[np.bool_]
+    """Whether each unknown is a whole number."""
     cost: Floats
+    """Coefficient of each unknown in the objective."""
     smallest: bool
+    """True if the objective is to be small."""
     triples: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]] = field(default_factory=list)
+    """Arrays of row, unknown and coefficient."""
     least: list[float] = field(default_factory=list)
+    """Lower bound of each row."""
     greatest: list[float] = field(default_factory=list)
 
     def add(
@@ -72,16 +76,18 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Solution:
-    """The answer of the solver. status: optimal, infeasible, unbounded, time limit. amounts: of each unknown, empty if
-    there is no solution. bound: no better objective is possible. checked: solved a second time without presolve.
-    """
+    """The answer of the solver."""
 
     status: str
+    """optimal, infeasible, unbounded or time limit."""
     amounts: Floats
+    """Amount of each unknown, empty if there is no solution."""
     objective: float
     bound: float
+    """No better objective is possible."""
     seconds: float
     checked: bool = False
+    """Whether it was solved a second time, without presolve."""
 
 
 def solve_program(matrix: Matrix, seconds: float, presolve: bool = True) -> Solution:
@@ -109,6 +115,7 @@ def run_highs(matrix: Matrix, seconds: float, presolve: bool) -> Solution:
         "output_flag": False,
         "time_limit": float(seconds),
         "threads": 2,
+        # By default HiGHS stops within 0.01 % of the best.
         "mip_rel_gap": 0.0,
         "presolve": "choose" if presolve else "off",
     }.items():
@@ -119,9 +126,11 @@ def run_highs(matrix: Matrix, seconds: float, presolve: bool) -> Solution:
     info = solver.getInfo()
     whole = bool(matrix.whole.any())
     bound = info.mip_dual_bound if whole else info.objective_function_value
+    # HiGHS has one status for "infeasible or unbounded".
     if "infeasible" in status and "unbounded" in status:
         status = "infeasible"
     word = next((one for one in ("optimal", "infeasible", "unbounded", NOT_WITHIN) if one in status), status)
+    # 2 is the status of a feasible point.
     fits = info.primal_solution_status == 2
     amounts = np.array(solver.getSolution().col_value) if fits else np.zeros(0)
     return Solution(word, amounts, info.objective_function_value, bound, time.monotonic() - began)
@@ -155,15 +164,15 @@ CELL_CHARS = 40
 
 @dataclass
 class Unknowns:
-    """The unknowns of an integer program, read from the tables of its variables. starts: the number of the first
-    unknown, by variable. columns: of its table.
-    """
+    """The unknowns of an integer program, read from the tables of its variables."""
 
     db: duckdb.DuckDBPyConnection
     model: DecisionModel
     starts: dict[str, int] = field(default_factory=dict)
+    """Number of the first unknown, by variable."""
     sizes: dict[str, int] = field(default_factory=dict)
     columns: dict[str, list[str]] = field(default_factory=dict)
+    """Columns of its table, by variable."""
     count: int = 0
 
     def read(self) -> None:
@@ -194,8 +203,11 @@ class Unknowns:
         return columns
 
     def matrix(self, fixed: dict[int, float], cuts: list[tuple[list[int], list[float], float]]) -> Matrix:
-        """Build the matrix of the program. fixed: unknowns with a given amount. cuts: unknowns, coefficients, and the
-        upper bound of their sum.
+        """Build the matrix of the program.
+
+        Args:
+            fixed: unknowns with a given amount.
+            cuts: unknowns, coefficients, and the upper bound of their sum.
         """
         low, high, whole = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count, dtype=bool)
         for one in self.model.variables:
@@ -219,6 +231,7 @@ class Unknowns:
             self.require(matrix, require)
         for unknowns, coefficients, most in cuts:
             matrix.add(np.zeros(len(unknowns), dtype=int), unknowns, coefficients, [-np.inf], [most])
+        # Without any row, the arrays of the matrix could not be joined.
         if not matrix.triples:
             matrix.add([0], [0], [0.0], [-np.inf], [np.inf])
         return matrix
@@ -393,6 +406,7 @@ def cut_choice(unknowns: Unknowns, rows: Sequence[int]) -> Cut:
     first = next(iter(unknowns.starts))
     span = np.arange(unknowns.starts[first], unknowns.starts[first] + unknowns.sizes[first])
     chosen = np.isin(span - unknowns.starts[first], list(rows))
+    # For this choice alone, the sum over its rows less the others is the number of its rows.
     return span.tolist(), np.where(chosen, 1.0, -1.0).tolist(), float(chosen.sum() - 1)
 
 
@@ -401,6 +415,7 @@ def measure_solution(
 ) -> list[tuple[Value, ...]]:
     """Measure a solution by the model's SQL, on tables of the proposal. Whole amounts are rounded before."""
     amounts = solution.amounts.copy()
+    # Within its tolerance, HiGHS gives 0.9999999 for 1.
     for one in unknowns.model.variables:
         if one.kind != "amount":
             span = slice(unknowns.starts[one.name], unknowns.starts[one.name] + unknowns.sizes[one.name])
