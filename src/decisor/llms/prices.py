@@ -34,6 +34,7 @@ class Price:
 
     def dollars(self, prompt_tokens: int, completion_tokens: int, cache_reads: int = 0, cache_writes: int = 0) -> float:
         cost = prompt_tokens * self.prompt + completion_tokens * self.completion
+        # The tokens of a cache are part of prompt_tokens: only the difference of the prices is added.
         if cache_reads and self.cached is not None:
             cost += cache_reads * (self.cached - self.prompt)
         if cache_writes and self.cache_write is not None:
@@ -112,9 +113,11 @@ def published_price(model: str, host: str, environ: Mapping[str, str]) -> Price 
         SetupError: the person's table cannot be read.
     """
     own = environ.get("DECISOR_PRICES")
+    # A person's own rows first: the first match counts.
     rows = (*(read_prices(Path(own)) if own else ()), *read_prices(SHIPPED))
     for row in rows:
         name, ending = model[: len(row.model)], model[len(row.model) :]
+        # A dated snapshot costs as its model; gpt-4.1-mini is no snapshot of gpt-4.1.
         if (host, name) == (row.host, row.model) and (not ending or SNAPSHOT.fullmatch(ending)):
             return row.price
     return None

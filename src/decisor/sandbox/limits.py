@@ -114,13 +114,14 @@ def read_memory_sizes(statm: Path) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRoom:
-    """The bytes of ``addresses`` and of ``memory`` that this process may have. first: the bytes that were left at
-    first.
-    """
+    """The memory that this process may have, in bytes."""
 
     addresses: int
+    """Limit of its address space."""
     memory: int
+    """Limit of what it holds in RAM."""
     first: int
+    """Bytes that were left at first."""
 
     def is_short(self) -> bool:
         """Return whether too little memory is left for the next query."""
@@ -138,5 +139,6 @@ def limit_worker_memory(memory_mb: int) -> MemoryRoom | None:
     cap = memory_mb * 2**20
     if not addresses:
         return None
+    # RLIMIT_AS counts addresses, of which an engine and its libraries have taken many before the first query.
     resource.setrlimit(resource.RLIMIT_AS, (addresses + cap, addresses + cap))
     return MemoryRoom(addresses + cap, cap, max(0, cap - memory))

@@ -76,10 +76,7 @@ class ChildRequest:
 
 
 class Child(asyncio.SubprocessProtocol):
-    """A worker process as its parent sees it; ``spawn`` starts one. gone: done when the process and its pipes are gone.
-    patient: it gets a moment before it is killed, so that its server can end the query that runs there. grace:
-    seconds after a query's own limit, in which the process ends the query itself and goes on.
-    """
+    """A worker process as its parent sees it; ``spawn`` starts one."""
 
     def __init__(self, patient: bool, grace: float) -> None:
         self.patient = patient
@@ -117,6 +114,7 @@ class Child(asyncio.SubprocessProtocol):
         try:
             return await request.reply
         except asyncio.CancelledError:
+            # Only the first in line is being worked on; one that waits costs nothing and is taken out.
             if self.sent and self.sent[0] is request:
                 self._stop(None)
             elif request in self.waiting:
@@ -154,6 +152,7 @@ class Child(asyncio.SubprocessProtocol):
         self._send()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        # The exit status comes a moment after the pipe broke, and says whether a signal was the reason.
         if fd == 1 and not self.ended:
             self.loop.call_later(EXIT_SECONDS, self._stop, ToolError(CRASHED))
 
@@ -191,6 +190,7 @@ class Child(asyncio.SubprocessProtocol):
             now = [self.waiting.popleft() for _ in range(ahead)]
             self.sent.extend(now)
             pipe.write(b"".join(request.frame for request in now))
+        # The clock starts when a request is first in line, so nobody pays for the query before theirs.
         if self.sent and not self.sent[0].began:
             self.sent[0].began = self.loop.time()
             if self.tick is None:
@@ -204,6 +204,7 @@ class Child(asyncio.SubprocessProtocol):
         first = self.sent[0]
         if first.memory_mb is not None:
             first.memory = max(first.memory, memory_of(self.pid))
+        # Its caller has gone: what it computes is for nobody.
         if first.reply.done():
             self._stop(None)
         elif self.loop.time() - first.began >= first.seconds + self.grace:
@@ -220,6 +221,7 @@ class Child(asyncio.SubprocessProtocol):
             self.ended = True
             if self.tick is not None:
                 self.tick.cancel()
+            # SIGTERM first: the worker of a server cancels its query there, then ends.
             if self.process.get_returncode() is None and self.patient and self.sent:
                 self.process.terminate()
                 self.loop.call_later(PATIENCE_SECONDS, self._kill)
@@ -310,6 +312,7 @@ class Audit:
             "error": complaint or None,
         }
         try:
+            # One write of a whole line with O_APPEND: lines of several processes do not mix.
             file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 os.write(file, (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
@@ -440,6 +443,7 @@ class Worker:
             if child is None or child.ended:
                 again, began = self.opened and self.description.server, time.monotonic()
                 child = await self._child(caps.seconds)
+                # A server that answered before is opened again within the time of the query, not beside it.
                 if again:
                     seconds = max(0.0, min(seconds, seconds + AGAIN_SECONDS - (time.monotonic() - began)))
             try:
@@ -572,6 +576,7 @@ class BlockingWorker:
         self.loop.close()
 
     async def _end(self) -> None:
+        # Callers in other threads wait for these: cancelled, their ``result()`` returns before the loop stops.
         running = asyncio.all_tasks() - {asyncio.current_task()}
         for task in running:
             task.cancel()

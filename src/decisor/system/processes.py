@@ -158,6 +158,7 @@ def child_folder() -> str:
         except OSError:
             return os.path.abspath(os.sep)  # noqa: PTH100
         FOLDERS[os.getpid()] = ours
+        # A fork inherits the handler, so it asks whose folder it is.
         atexit.register(remove_child_folder, os.getpid())
     return ours.name
 

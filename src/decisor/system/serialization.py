@@ -210,6 +210,7 @@ class DocumentFormat(Generic[T]):
         from typing_extensions import TypeAliasType
 
         settings = ConfigDict(
+            # A text "2" is no number: a document is read back as written, or refused.
             strict=True,
             extra="forbid" if self.is_closed else "ignore",
             allow_inf_nan=not self.is_closed,

@@ -39,6 +39,7 @@ def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_variable(environ: Mapping[str, str], name: str) -> str | None:
     """Return an environment variable, also under the name that it had: ``DECISOR_LM`` for ``DECISOR_LLM``."""
+    # To be dropped with ``current_name``.
     return environ.get(name) or environ.get(name.replace("LLM", "LM"))
 
 
@@ -127,6 +128,7 @@ def read_setting(field: Field[object], kind: object, text: str) -> Any:
         number = kind(text)
     except ValueError as error:
         raise SetupError(f"{field.name} is a number, not {text!r}.") from error
+    # Settings are counts, seconds and shares: a minus is a slip unless the field says otherwise.
     if number < 0 and not field.metadata.get("below_zero"):
         raise SetupError(f"{field.name} cannot be below 0.")
     return number

@@ -46,6 +46,7 @@ def find_line_numbers(text: str) -> Lines:
                 places.setdefault(table, number)
             elif key := KEY.match(line):
                 places.setdefault((*table, *split_key(key[1])), number)
+        # SQL in triple quotes has lines that look like keys.
         quote = track_open_quote(line, quote)
     return places
 
@@ -139,6 +140,7 @@ def read_text_file(path: Path, what: str) -> str:
     decision model.
     """
     try:
+        # Editors of Windows put a byte order mark first, which is no TOML.
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(MAX_CHARS + 1)
     except OSError as error:
@@ -378,6 +380,7 @@ def _faults_of_table(
 
 
 def _faults_of_number(value: float, schema: Schema) -> Iterator[str]:
+    # True of nan and of both infinities, also for whole numbers that no float holds.
     if value - value != 0:
         yield "is to be a finite number"
     elif value < schema.get("minimum", value):

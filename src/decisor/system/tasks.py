@@ -44,6 +44,7 @@ async def map_concurrently(act: Callable[[T], Awaitable[U]], items: Iterable[T],
             tasks = [group.create_task(one(item)) for item in items]
     except BaseExceptionGroup as failures:
         first: BaseException = failures
+        # Groups nest where tasks start tasks.
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from None
@@ -83,6 +84,7 @@ async def run_in_dependency_order(
             done[key] = await act(key, done)
         ready[key].set()
 
+    # All tasks at once, since most of them only wait; the gate above bounds those that act.
     await map_concurrently(one, needs, max(1, len(needs)))
     return {key: done[key] for key in needs}
 
@@ -141,6 +143,7 @@ def run_in_thread(work: Coroutine[object, object, T]) -> T:
         finally:
             ready.set()
 
+    # A new thread has none of the context variables: clocks, counters and the asker would be lost.
     context = contextvars.copy_context()
     thread = threading.Thread(target=target, name="decisor", daemon=True)
     thread.start()

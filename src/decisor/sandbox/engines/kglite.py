@@ -65,6 +65,7 @@ class Kglite:
                 statement,
                 params=dict(parameters),
                 timeout_ms=max(1, int(caps.seconds * 1000)),
+                # One more than may be shown tells that there are more.
                 row_limit=caps.rows + 1,
                 hide_structural_keys=True,
             )

@@ -181,6 +181,7 @@ def open_spark_session(url: str) -> SparkSession:
     if parts is None:
         raise SetupError("The URL of Spark is sc://HOST:15002, or sc://HOST:15002/DATABASE;token=...")
     session = SparkSession(connection=f"sc://{parts['host']}/{parts['options'] or ''}")
+    # The client's own policy retries far longer than a query may take.
     session.client.set_retry_policies([DefaultPolicy(max_retries=2, initial_backoff=100, max_backoff=500)])
     if parts["schema"]:
         session.catalog.setCurrentDatabase(parts["schema"])
