@@ -52,6 +52,7 @@ class BudgetExceeded(Error):
     """
 
     def __init__(self, limit: str, allowed: float, why: str = "") -> None:
+        # "The limit of 1 call", not of "1 calls".
         unit = limit.removesuffix("s") if allowed == 1 else limit
         super().__init__(f"The limit of {allowed:g} {unit} is reached{f': {why}' if why else '.'}")
         self.limit = limit

@@ -367,6 +367,7 @@ class Usage:
         >>> (Usage(calls=1, dollars=0.5) + Usage(calls=1, dollars=None)).dollars is None
         True
         """
+        # None is no 0: a sum with an unknown price must not pass a limit of dollars.
         unknown = self.dollars is None or other.dollars is None
         return Usage(
             self.calls + other.calls,
@@ -589,6 +590,7 @@ class Finding:
     kind: Literal["error", "doubt"] = "error"
 
     def __str__(self) -> str:
+        # Some checks name the line in their words already.
         place = f"line {self.line}: " if self.line and not self.words.startswith("line ") else ""
         check = f" (check {self.number})" if self.number else ""
         return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words}{check}"

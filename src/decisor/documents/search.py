@@ -70,6 +70,7 @@ def build_analyzer(language: str = "english") -> tantivy.TextAnalyzer:
     if language not in (*LANGUAGES, "none"):
         raise SetupError(f"There is no language {language!r}; there is none, {', '.join(LANGUAGES)}.")
     builder = t.TextAnalyzerBuilder(t.Tokenizer.simple()).filter(t.Filter.remove_long(LONGEST_TERM))
+    # The order matters: stop words are in lower case, stems come before accents go, which stemmers look at.
     builder = builder.filter(t.Filter.lowercase())
     if language == "english":
         builder = builder.filter(t.Filter.custom_stopword(ENGLISH_STOP_WORDS))
@@ -136,6 +137,7 @@ class WordIndex:
         terms = list_query_terms(self.analyzer, text)
         if not terms or limit < 1:
             return []
+        # Built from terms: tantivy's query language would read AND, OR and IN of a question as operators.
         parts = [(t.Occur.Should, t.Query.term_query(self.index.schema, "words", term, "freq")) for term in terms]
         hits = self.searcher.search(t.Query.boolean_query(parts), limit + MORE, count=False).hits
         if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
@@ -221,6 +223,7 @@ class PassageVectors:
         limit = min(limit, len(self.index))
         if limit < 1:
             return []
+        # Up to so many an exact search is quick, and HNSW would miss some neighbours.
         matches = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
         pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
@@ -307,6 +310,7 @@ class VectorMemory:
         self.path, self.name = path, name
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = sqlite3.connect(path, isolation_level=None)
+        # A cache: what a crash spoils is embedded again.
         self.file.execute("PRAGMA synchronous=OFF")
         self.file.execute("CREATE TABLE IF NOT EXISTS vectors (name, stamp, vector, PRIMARY KEY (name, stamp))")
 

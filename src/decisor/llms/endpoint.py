@@ -42,7 +42,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         parts = parse_address(self.url)
-        # A key copied with a line end would be a header of the attacker's choice, or a traceback within aiohttp.
+        # A line end within a key would end its header, so such a key is refused before it is sent.
         if not all(text.isascii() and text.isprintable() for text in map(reveal_text, self.headers.values())):
             raise SetupError(f"The key for {parts.hostname} holds characters that no key has. Was it copied whole?")
         self.where = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")

@@ -112,7 +112,7 @@ class EndpointFacts:
 def read_endpoint_facts(endpoint: Endpoint, model: str) -> EndpointFacts:
     """Read the facts of an endpoint and of a model there. Never raises for any state of the endpoint."""
     parts = urlsplit(endpoint.url)
-    # http.client below goes around a proxy, and would tell the address to a network that it should not be told to.
+    # http.client knows no proxy, and these hosts tell nothing.
     if endpoint.proxy is not None or parts.hostname in SILENT:
         return EndpointFacts()
     headers = {name: reveal_text(value) for name, value in endpoint.headers.items()}
@@ -124,7 +124,7 @@ def read_endpoint_facts(endpoint: Endpoint, model: str) -> EndpointFacts:
     if listed is None:
         return EndpointFacts()
     rows = list_rows(listed, "data") or []
-    # A server of one model often lists it by its path instead of the name that it is called by.
+    # A server of one model may list it by its path instead of the name that it is called by.
     mine = next((row for row in rows if row.get("id") == model), rows[0] if len(rows) == 1 else {})
     facts = EndpointFacts(first_number_field(mine, *CONTEXTS), server=str(mine.get("owned_by") or ""))
     if facts.server == "llamacpp":

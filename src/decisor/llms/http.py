@@ -199,11 +199,13 @@ Take = Callable[[bytes], bool]
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """An HTTP reply. headers: by names in any case. body: decoded."""
+    """An HTTP reply."""
 
     status: int
     headers: Mapping[str, str]
+    """By names in any case."""
     body: bytes
+    """With its content encoding undone."""
 
 
 class Connector(aiohttp.TCPConnector):
@@ -271,7 +273,7 @@ class HttpClient:
         await self._enter()
         try:
             async with self.session.post(
-                # yarl would decode an escape of a base URL and send another path.
+                # yarl would rewrite an escape of a base URL, and send another path.
                 URL(url, encoded=True) if "%" in url else url,
                 # aiohttp warns of large bytes, since they block the loop while they are written; a file is sent in
                 # pieces.

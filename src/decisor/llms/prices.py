@@ -20,8 +20,7 @@ from decisor.types import LLM, Pricing, Usage
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price in dollars per million tokens. cached: of tokens that the endpoint had in its cache. cache_write: of
-    tokens that it put there. None means as the rest of the prompt.
+    """A price in dollars per million tokens.
 
     >>> Price(2.0, 8.0).dollars(500_000, 250_000), Price(2.0, 8.0, cached=0.5).dollars(500_000, 0, cache_reads=400_000)
     (3.0, 0.4)
@@ -30,7 +29,9 @@ class Price:
     prompt: float
     completion: float
     cached: float | None = None
+    """Of tokens that the endpoint had in its cache; None means as the rest of the prompt."""
     cache_write: float | None = None
+    """Of tokens that the endpoint put into its cache; None means as the rest of the prompt."""
 
     def dollars(self, prompt_tokens: int, completion_tokens: int, cache_reads: int = 0, cache_writes: int = 0) -> float:
         cost = prompt_tokens * self.prompt + completion_tokens * self.completion
@@ -95,9 +96,10 @@ AMOUNTS = ("prompt", "completion", "cached", "cache_write")
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """A row of a price table: the price of a model at a host, since when, and by which source. host: with its port."""
+    """A row of a price table: the price of a model at a host, since when, and by which source."""
 
     host: str
+    """With its port, if it has one."""
     model: str
     price: Price
     date: date

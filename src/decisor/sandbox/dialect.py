@@ -209,7 +209,7 @@ INFORMATION_SCHEMA = {
 
 @dataclass(frozen=True)
 class Queries:
-    """The queries that read a catalog, each for all tables at once. A table outside the default schema is SCHEMA.TABLE."""
+    """The queries that read a catalog, each for all tables. Outside the default schema a table is SCHEMA.TABLE."""
 
     columns: str
     """Table, is a view, column, type, nullable; then, where the engine has them, its schema ('' for the default one)

@@ -338,26 +338,26 @@ TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR"
 
 @dataclass(eq=False)
 class Worker:
-    """An engine in a process of its own.
-
-    Tasks may share it: requests wait in line. If the process is killed, the next request starts another.
-
-    ``opened``: the database could be opened once; from then on its failures are for a model, not for the person.
-    ``audit``: where each query is noted, as one of ``source``. ``hidden``, ``closed``: relations (lower case) that may
-    not be seen, and views that no query may read.
-    """
+    """An engine in a process of its own. Tasks may share it: requests wait in line. If the process is killed, the next
+    request starts another."""
 
     engine: str
     url: str
     caps: Caps = field(default_factory=Caps)
     child: Child | None = None
     opened: bool = False
+    """Whether the database could be opened once; from then on its failures are for a model, not for the person."""
     hidden: frozenset[str] = frozenset()
+    """Relations (lower case) that may not be seen."""
     closed: frozenset[str] = frozenset()
+    """Views (lower case) that no query may read."""
     leaving: list[Child] = field(default_factory=list)
+    """Killed processes that are not gone yet."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     audit: Audit | None = None
+    """File where each query is noted; None for none."""
     source: str = ""
+    """Name of the database in the audit."""
 
     @property
     def description(self) -> Engine:

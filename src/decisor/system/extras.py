@@ -66,7 +66,7 @@ def format_install_command(extra: str) -> str:
 def format_pip_install(*words: str) -> str:
     """Format the command that installs packages by name, with options of pip."""
     packages = " ".join(shlex.quote(word) for word in words)
-    # pip within pipx's environment would work too, and be forgotten by pipx at the next upgrade.
+    # pipx records what it injects; what pip adds there is lost when pipx installs the package anew.
     if "pipx" in Path(sys.prefix).parts:
         return f"pipx inject decisor {packages}"
     python = shlex.quote(shorten_path(Path(sys.executable)))

@@ -380,7 +380,7 @@ def _faults_of_table(
 
 
 def _faults_of_number(value: float, schema: Schema) -> Iterator[str]:
-    # True of nan and of both infinities, also for whole numbers that no float holds.
+    # nan and both infinities; math.isfinite would overflow at a whole number that no float holds.
     if value - value != 0:
         yield "is to be a finite number"
     elif value < schema.get("minimum", value):

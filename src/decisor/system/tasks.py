@@ -33,6 +33,7 @@ async def map_concurrently(act: Callable[[T], Awaitable[U]], items: Iterable[T],
     >>> asyncio.run(map_concurrently(double, [1, 2, 3]))
     [2, 4, 6]
     """
+    # A task for each item and one gate: the results keep the order of the items.
     gate = asyncio.Semaphore(at_once)
 
     async def one(item: T) -> U:

@@ -101,6 +101,7 @@ def wilson_interval_95(share: float, count: int) -> tuple[float, float]:
     >>> [round(end, 4) for end in wilson_interval_95(81 / 263, 263)]  # Newcombe 1998, table I
     [0.2553, 0.3662]
     """
+    # Wilson 1927; unlike the normal interval it holds for shares near 0 and 1.
     scale = 1 + Z95 * Z95 / count
     middle = (share + Z95 * Z95 / (2 * count)) / scale
     half = Z95 * math.sqrt(share * (1 - share) / count + Z95 * Z95 / (4 * count * count)) / scale

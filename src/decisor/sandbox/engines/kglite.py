@@ -45,13 +45,11 @@ class Graph(Protocol):
 
 @dataclass(eq=False)
 class Kglite:
-    """A graph that kglite has loaded from a file.
-
-    own: by label, which of id, title and type the data themselves have.
-    """
+    """A graph that kglite has loaded from a file."""
 
     graph: Graph
     own: Mapping[str, frozenset[str]]
+    """By label, which of id, title and type the data themselves have."""
     deny: frozenset[str] = frozenset()
 
     def check(self, statement: str) -> str:

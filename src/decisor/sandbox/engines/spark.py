@@ -63,25 +63,27 @@ DIALECT = Dialect(
 
 @dataclass(frozen=True, slots=True)
 class SparkTable:
-    """A table or view of Spark's catalog. schema: '' for the default one. query: of a view, None if it is not told.
-    columns: name, type, nullable.
-    """
+    """A table or view of Spark's catalog."""
 
     name: str
     schema: str
+    """'' for the default one."""
     view: bool
     query: str | None
+    """Query of a view; None if it is not told, or for a table."""
     columns: tuple[tuple[str, str, bool], ...]
+    """Name, type and whether it may be NULL."""
 
 
 @dataclass(eq=False)
 class Spark:
-    """A Spark server with one session, opened anew after it was lost. tables: its catalog at the time of opening."""
+    """A Spark server with one session, opened anew after it was lost."""
 
     url: str
     guard: SqlGuard
     session: SparkSession | None
     tables: list[SparkTable] = field(default_factory=list, repr=False)
+    """Its catalog at the time of opening."""
 
     def check(self, statement: str) -> str:
         return self.guard.check(statement)

@@ -41,9 +41,7 @@ WITHOUT_LIMIT = ("tsql", "oracle")
 
 @dataclass(eq=False)
 class Alchemy:
-    """A database behind SQLAlchemy: one connection, opened anew after it broke off. cursor: the driver's, while a query
-    runs.
-    """
+    """A database behind SQLAlchemy: one connection, opened anew after it broke off."""
 
     title: str
     warehouse: Warehouse
@@ -51,7 +49,9 @@ class Alchemy:
     pool: sqlalchemy.Engine
     db: sqlalchemy.Connection
     number: object = None
+    """The connection's number at its server, by which a query is ended."""
     cursor: Any = field(default=None, repr=False)
+    """The driver's cursor while a query runs."""
 
     def check(self, statement: str) -> str:
         return self.guard.check(statement)
