@@ -93,6 +93,7 @@ class ParserProcess:
         assert child.stdin is not None and child.stdout is not None
         seconds = self.seconds * (2 if kind == ".pdf" else 1)
         until = time.monotonic() + seconds
+        # A thread kills it: readline blocks, and a parser in C code hears no signal of Python.
         timer = Timer(seconds, child.kill)
         timer.daemon = True  # an interrupt may come before it can be cancelled
         try:
@@ -245,6 +246,7 @@ def looks_like_data(columns: Sequence[str]) -> bool:
     >>> looks_like_data(["1", "Genua", "A port"]), looks_like_data(["id", "1990", "1991"]), looks_like_data(["a", "b"])
     (True, False, False)
     """
+    # A usual name settles it, whatever stands beside it.
     if {column.lower() for column in columns} & {*TEXTS, *TITLES, *IDS}:
         return False
     number = any(column.strip().lstrip("+-").replace(".", "", 1).isdecimal() for column in columns)
@@ -341,6 +343,7 @@ async def read_table_documents(tool: SqlTool, names: Sequence[str], form: RowFor
             documents.append(build_unreadable_document(table.name, why))
             continue
         keys = [column.name for column in table.columns if column.key]
+        # A single primary key names a row for good; its content, the fallback, makes each change another document.
         keyed = replace(form, id=form.id or (keys[0] if len(keys) == 1 else ""))
         for number, row in enumerate(rows.rows, 1):
             values = dict(zip(rows.columns, row, strict=True))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TITLE_TIMES = 3
 K1, B = 1.2, 0.75
-"""Tantivy's own constants, which it does not let go of."""
+"""Tantivy's own constants, which cannot be set."""
 LONGEST_TERM, MOST_TERMS = 40, 200
 MORE = 6
 LANGUAGES = re.findall(
@@ -139,6 +139,7 @@ class WordIndex:
             return []
         # Built from terms: tantivy's query language would read AND, OR and IN of a question as operators.
         parts = [(t.Occur.Should, t.Query.term_query(self.index.schema, "words", term, "freq")) for term in terms]
+        # tantivy breaks ties by segments, which differ from build to build.
         hits = self.searcher.search(t.Query.boolean_query(parts), limit + MORE, count=False).hits
         if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
             numbers = self.numbers([address for _, address in hits])
@@ -322,6 +323,7 @@ class VectorMemory:
         query = "SELECT vector FROM vectors WHERE name = ? AND stamp = ?"
         known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (self.name, stamp)).fetchone())}
         if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in known}:
+            # Half precision changes no figure of docs/measurements/documents.md and takes half of the room.
             vectors = np.asarray(embedder.embed(list(new.values())), np.float16)
             rows = [(self.name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
             self.file.execute("BEGIN")
@@ -353,6 +355,7 @@ def fuse_ranks(
     scores: dict[T, float] = {}
     for ranking, weight in ((words, share), (meaning, 1.0 - share)):
         for rank, name in enumerate(ranking, 1):
+            # A passage that one ranking lacks gets nothing from it.
             scores[name] = scores.get(name, 0.0) + weight / (constant + rank)
     return sorted(scores.items(), key=lambda pair: -pair[1])
 

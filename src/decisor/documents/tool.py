@@ -88,7 +88,7 @@ class PassagesTool:
 
 COLUMNS = ("path", "folder", "name", "title", "section")
 FIRST, MOST = 4, 10_000
-"""How many times as many as are wanted are looked at first, and how many at most."""
+"""Factor over the wanted number of passages that is looked at first, and the most that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ class DocumentCondition:
             [value if isinstance(value := values.get(name), str | int | float) else None for name in names]
             for values in all_values
         ]
+        # Values are bound, so nothing of a document is read as SQL.
         with closing(sqlite3.connect(":memory:")) as database:
             try:
                 return [database.execute(query, row).fetchone() is not None for row in rows]

@@ -1,4 +1,4 @@
-"""What servers tell of themselves: LLM servers of this machine, models, context length, and calls at once.
+"""The facts that LLM servers report about themselves: models, context length, and calls at once.
 
 llama.cpp's server, vLLM, LM Studio, Ollama, OpenRouter and others tell these at addresses of their own. Each is read
 once, quickly; an endpoint that does not answer tells nothing.

@@ -39,7 +39,7 @@ from decisor.types import Usage
 REFUSAL_BYTES = 2**20
 REFUSAL_SECONDS = 2.0
 LAST_SECONDS = 0.2
-"""For the end of a stream, after its last event."""
+"""Time for the end of a stream, after its last event."""
 
 
 class TooLarge(Exception):

@@ -25,7 +25,7 @@ from decisor.types import Usage
 T = TypeVar("T")
 LONGEST_WAIT = 3600.0
 LONG_WAIT = 120.0
-"""A wait that was asked for and is longer ends a whole run, which can be gone on with later."""
+"""Seconds; a longer wait that a server asks for ends the whole run, which can be resumed later."""
 LOOK_AGAIN = 0.2
 
 

@@ -1,4 +1,4 @@
-"""What of a database may be read and seen, told at opening from its catalog.
+"""The relations, functions and columns of a database that a query may use, read from its catalog at opening.
 
 Denied means neither read nor seen, by any way: a denied table takes with it the views, macros, partitions and indexes
 that may read it, by name.

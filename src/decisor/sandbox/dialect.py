@@ -101,6 +101,7 @@ class Naming:
         ([FullName(schema='s', name='a'), FullName(schema='t', name='a')], frozenset({FullName(schema='', name='b')}))
         """
         name = name.lower()
+        # A name that the catalog does not have keeps its spelling: the database will say that there is none.
         there = self.schemas.get(name, frozenset({""}))
         one = schema.lower() or self._without_schema(name, home)
         return frozenset(FullName(schema, name) for schema in ({one} if one in there else there))
@@ -156,6 +157,7 @@ class Naming:
         """
         before, name = match.string[: match.start()], match["name"].lower()
         odd = before[-1:] not in BEFORE or before.rstrip().endswith(".") or COMMENT.search(before)
+        # Over-strict on purpose: a view that may read a hidden table is hidden with it.
         if odd or len(self.schemas.get(name, ())) < 2:
             return True
         schema = (match["schema"] or "").strip('"`[]')
@@ -169,6 +171,7 @@ def build_naming(rows: Iterable[Sequence[object]], in_views: InViews) -> Naming:
     schemas: dict[str, set[str]] = {}
     alone: dict[str, set[str]] = {}
     for name, _, _, schema, is_alone in rows:
+        # Two schemas that both claim the bare name make it uncertain: it is then kept in no ``alone``.
         for places in (schemas, alone) if is_alone else (schemas,):
             places.setdefault(str(name).lower(), set()).add(str(schema or "").lower())
     return Naming(
@@ -192,6 +195,7 @@ def add_schemas_to_query(tree: Expr, naming: Naming, home: str) -> Expr | None:
             schemas = [one.schema for one in naming.of(name, home=home)]
             if len(schemas) > 1:
                 return None
+            # Outside the view's schema the bare name would find another relation, or none.
             if schemas[0] and naming.alone.get(name) != schemas[0]:
                 node.set("db", exp.to_identifier(schemas[0], quoted=True))
     return tree

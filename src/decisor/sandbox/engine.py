@@ -107,6 +107,7 @@ class RestrictedTables:
     def mentions(self, statement: str) -> bool:
         """Return whether a statement contains the name of a restricted table or view."""
         words = set(re.findall(r"\w+", statement.lower()))
+        # Words of a quoted name in any order: a false yes costs a rewrite, a false no would show rows.
         return any(words >= set(re.findall(r"\w+", name)) for name in self.names())
 
     def without_key(self, text: str) -> str:
@@ -129,6 +130,7 @@ def token_for(key: str, value: object) -> str | None:
     """Return the token for a value outside a database: the same that databases make from its text."""
     if value is None:
         return None
+    # As the databases' own expressions cast it, or tokens of documents and of tables would not match.
     text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
     return f"masked_{hashlib.sha256(key.encode() + text).hexdigest()[:16]}"
 

@@ -40,12 +40,12 @@ WATCH_SECONDS = 0.02
 PATIENCE_SECONDS = 7.0
 AHEAD = 16
 EXIT_SECONDS = 1.0
-"""In which a process whose pipe broke has ended, so that the system says by what."""
+"""Time in which a process whose pipe broke has ended, so that its exit status is known."""
 CRASHED = "The engine crashed on this statement. Try another one."
 OUTSIDE = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP, signal.SIGKILL] if hasattr(signal, "SIGKILL") else []))
 """Signals that somebody sends; a fault of the process itself is another (SIGSEGV, SIGABRT, SIGALRM)."""
 SMALL_SHARE = 1 / 2
-"""Of the memory that it may have: one that held more may have been killed for that, by a guard outside the kernel."""
+"""Share of its memory limit; a process that held more may have been killed for that, by a guard outside the kernel."""
 
 
 class RequestNotStarted(Exception):
@@ -57,7 +57,7 @@ class KilledOutside(Exception):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        """How long it had worked on it."""
+        """Seconds that it had worked on it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -326,11 +326,11 @@ START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
 AGAIN_SHARE = 1 / 6
-"""Of the seconds that a warehouse may take to open, for opening again: its driver alone takes some to load."""
+"""Share of a warehouse's opening time that it may take to open again: its driver alone takes seconds to load."""
 ENDING_SECONDS = 3.0
-"""In which a warehouse ends a query that took too long, so that its connection is not opened anew."""
+"""Time in which a warehouse ends a query that took too long, so that its connection is kept."""
 REACH_SECONDS = 4.0
-"""In which a server answers to whom it was too slow."""
+"""Time in which a server that was too slow must show that it is there."""
 KILLED_TWICE = "Somebody outside ended the process of this query, twice. Look at what ends processes on this machine."
 VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
 TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR")

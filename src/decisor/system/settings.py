@@ -109,6 +109,7 @@ def read_setting(field: Field[object], kind: object, text: str) -> Any:
     """
     if not is_settable_by_text(kind):
         raise SetupError(f"{field.name} can only be set from Python.")
+    # The command line has texts only: this is how a person says None.
     if get_origin(kind) in (Union, UnionType) and text.casefold() in ("", "none"):
         return None
     kind = drop_none_type(kind)
@@ -160,6 +161,7 @@ def import_named_module(path: str, folder: str = "") -> ModuleType:
     """
     name = path.partition(":")[0]
     if (first := folder or str(Path.cwd())) not in sys.path:
+        # A person's module goes before an installed one of the same name.
         sys.path.insert(0, first)
     try:
         return import_module(name)

@@ -46,6 +46,7 @@ def write_private(path: Path, text: str) -> None:
     The old content stays until the new one is on the disk, and the file keeps its mode. A link leads to its file. If
     the path is no plain file, or no other file may be made beside it, it is written to directly. Raises OSError.
     """
+    # A rename onto a link would replace the link and leave its file as it was.
     place = Path(os.path.realpath(path))
     # /dev/stdout and pipes cannot be renamed over, and some folders let a file be changed but none be made.
     if (place.exists() and not place.is_file()) or not os.access(place.parent, os.W_OK):
@@ -106,6 +107,7 @@ def lock_folder(path: Path) -> Iterator[None]:
         return
     try:
         with suppress(OSError):
+            # The folder, not the file: the file is replaced by a rename, and its lock would go with the old one.
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:

@@ -40,6 +40,7 @@ def find_line_numbers(text: str) -> Lines:
         if not quote:
             if header := HEADER.match(line):
                 table = split_key(header[2])
+                # Each [[table]] begins a new item of its list.
                 if header[1] == "[[":
                     counts[table] = counts.get(table, 0) + 1
                     table = (*table, str(counts[table]))
@@ -77,6 +78,7 @@ def find_fault_line(lines: Lines, path: tuple[str, ...]) -> int:
 
     If there is neither, it is the line of the part around it.
     """
+    # A table that only has subtables ([measure.cost] without [measure]) has no line of its own.
     inner = [line for key, line in lines.items() if key[: len(path)] == path]
     return min(inner) if path and inner else find_line_number(lines, path)
 
@@ -142,6 +144,7 @@ def read_text_file(path: Path, what: str) -> str:
     try:
         # Editors of Windows put a byte order mark first, which is no TOML.
         with path.open(encoding="utf-8-sig") as file:
+            # One more than allowed tells that it is too long, whatever the file's size.
             text = file.read(MAX_CHARS + 1)
     except OSError as error:
         raise SetupError(f"{path} cannot be read: {error.strerror}.") from error
@@ -168,6 +171,7 @@ def format_faults(faults: Sequence[tuple[int, str]]) -> str:
     >>> format_faults([(3, "no name"), (0, "no measure")])
     'line 3: no name; no measure.'
     """
+    # A fault quotes what was found there, which may be long or have several lines.
     lines = [(f"line {line}: " if line else "") + fit_on_one_line(words, LONGEST_FAULT) for line, words in faults]
     more = [f"and {len(faults) - SHOWN_FAULTS} more"] if len(faults) > SHOWN_FAULTS else []
     return "; ".join([*lines[:SHOWN_FAULTS], *more]) + "."
@@ -358,6 +362,7 @@ def find_schema_faults(
 
 
 def is_json_kind(value: object, kind: str) -> bool:
+    # To Python true is a whole number.
     return isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 

@@ -152,6 +152,7 @@ def run_in_thread(work: Coroutine[object, object, T]) -> T:
         return outcome.result()
     except BaseException:
         if not outcome.done():
+            # Until the loop runs there is nothing to cancel.
             ready.wait()
             with suppress(RuntimeError, IndexError):  # it has just ended, or never began
                 cancel[0]()

@@ -89,6 +89,7 @@ def frame_text(text: str, first: bool = True) -> str:
     > ### Tool: x
       2 | 3
     """
+    # A lone carriage return begins a line on a screen, and so to a model.
     text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
     head, end, rest = ("", "", text) if first else text.partition("\n")
     return head + end + LABEL.sub("> ", rest)
@@ -152,6 +153,8 @@ def find_text_codec(charset: str) -> str:
     ('iso8859_1', '', '')
     """
     try:
+        # Python's registry also has codecs that unpack (zlib, bz2) or encode (hex, rot13): a list of those for texts
+        # decides.
         name = codecs.lookup(charset).name.replace("-", "_")
     except (LookupError, ValueError):
         return ""

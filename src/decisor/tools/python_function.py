@@ -1,6 +1,6 @@
 """Any Python function as a tool: type hints are the schema of its arguments, its docstring is the description.
 
-The function is trusted code that a person named; the LLM writes only its arguments, which pydantic converts to Python
+The function is trusted code, named by a person; the LLM writes only its arguments, which pydantic converts to Python
 values. It runs in a thread (or, if it is async, in the event loop) up to a deadline. Python cannot stop a thread: one
 that exceeds its deadline runs on by itself, and after a few of those the tool refuses further calls. A returned value
 becomes records, one for each row of a list, with long values cut. It is data: it stands in records, and hidden

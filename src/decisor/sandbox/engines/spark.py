@@ -94,6 +94,7 @@ class Spark:
                 [f"c{number}" for number in range(len(catalog[0]) if catalog else 0)], catalog, caps
             )
         try:
+            # A session that was lost is not opened anew by the client itself.
             if self.session is None:
                 self.session = open_spark_session(self.url)
             frame = self.session.sql(statement, dict(parameters) or None)
@@ -130,6 +131,7 @@ def read_tables(session: SparkSession) -> list[SparkTable]:
     for schema in (here, *others):
         quoted = schema.replace("`", "``")
         for _, name, temporary, text in session.sql(f"SHOW TABLE EXTENDED IN `{quoted}` LIKE '*'").collect():
+            # A temporary view belongs to the session and is listed for every database; the copies are dropped below.
             tables.append(parse_spark_table(str(name), "" if temporary or schema == here else schema, str(text)))
     return list(dict.fromkeys(tables))
 

@@ -99,11 +99,11 @@ DIALECT = Dialect(
 )
 FUNCTIONS_DENIED = word_set("load_extension fts3_tokenizer zeroblob randomblob readfile edit")
 IN_NO_VIEW = word_set("printf format")
-"""The guard bounds their widths; what a view asks for, nobody."""
+"""Functions whose widths the guard bounds in a query, but cannot bound within a view."""
 MAX_VALUE_BYTES = 50_000_000
 STEPS_BETWEEN_CHECKS = 1000
 BUSY_SHARE = 0.5
-"""Of the time of a query: how long it waits for somebody else's lock."""
+"""Share of a query's time that it waits for somebody else's lock."""
 
 
 def sqlite_limits() -> dict[int, int]:
