@@ -18,9 +18,10 @@ from decisor.types import Usage
 
 
 class Error(Exception):
-    """The root of all errors that this package raises on purpose. spent: cost of the run that the error ended."""
+    """The root of all errors that this package raises on purpose."""
 
     spent: Usage = Usage()
+    """Cost of the run that the error ended."""
 
 
 class ModelMistake(Error):

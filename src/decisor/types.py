@@ -350,6 +350,7 @@ class Usage:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    # 0 before any call: a sum begins known, and becomes unknown with the first unknown price.
     dollars: float | None = 0.0
     seconds: float = 0.0
     actions: int = 0
@@ -400,6 +401,7 @@ class Sampling:
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
+    # None leaves the length to the endpoint, or to the settings of the LLM.
     max_tokens: int | None = None
     n: int = 1
     seed: int | None = None

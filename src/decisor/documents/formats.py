@@ -204,6 +204,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
         nonlocal level, head
         text = " ".join("".join(texts).split())
         texts.clear()
+        # A row of empty cells.
         if not text.strip("| "):
             text = ""
         if level == 1 and text and text == outline.title:
@@ -222,6 +223,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
             cells = named = 0
             head = "" if tag == "table" else head
 
+    # Down to the first child, else on to the next sibling, else up until there is one; a block closes on the way up.
     node: LexborNode | None = root
     while node is not None:
         tag = node.tag
@@ -232,6 +234,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
             level = LEVELS.get(tag or "", 0)
             start_row(tag)
         elif tag in ("td", "th"):
+            # Cells of a row are one block, so that a value keeps its neighbours.
             texts.append(" | " if cells else "")
             cells, named = cells + 1, named + (tag == "th")
         if node.child is not None and tag != "-text":

@@ -354,6 +354,7 @@ async def stream_reply(
     headers = {"Idempotency-Key": urandom(16).hex()}
 
     async def once() -> Completion:
+        # Each attempt begins anew: what a broken one wrote is no part of the reply.
         writing = StreamAttempt(new_parts(), endpoint.where, alive, on_text)
         try:
             try:
@@ -362,12 +363,14 @@ async def stream_reply(
                     raise build_fault(reply.status, reply.headers, reply.body, endpoint.where)
                 if reply.body.lstrip()[:1] in (b"{", b"["):  # it does not stream
                     return endpoint.read(reply.body, payload, read)
+                # A stream in one piece, of an endpoint that packs it; taken already, the body is empty.
                 writing.take(reply.body)
                 writing.end()
                 return read(writing.parts.reply())
             except ReplyLoop:
                 return cut_loop(read(writing.parts.reply(LOOP)))
         except LLMError as error:
+            # What was written is paid for, although no count came with it.
             if writing.is_begun:
                 error.used = writing.cost(error.used if error.used.tokens else estimate_prompt_usage(payload))
             if error.used.tokens:

@@ -72,9 +72,10 @@ COMMENT = re.compile(r"--|/\*|#")
 
 
 class FullName(NamedTuple):
-    """A name in lower case with its schema. schema: '' if it is not known."""
+    """A name in lower case with its schema."""
 
     schema: str
+    """'' if it is not known."""
     name: str
 
 

@@ -477,10 +477,12 @@ class Worker:
         failure is for an LLM (ToolError). Before that, it is for the person (SetupError).
         """
         async with self.starting:
+            # Another task may have started one while this one waited for the lock.
             if self.child is not None and not self.child.ended:
                 return self.child
             if self.child is not None:  # its server may still be ending what it ran
                 self.leaving = [one for one in (*self.leaving, self.child) if not one.gone.done()]
+            # A server that answered before has the time of the query and a little more; at first it has longer.
             limit = START_SECONDS
             if self.description.server:
                 warehouse = self.description.warehouse
@@ -594,10 +596,11 @@ async def start_machine(content: str) -> BlockingWorker:
 
 @dataclass(frozen=True, slots=True)
 class StatementVerdict:
-    """Whether a statement may run. reason: '' if it may."""
+    """Whether a statement may run."""
 
     allowed: bool
     reason: str = ""
+    """'' if it may."""
 
 
 async def check_statements(url: str, statements: Iterable[str], caps: Caps = Caps()) -> list[StatementVerdict]:

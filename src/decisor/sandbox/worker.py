@@ -59,7 +59,7 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the rows of a query
-    # After opening, so that a large graph in memory does not count against the query.
+    # After opening: the limit comes on top of the addresses that driver and database have taken by then.
     room = None if description.heap else limit_worker_memory(caps.memory_mb)
     if isinstance(database, Cancellable):
         signal.signal(signal.SIGTERM, partial(_cancel_and_end, database))

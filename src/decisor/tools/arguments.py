@@ -273,6 +273,7 @@ class SchemaDescription:
         schema = self.look(value)
         if options := get_sequence(schema.get("enum")):
             return f"one of {list_literals(options)}"
+        # allOf reads as a choice too: in words for an LLM that is near enough, and the check of its input is exact.
         choices = [part for key in ("anyOf", "oneOf", "allOf") for part in get_sequence(schema.get(key))][:LISTED]
         if choices and depth < DEEPEST_WORDS:
             return " or ".join(dict.fromkeys(self.describe(choice, depth + 1) for choice in choices))
@@ -289,6 +290,7 @@ class SchemaDescription:
                 for name, part in list(properties.items())[:LISTED]
             ]
             return "{" + ", ".join(inner) + (", ..." if len(properties) > LISTED else "") + "}"
+        # A scalar: its type with bounds and format.
         low, high = schema.get("minimum"), schema.get("maximum")
         bounds = f" from {fit_on_one_line(str(low), 30)}" if low is not None else ""
         bounds += f" to {fit_on_one_line(str(high), 30)}" if high is not None else ""

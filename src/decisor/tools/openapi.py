@@ -190,11 +190,13 @@ def parse_yaml(text: str, path: Path) -> Value:
         ) from error
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        # PyYAML reads YAML 1.1, where no is false and 12:30 is 750: only YAML 1.2's scalars are resolved.
         yaml_implicit_resolvers = {  # noqa: RUF012
             None: [
                 (f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{form})\Z")) for name, (form, _) in YAML_VALUES.items()
             ]
         }
+        # None of PyYAML's own constructors: whatever its tag, a node becomes a plain value.
         yaml_constructors: ClassVar[dict[str | None, object]] = {}
 
         def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -204,6 +206,7 @@ def parse_yaml(text: str, path: Path) -> Value:
                     raise UnusableDocument("it has a key that is no text")
                 if key.tag != "tag:yaml.org,2002:merge":
                     key.tag = "tag:yaml.org,2002:str"
+            # Tags of keys are settled first: PyYAML merges by the tag.
             super().flatten_mapping(node)
             if len(node.value) > MOST_PARTS:
                 raise UnusableDocument(MANY)
@@ -218,6 +221,7 @@ def parse_yaml(text: str, path: Path) -> Value:
             form, read = YAML_VALUES.get(node.tag.rpartition(":")[2], ("", str))
             return str(node.value) if node.style or not re.fullmatch(form, node.value) else read(node.value)
 
+    # For every tag that has no constructor, which is every tag.
     Loader.add_constructor(None, Loader.construct)
     try:
         depth = 0
