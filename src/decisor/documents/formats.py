@@ -334,8 +334,7 @@ def check_archive(data: bytes) -> None:
                             raise UnreadableDocument("its XML declares entities, which no office program writes")
                         if not part.filename.startswith("xl/"):
                             pieces = (head, *iter(lambda file=file: file.read(2**20), b""))  # type: ignore[misc]
-                            # Opening tags, as lxml holds one object for each; calamine streams sheets, so xl/ is not
-                            # counted.
+                            # Opening tags: lxml holds an object for each; calamine streams sheets (xl/).
                             left -= sum(piece.count(b"<") - piece.count(b"</") for piece in pieces)
                 if left < 0:
                     raise UnreadableDocument(

@@ -275,8 +275,7 @@ class HttpClient:
             async with self.session.post(
                 # yarl would rewrite an escape of a base URL, and send another path.
                 URL(url, encoded=True) if "%" in url else url,
-                # aiohttp warns of large bytes, since they block the loop while they are written; a file is sent in
-                # pieces.
+                # aiohttp warns of large bytes, which block the loop; a file is sent in pieces.
                 data=payload if len(payload) < LARGE_BODY else BytesIO(payload),
                 headers={**self.headers, **headers},
                 allow_redirects=False,
@@ -330,8 +329,7 @@ class HttpClient:
         if not 200 <= status < 300:
             return HttpReply(status, headers, await read_refusal_body(response, encoding))
         try:
-            # An endpoint that does not stream sends one JSON object, and one that packs its stream cannot be read in
-            # pieces.
+            # One JSON object if the endpoint does not stream; a packed stream cannot be read in pieces.
             if take is not None and not encoding and "json" not in response.content_type:
                 await pass_body_on(response, take, most)
                 return HttpReply(status, headers, b"")

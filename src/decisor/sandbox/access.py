@@ -144,7 +144,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     # What a relation of unknown text reads cannot be told, so it is hidden as soon as anything is.
     if denied or rules:
         hidden |= unknown
-    # 4. Views and macros run with more rights than a query on some engines: their queries pass the same guard.
+    # 4. On some engines the guard alone bounds what a view does: the query of a view or macro must pass it too.
     failing = {
         one
         for one in texts

@@ -127,8 +127,7 @@ class MemoryRoom:
     def is_short(self) -> bool:
         """Return whether too little memory is left for the next query."""
         addresses, memory = read_memory_sizes(STATM)
-        # Of 96 queries after a heavy one 43 were stopped for what that had taken; none since
-        # (docs/measurements/sandbox.md).
+        # After a heavy query 43 of 96 were stopped for what it had taken (docs/measurements/sandbox.md).
         return min(self.addresses - addresses, self.memory - memory) < self.first * LEAST_SHARE
 
 

@@ -195,8 +195,7 @@ class SqlGuard:
         Raises:
             ToolError: refused, with the reason.
         """
-        # The names of all WITH, wherever they stand: a relation outside their scope is checked again by name in
-        # _relation.
+        # All names of WITH, whatever their scope: _relation still checks what is hidden by name.
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for node in tree.walk():
             if not changing or node is not tree:
@@ -240,8 +239,7 @@ class SqlGuard:
     def _parse(self, text: str) -> Expr:
         name = self.dialect.name
         try:
-            # Engines do not agree on which characters are white space: outside texts and quotes such a character is
-            # refused.
+            # Engines do not agree on what white space is: such a character is refused outside texts and quotes.
             for token in () if text.isascii() else sqlglot.tokenize(text, dialect=name):
                 if token.token_type not in (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.IDENTIFIER):
                     check_word_characters(token.text)
@@ -274,8 +272,7 @@ class SqlGuard:
             self._type(node)
         elif not (isinstance(node, exp.Binary | exp.Unary) or kind in NODES):
             raise sql_refusal(f"{kind} is not allowed in a query.")
-        # These are arguments of allowed nodes, so the list of nodes does not catch them: SELECT INTO writes, FOR UPDATE
-        # locks.
+        # Arguments of allowed nodes, which the list does not catch: SELECT INTO writes, FOR UPDATE locks.
         if (node.args.get("into") and kind != "Pivot") or node.args.get("locks") or node.args.get("hint"):
             raise sql_refusal("INTO, locks and hints are not allowed in a query.")
         if isinstance(node, exp.Query) and (node.args.get("settings") or node.args.get("format")):
@@ -388,8 +385,7 @@ class SqlGuard:
             tree = restrict_query(tree, self.access.restricted, self.dialect)
         if self.dialect.rewrite:
             tree = self.dialect.rewrite(tree)
-        # 4. Quotes around every name: engines do not agree on what a letter is, and a quoted name reads in one way
-        # only.
+        # 4. Quotes around every name: engines do not agree on what a letter is, and quotes leave one reading.
         for identifier in tree.find_all(exp.Identifier):
             if not identifier.args.get("quoted"):
                 identifier.set("this", self.dialect.folded(identifier.name))

@@ -153,8 +153,7 @@ def find_text_codec(charset: str) -> str:
     ('iso8859_1', '', '')
     """
     try:
-        # Python's registry also has codecs that unpack (zlib, bz2) or encode (hex, rot13): a list of those for texts
-        # decides.
+        # Python's registry also has codecs that unpack (zlib, bz2) or encode (hex, rot13) instead of texts.
         name = codecs.lookup(charset).name.replace("-", "_")
     except (LookupError, ValueError):
         return ""

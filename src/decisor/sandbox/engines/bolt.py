@@ -89,8 +89,7 @@ class Bolt:
                     transaction.rollback()
         except Neo4jError as error:
             raise ToolError(self.plain(error.message or str(error))) from error
-        # A garbled reply makes the driver raise whatever its parser stumbled over: the connection is of no use after
-        # that.
+        # A garbled reply makes the driver raise whatever its parser stumbled over.
         except (DriverError, BoltError, OSError, ValueError, LookupError, struct.error) as error:
             with contextlib.suppress(Exception):
                 self.driver.close()
