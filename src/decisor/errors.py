@@ -18,9 +18,10 @@ from decisor.types import Usage
 
 
 class Error(Exception):
-    """The root of all errors that this package raises on purpose. spent: cost of the run that the error ended."""
+    """The root of all errors that this package raises on purpose."""
 
     spent: Usage = Usage()
+    """Cost of the run that the error ended."""
 
 
 class ModelMistake(Error):
@@ -52,6 +53,7 @@ class BudgetExceeded(Error):
     """
 
     def __init__(self, limit: str, allowed: float, why: str = "") -> None:
+        # "The limit of 1 call", not of "1 calls".
         unit = limit.removesuffix("s") if allowed == 1 else limit
         super().__init__(f"The limit of {allowed:g} {unit} is reached{f': {why}' if why else '.'}")
         self.limit = limit

@@ -350,6 +350,7 @@ class Usage:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    # 0 before any call: a sum begins known, and becomes unknown with the first unknown price.
     dollars: float | None = 0.0
     seconds: float = 0.0
     actions: int = 0
@@ -367,6 +368,7 @@ class Usage:
         >>> (Usage(calls=1, dollars=0.5) + Usage(calls=1, dollars=None)).dollars is None
         True
         """
+        # None is no 0: a sum with an unknown price must not pass a limit of dollars.
         unknown = self.dollars is None or other.dollars is None
         return Usage(
             self.calls + other.calls,
@@ -399,6 +401,7 @@ class Sampling:
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
+    # None leaves the length to the endpoint, or to the settings of the LLM.
     max_tokens: int | None = None
     n: int = 1
     seed: int | None = None
@@ -589,6 +592,7 @@ class Finding:
     kind: Literal["error", "doubt"] = "error"
 
     def __str__(self) -> str:
+        # Some checks name the line in their words already.
         place = f"line {self.line}: " if self.line and not self.words.startswith("line ") else ""
         check = f" (check {self.number})" if self.number else ""
         return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words}{check}"

@@ -59,11 +59,13 @@ def _cut_blocks(blocks: Sequence[TextBlock], words: int) -> list[str]:
     for block in blocks:
         for number, (joint, sentence) in enumerate(_split_long_sentences(block.text, words)):
             size = count_word_units(sentence)
+            # Sentences stay whole, so a passage may be a fifth longer.
             if filled >= words or (filled and filled + size > 1.2 * words):
                 passages.append([f"\n{block.head}"] if block.head else [])
                 filled = 0
             passages[-1].append(f"{joint if number else chr(10)}{sentence}")
             filled += size
+    # A short rest would rank high by its length alone: BM25 favours short passages.
     if len(passages) > 1 and filled < words / 4:
         rest = passages.pop()
         has_head = blocks[-1].head and rest[0] == f"\n{blocks[-1].head}"
@@ -83,11 +85,13 @@ def _split_long_sentences(text: str, words: int) -> Iterator[tuple[str, str]]:
     for end, following in [*ends, (len(text), len(text))]:
         sentence = text[start:end]
         parts = sentence.split()
+        # Chinese and Japanese sentences follow each other without a blank.
         joint = " " if start == 0 or any(map(str.isspace, text[start - 1 : start + 1])) else ""
         start = following
         if count_word_units(sentence) <= words:
             pieces = [[" ".join(parts)]] if parts else []
         else:
+            # A text without blanks, such as base64 or a script without spaces, is cut by its characters.
             lines, most = (" ".join(parts[at : at + words]) for at in range(0, len(parts), words)), 12 * words
             pieces = [[line[at : at + most] for at in range(0, len(line), most)] for line in lines]
         for number, piece in enumerate(pieces):

@@ -115,6 +115,7 @@ def decode_document(data: bytes, charset: str = "") -> str:
     for mark, name in MARKS:
         if data.startswith(mark):
             return clean_document_text(data.decode(name, "replace"))
+    # After the marks: UTF-16 and UTF-32 are full of zero bytes.
     if b"\x00" in data[:8192]:
         raise UnreadableDocument("it is no text")
     for name in filter(None, ("utf-8", find_text_codec(charset))):
@@ -122,6 +123,7 @@ def decode_document(data: bytes, charset: str = "") -> str:
             return clean_document_text(data.decode(name))
         except (UnicodeDecodeError, LookupError):
             continue
+    # Windows-1252 decodes nearly anything, so its result is looked at before it is believed.
     text = data.decode("cp1252", "replace")
     if "\ufffd" in text or NO_WORDS.search(text):
         raise UnreadableDocument("its encoding is not known, neither UTF-8 nor Windows-1252: save it as UTF-8")
@@ -182,6 +184,7 @@ def read_html(data: bytes) -> DocumentContent:
     tree = LexborHTMLParser(decode_document(data, charset))
     heading = tree.css_first("title")
     title = " ".join(heading.text().split()) if heading is not None else ""
+    # Text that no reader of the page sees is a place for instructions to an LLM.
     for node in tree.css("[hidden], [aria-hidden=true]"):
         node.decompose()
     tree.strip_tags(DROPPED)
@@ -201,6 +204,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
         nonlocal level, head
         text = " ".join("".join(texts).split())
         texts.clear()
+        # A row of empty cells.
         if not text.strip("| "):
             text = ""
         if level == 1 and text and text == outline.title:
@@ -219,6 +223,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
             cells = named = 0
             head = "" if tag == "table" else head
 
+    # Down to the first child, else on to the next sibling, else up until there is one; a block closes on the way up.
     node: LexborNode | None = root
     while node is not None:
         tag = node.tag
@@ -229,6 +234,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
             level = LEVELS.get(tag or "", 0)
             start_row(tag)
         elif tag in ("td", "th"):
+            # Cells of a row are one block, so that a value keeps its neighbours.
             texts.append(" | " if cells else "")
             cells, named = cells + 1, named + (tag == "th")
         if node.child is not None and tag != "-text":
@@ -315,6 +321,7 @@ def check_archive(data: bytes) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = archive.infolist()
+            # By the declared sizes, before anything is unpacked.
             if len(parts) > MOST_PARTS or sum(part.file_size for part in parts) > MOST_BYTES:
                 raise UnreadableDocument(f"it unpacks to more than {MOST_BYTES // 10**6} MB: split it")
             left = MOST_ELEMENTS
@@ -327,6 +334,7 @@ def check_archive(data: bytes) -> None:
                             raise UnreadableDocument("its XML declares entities, which no office program writes")
                         if not part.filename.startswith("xl/"):
                             pieces = (head, *iter(lambda file=file: file.read(2**20), b""))  # type: ignore[misc]
+                            # Opening tags: lxml holds an object for each; calamine streams sheets (xl/).
                             left -= sum(piece.count(b"<") - piece.count(b"</") for piece in pieces)
                 if left < 0:
                     raise UnreadableDocument(
@@ -465,10 +473,12 @@ def read_pdf(data: bytes) -> DocumentContent:
         from pypdf import PdfReader
     except ImportError as error:
         raise missing_extra_error("PDF files need pypdf", "documents") from error
+    # pypdf logs a line for each oddity of a file.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
     def parse() -> tuple[str, Iterator[TextBlock]]:
         reader = PdfReader(io.BytesIO(data))
+        # Many files are encrypted with an empty password, to forbid printing.
         if reader.is_encrypted and not reader.decrypt(""):
             raise UnreadableDocument("it is encrypted: save a copy without its password")
         if len(reader.pages) > MOST_PAGES:

@@ -107,6 +107,7 @@ def write_durably(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     aside.replace(path)
+    # The rename itself is on the disk when its folder is.
     sync_to_disk(path.parent)
 
 
@@ -136,6 +137,7 @@ def lock_index(path: Path) -> Iterator[None]:
         raise SetupError(f"No index can be made in {path}: {error.strerror}.") from error
     with file:
         try:
+            # flock ends with its process, so a killed builder leaves no lock behind.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise SetupError(f"{path} is being built by another process: wait for it to end.") from error
@@ -165,14 +167,14 @@ Progress: TypeAlias = Callable[[str, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """A unit that is added, changed and deleted as a whole: a file, a line of JSON, a row.
-
-    ``key`` names it for good; ``stamp`` is a digest of its content; ``cut`` gives its passages.
-    """
+    """A unit that is added, changed and deleted as a whole: a file, a line of JSON, a row."""
 
     key: str
+    """Its name for good."""
     stamp: bytes
+    """Digest of its content."""
     cut: Callable[[], Iterable[Passage]]
+    """Returns its passages; called only if the document is new or changed."""
 
 
 def wrap_passages(passages: Iterable[Passage]) -> Iterator[SourceDocument]:
@@ -333,10 +335,12 @@ def update_index(
     about = replace(about, embedder=embedder.name if embedder else "")
     with lock_index(path):
         old = read_current_version(path)
+        # 1. Remains of a killed build go; the current version stays for its readers.
         remove_old_versions(path, old)
         before, anew = _check_updatable(path / str(old), about) if old and not fresh else (None, "")
         folder = path / str(old + 1)
         (folder / "words").mkdir(parents=True)
+        # 2. The new version begins with the files of the old one.
         if before is not None:
             _link_files(path / str(old) / "words", folder / "words")
             shutil.copyfile(path / str(old) / "documents.db", folder / "documents.db")
@@ -348,8 +352,10 @@ def update_index(
         try:
             with raise_disk_errors(), closing(LocalStore(folder, about, vectors)) as store:
                 changes = StoreUpdater(store, about.next_number).update(documents, progress)
+            # A source that is empty by mistake must not empty the index.
             if not changes.passages and not may_be_empty:
                 return IndexChanges(unread=changes.unread, skipped=changes.skipped)
+            # 3. Unchanged documents need no new version.
             if before is None or changes.any:
                 switch_version(path, old + 1)
             (path / EMBEDDED).unlink(missing_ok=True)
@@ -410,6 +416,7 @@ class LocalStore:
         self.writer: tantivy.IndexWriter = index.writer(WRITER_BYTES, THREADS)
         self.rows = sqlite3.connect(folder / "documents.db", isolation_level=None)
         self.rows.executescript(
+            # The file is a copy that a crash may spoil; ``switch_version`` flushes it before anybody reads it.
             "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
             "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY, stamp BLOB, first INTEGER, count INTEGER)"
             " WITHOUT ROWID;"
@@ -453,6 +460,7 @@ class LocalStore:
     def finish(self, next_number: int) -> IndexMetadata:
         self.write()
         self.writer.commit()
+        # Merges write files after the commit; the version must not be switched under them.
         self.writer.wait_merging_threads()
         documents, passages = self.rows.execute("SELECT count(*), coalesce(sum(count), 0) FROM documents").fetchone()
         self.rows.execute("COMMIT")
@@ -478,14 +486,7 @@ MODES = ("bm25", "dense", "hybrid")
 
 @dataclass(frozen=True, eq=False)
 class DocumentIndex:
-    """An open index of passages.
-
-    Open it with ``open_index`` or ``build_memory_index``. ``depth``: number of hits of each ranking that are fused or
-    reranked.
-
-    ``fusion``: how hybrid joins its rankings, by their ranks (reciprocal rank fusion) or by their scores, which puts a
-    right passage first a little more often and finds a little less among ten (docs/measurements/documents.md).
-    """
+    """An open index of passages. Open it with ``open_index`` or ``build_memory_index``."""
 
     words: WordIndex
     about: IndexMetadata
@@ -494,7 +495,10 @@ class DocumentIndex:
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     depth: int = 100
+    """Number of hits of each ranking that are fused or reranked."""
     fusion: Fusion = "ranks"
+    """How hybrid joins its rankings, by their ranks (reciprocal rank fusion) or by their scores, which puts a right
+    passage first a little more often and finds a little less among ten (docs/measurements/documents.md)."""
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
         """Return the best passages, best first. By words alone the result is empty if no word of the query occurs.
@@ -502,6 +506,7 @@ class DocumentIndex:
         A record's id is its passage's, its source the document's; fields: title, section, position. The score is
         BM25's, the cosine, what they come to (hybrid), or the reranker's.
         """
+        # A passage that both rankings have far down may come first when they are fused.
         wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
         if self.mode == "bm25":
             hits = self.words.search(query, wide)
@@ -524,6 +529,7 @@ class DocumentIndex:
                 near = fuse_ranks(list(by_words), [number for number, _ in near])
             else:
                 there = dict(near)
+                # A passage found by its words alone has a cosine too: without it it would count as unlike the query.
                 more = self.vectors.cosines(vector, [number for number in by_words if number not in there])
                 near = blend_scores(by_words, there | dict(more))
         places = self.words.addresses([number for number, _ in near[:wide]])

@@ -84,6 +84,7 @@ class MiniLM:
 
         vectors = np.zeros((len(texts), WIDTH), np.float32)
         tokens = [encoding.ids for encoding in self.tokenizer.encode_batch([text or " " for text in texts])]
+        # Texts of like length share a batch, so little is computed for padding.
         order = sorted(range(len(texts)), key=lambda at: len(tokens[at]))
         for start in range(0, len(order), BATCH):
             batch = order[start : start + BATCH]
@@ -148,6 +149,7 @@ def _build_onnx_graph(weights: dict[str, NDArray[np.float32]]) -> bytes:
     word = do("Gather", keep("word", weights["embeddings.word_embeddings.weight"]), "ids")
     kind = keep("type", weights["embeddings.token_type_embeddings.weight"][0])
     x = norm(do("Add", do("Add", word, position), kind), "embeddings.LayerNorm")
+    # Padding gets -1e9 before the softmax, and so no weight.
     hidden = do(
         "Mul", do("Sub", "mask", keep("1", np.array([1], np.float32))), keep("far", np.array([1e9], np.float32))
     )
@@ -157,13 +159,16 @@ def _build_onnx_graph(weights: dict[str, NDArray[np.float32]]) -> bytes:
         query = heads(linear(x, f"{at}.attention.self.query"), (0, 2, 1, 3))
         key = heads(linear(x, f"{at}.attention.self.key"), (0, 2, 3, 1))
         value = heads(linear(x, f"{at}.attention.self.value"), (0, 2, 1, 3))
+        # softmax(QK^T / sqrt(d)) V: Vaswani et al., NeurIPS 2017, equation 1.
         scores = do("Div", do("MatMul", query, key), keep("root", np.array([math.sqrt(WIDTH // HEADS)], np.float32)))
         mixed = do("MatMul", do("Softmax", do("Add", scores, bias), axis=-1), value)
         flat = keep("flat", np.array([0, 0, WIDTH], np.int64))
         whole = do("Reshape", do("Transpose", mixed, perm=(0, 2, 1, 3)), flat)
         x = norm(do("Add", linear(whole, f"{at}.attention.output.dense"), x), f"{at}.attention.output.LayerNorm")
+        # The exact form with erf, as BERT has it; ONNX's attribute "tanh" would be the approximation.
         inner = do("Gelu", linear(x, f"{at}.intermediate.dense"))
         x = norm(do("Add", linear(inner, f"{at}.output.dense"), x), f"{at}.output.LayerNorm")
+    # The sum over tokens is not divided by their number: the length of 1 below makes up for it.
     share = do("Unsqueeze", "mask", keep("last", np.array([2])))
     total = do("ReduceSum", do("Mul", x, share), "axis", keepdims=0)
     keep("axis", np.array([1]))

@@ -23,17 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of text that is found, shown and cited.
-
-    ``id``: stable, from the corpus or DOCUMENT#POSITION. ``section``: headings above it, "Install > Linux".
-    ``position``: number within its document, from 1; 0 if it is a document by itself.
-    """
+    """A piece of text that is found, shown and cited."""
 
     id: str
+    """Stable, from the corpus or DOCUMENT#POSITION."""
     text: str
     title: str = ""
     section: str = ""
+    """Headings above it, as in "Install > Linux"."""
     position: int = 0
+    """Number within its document, from 1; 0 if it is a document by itself."""
 
     @property
     def whole(self) -> str:
@@ -42,6 +41,7 @@ class Passage:
 
     def dump(self) -> bytes:
         """Return the passage as JSON."""
+        # As json.dumps would write it, without its overhead for each of a million passages.
         texts = ", ".join(map(encode_basestring, (self.id, self.text, self.title, self.section)))
         return f"[{texts}, {self.position}]".encode()
 

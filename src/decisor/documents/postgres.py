@@ -90,11 +90,12 @@ THERE = "SELECT to_regclass(:name) IS NULL AS missing, obj_description(to_regcla
 
 @dataclass(frozen=True)
 class TablePlace:
-    """The database and the table of an index. ``schema``: empty for the default one."""
+    """The database and the table of an index."""
 
     url: str
     name: str
     schema: str = ""
+    """'' for the default one."""
 
     def sql(self, text: str) -> str:
         """Replace $T, $T_words and $T_documents by the names of the tables."""
@@ -109,9 +110,10 @@ class TablePlace:
 
 @dataclass(frozen=True, slots=True)
 class TableMetadata(IndexMetadata):
-    """The facts about an index in a table. ``terms``: number of terms of all passages."""
+    """The facts about an index in a table."""
 
     terms: int = 0
+    """Number of terms of all passages."""
 
 
 def is_table_url(place: str) -> bool:
@@ -156,14 +158,10 @@ def parse_table_metadata(comment: object, place: TablePlace) -> TableMetadata:
 
 @dataclass(frozen=True, eq=False)
 class TableIndex:
-    """An open index in PostgreSQL.
-
-    Open it with ``await open_table_index(place)``. ``worker``: a process of its own that only reads.
-
-    ``depth``: how many of each ranking are joined or ranked again. Satisfies ``types.Retriever``.
-    """
+    """An open index in PostgreSQL. Open it with ``await open_table_index(place)``. Satisfies ``types.Retriever``."""
 
     worker: Worker
+    """Process of its own that only reads."""
     place: TablePlace
     about: TableMetadata
     words: tantivy.TextAnalyzer
@@ -171,6 +169,7 @@ class TableIndex:
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     depth: int = 100
+    """Number of hits of each ranking that are fused or reranked."""
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
         """Return the best passages as ``DocumentIndex.find`` does.
@@ -182,6 +181,7 @@ class TableIndex:
         by_meaning = await self.by_meaning(query, wide) if self.mode != "bm25" else ()
         records = by_words or by_meaning
         if self.mode == "hybrid":
+            # A passage in both rankings is one record, with the score of the fusion.
             known = {record.id: record for record in (*by_meaning, *by_words)}
             order = fuse_ranks([record.id for record in by_words], [record.id for record in by_meaning])
             records = tuple(replace(known[id], score=float(f"{score:.6g}")) for id, score in order)
@@ -191,6 +191,7 @@ class TableIndex:
 
     async def by_words(self, query: str, limit: int) -> tuple[Record, ...]:
         terms: list[Value] = list(list_query_terms(self.words, query))
+        # k1 * b / average length, in BM25's denominator (Robertson and Zaragoza 2009).
         norm = K1 * B * self.about.passages / max(1, self.about.terms)
         values: dict[str, Value] = {"terms": terms, "every": self.about.passages, "norm": norm, "most": limit}
         return await self._records(BY_WORDS, values) if terms and limit > 0 else ()
@@ -295,6 +296,7 @@ def update_table_index(
     about = replace(about, embedder=embedder.name if embedder else "")
     with connect_to_table(place) as db:
         lock = int.from_bytes(stamp_of(place.sql("$T"))[:8], "big", signed=True)
+        # The lock ends with the transaction, so a killed builder leaves none.
         if db.execute("SELECT pg_try_advisory_xact_lock(%s)", (lock,)).fetchone() != (True,):
             raise SetupError(f"{place} is being built by another process: wait for it to end.")
         before = read_table_metadata(db, place)
@@ -358,6 +360,7 @@ class TableStore:
         self.run(CREATE)
         if anew:
             for table in TABLES:
+                # Not TRUNCATE, which locks readers out and is not MVCC-safe.
                 self.run(f"DELETE FROM {table}")
         if embedder is not None:
             self.memory = VectorMemory(cache_folder() / f"{stamp_of(str(place)).hex()}.embedded", embedder.name)
@@ -434,6 +437,7 @@ class TableStore:
         about = replace(self.about, passages=int(passages), documents=documents, next_number=next_number, terms=terms)
         if about.width and passages > EXACT:
             memory = min(2_000, 64 + (passages * (2 * about.width + 500) >> 20))
+            # pgvector builds a graph that does not fit this memory much slower.
             self.run(f"SET LOCAL maintenance_work_mem = '{memory}MB'")
             near = f"((vector::halfvec({about.width})) halfvec_cosine_ops)"
             self.run(f'CREATE INDEX IF NOT EXISTS "{self.place.name}_near" ON $T USING hnsw {near}')

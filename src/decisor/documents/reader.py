@@ -74,9 +74,10 @@ READERS: dict[str, Callable[[bytes], DocumentContent]] = {
 
 @dataclass
 class ParserProcess:
-    """A child process that parses files. ``seconds``: time limit for one file, twice that for a PDF."""
+    """A child process that parses files."""
 
     seconds: float = 60.0
+    """Time limit for one file; twice that for a PDF."""
     child: subprocess.Popen[bytes] | None = None
 
     def read(self, kind: str, path: Path, tries: int = 2) -> DocumentContent:
@@ -92,12 +93,14 @@ class ParserProcess:
         assert child.stdin is not None and child.stdout is not None
         seconds = self.seconds * (2 if kind == ".pdf" else 1)
         until = time.monotonic() + seconds
+        # A thread kills it: readline blocks, and a parser in C code hears no signal of Python.
         timer = Timer(seconds, child.kill)
         timer.daemon = True  # an interrupt may come before it can be cancelled
         try:
             timer.start()
             child.stdin.write(json.dumps([kind, str(path.absolute())]).encode() + b"\n")
             child.stdin.flush()
+            # The child answers one file at a time; a line without its end means that it is gone.
             line = child.stdout.readline(LONGEST_ANSWER)
         except OSError:
             line = b""
@@ -148,6 +151,7 @@ def main() -> None:
     """Parse the files that standard input names, with limited memory and without a file to write to."""
     import resource
 
+    # A parser that was taken over by a file could write none.
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     limit_reader_memory()
     for request in sys.stdin.buffer:
@@ -166,15 +170,14 @@ WHOLE = 3
 
 @dataclass(frozen=True, slots=True)
 class RowForm:
-    """The columns of text, title and id.
-
-    An empty name means the usual ones. Without a text column all columns are the text. ``words``: length of a passage.
-    """
+    """The columns of text, title and id. An empty name means the usual ones; without a text column all columns are the
+    text."""
 
     text: str = ""
     title: str = ""
     id: str = ""
     words: int = WORDS
+    """Length of a passage, in words."""
 
     def document(self, where: str, row: Mapping[str, Value], name: str) -> SourceDocument:
         """Build the document of a row; one that is reported and skipped if it has no text.
@@ -205,6 +208,7 @@ class RowForm:
         key = f"{where}{':' if where else ''}{id or stamp.hex()[:12]}"
 
         def cut() -> tuple[Passage, ...]:
+            # A row belongs together: cut only if it is far longer than a passage.
             if has_at_most_words(text, WHOLE * self.words):
                 return (Passage(key, text, title),)
             blocks = tuple(TextBlock(part) for part in text.split("\n\n"))
@@ -242,6 +246,7 @@ def looks_like_data(columns: Sequence[str]) -> bool:
     >>> looks_like_data(["1", "Genua", "A port"]), looks_like_data(["id", "1990", "1991"]), looks_like_data(["a", "b"])
     (True, False, False)
     """
+    # A usual name settles it, whatever stands beside it.
     if {column.lower() for column in columns} & {*TEXTS, *TITLES, *IDS}:
         return False
     number = any(column.strip().lstrip("+-").replace(".", "", 1).isdecimal() for column in columns)
@@ -338,6 +343,7 @@ async def read_table_documents(tool: SqlTool, names: Sequence[str], form: RowFor
             documents.append(build_unreadable_document(table.name, why))
             continue
         keys = [column.name for column in table.columns if column.key]
+        # A single primary key names a row for good; its content, the fallback, makes each change another document.
         keyed = replace(form, id=form.id or (keys[0] if len(keys) == 1 else ""))
         for number, row in enumerate(rows.rows, 1):
             values = dict(zip(rows.columns, row, strict=True))
@@ -412,6 +418,7 @@ class FolderReader:
 
         A link counts if it leads to a regular file within the folder.
         """
+        # A link out of the folder would index files that nobody named.
         real = self.root.resolve()
         for folder, inner, names in os.walk(self.root):
             inner[:] = sorted(name for name in inner if name[0] != "." and not is_index(Path(folder) / name))

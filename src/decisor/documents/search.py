@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TITLE_TIMES = 3
 K1, B = 1.2, 0.75
-"""Tantivy's own constants, which it does not let go of."""
+"""Tantivy's own constants, which cannot be set."""
 LONGEST_TERM, MOST_TERMS = 40, 200
 MORE = 6
 LANGUAGES = re.findall(
@@ -70,6 +70,7 @@ def build_analyzer(language: str = "english") -> tantivy.TextAnalyzer:
     if language not in (*LANGUAGES, "none"):
         raise SetupError(f"There is no language {language!r}; there is none, {', '.join(LANGUAGES)}.")
     builder = t.TextAnalyzerBuilder(t.Tokenizer.simple()).filter(t.Filter.remove_long(LONGEST_TERM))
+    # The order matters: stop words are in lower case, stems come before accents go, which stemmers look at.
     builder = builder.filter(t.Filter.lowercase())
     if language == "english":
         builder = builder.filter(t.Filter.custom_stopword(ENGLISH_STOP_WORDS))
@@ -136,7 +137,9 @@ class WordIndex:
         terms = list_query_terms(self.analyzer, text)
         if not terms or limit < 1:
             return []
+        # Built from terms: tantivy's query language would read AND, OR and IN of a question as operators.
         parts = [(t.Occur.Should, t.Query.term_query(self.index.schema, "words", term, "freq")) for term in terms]
+        # tantivy breaks ties by segments, which differ from build to build.
         hits = self.searcher.search(t.Query.boolean_query(parts), limit + MORE, count=False).hits
         if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
             numbers = self.numbers([address for _, address in hits])
@@ -221,6 +224,7 @@ class PassageVectors:
         limit = min(limit, len(self.index))
         if limit < 1:
             return []
+        # Up to so many an exact search is quick, and HNSW would miss some neighbours.
         matches = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
         pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
@@ -307,6 +311,7 @@ class VectorMemory:
         self.path, self.name = path, name
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = sqlite3.connect(path, isolation_level=None)
+        # A cache: what a crash spoils is embedded again.
         self.file.execute("PRAGMA synchronous=OFF")
         self.file.execute("CREATE TABLE IF NOT EXISTS vectors (name, stamp, vector, PRIMARY KEY (name, stamp))")
 
@@ -318,6 +323,7 @@ class VectorMemory:
         query = "SELECT vector FROM vectors WHERE name = ? AND stamp = ?"
         known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (self.name, stamp)).fetchone())}
         if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in known}:
+            # Half precision changes no figure of docs/measurements/documents.md and takes half of the room.
             vectors = np.asarray(embedder.embed(list(new.values())), np.float16)
             rows = [(self.name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
             self.file.execute("BEGIN")
@@ -349,6 +355,7 @@ def fuse_ranks(
     scores: dict[T, float] = {}
     for ranking, weight in ((words, share), (meaning, 1.0 - share)):
         for rank, name in enumerate(ranking, 1):
+            # A passage that one ranking lacks gets nothing from it.
             scores[name] = scores.get(name, 0.0) + weight / (constant + rank)
     return sorted(scores.items(), key=lambda pair: -pair[1])
 

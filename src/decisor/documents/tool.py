@@ -34,23 +34,21 @@ async def close_nothing() -> None:
 
 @dataclass(frozen=True)
 class PassagesTool:
-    """The tool ``passages``, which finds pieces of documents.
-
-    ``limit``: number of passages returned. ``about``: description of the documents in one line, for the LLM.
-
-    A record has the passage's title and section as fields, its text, and as ``source`` the passage's own id, which
-    stays the same from run to run. ``end`` closes what the retriever holds. ``audit``: where each search is noted.
-    ``is_restricted``: some documents are not for everybody.
-    Satisfies ``types.Tool``.
-    """
+    """The tool ``passages``, which finds pieces of documents. A record has the passage's title and section as fields,
+    its text, and as ``source`` the passage's own id, which stays the same from run to run. Satisfies ``types.Tool``."""
 
     retriever: Retriever
     limit: int = 10
+    """Number of passages returned."""
     about: str = ""
+    """Description of the documents in one line, for the LLM."""
     name: str = "passages"
     end: Callable[[], Awaitable[None]] = field(default=close_nothing)
+    """Closes what the retriever holds."""
     audit: Audit | None = None
+    """File where each search is noted; None for none."""
     is_restricted: bool = False
+    """Whether some documents are not for everybody."""
     form: ClassVar[str] = "passages"
 
     def describe(self) -> str:
@@ -90,17 +88,15 @@ class PassagesTool:
 
 COLUMNS = ("path", "folder", "name", "title", "section")
 FIRST, MOST = 4, 10_000
-"""How many times as many as are wanted are looked at first, and how many at most."""
+"""Factor over the wanted number of passages that is looked at first, and the most that are looked at."""
 
 
 @dataclass(frozen=True)
 class DocumentCondition:
-    """Conditions on documents, all of which must hold.
-
-    ``texts``: SQL on ``COLUMNS``, and on the fields of a custom retriever's records; missing values are NULL.
-    """
+    """Conditions on documents, all of which must hold."""
 
     texts: tuple[str, ...]
+    """SQL on ``COLUMNS``, and on the fields of a custom retriever's records; missing values are NULL."""
 
     @cached_property
     def query(self) -> tuple[str, tuple[str, ...]]:
@@ -119,6 +115,7 @@ class DocumentCondition:
             except SqlglotError as error:
                 raise SetupError(f"The condition {text!r} of documents does not parse.") from error
             where = tree.find(exp.Where)
+            # A text such as "1) OR (1" would close our bracket and let everything through.
             if where is None or not isinstance(where.this, exp.Paren) or len(list(tree.find_all(exp.Query))) > 1:
                 raise SetupError(f"The condition {text!r} of documents is not one condition.")
             trees.append(where.this)
@@ -138,6 +135,7 @@ class DocumentCondition:
             [value if isinstance(value := values.get(name), str | int | float) else None for name in names]
             for values in all_values
         ]
+        # Values are bound, so nothing of a document is read as SQL.
         with closing(sqlite3.connect(":memory:")) as database:
             try:
                 return [database.execute(query, row).fetchone() is not None for row in rows]
@@ -167,6 +165,7 @@ class RestrictedRetriever:
     condition: DocumentCondition
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
+        # More are looked at than are wanted, since the condition drops some.
         wide = limit * FIRST
         while True:
             hits = tuple(await self.retriever.find(query, wide))

@@ -30,9 +30,7 @@ from decisor.types import Completion, Message, Sampling
 
 
 class MessageParts:
-    """A message that is joined from the events of its stream. text: written so far, of texts, else of a tool's input,
-    else of the thinking before them.
-    """
+    """A message that is joined from the events of its stream."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -47,6 +45,7 @@ class MessageParts:
 
     @property
     def text(self) -> str:
+        # Shown is the text, else the input of a tool, else the thinking before them.
         written, thinking = (
             "".join(str(block.get(name) or "") for block in self.blocks.values()) for name in ("text", "thinking")
         )
@@ -129,6 +128,7 @@ class CacheMarks:
 
         The last common block has the mark.
         """
+        # A mark alone is not found again: the endpoint keeps a prefix only up to the end of a block.
         texts = tuple((turn["role"], turn["content"]) for turn in turns)
         place, cuts = self._place(texts)
         self.recent.appendleft(SentPrompt(texts, cuts))
@@ -145,12 +145,14 @@ class CacheMarks:
         """
         best: Place = (0, 0)
         cuts: tuple[Place, ...] = ()
+        # The first characters sort out prompts of other techniques before the whole texts are compared.
         for prompt in self.recent:
             if (
                 prompt.turns[0][1][:ALIKE] == turns[0][1][:ALIKE]
                 and (place := find_common_end(prompt.turns, turns)) > best
             ):
                 best, cuts = place, tuple(cut for cut in prompt.cuts if cut <= place)
+        # Writing to the cache costs more than a plain prompt: a short beginning is not worth it.
         if sum(len(text) for _, text in turns[: best[0]]) + best[1] < WORTH:
             return None, ()
         return best, cuts if best in cuts else (*cuts, best)
@@ -187,6 +189,7 @@ def find_common_end(before: Sequence[tuple[str, str]], turns: Sequence[tuple[str
         text = turns[same][1]
         length = common_prefix_length(before[same][1], text)
         if length < len(text):
+            # Whole lines: a block that ends within a word would be tokenized otherwise than the text.
             length = text.rfind("\n", 0, length) + 1
         if length:
             return same, length
@@ -286,22 +289,26 @@ def build_messages_request(
         words = USE_ONE if sampling.functions else USE_REPLY
     asked = [message for message in messages if message.role != "system"]
     turns = alternate_turns([*asked, *([Message("user", words)] if words else [])])
+    # The API takes no request without a turn.
     if system and not turns:
         turns, system = [{"role": "user", "content": system}], ""
     body: dict[str, object] = {
         "model": model,
         "max_tokens": sampling.max_tokens or MAX_TOKENS,
         "messages": marks.messages(turns) if marks and turns else turns,
+        # OpenAI's scale goes to 2, this API's to 1.
         "temperature": min(1.0, sampling.temperature),
     }
     if sampling.top_p is not None:
         body["top_p"] = sampling.top_p
     if system:
         body["system"] = marks.system(system) if marks else system
+    # A stop word of white space alone is refused here.
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
     if "tools" not in without:
         body |= build_tools(sampling)
+    # Dropped means no longer forced: the tools are still offered, and the prompt asks for one.
     if "tool_choice" in without and "tool_choice" in body:
         body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
     return {name: value for name, value in body.items() if name not in without - {"tool_choice"}}
@@ -333,6 +340,7 @@ def alternate_turns(messages: Sequence[Message]) -> list[dict[str, str]]:
         else:
             turns.append({"role": message.role, "content": message.content})
     if turns and turns[0]["role"] == "assistant":
+        # The first turn must be the user's.
         turns.insert(0, {"role": "user", "content": "Go on."})
     return turns
 
@@ -350,6 +358,7 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
         raise fault_in_reply(reply["error"], where)
     usage = reply.get("usage")
     blocks, finish = reply.get("content"), FINISH.get(str(reply.get("stop_reason")), "stop")
+    # An empty message is fine if a stop word ended it at once, or the length did.
     if not isinstance(blocks, list) or (
         not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
     ):

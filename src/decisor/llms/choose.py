@@ -65,13 +65,16 @@ MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class LLMPlace:
-    """A place where an LLM was looked for. model: '' if there is none; note: why. chosen: its LLM is used."""
+    """A place where an LLM was looked for."""
 
     place: str
     where: str = ""
     model: str = ""
+    """'' if there is none there."""
     note: str = ""
+    """Why there is none, or why it is not used."""
     chosen: bool = False
+    """Whether its LLM is used."""
 
 
 def choose_llm(
@@ -88,6 +91,7 @@ def choose_llm(
     if name.lower() == "none":
         return None
     chosen = None
+    # In the order of the file's docstring: what was named, a provider that is set, a server of this machine.
     if name:
         chosen = open_llm_by_name(name, environ, providers)
     elif provider := next((provider for provider in providers if provider.is_usual(environ)), None):
@@ -125,10 +129,12 @@ def open_llm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[
     if url:
         price = price_of_model(environ, model, url)
         for provider in providers:
+            # A key goes to its own host only, so an address of another host is no such provider's.
             if not provider.is_open and host_of_url(url) == host_of_url(provider.address(environ)):
                 return provider.llm(model, url, provider.key(environ), price)
         speakers = (one for one in providers if one.is_open and one.prefix and model.startswith(one.prefix))
         return next(speakers, OPENAI).llm(model, url, key_for_url(url, environ), price)
+    # Without an address the name decides: a provider whose models begin so, then any that is set, then this machine.
     theirs = [provider for provider in providers if provider.prefix and model.startswith(provider.prefix)]
     for provider in [*theirs, *(provider for provider in providers if not provider.prefix)]:
         if provider.is_set(environ) or is_loopback_url(provider.base_url):
@@ -165,6 +171,7 @@ def parse_spec(spec: str) -> tuple[str, str]:
     Raises:
         SetupError: no model is named, or the address is none.
     """
+    # @URL alone names no model, which the pattern wants: a dash stands in for it.
     parts = SPEC.fullmatch(spec) or SPEC.fullmatch(f"-{spec}" if spec.startswith("@") else "")
     if parts is None or spec.startswith(("http://", "https://")) or OTHER.search(spec):
         raise SetupError(
@@ -236,6 +243,7 @@ def price_of_model(environ: Mapping[str, str], model: str = "", url: str = "") -
     """
     if text := environ.get("DECISOR_PRICE"):
         return parse_price(text)
+    # Ollama's cloud models are called at localhost and billed elsewhere.
     at_home = is_loopback_url(url) and "cloud" not in model
     return published_price(model, host_of_url(url), environ) or (FREE if at_home else None)
 
@@ -303,17 +311,19 @@ DROPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The measured speed, limits and heeded settings of one LLM; 0 for unknown numbers. seconds: of the first call.
-    speed: tokens a second while it writes. context: tokens of prompt and reply. slots: calls at once. busy: it has
-    too much to do, so it is asked later. heeds: whether it heeds a setting, by its name.
-    """
+    """The measured speed, limits and heeded settings of one LLM; 0 for unknown numbers."""
 
     probe: Probe
     speed: float = 0.0
+    """Tokens a second while it writes."""
     context: int = 0
+    """Tokens of prompt and reply together."""
     slots: int = 0
+    """Calls at once."""
     busy: bool = False
+    """Whether it has too much to do, and is to be asked later."""
     heeds: Mapping[str, Heeds] = field(default_factory=dict)
+    """Whether it heeds a setting, by its name."""
 
     @property
     def seconds(self) -> float:
@@ -366,6 +376,7 @@ async def stops_at_words(llm: LLM) -> bool:
 
     Our side cuts at them too, so the count of tokens shows who stopped.
     """
+    # A story without an "e" in its first words is hardly possible, so an endpoint that heeds the stop ends at once.
     reply = await llm.complete(TELL, Sampling(stop=("e",), max_tokens=LONG))
     return reply.usage.completion_tokens <= estimate_tokens(reply.text) + SHORT
 

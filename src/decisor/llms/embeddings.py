@@ -62,6 +62,7 @@ class EndpointEmbedder:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="embeddings", daemon=True)
             self._thread.start()
+        # A loop of its own: the caller is a thread of an index, and connections belong to the loop that opened them.
         vectors = np.concatenate(asyncio.run_coroutine_threadsafe(self._all(texts), self._loop).result())
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(lengths == 0, 1, lengths), np.float32)
@@ -80,6 +81,7 @@ class EndpointEmbedder:
         return await map_concurrently(self._batch, batches)
 
     async def _batch(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        # OpenAI refuses a whole batch for one empty text.
         body = {"model": self.name, "input": [text[: self.longest] or " " for text in texts]}
         read = partial(parse_vectors, count=len(texts), where=self.endpoint.where)
         try:
@@ -103,6 +105,7 @@ def parse_vectors(reply: Any, count: int, where: str) -> NDArray[np.float64]:
     import numpy as np
 
     try:
+        # The API gives an index with each vector, so their order is not promised.
         rows = sorted(reply["data"], key=lambda row: row["index"])
         vectors = np.array([row["embedding"] for row in rows], np.float64)
     except (KeyError, TypeError, ValueError) as error:

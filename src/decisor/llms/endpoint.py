@@ -42,6 +42,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         parts = parse_address(self.url)
+        # A line end within a key would end its header, so such a key is refused before it is sent.
         if not all(text.isascii() and text.isprintable() for text in map(reveal_text, self.headers.values())):
             raise SetupError(f"The key for {parts.hostname} holds characters that no key has. Was it copied whole?")
         self.where = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
@@ -61,6 +62,7 @@ class Endpoint:
             LLMError: as sorted out by ``build_fault``; its text holds no key.
         """
         payload = json.dumps(body).encode()
+        # The same key for all attempts: a provider that knows it does not bill a request twice.
         headers = {"Idempotency-Key": urandom(16).hex()}
         return await self.retries.call(partial(self._once, url or self.url, payload, headers, read, bill), ends)
 
@@ -85,6 +87,7 @@ class Endpoint:
         except LLMError as error:
             if error.used.tokens:
                 bill.append(error.used)
+            # from None: the cause may hold the request with its key.
             raise self.clean(error) from None
 
     def read(self, body: bytes, payload: bytes, read: Callable[[object], T]) -> T:
@@ -95,6 +98,7 @@ class Endpoint:
         try:
             content = json.loads(body)
         except (ValueError, RecursionError):
+            # A web page comes from a proxy or a wrong address, so no tokens were used for it.
             page = body[:200].lstrip()[:1] == b"<"
             problem = RetryableError(
                 f"{self.where} sent {'a web page' if page else 'no valid JSON'} instead of a completion.",

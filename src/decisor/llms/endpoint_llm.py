@@ -86,6 +86,7 @@ class EndpointLLM(Protocol):
         Raises:
             LLMError: no usable reply within ``seconds``.
         """
+        # One deadline over all requests of the call, those without refused parts included.
         ask = partial(self._ask, messages, sampling, self.endpoint.post, {})
         reply = await run_within(self.seconds, ask, self.endpoint.where, self.price)
         if len(reply.texts) <= sampling.n:
@@ -103,6 +104,7 @@ class EndpointLLM(Protocol):
         clock, now = asyncio.timeout(self.seconds), asyncio.get_running_loop().time
 
         def show(text: str) -> None:
+            # What is shown while it is written is cut and redacted as the whole reply will be.
             on_text(redact_known(cut_at_stop_words(text, sampling.stop), self.endpoint.secrets))
 
         send = partial(
@@ -146,6 +148,7 @@ class EndpointLLM(Protocol):
                 refused = "" if refused in self.dropped else refused
                 likely = "" if refused or guess else self.guess_refused(error, body)
                 if not refused and not likely:
+                    # The guess was wrong: later calls shall send the part again.
                     self.dropped.discard(guess)
                     raise
                 guess = guess or likely

@@ -1,4 +1,4 @@
-"""What servers tell of themselves: LLM servers of this machine, models, context length, and calls at once.
+"""The facts that LLM servers report about themselves: models, context length, and calls at once.
 
 llama.cpp's server, vLLM, LM Studio, Ollama, OpenRouter and others tell these at addresses of their own. Each is read
 once, quickly; an endpoint that does not answer tells nothing.
@@ -112,16 +112,19 @@ class EndpointFacts:
 def read_endpoint_facts(endpoint: Endpoint, model: str) -> EndpointFacts:
     """Read the facts of an endpoint and of a model there. Never raises for any state of the endpoint."""
     parts = urlsplit(endpoint.url)
+    # http.client knows no proxy, and these hosts tell nothing.
     if endpoint.proxy is not None or parts.hostname in SILENT:
         return EndpointFacts()
     headers = {name: reveal_text(value) for name, value in endpoint.headers.items()}
     path = parts.path.removesuffix("/chat/completions").removesuffix("/messages")
     base = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
     root = base.removesuffix("/v1")
+    # One list first: an endpoint that has none is asked nothing more.
     listed = get_json(f"{base}/models", headers, READ_SECONDS)
     if listed is None:
         return EndpointFacts()
     rows = list_rows(listed, "data") or []
+    # A server of one model may list it by its path instead of the name that it is called by.
     mine = next((row for row in rows if row.get("id") == model), rows[0] if len(rows) == 1 else {})
     facts = EndpointFacts(first_number_field(mine, *CONTEXTS), server=str(mine.get("owned_by") or ""))
     if facts.server == "llamacpp":

@@ -39,7 +39,7 @@ from decisor.types import Usage
 REFUSAL_BYTES = 2**20
 REFUSAL_SECONDS = 2.0
 LAST_SECONDS = 0.2
-"""For the end of a stream, after its last event."""
+"""Time for the end of a stream, after its last event."""
 
 
 class TooLarge(Exception):
@@ -103,9 +103,11 @@ def unpack_body(body: bytes, encoding: str, max_bytes: int) -> bytes:
         return body
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise UndecodableBody("a reply in an encoding that was not asked for")
+    # RFC 9110 says that deflate is the zlib format; its first byte ends in 8.
     bare = encoding == "deflate" and body[0] & 0x0F != 8  # some send deflate without the head of zlib
     stream = zlib.decompressobj(wbits=-15 if bare else 47)
     try:
+        # At most one byte too many is unpacked, so a bomb of gigabytes costs nothing.
         data = stream.decompress(body, max_bytes + 1)
     except zlib.error:
         raise UndecodableBody("a reply that does not unpack") from None
@@ -133,6 +135,7 @@ class HttpTarget(Protocol):
 def build_transport_fault(error: Exception, target: HttpTarget, cost: Usage) -> LLMError:
     """Build the error for a fault of the connection. cost: of a request that the endpoint may have worked on."""
     where = target.where
+    # From the narrow classes to the wide: several of aiohttp's errors are subclasses of others.
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return RetryableError(
             f"{where} cannot be reached (no connection within {target.connect_seconds:g} s).", "connection"
@@ -196,11 +199,13 @@ Take = Callable[[bytes], bool]
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """An HTTP reply. headers: by names in any case. body: decoded."""
+    """An HTTP reply."""
 
     status: int
     headers: Mapping[str, str]
+    """By names in any case."""
     body: bytes
+    """With its content encoding undone."""
 
 
 class Connector(aiohttp.TCPConnector):
@@ -211,6 +216,7 @@ class Connector(aiohttp.TCPConnector):
     ) -> aiohttp.connector.Connection:
         with mark_while_connecting():
             connection = await super().connect(req, traces, timeout)
+            # should_close: a reply came on the idle connection, and would be taken for that to the next request.
             while connection.protocol is not None and connection.protocol.should_close:
                 connection.close()
                 connection = await super().connect(req, traces, timeout)
@@ -267,7 +273,9 @@ class HttpClient:
         await self._enter()
         try:
             async with self.session.post(
+                # yarl would rewrite an escape of a base URL, and send another path.
                 URL(url, encoded=True) if "%" in url else url,
+                # aiohttp warns of large bytes, which block the loop; a file is sent in pieces.
                 data=payload if len(payload) < LARGE_BODY else BytesIO(payload),
                 headers={**self.headers, **headers},
                 allow_redirects=False,
@@ -306,6 +314,7 @@ class HttpClient:
         where, status, most = self.target.where, response.status, self.target.max_bytes
         headers = response.headers
         encoding = headers.get("Content-Encoding", "")
+        # 304 answers a conditional request, which was never made.
         if not 200 <= status < 600 or status == 304:
             response.close()
             raise RetryableError(
@@ -320,6 +329,7 @@ class HttpClient:
         if not 200 <= status < 300:
             return HttpReply(status, headers, await read_refusal_body(response, encoding))
         try:
+            # One JSON object if the endpoint does not stream; a packed stream cannot be read in pieces.
             if take is not None and not encoding and "json" not in response.content_type:
                 await pass_body_on(response, take, most)
                 return HttpReply(status, headers, b"")

@@ -80,6 +80,7 @@ class OpenAICompatible(EndpointLLM):
         endpoint = open_endpoint(url, key, max_bytes=max_bytes, retries=retries, key_header=key_header)
         self.connect(model, endpoint, seconds, price)
         self.adapter = adapter
+        # Known ahead, so that not even the first call is refused.
         if endpoint.where.partition(":")[0].endswith(STRICT):
             self.dropped.add(NO_SIZES)
 
@@ -121,6 +122,7 @@ def build_chat_request(
     settings = build_sampling_fields(
         sampling,
         without,
+        # OpenAI's reasoning models refuse max_tokens and take the newer name; many servers know only the older one.
         limit="max_completion_tokens" if "max_tokens" in without else "max_tokens",
         logprobs=True if sampling.logprobs else None,
         top_logprobs=sampling.logprobs or None,
@@ -151,6 +153,7 @@ def build_sampling_fields(
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         limit: sampling.max_tokens,
+        # OpenAI takes four; the others are cut on our side.
         "stop": list(sampling.stop[:MAX_STOPS]) or None,
         "n": sampling.n if sampling.n > 1 else None,
         "seed": sampling.seed,
@@ -169,6 +172,7 @@ def parse_completion(reply: object, messages: Sequence[Message], where: str) -> 
     if not isinstance(reply, Mapping):
         raise RetryableError(f"{where} sent JSON that is no chat completion.")
     choices = reply.get("choices")
+    # Some endpoints send an error with status 200.
     if not isinstance(choices, list) or not choices:
         if error := reply.get("error"):
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
@@ -201,16 +205,19 @@ def parse_choice(choice: object, where: str) -> tuple[str, str]:
         raise RetryableError(f"{where} sent a choice without a message.")
     content, refusal = message.get("content"), message.get("refusal")
     calls = message.get("tool_calls")
+    # A call of a function is a reply, whatever finish reason the endpoint gives it.
     if isinstance(calls, list) and (text := format_calls(content, calls)):
         return text, finish if finish in ("length", "content_filter") else "stop"
     if finish == "error":
         raise RetryableError(f"{where} broke off its completion with an error.")
+    # Content as a list of parts, as some endpoints send it.
     if isinstance(content, list):
         content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     if isinstance(content, str) and (content or not refusal):
         return replace_lone_surrogates(content), finish if isinstance(finish, str) else "stop"
     if isinstance(refusal, str) and refusal:
         return replace_lone_surrogates(refusal), "refusal"
+    # A model that thinks may use up its tokens before it writes a word: empty, but no fault of the connection.
     if content is None and finish in ("length", "content_filter"):
         return "", finish
     raise RetryableError(f"{where} sent a completion without text.")
@@ -301,6 +308,7 @@ class ToOllama:
     def body(self, body: Body, without: AbstractSet[str], settings: LLMSettings) -> Body:
         options = {own: body[name] for name, own in OPTIONS.items() if name in body}
         if settings.context:
+            # Ollama cuts the prompt at its own default without saying so.
             options["num_ctx"] = settings.context
         same = {name: body[name] for name in ("model", "messages", "tools") if name in body}
         form = schema_in(body) or ("json" if "response_format" in body else None)

@@ -20,8 +20,7 @@ from decisor.types import LLM, Pricing, Usage
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price in dollars per million tokens. cached: of tokens that the endpoint had in its cache. cache_write: of
-    tokens that it put there. None means as the rest of the prompt.
+    """A price in dollars per million tokens.
 
     >>> Price(2.0, 8.0).dollars(500_000, 250_000), Price(2.0, 8.0, cached=0.5).dollars(500_000, 0, cache_reads=400_000)
     (3.0, 0.4)
@@ -30,10 +29,13 @@ class Price:
     prompt: float
     completion: float
     cached: float | None = None
+    """Of tokens that the endpoint had in its cache; None means as the rest of the prompt."""
     cache_write: float | None = None
+    """Of tokens that the endpoint put into its cache; None means as the rest of the prompt."""
 
     def dollars(self, prompt_tokens: int, completion_tokens: int, cache_reads: int = 0, cache_writes: int = 0) -> float:
         cost = prompt_tokens * self.prompt + completion_tokens * self.completion
+        # The tokens of a cache are part of prompt_tokens: only the difference of the prices is added.
         if cache_reads and self.cached is not None:
             cost += cache_reads * (self.cached - self.prompt)
         if cache_writes and self.cache_write is not None:
@@ -94,9 +96,10 @@ AMOUNTS = ("prompt", "completion", "cached", "cache_write")
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """A row of a price table: the price of a model at a host, since when, and by which source. host: with its port."""
+    """A row of a price table: the price of a model at a host, since when, and by which source."""
 
     host: str
+    """With its port, if it has one."""
     model: str
     price: Price
     date: date
@@ -112,9 +115,11 @@ def published_price(model: str, host: str, environ: Mapping[str, str]) -> Price 
         SetupError: the person's table cannot be read.
     """
     own = environ.get("DECISOR_PRICES")
+    # A person's own rows first: the first match counts.
     rows = (*(read_prices(Path(own)) if own else ()), *read_prices(SHIPPED))
     for row in rows:
         name, ending = model[: len(row.model)], model[len(row.model) :]
+        # A dated snapshot costs as its model; gpt-4.1-mini is no snapshot of gpt-4.1.
         if (host, name) == (row.host, row.model) and (not ending or SNAPSHOT.fullmatch(ending)):
             return row.price
     return None

@@ -68,6 +68,7 @@ class LLMSpec:
         """Return this spec with its gaps filled from another. The LLM is this one's if it names one."""
         gaps = [field.name for field in fields(self) if getattr(self, field.name) in (None, "")]
         filled = replace(self, **{name: getattr(other, name) for name in gaps})
+        # Never a model of one spec at the address of another.
         return replace(filled, model=self.model, url=self.url) if self.model or self.url else filled
 
 
@@ -91,6 +92,7 @@ def read_spec(text: str) -> tuple[str, LLMSpec]:
     """
     words = text.split()
     at = len(words)
+    # From the end: names of models may hold blanks, settings none.
     while at and SETTING.fullmatch(words[at - 1]) and "@" not in words[at - 1].partition("=")[0]:
         at -= 1
     name, pairs = " ".join(words[:at]), [word.partition("=") for word in words[at:]]
@@ -160,6 +162,7 @@ class Provider:
 
     def key(self, environ: Mapping[str, str]) -> str | None:
         """Return the key that goes to ``address``; None without one."""
+        # DECISOR_LLM_KEY is for endpoints that speak OpenAI's API, never for a provider of its own.
         key = environ.get(f"{self.variables}_API_KEY")
         return key or (read_variable(environ, "DECISOR_LLM_KEY") if self.is_open else None)
 

@@ -16,13 +16,13 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Proxy:
-    """A proxy of the environment. url: without the user. user: the value of its Proxy-Authorization header, if its
-    address has one.
-    """
+    """A proxy of the environment."""
 
     url: str
+    """Without the user."""
     place: str
     user: Secret | None = None
+    """Value of its Proxy-Authorization header; None if its address has no user."""
 
     def headers(self) -> dict[str, str]:
         return {"Proxy-Authorization": self.user.reveal()} if self.user else {}

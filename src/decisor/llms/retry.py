@@ -25,7 +25,7 @@ from decisor.types import Usage
 T = TypeVar("T")
 LONGEST_WAIT = 3600.0
 LONG_WAIT = 120.0
-"""A wait that was asked for and is longer ends a whole run, which can be gone on with later."""
+"""Seconds; a longer wait that a server asks for ends the whole run, which can be resumed later."""
 LOOK_AGAIN = 0.2
 
 
@@ -49,12 +49,12 @@ class RetryableError(LLMError):
 
 @dataclass
 class Patience:
-    """The wait of one call for its endpoint, with messages. says_after: a wait of so many seconds is reported.
-    says_each: and again after so many more.
-    """
+    """The wait of one call for its endpoint, with messages."""
 
     says_after: float
+    """Seconds from which on a wait is reported."""
     says_each: float
+    """Seconds after which it is reported again."""
     began: float = 0.0
     says_at: float = 0.0
 
@@ -66,38 +66,38 @@ class Patience:
                 self.says_at = now + self.says_each
                 if (call := CALL.get()) is not None:  # a call outside of a run has no trace
                     call.say(f"Waiting for the LLM, {now - self.began:.0f} s so far: {why}")
+            # Not slept in one piece: the next message is due before a long wait ends.
             await asyncio.sleep(min(until, max(self.says_at, now + LOOK_AGAIN)) - now)
             now = time.monotonic()
 
 
 @dataclass
 class Retries:
-    """The retry state that all calls to one endpoint share.
-
-    The pause before attempt k+1 is uniform in (0, min(most_seconds, first_seconds * 2**(k-1))), with four times
-    first_seconds after a 429. Where the server named a time, every call waits at least that long, then a little more,
-    each its own; a time that is shorter than the pause does not shorten it. ``attempts`` counts faults; refusals for
-    being too many (429) are no faults: of them a call takes ``rate_attempts``, if its time allows. Where nobody is and
-    nobody ever was (a server that was not started, a misspelt host), ``first_attempts`` are enough. ``allowance``:
-    retries at hand; each takes one unless the server asked for it, and each success gives half a one back.
-    ``overloaded`` is called when the endpoint has too much to do (429, 5xx). A call that waits for ``says_after``
-    seconds or longer says so in the trace of its run, and again each ``says_each``.
-
-    The breaker: after ``breaks_at`` faults in a row, of all calls together, only one call at a time tries, after a
-    rest of ``rest_seconds`` that doubles each time it fails; the others wait. One reply closes it.
+    """The retry state that all calls to one endpoint share. The pause before attempt k+1 is uniform in (0,
+    min(most_seconds, first_seconds * 2**(k-1))), with four times first_seconds after a 429. Where the server named a
+    time, every call waits at least that long, then a little more, each its own; a time that is shorter than the pause
+    does not shorten it. The breaker: after ``breaks_at`` faults in a row, of all calls together, only one call at a
+    time tries, after a rest of ``rest_seconds`` that doubles each time it fails; the others wait. One reply closes it.
     """
 
     attempts: int = 6
+    """Faults of a call, after which it gives up; refusals for being too many (429) do not count."""
     first_seconds: float = 0.5
     most_seconds: float = 30.0
     allowance: float = 128.0
+    """Retries at hand. Each takes one unless the server asked for it, and each success gives half a one back."""
     overloaded: Callable[[], None] = lambda: None
+    """Called when the endpoint has too much to do (429, 5xx)."""
     breaks_at: int = 20
     rest_seconds: float = 2.0
     rate_attempts: int = 100
+    """Refusals for being too many that a call takes, if its time allows."""
     first_attempts: int = 3
+    """Faults that are enough where nobody ever answered: a server that was not started, a misspelt host."""
     says_after: float = 5.0
+    """Seconds of waiting after which a call says so in the trace of its run."""
     says_each: float = 30.0
+    """Seconds after which it says so again."""
     opens_at: float = field(default=0.0, init=False)
     faults: int = field(default=0, init=False)
     rest: float = field(default=0.0, init=False)
@@ -132,6 +132,7 @@ class Retries:
                 self.somebody, self.faults, self.rest = True, 0, 0.0  # it answers, if only to say no
                 raise
             except asyncio.CancelledError:
+                # The deadline ended it, which is a fault of the endpoint; any other cancellation is the caller's.
                 if time.monotonic() >= ends - 0.01:
                     self._fault("It gave no reply in time.", alone)
                 raise
@@ -140,6 +141,7 @@ class Retries:
                 self.allowance = min(self.capacity, self.allowance + 0.5)
                 return reply
             finally:
+                # Also after a cancellation, or nobody would try a broken endpoint again.
                 self.trying = self.trying and not alone
             await self._pause(failure, faults, refusals, ends, patience)
 
@@ -197,10 +199,12 @@ class Retries:
         if refusals >= self.rate_attempts if is_rate else faults >= most_faults:
             advice = " Is it started, and is the address right?" if failure.nobody else ""
             raise LLMError(f"{failure} Gave up after {attempts} attempts.{advice}", failure.kind)
+        # A retry that the server asked for is no storm, so it takes nothing from the allowance.
         if failure.after is None and not is_rate:
             if self.allowance < 1:
                 raise LLMError(f"{failure} Too many retries lately; not trying again.", failure.kind)
             self.allowance -= 1
+        # Two doublings ahead: a crowd against a limit used up its attempts in seconds.
         slower = 2 + refusals if is_rate else faults
         pause = random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** min(slower - 1, 60)))
         if is_rate and now + pause >= ends:
@@ -278,6 +282,7 @@ def classify_fault(status: int, error: Mapping[str, object], where: str, after: 
     """Classify a fault by its codes first, then its status: some providers send quota errors as 429."""
     codes = {str(error.get("code")), str(error.get("type"))}
     complaint = f"{where} answered {status}: {format_error_message(error)}"
+    # Before the status: OpenAI sends a spent quota as 429, and waiting does not fill an account.
     if codes & SPENT or status == 402:
         return LLMError(f"{complaint} No credit is left there: top up, or name another LLM with --llm.", "quota", True)
     if codes & FILTERED:

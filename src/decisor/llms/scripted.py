@@ -12,11 +12,13 @@ from decisor.types import Completion, Message, Sampling, Usage
 
 @dataclass
 class ScriptedLLM:
-    """An LLM that plays ``replies`` in order, or calls it with the messages. seen: the last message of each prompt."""
+    """An LLM that plays replies in order, for tests and examples."""
 
     replies: Sequence[str] | Callable[[Sequence[Message]], str]
+    """Replies in order, or a function of the messages."""
     name: str = "scripted"
     seen: list[str] = field(default_factory=list)
+    """Last message of each prompt."""
     price: Price | None = FREE
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:

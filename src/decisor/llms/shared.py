@@ -97,6 +97,7 @@ class SharedLLM:
         self.occurrences[content] += 1
         key = f"{content}-{occurrence}" if occurrence else content
         if self.journal.seed is not None and sampling.seed is None and sampling.temperature > 0:
+            # Below 2**31, as many endpoints take a seed for an int of 32 bits.
             sampling = replace(sampling, seed=(int(content[:7], 16) << 2) + occurrence)
         return await self.journal.reply(key, lambda: self._buy(messages, sampling))
 
@@ -147,6 +148,7 @@ class Journal:
                 return replace(kept, replayed=True)
             if (purchase := self.buying.get(key)) is None:
                 break
+            # Then the book is asked again: the purchase may have failed, and this run buys it itself.
             await asyncio.wait([purchase])
         self.buying[key] = asyncio.get_running_loop().create_future()
         try:
@@ -160,6 +162,7 @@ class Journal:
                 await self.book.keep_reply(key, Completion((), error.used, error.kind), usable=False)
             raise
         finally:
+            # In any case: those who wait look into the book, and the first of them buys if it has nothing.
             self.buying.pop(key).set_result(None)
 
 
@@ -226,12 +229,14 @@ class ConcurrencyLimit:
     def slower(self) -> None:
         """Halve the limit, because the provider is overloaded."""
         now = time.monotonic()
+        # A crowd of calls is refused together, and one refusal is enough to halve.
         if now - self.slowed >= SLOWED_SECONDS:
             self.slowed = now
             self.limit = max(1.0, self.limit / 2)
 
     def faster(self) -> None:
         """Raise the limit after a reply, by one for each round of replies."""
+        # Additive increase, multiplicative decrease, as TCP finds the room of a path (Jacobson 1988).
         self.limit = min(float(self.most), self.limit + 1 / self.limit)
         self._admit()
 

@@ -86,10 +86,8 @@ LAST = "[DONE]"
 
 
 class ChatParts:
-    """A reply that is joined from the chunks of its stream. text: written so far, of the reply, else of a tool's
-    arguments, else of the thinking before it. It is whole after a last chunk, or after a finish reason for each
-    choice.
-    """
+    """A reply that is joined from the chunks of its stream. It is whole after a last chunk, or after a finish reason
+    for each choice."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -137,6 +135,7 @@ class ChatParts:
         )
         delta = to_mapping(choice.get("delta")) or to_mapping(choice.get("message"))
         whole["is_chat"] = whole["is_chat"] or "text" not in choice
+        # Servers do not agree on the field of the thinking: the first that holds text counts.
         for name, sources in (
             ("text", (delta.get("content"), choice.get("text"))),
             ("thinking", (delta.get("reasoning_content"), delta.get("reasoning"))),
@@ -211,6 +210,7 @@ def find_loop_start(text: str) -> int | None:
         tail = text[-length:]
         if len(tail) == length and (period := find_period(tail, longest)):
             start = len(text) - length
+            # Back to where the repetition began.
             while start and text[start - 1] == text[start - 1 + period]:
                 start -= 1
             return start + period
@@ -226,6 +226,7 @@ def find_period(text: str, longest: int) -> int:
     """
     at = 0
     while 0 < (at := text.find(text[:longest], at + 1)) <= longest:
+        # A text with a period equals itself shifted by it; find() skips shifts whose first piece does not fit.
         if text[at:] == text[: len(text) - at]:
             return at
     return 0
@@ -267,12 +268,14 @@ class ReplyLoop(Exception):
 
 @dataclass
 class StreamAttempt:
-    """One attempt at a streamed reply. alive: called with each event. on_text: called with all of the text so far."""
+    """One attempt at a streamed reply."""
 
     parts: StreamParts
     where: str
     alive: Callable[[], None]
+    """Called with each event."""
     on_text: OnText
+    """Called with all of the text so far."""
     events: EventStream = field(default_factory=EventStream)
     is_begun: bool = False
     looked_at: int = 0
@@ -305,6 +308,7 @@ class StreamAttempt:
                 if len(text) != len(self.text):
                     self.text = text
                     self.on_text(text)
+                # Not at each event: a look costs as much as the text is long.
                 if len(text) - self.looked_at >= LOOK_EVERY:
                     self.looked_at = len(text)
                     if find_loop_start(text) is not None:
@@ -350,6 +354,7 @@ async def stream_reply(
     headers = {"Idempotency-Key": urandom(16).hex()}
 
     async def once() -> Completion:
+        # Each attempt begins anew: what a broken one wrote is no part of the reply.
         writing = StreamAttempt(new_parts(), endpoint.where, alive, on_text)
         try:
             try:
@@ -358,12 +363,14 @@ async def stream_reply(
                     raise build_fault(reply.status, reply.headers, reply.body, endpoint.where)
                 if reply.body.lstrip()[:1] in (b"{", b"["):  # it does not stream
                     return endpoint.read(reply.body, payload, read)
+                # A stream in one piece, of an endpoint that packs it; taken already, the body is empty.
                 writing.take(reply.body)
                 writing.end()
                 return read(writing.parts.reply())
             except ReplyLoop:
                 return cut_loop(read(writing.parts.reply(LOOP)))
         except LLMError as error:
+            # What was written is paid for, although no count came with it.
             if writing.is_begun:
                 error.used = writing.cost(error.used if error.used.tokens else estimate_prompt_usage(payload))
             if error.used.tokens:

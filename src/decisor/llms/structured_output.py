@@ -62,6 +62,7 @@ def chat_usage(reply: Mapping[str, object], messages: Sequence[Message], texts: 
     )
     writes = first_count(details.get("cache_write_tokens"), counts.get("cache_creation_input_tokens"))
     prompt = counts.get("prompt_tokens")
+    # llama.cpp's prompt_n leaves out what was in its cache.
     if not is_count(prompt) and is_count(timings.get("prompt_n")):
         prompt = first_count(timings["prompt_n"]) + first_count(timings.get("cache_n"))
     completion, cost = counts.get("completion_tokens", timings.get("predicted_n")), counts.get("cost")
@@ -91,6 +92,7 @@ def build_usage(
 ) -> Usage:
     """Build a usage without a price from counts; a missing count is estimated, and marked as an estimate."""
     prompt_tokens = count_or_estimate_tokens(prompt, (message.content for message in messages))
+    # No endpoint may make the price negative by a count of its cache above its prompt.
     reads = min(reads, prompt_tokens)
     return Usage(
         calls,
@@ -140,6 +142,7 @@ def postprocess_reply(
     A reply that ran on after a stop word until its length ended is whole before that word.
     """
     kept = [cut_at_stop_words(text, sampling.stop) for text in reply.texts]
+    # Some endpoints ignore stop words, and stop for length long after the part that counts.
     ran_on = reply.finish == "length" and all(cut != text for cut, text in zip(kept, reply.texts, strict=True))
     return replace(
         reply,
@@ -228,6 +231,7 @@ def is_strict(schema: object) -> bool:
         return all(is_strict(part) for part in schema)
     if not isinstance(schema, Mapping):
         return True
+    # OpenAI's strict mode refuses a schema that it does not take: without strict it is a hint, which is better.
     properties = schema.get("properties")
     if SIZES & schema.keys():
         return False

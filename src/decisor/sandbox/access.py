@@ -1,4 +1,4 @@
-"""What of a database may be read and seen, told at opening from its catalog.
+"""The relations, functions and columns of a database that a query may use, read from its catalog at opening.
 
 Denied means neither read nor seen, by any way: a denied table takes with it the views, macros, partitions and indexes
 that may read it, by name.
@@ -30,24 +30,26 @@ Rows = Callable[[str], Iterable[Sequence[object]]]
 
 @dataclass(frozen=True)
 class Access:
-    """The relations, functions and columns of a database that a query may use.
-
-    All names are in lower case. hidden: relations that may be neither read nor seen. only: if not empty, the names of
-    all relations that may be read. closed: views that do more than a query may. functions: further functions that may
-    run. foreign: functions made by users, which may not run. columnlike: foreign functions that a column's name calls.
-    operators, casts: operators, and types to cast to, that call a foreign function. restricted: the rows and columns
-    hidden from some readers.
-    """
+    """The relations, functions and columns of a database that a query may use. All names are in lower case."""
 
     hidden: frozenset[FullName] = frozenset()
+    """Relations that may be neither read nor seen."""
     only: frozenset[str] = frozenset()
+    """Names of all relations that may be read; empty means any but the hidden ones."""
     closed: frozenset[FullName] = frozenset()
+    """Views that do more than a query may."""
     functions: frozenset[str] = frozenset()
+    """Further functions that may run (macros of the database)."""
     foreign: frozenset[str] = frozenset()
+    """Functions made by users, which may not run."""
     columnlike: frozenset[str] = frozenset()
+    """Foreign functions that a column's name calls."""
     operators: frozenset[str] = frozenset()
+    """Operators that call a foreign function."""
     casts: frozenset[str] = frozenset()
+    """Types to cast to that call a foreign function."""
     restricted: RestrictedTables = field(default_factory=RestrictedTables)
+    """Rows and columns hidden from some readers."""
     naming: Naming = field(default_factory=Naming)
 
     @cached_property
@@ -66,6 +68,7 @@ class Access:
         name, schema = (exp.func("LOWER", exp.column(column)) for column in ("table_name", "table_schema"))
         if self.only:
             return name.isin(*sorted(self.only))
+        # A name that another schema has too is hidden only together with its schema.
         others = [one for one in sorted(self.hidden) if one.name not in self.hidden_names]
         conditions = [exp.and_(name.eq(one.name), schema.eq(one.schema)).not_() for one in others]
         return exp.and_(name.isin(*sorted(self.hidden_names)).not_(), *conditions)
@@ -98,6 +101,7 @@ class Access:
         'Did you mean "…"?'
         """
         text = self.restricted.without_key(text)
+        # A name that the statement itself holds tells nothing new, and hiding it would make the complaint useless.
         unsaid = [name for name in self.hidden_names if name not in statement.lower()]
         if not unsaid:
             return text
@@ -117,25 +121,30 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     far as functions go; it is asked about the queries of views and macros.
     """
     definitions = list(rows(dialect.queries.definitions))
+    # 1. Relations by name and schema, and the texts of those that read others.
     naming = build_naming(definitions, dialect.in_views)
     parts = group_definitions(definitions)
     unknown = {one for one, its in parts.items() if any(part.text is None for part in its)}
     joined = {one: " ".join(part.text or "" for part in its).strip() for one, its in parts.items()}
     texts = {one: text for one, text in joined.items() if text and one not in unknown}
     macros = {one for one, its in parts.items() if {part.kind for part in its} == {"macro"}}
+    # 2. Names that a person wrote must exist: a misspelt one would hide nothing.
     check_schemas([*map(name_parts, (*caps.deny, *caps.only)), *caps.policy.places()], naming)
     denied, only = {bare_table_name(name) for name in caps.deny}, {bare_table_name(name) for name in caps.only}
     if only:
         only = add_partitions(only, parts, naming)
         denied |= {one.name for one in parts.keys() - macros} - only
+    # 3. Whatever may read a denied table is hidden, and a view over restricted rows is followed if its query is known.
     columns = columns_by_table(rows(dialect.queries.columns)) if caps.policy else {}
     rules = read_table_rules(caps, naming, parts, columns)
     reached = naming.reaching(naming.every(rules), texts)
     reached = {one for one in reached if one.name not in rules or is_view(parts.get(one, ()))}
     views = {one: texts[one] for one in reached & texts.keys() if len(parts[one]) == 1 and is_view(parts[one])}
     hidden = naming.reaching(naming.every(denied), texts) | (reached - views.keys())
+    # What a relation of unknown text reads cannot be told, so it is hidden as soon as anything is.
     if denied or rules:
         hidden |= unknown
+    # 4. On some engines the guard alone bounds what a view does: the query of a view or macro must pass it too.
     failing = {
         one
         for one in texts
@@ -144,6 +153,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     }
     closed = naming.reaching(failing, texts)
     shut = hidden | (closed if denied else set())
+    # 5. Functions, operators and casts that users made.
     queries = dialect.queries
     users = [(str(name).lower(), bool(row)) for name, row in rows(queries.functions)] if queries.functions else []
     calling = list(rows(queries.operators)) if queries.operators else []

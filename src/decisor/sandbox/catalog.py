@@ -170,6 +170,7 @@ def inspect_columns(inspector: Inspector) -> Iterator[Row]:
     for schema, name in shown_schemas(inspector):
         kinds = views_in(inspector, schema)
         for (_, table), its_columns in read_reflection(inspector, "get_multi_columns", schema):
+            # Views come after all tables, as in the queries of the other engines.
             rows = [
                 (
                     f"{name}.{table}" if name else table,
@@ -197,6 +198,7 @@ def inspect_keys(inspector: Inspector) -> Iterator[Row]:
                 yield before + table, column, "", ""
         for (_, table), foreign in read_reflection(inspector, "get_multi_foreign_keys", schema):
             for one in foreign:
+                # SQLAlchemy leaves out the schema of a reference within the schema that is read.
                 there = one.get("referred_schema")
                 there = f"{there}." if there and there != inspector.default_schema_name else before * (not there)
                 for column, to in zip(one["constrained_columns"], one["referred_columns"], strict=False):

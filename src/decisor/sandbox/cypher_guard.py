@@ -44,14 +44,15 @@ ESCAPE = re.compile(r"\\(u+[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class CypherToken:
-    """A token of a Cypher statement. text: the text that is run. key: the text to compare, upper case for a word, the
-    bare name for a quoted name.
-    """
+    """A token of a Cypher statement."""
 
     kind: Kind
     text: str
+    """Text that is run."""
     key: str
+    """Text to compare: upper case for a word, the bare name for a quoted name."""
     spaced: bool = False
+    """Whether white space or a comment stands before it."""
 
 
 def cypher_refusal(reason: str) -> ToolError:
@@ -103,10 +104,12 @@ def _token(kind: str, text: str, spaced: bool) -> CypherToken:
     if kind == "string":
         return CypherToken("string", _string(text), text, spaced)
     if kind in ("name", "parameter") and "`" in text:
+        # An engine that decodes \u before it tokenizes could find the closing backtick in such a name.
         if "\\" in text or any(ord(c) < 32 for c in text):
             raise cypher_refusal("a quoted name holds a backslash or a control character")
         return CypherToken("name" if kind == "name" else "parameter", text, text.strip("$`").replace("``", "`"), spaced)
     if kind == "word":
+        # A fullwidth DELETE is another word to this list, and may be the keyword to an engine that folds such letters.
         if unicodedata.normalize("NFKC", text) != text:
             raise cypher_refusal(f"the word {text!r} is written with look-alike characters")
         return CypherToken("word", text, text.upper(), spaced)
@@ -119,6 +122,7 @@ def _string(text: str) -> str:
         if escape[0] not in "uU" or len(escape) < 5:
             return match.group()
         number = int(escape.lstrip("uU"), 16)
+        # Below 128 are the quotes and the backslash: decoded before the end of the string is found, they would end it.
         if number < 128 or 0xD800 <= number <= 0xDFFF or number > 0x10FFFF:
             raise cypher_refusal(f"the escape {match.group()} in a string; write the character itself")
         return chr(number)
@@ -283,11 +287,13 @@ def check_cypher(statement: str, deny: frozenset[str] = frozenset()) -> str:
     if len(statement) > LONGEST:
         raise cypher_refusal(f"the statement is longer than {LONGEST:,} characters")
     words = tokenize_cypher(statement)
+    # A final semicolon is gone already: any other one would begin a second statement.
     if any(token.text == ";" for token in words):
         raise cypher_refusal("more than one statement")
     words, explains = _split_prefix(words)
     if not words:
         raise cypher_refusal("the statement is empty")
+    # EXPLAIN is checked as what it explains: its plan names labels too.
     if deny:
         check_denied_labels(words, deny)
     if words[0].key == "SHOW" and len(words) == 2 and words[1].key in SHOWN:
@@ -302,6 +308,7 @@ def _split_prefix(words: tuple[CypherToken, ...]) -> tuple[tuple[CypherToken, ..
         words = words[1:]
         if words and words[0].kind == "number":
             words = words[1:]
+        # The options of CYPHER are dropped: they change how a query runs, not what it returns.
         while len(words) > 2 and words[0].key in ("RUNTIME", "PLANNER") and words[1].text == "=":
             words = words[3:]
     if words and words[0].key in ("EXPLAIN", "PROFILE") and words[0].kind == "word":
@@ -311,15 +318,16 @@ def _split_prefix(words: tuple[CypherToken, ...]) -> tuple[tuple[CypherToken, ..
 
 @dataclass
 class _GuardWalk:
-    """A walk through the words of a statement that checks each. complete: the tokens before ``at`` end an expression.
-    brackets: the open ones, with 'q' for a subquery.
-    """
+    """A walk through the words of a statement that checks each."""
 
     words: tuple[CypherToken, ...]
     at: int = 0
     complete: bool = False
+    """Whether the tokens before ``at`` end an expression."""
     begins: bool = True
+    """Whether a clause must begin here."""
     brackets: list[str] = field(default_factory=list)
+    """Open brackets, with 'q' for a subquery."""
 
     def near(self, step: int) -> CypherToken:
         place = self.at + step
@@ -343,9 +351,11 @@ class _GuardWalk:
     def operand(self, text: str) -> None:
         if self.begins:
             raise cypher_refusal(f"a clause cannot begin with {text[:40]}")
+        # A quoted name may follow an expression only as its property or label.
         name = self.near(0).kind == "name" and self.near(-1).text in (".", ":", "::", "|", "&", "!")
         if self.complete and not name:
             raise cypher_refusal(f"{text[:40]} cannot stand here")
+        # In backticks a function could be spelt in a way that no list has.
         if self.near(0).kind == "name" and self.near(1).text == "(":
             raise cypher_refusal("a quoted function name")
         self.complete = True
@@ -364,6 +374,7 @@ class _GuardWalk:
         elif text == "$" or (text == "." and self.near(-1).kind == "number"):
             raise cypher_refusal("a dynamic name, or a dot after a number")
         else:
+            # A star after RETURN or in count(*) is an operand; elsewhere it multiplies, or is the length of a path.
             star = text == "*" and not self.complete
             self.complete = star and self.near(-1).key in ("WITH", "RETURN", "DISTINCT", ".", "COUNT", "(", "YIELD")
 
@@ -423,6 +434,7 @@ class _GuardWalk:
         back = 0
         while self.near(back - 1).text == "." and self.near(back - 2).kind == "word":
             back -= 2
+        # What stands before the first dot is no word: a call on an expression, which no list can name.
         if self.near(back - 1).text == ".":
             return False
         whole = "".join(self.near(step).text for step in range(back, 1)).lower()

@@ -39,16 +39,18 @@ def restrict_to_label(statement: str, label: str) -> str:
 
 @dataclass
 class _LabelWalk:
-    """A walk through a statement that adds a label to its nodes. closes: the position of the closing bracket, by that
-    of the opening one. matching: for each open bracket, whether a node of a pattern may stand in it alone.
-    """
+    """A walk through a statement that adds a label to its nodes."""
 
     words: tuple[CypherToken, ...]
     label: str
     closes: dict[int, int] = field(default_factory=dict)
+    """Position of each closing bracket, by that of its opening one."""
     opens: dict[int, int] = field(default_factory=dict)
+    """Position of each opening bracket, by that of its closing one."""
     matching: list[bool] = field(default_factory=lambda: [False])
+    """For each open bracket, whether a node of a pattern may stand in it alone."""
     more: dict[int, list[CypherToken]] = field(default_factory=dict)
+    """Tokens to insert, by the position that they go before."""
 
     def near(self, at: int) -> CypherToken:
         return self.words[at] if 0 <= at < len(self.words) else NOTHING
@@ -87,8 +89,10 @@ class _LabelWalk:
             self.matching[-1] = True
         elif key in CLAUSES:
             self.matching[-1] = False
+        # A procedure reads the whole database, whatever label the nodes of the statement have.
         if key == "SHOW" or (key == "CALL" and after not in ("(", "{")):
             raise cypher_refusal("this is a part of a database: no procedure and no SHOW, which tell of all of it")
+        # The label is ours, not the data's: labels(n) is written as a list without it.
         if key == "LABELS" and after == "(" and at + 1 in self.closes:
             spaced = self.words[at].spaced
             self.insert(at, "[decisor_label IN" + " " * (not spaced), spaced)
@@ -127,6 +131,7 @@ class _LabelWalk:
         first, second = self.near(at - 1).text, at - 2
         if first == ">" and self.near(second).text == "-":
             return True
+        # -[...]- before the bracket, found by the opening one of its pair.
         link = self.near(second).text == "]" and self.near(self.opens.get(second, 0) - 1).text == "-"
         return first == "-" and (self.near(second).text == "-" or link)
 
@@ -148,6 +153,7 @@ class _LabelWalk:
         end = place + 1
         while self.label_expression(self.near(end)) and end < self.closes[at]:
             end += 1
+        # Names joined by colons take one more; an expression with | or ! is bracketed, as & binds tighter than |.
         if named.text == ":" and all(
             word.kind in ("word", "name") or word.text in LABELS_ONLY for word in self.words[place + 1 : end]
         ):

@@ -72,20 +72,21 @@ COMMENT = re.compile(r"--|/\*|#")
 
 
 class FullName(NamedTuple):
-    """A name in lower case with its schema. schema: '' if it is not known."""
+    """A name in lower case with its schema."""
 
     schema: str
+    """'' if it is not known."""
     name: str
 
 
 @dataclass(frozen=True)
 class Naming:
-    """The relations and schemas of a database by name, all in lower case. schemas: by name, the schemas with a relation
-    or macro of this name. alone: by name, the schema that is meant without one, as far as that is certain.
-    """
+    """The relations and schemas of a database by name, all in lower case."""
 
     schemas: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By name, the schemas with a relation or macro of this name."""
     alone: Mapping[str, str] = field(default_factory=dict)
+    """By name, the schema that is meant without one, as far as that is certain."""
     in_views: InViews = "either"
 
     def of(self, name: str, schema: str = "", home: str = "") -> frozenset[FullName]:
@@ -101,6 +102,7 @@ class Naming:
         ([FullName(schema='s', name='a'), FullName(schema='t', name='a')], frozenset({FullName(schema='', name='b')}))
         """
         name = name.lower()
+        # A name that the catalog does not have keeps its spelling: the database will say that there is none.
         there = self.schemas.get(name, frozenset({""}))
         one = schema.lower() or self._without_schema(name, home)
         return frozenset(FullName(schema, name) for schema in ({one} if one in there else there))
@@ -135,6 +137,7 @@ class Naming:
         ['a', 'b', 'secrets']
         """
         reached = fresh = set(relations)
+        # A view of a view reads the table too: rounds until nothing new is reached.
         while fresh:
             names = "|".join(re.escape(name) for name in {one.name for one in fresh})
             pattern = re.compile(rf"{SCHEMA}(?<!\w)(?P<name>{names})(?!\w)", re.I)
@@ -155,6 +158,7 @@ class Naming:
         """
         before, name = match.string[: match.start()], match["name"].lower()
         odd = before[-1:] not in BEFORE or before.rstrip().endswith(".") or COMMENT.search(before)
+        # Over-strict on purpose: a view that may read a hidden table is hidden with it.
         if odd or len(self.schemas.get(name, ())) < 2:
             return True
         schema = (match["schema"] or "").strip('"`[]')
@@ -168,6 +172,7 @@ def build_naming(rows: Iterable[Sequence[object]], in_views: InViews) -> Naming:
     schemas: dict[str, set[str]] = {}
     alone: dict[str, set[str]] = {}
     for name, _, _, schema, is_alone in rows:
+        # Two schemas that both claim the bare name make it uncertain: it is then kept in no ``alone``.
         for places in (schemas, alone) if is_alone else (schemas,):
             places.setdefault(str(name).lower(), set()).add(str(schema or "").lower())
     return Naming(
@@ -191,6 +196,7 @@ def add_schemas_to_query(tree: Expr, naming: Naming, home: str) -> Expr | None:
             schemas = [one.schema for one in naming.of(name, home=home)]
             if len(schemas) > 1:
                 return None
+            # Outside the view's schema the bare name would find another relation, or none.
             if schemas[0] and naming.alone.get(name) != schemas[0]:
                 node.set("db", exp.to_identifier(schemas[0], quoted=True))
     return tree
@@ -208,97 +214,101 @@ INFORMATION_SCHEMA = {
 
 @dataclass(frozen=True)
 class Queries:
-    """The queries that read a catalog, each for all tables at once. A table outside the default schema is SCHEMA.TABLE.
-
-    ``columns``: table, is a view, column, type, nullable; then, where the engine has them, its schema ('' for the
-    default one) and the column's comment. ``keys``: table, column of the primary key, '', '', or table, column, table
-    and column that it references. ``tables``: table, its comment, about how many rows it has (NULL or below 0 where
-    that is not known). ``definitions``, of all schemas: relation or macro, what it reads as text ('' for a table, None
-    where it is not known), its kind ('table', 'view' or 'macro'), its schema, and whether it is what its name means
-    without a schema. ``unbound``, where the columns of some relations
-    are told only by binding them one by one: their names; ``bound``: one's ``columns``, by the parameter ``name``.
-    ``functions``: those made by users, and whether one argument of theirs is a row. ``operators``: those that call such
-    a function, and the types that one casts to, or from by itself ('' for the other of the two). ``fingerprint``: rows
-    that are others when a table, a column, a key, a comment or what may be seen is; '' where there is no such query.
-    """
+    """The queries that read a catalog, each for all tables. Outside the default schema a table is SCHEMA.TABLE."""
 
     columns: str
+    """Table, is a view, column, type, nullable; then, where the engine has them, its schema ('' for the default one)
+    and the column's comment."""
     keys: str
+    """Table, column of the primary key, '', ''; or table, column, and the table and column that it references."""
     definitions: str
+    """Of all schemas: relation or macro, what it reads as text ('' for a table, None if unknown), its kind ('table',
+    'view' or 'macro'), its schema, and whether its name means it without a schema."""
     tables: str = ""
+    """Table, its comment, about how many rows it has (NULL or below 0 if unknown)."""
     unbound: str = ""
+    """Names of relations whose columns are told only by binding them one by one."""
     bound: str = ""
+    """``columns`` of one relation, by the parameter ``name``."""
     functions: str = ""
+    """Functions made by users, and whether one argument of theirs is a row."""
     operators: str = ""
+    """Operators that call such a function, and the types that one casts to, or from by itself ('' for the other of the
+    two)."""
     fingerprint: str = ""
+    """Rows that change when a table, a column, a key, a comment or what may be seen does; '' if there is no such query.
+    """
 
 
 @dataclass(frozen=True)
 class StatementForms:
-    """The statements beside queries that a dialect allows, as patterns that are matched whole. explain: the pattern
-    before a query. about: patterns about one table; whole: patterns about the database; each maps to the statement
-    that is run, with ``{name}`` quoted and ``{verb}``. linked: the beginning of the statement that looks at a table
-    and also names the tables that it references.
-    """
+    """The statements beside queries that a dialect allows, as patterns that are matched whole."""
 
     explain: str = ""
+    """Pattern before a query."""
     about: Mapping[str, str] = field(default_factory=dict)
+    """Patterns about one table, each with the statement that is run: ``{name}`` quoted, and ``{verb}``."""
     whole: Mapping[str, str] = field(default_factory=dict)
+    """Patterns about the database, each with the statement that is run."""
     linked: str = ""
+    """Beginning of the statement about a table that also names the tables that it references."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A SQL dialect with its allow lists.
-
-    Functions, tables and statements that are on no list are refused. name: as sqlglot has it.
-
-    ``functions``: those that sqlglot has no class for. ``refused_functions``: those it has a class for and that fail or
-    do harm here. ``catalogs``: schemas of catalogs with the tables that may be read; ``closed``: schemas that may not.
-    ``reserved``: beginnings of names of catalog tables, of which only those in ``readable`` may be read.
-    ``catalog_functions`` tell of tables: refused where some are denied. ``odd_name``: a table's name that the engine
-    may take for a file. ``odd_text``: a pattern of statements to refuse, with the reason.
-    ``checks_views``: nothing but the guard bounds what a view does, so only a view that it lets through may be read.
-    ``folds``: in which letters names without quotes are, where the engine tells letters apart. ``bare``: a name that
-    needs no quotes. ``names_by_text``: a column without an alias is named by the text of its expression. ``schemas``:
-    the catalog tells of tables outside the default schema too. ``prepare``: shows what is a table in a tree as a table,
-    under the name that the engine reads, before it is checked. ``rewrite``: changes a tree that sqlglot would write in
-    words that this engine does not have, or that mean something else here. ``other_catalogs``: a query may name tables
-    of other catalogs, of which nothing is known. ``misspelt``: what stands before a name in a complaint about it, by
-    the kind of name. ``token``: an expression of ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a
-    limit that cuts nothing, across which no condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that
-    tells of no row. ``plan``: what stands before a query to have its plan, '' where the engine does not tell
-    ahead what a query reads. ``in_views``: what a name without a schema is there.
-    """
+    """A SQL dialect with its allow lists. Functions, tables and statements that are on no list are refused."""
 
     name: str
+    """As sqlglot has it."""
     queries: Queries
     functions: frozenset[str]
+    """Functions that sqlglot has no class for."""
     refused_functions: frozenset[str] = frozenset()
+    """Functions that sqlglot has a class for and that fail or do harm here."""
     forms: StatementForms = StatementForms()
     catalogs: Mapping[str, frozenset[str]] = field(default_factory=lambda: INFORMATION_SCHEMA)
+    """Schemas of catalogs with the tables that may be read."""
     closed: frozenset[str] = frozenset()
+    """Schemas that may not be read."""
     reserved: tuple[str, ...] = ()
+    """Beginnings of names of catalog tables, of which only those in ``readable`` may be read."""
     readable: frozenset[str] = frozenset()
     catalog_functions: frozenset[str] = frozenset()
+    """Functions that tell of tables: refused where some are denied."""
     function_schemas: frozenset[str] = frozenset()
     odd_name: re.Pattern[str] | None = None
+    """Table's name that the engine may take for a file."""
     odd_text: tuple[str, str] | None = None
+    """Pattern of statements to refuse, with the reason."""
     checks_views: bool = False
+    """Whether nothing but the guard bounds what a view does, so that only a view that it lets through may be read."""
     quote: str = '"'
     folds: Literal["", "lower", "upper"] = ""
+    """Case that names without quotes are read in, where the engine tells letters apart."""
     bare: str = r"[A-Za-z_][A-Za-z0-9_]*"
+    """Name that needs no quotes."""
     names_by_text: bool = False
+    """Whether a column without an alias is named by the text of its expression."""
     schemas: bool = False
+    """Whether the catalog tells of tables outside the default schema too."""
     prepare: Callable[[exp.Expr], exp.Expr] | None = None
+    """Shows what is a table in a tree as a table, under the name that the engine reads, before the check."""
     rewrite: Callable[[exp.Expr], exp.Expr] | None = None
+    """Changes a tree that sqlglot would write in words that this engine does not have or takes otherwise."""
     misspelt: tuple[tuple[str, str], ...] = ()
+    """Text before a name in a complaint about it, by the kind of name."""
     token: str = ""
+    """Expression of ``{value}`` and ``{key}`` that stands for a masked value."""
     fence: str = ""
+    """Limit that cuts nothing, across which no condition is moved."""
     other_catalogs: bool = False
+    """Whether a query may name tables of other catalogs, of which nothing is known."""
     plain_forms: tuple[str, ...] = ()
+    """Beginnings of what ``forms`` runs that tells of no row."""
     in_views: InViews = "either"
+    """What a name without a schema is in the text of a view."""
     plan: str = ""
+    """Text before a query to have its plan; '' if the engine does not tell ahead what a query reads."""
 
     def quoted(self, name: str) -> str:
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
@@ -332,12 +342,14 @@ def check_statement_size(statement: str) -> None:
         raise sql_refusal("there is no statement.")
     if len(statement) > MAX_CHARS:
         raise sql_refusal(f"the statement is longer than {MAX_CHARS} characters.")
+    # Control characters and line ends of Unicode: some engines end a comment or a line there, the parser does not.
     if odd := CONTROL.search(statement):
         raise sql_refusal(f"the statement holds the character U+{ord(odd[0]):04X}.")
     depth = deepest = 0
     for char in BRACKET.findall(statement):
         depth += 1 if char in "([{" else -1
         deepest = max(deepest, depth)
+    # A chain of operators nests without a bracket: each is one level of the tree.
     operators = sum(map(statement.count, "+-*/%|&")) + len(
         re.findall(r"(?i)\b(and|or|not|union|case|except)\b", statement)
     )

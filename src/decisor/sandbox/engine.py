@@ -36,17 +36,18 @@ PART = re.compile(r""""[^"]*"|`[^`]*`|\[[^\]]*\]|[^.]+""")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rows and columns that are hidden from a reader. rows: a table, and the condition in SQL that its visible rows
-    fulfil. mask: table.column, whose values are replaced by tokens. key: for the tokens, the same for one session.
-    reveal: whether the reader may see the values of tokens. seed: the text that this machine derives the key from,
-    '' if the key is random.
-    """
+    """The rows and columns that are hidden from a reader."""
 
     rows: tuple[tuple[str, str], ...] = ()
+    """Table, and the condition in SQL that its visible rows fulfil."""
     mask: tuple[str, ...] = ()
+    """table.column, whose values are replaced by tokens."""
     key: str = ""
+    """Key of the tokens, the same for one session."""
     reveal: bool = False
+    """Whether the reader may see the values of tokens."""
     seed: str = ""
+    """Text that this machine derives the key from; '' if the key is random."""
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.mask)
@@ -71,28 +72,30 @@ NO_POLICY = Policy()
 
 @dataclass(frozen=True, slots=True)
 class TableRule:
-    """The conditions and masks of one table. conditions: all must hold. masked: columns in lower case. columns: all
-    columns, as they are spelt.
-    """
+    """The conditions and masks of one table."""
 
     conditions: tuple[str, ...] = ()
+    """All of them must hold."""
     masked: frozenset[str] = frozenset()
+    """Columns in lower case."""
     columns: tuple[str, ...] = ()
+    """All columns, as they are spelt."""
 
 
 @dataclass(frozen=True)
 class RestrictedTables:
-    """The tables whose rows or columns a guard restricts. tables: by name, in whichever schema. views: the queries of
-    the views that read such a table. columns: the column names of these views. hidden: other relations that read
-    such a table, and relations that may not be read at all, not even by a view.
-    """
+    """The tables whose rows or columns a guard restricts."""
 
     key: str = ""
     reveal: bool = False
     tables: Mapping[str, TableRule] = field(default_factory=dict)
+    """By name, in whichever schema."""
     views: Mapping[FullName, str] = field(default_factory=dict)
+    """Queries of the views that read such a table."""
     columns: Mapping[FullName, Sequence[str]] = field(default_factory=dict)
+    """Column names of these views."""
     hidden: frozenset[FullName] = frozenset()
+    """Other relations that read such a table, and relations that may not be read at all, not even by a view."""
     naming: Naming = field(default_factory=Naming)
 
     def __bool__(self) -> bool:
@@ -104,6 +107,7 @@ class RestrictedTables:
     def mentions(self, statement: str) -> bool:
         """Return whether a statement contains the name of a restricted table or view."""
         words = set(re.findall(r"\w+", statement.lower()))
+        # Words of a quoted name in any order: a false yes costs a rewrite, a false no would show rows.
         return any(words >= set(re.findall(r"\w+", name)) for name in self.names())
 
     def without_key(self, text: str) -> str:
@@ -111,6 +115,7 @@ class RestrictedTables:
         if not self:
             return text
         text = EXCERPT.sub("", text)
+        # A complaint that was cut may hold a piece of the key, from its beginning or its end.
         for size in range(len(self.key), FEWEST - 1, -1):
             text = text.replace(self.key[:size], "…").replace(self.key[-size:], "…")
         return text
@@ -125,6 +130,7 @@ def token_for(key: str, value: object) -> str | None:
     """Return the token for a value outside a database: the same that databases make from its text."""
     if value is None:
         return None
+    # As the databases' own expressions cast it, or tokens of documents and of tables would not match.
     text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
     return f"masked_{hashlib.sha256(key.encode() + text).hexdigest()[:16]}"
 
@@ -163,27 +169,30 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """The limits and statements of a database that is read through SQLAlchemy. package: the PyPI package with its
-    SQLAlchemy dialect and driver; '' if the person knows it. opens: statements run once for a connection. begins:
-    statements before each query, with ``{seconds}``, ``{ms}`` and ``{rows}``, one more than may be read. reads_only,
-    ends: which of these allows reading only, and which ends a query that is too long; '' if none does. number: a
-    query for the connection's own number. kill: a statement that ends the query on ``{number}``, from another
-    connection. cancels: its driver can do that by itself. role: statements that make a read-only account, for a
-    person. tried: the real system on which it was run; '' if its SQL was never run. opening: seconds that it may
-    take to open.
-    """
+    """The limits and statements of a database that is read through SQLAlchemy."""
 
     package: str = ""
+    """PyPI package with its SQLAlchemy dialect and driver; '' if the person knows it."""
     opens: tuple[str, ...] = ()
+    """Statements run once for a connection."""
     begins: tuple[str, ...] = ()
+    """Statements before each query, with ``{seconds}``, ``{ms}`` and ``{rows}`` (one more than may be read)."""
     reads_only: str = ""
+    """Which of them allows reading only; '' if none does."""
     ends: str = ""
+    """Which of them ends a query that is too long; '' if none does."""
     number: str = ""
+    """Query for the connection's own number."""
     kill: str = ""
+    """Statement that ends the query on ``{number}``, from another connection."""
     cancels: bool = False
+    """Whether its driver can end a query by itself."""
     role: tuple[str, ...] = ()
+    """Statements that make a read-only account, for a person."""
     tried: str = ""
+    """Real system on which it was run; '' if its SQL was never run."""
     opening: float = 60.0
+    """Seconds that it may take to open."""
 
     def layers(self, masks: bool, rows: bool, plan: str = "") -> tuple[str, ...]:
         """Return the limits that hold here, for people, one line each. masks, rows: whether masked columns and rows of

@@ -56,6 +56,7 @@ def limits_on(platform: str, proc: bool) -> PlatformLimits:
     """
     if platform in NO_PROCESSES:
         return PlatformLimits(time=False, memory=False, alone=False, server=False)
+    # Windows tells a child nothing of its parent, and SIGTERM ends a worker before it could cancel a query.
     if platform == "win32":
         return PlatformLimits(time=True, memory=False, alone=False, server=False)
     return PlatformLimits(time=True, memory=proc and platform in MEMORY_TOLD, alone=True, server=True)
@@ -86,7 +87,7 @@ def warn_once(line: str) -> None:
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 VMSTAT = Path("/proc/vmstat")
 LEAST_SHARE = 1 / 4
-"""Of what a process had left at first: with less it goes."""
+"""Share of the memory that a process had left at first; with less it is replaced."""
 
 
 def memory_of(pid: int) -> int:
@@ -114,17 +115,19 @@ def read_memory_sizes(statm: Path) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRoom:
-    """The bytes of ``addresses`` and of ``memory`` that this process may have. first: the bytes that were left at
-    first.
-    """
+    """The memory that this process may have, in bytes."""
 
     addresses: int
+    """Limit of its address space."""
     memory: int
+    """Limit of what it holds in RAM."""
     first: int
+    """Bytes that were left at first."""
 
     def is_short(self) -> bool:
         """Return whether too little memory is left for the next query."""
         addresses, memory = read_memory_sizes(STATM)
+        # After a heavy query 43 of 96 were stopped for what it had taken (docs/measurements/sandbox.md).
         return min(self.addresses - addresses, self.memory - memory) < self.first * LEAST_SHARE
 
 
@@ -138,5 +141,6 @@ def limit_worker_memory(memory_mb: int) -> MemoryRoom | None:
     cap = memory_mb * 2**20
     if not addresses:
         return None
+    # RLIMIT_AS counts addresses, of which an engine and its libraries have taken many before the first query.
     resource.setrlimit(resource.RLIMIT_AS, (addresses + cap, addresses + cap))
     return MemoryRoom(addresses + cap, cap, max(0, cap - memory))

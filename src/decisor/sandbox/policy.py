@@ -39,6 +39,7 @@ def restrict_query(tree: Expr, restricted: RestrictedTables, dialect: Dialect, d
     if dialect.prepare:
         tree = dialect.prepare(tree)
     replaced: set[str] = set()
+    # A WITH named like a table that a rule or view reads would stand in for it within our subquery.
     ctes = list(tree.find_all(exp.CTE))
     reserved = restricted.names() | (tables_named_in_rules(restricted, dialect) if ctes else set())
     for cte in ctes:
@@ -53,8 +54,10 @@ def restrict_query(tree: Expr, restricted: RestrictedTables, dialect: Dialect, d
         views = relations & restricted.views.keys()
         if not (views or name in restricted.tables) or not isinstance(node.this, exp.Identifier):
             continue
+        # TABLESAMPLE, versions and the like would have to hold for the subquery too: refused rather than lost.
         if more := sorted(key for key, value in node.args.items() if value and key not in PLAIN):
             raise sql_refusal(f"{node.name} may not be read with {more[0]}: not all of it is for this reader.")
+        # Of which of them the query would have to be written is not certain, and a guess could show another's rows.
         if views and len(relations) > 1:
             raise sql_refusal(f"{node.name} is in several schemas: name it with its own.")
         if views:
@@ -80,6 +83,7 @@ def tables_named_in_rules(restricted: RestrictedTables, dialect: Dialect) -> set
     for view in restricted.views:
         with suppress(ToolError):  # a view that does not parse is not read at all
             query = view_query(view, restricted, dialect)
+            # Names that the view itself defines by WITH are no tables.
             own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
             names |= {table.name.lower() for table in query.find_all(exp.Table)} - own
     return names
@@ -90,6 +94,7 @@ def replace_by_subquery(node: Expr, query: Expr) -> None:
     alias = node.args.get("alias")
     if alias is None or not alias.this:
         alias = exp.TableAlias(this=exp.to_identifier(node.name, quoted=node.this.args.get("quoted")))
+    # sqlglot hangs joins on the table node in a bracket: without these they would go with it.
     around = {key: node.args.get(key) for key in ("joins", "laterals", "pivots") if node.args.get(key)}
     node.replace(exp.Subquery(this=query, alias=alias, **around))
 
@@ -101,6 +106,7 @@ def query_of_visible_rows(node: Expr, rule: TableRule, key: str, dialect: Dialec
     query = exp.select(*visible_columns(rule, key, dialect), copy=False).from_(table, copy=False)
     for condition in rule.conditions:
         query = query.where(exp.paren(parse_condition(condition, dialect)), copy=False)
+    # Without the fence an engine may push a condition of the query below ours, and its errors tell of hidden rows.
     if rule.conditions:
         query.set(*fence(dialect))
     return query
@@ -138,6 +144,7 @@ def parse_condition(text: str, dialect: Dialect) -> Expr:
         raise ToolError(f"The condition {text!r} is not one condition.")
     value = tree.expressions[0]
     for table in value.find_all(exp.Table):
+        # A person's condition may look up other tables (a list of their customers): these are read as they are.
         table.meta[RAW] = True
     alone: Expr = value.pop()
     return alone
@@ -157,6 +164,7 @@ def view_query(view: FullName, restricted: RestrictedTables, dialect: Dialect) -
     query = add_schemas_to_query(tree, restricted.naming, view.schema) if isinstance(tree, exp.Query) else None
     if not isinstance(query, exp.Query):
         raise sql_refusal(NOT_FOLLOWED)
+    # CREATE VIEW v (a, b) names columns that its query does not.
     same = [name.lower() for name in query.named_selects] == [name.lower() for name in columns]
     return rename_query_columns(query, columns) if columns and not same else query
 

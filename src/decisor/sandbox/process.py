@@ -40,12 +40,12 @@ WATCH_SECONDS = 0.02
 PATIENCE_SECONDS = 7.0
 AHEAD = 16
 EXIT_SECONDS = 1.0
-"""In which a process whose pipe broke has ended, so that the system says by what."""
+"""Time in which a process whose pipe broke has ended, so that its exit status is known."""
 CRASHED = "The engine crashed on this statement. Try another one."
 OUTSIDE = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP, signal.SIGKILL] if hasattr(signal, "SIGKILL") else []))
 """Signals that somebody sends; a fault of the process itself is another (SIGSEGV, SIGABRT, SIGALRM)."""
 SMALL_SHARE = 1 / 2
-"""Of the memory that it may have: one that held more may have been killed for that, by a guard outside the kernel."""
+"""Share of its memory limit; a process that held more may have been killed for that, by a guard outside the kernel."""
 
 
 class RequestNotStarted(Exception):
@@ -57,7 +57,7 @@ class KilledOutside(Exception):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        """How long it had worked on it."""
+        """Seconds that it had worked on it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -76,10 +76,7 @@ class ChildRequest:
 
 
 class Child(asyncio.SubprocessProtocol):
-    """A worker process as its parent sees it; ``spawn`` starts one. gone: done when the process and its pipes are gone.
-    patient: it gets a moment before it is killed, so that its server can end the query that runs there. grace:
-    seconds after a query's own limit, in which the process ends the query itself and goes on.
-    """
+    """A worker process as its parent sees it; ``spawn`` starts one."""
 
     def __init__(self, patient: bool, grace: float) -> None:
         self.patient = patient
@@ -117,6 +114,7 @@ class Child(asyncio.SubprocessProtocol):
         try:
             return await request.reply
         except asyncio.CancelledError:
+            # Only the first in line is being worked on; one that waits costs nothing and is taken out.
             if self.sent and self.sent[0] is request:
                 self._stop(None)
             elif request in self.waiting:
@@ -154,6 +152,7 @@ class Child(asyncio.SubprocessProtocol):
         self._send()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        # The exit status comes a moment after the pipe broke, and says whether a signal was the reason.
         if fd == 1 and not self.ended:
             self.loop.call_later(EXIT_SECONDS, self._stop, ToolError(CRASHED))
 
@@ -191,6 +190,7 @@ class Child(asyncio.SubprocessProtocol):
             now = [self.waiting.popleft() for _ in range(ahead)]
             self.sent.extend(now)
             pipe.write(b"".join(request.frame for request in now))
+        # The clock starts when a request is first in line, so nobody pays for the query before theirs.
         if self.sent and not self.sent[0].began:
             self.sent[0].began = self.loop.time()
             if self.tick is None:
@@ -204,6 +204,7 @@ class Child(asyncio.SubprocessProtocol):
         first = self.sent[0]
         if first.memory_mb is not None:
             first.memory = max(first.memory, memory_of(self.pid))
+        # Its caller has gone: what it computes is for nobody.
         if first.reply.done():
             self._stop(None)
         elif self.loop.time() - first.began >= first.seconds + self.grace:
@@ -220,6 +221,7 @@ class Child(asyncio.SubprocessProtocol):
             self.ended = True
             if self.tick is not None:
                 self.tick.cancel()
+            # SIGTERM first: the worker of a server cancels its query there, then ends.
             if self.process.get_returncode() is None and self.patient and self.sent:
                 self.process.terminate()
                 self.loop.call_later(PATIENCE_SECONDS, self._kill)
@@ -310,6 +312,7 @@ class Audit:
             "error": complaint or None,
         }
         try:
+            # One write of a whole line with O_APPEND: lines of several processes do not mix.
             file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:
                 os.write(file, (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
@@ -323,11 +326,11 @@ START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
 AGAIN_SHARE = 1 / 6
-"""Of the seconds that a warehouse may take to open, for opening again: its driver alone takes some to load."""
+"""Share of a warehouse's opening time that it may take to open again: its driver alone takes seconds to load."""
 ENDING_SECONDS = 3.0
-"""In which a warehouse ends a query that took too long, so that its connection is not opened anew."""
+"""Time in which a warehouse ends a query that took too long, so that its connection is kept."""
 REACH_SECONDS = 4.0
-"""In which a server answers to whom it was too slow."""
+"""Time in which a server that was too slow must show that it is there."""
 KILLED_TWICE = "Somebody outside ended the process of this query, twice. Look at what ends processes on this machine."
 VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
 TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR")
@@ -335,26 +338,26 @@ TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR"
 
 @dataclass(eq=False)
 class Worker:
-    """An engine in a process of its own.
-
-    Tasks may share it: requests wait in line. If the process is killed, the next request starts another.
-
-    ``opened``: the database could be opened once; from then on its failures are for a model, not for the person.
-    ``audit``: where each query is noted, as one of ``source``. ``hidden``, ``closed``: relations (lower case) that may
-    not be seen, and views that no query may read.
-    """
+    """An engine in a process of its own. Tasks may share it: requests wait in line. If the process is killed, the next
+    request starts another."""
 
     engine: str
     url: str
     caps: Caps = field(default_factory=Caps)
     child: Child | None = None
     opened: bool = False
+    """Whether the database could be opened once; from then on its failures are for a model, not for the person."""
     hidden: frozenset[str] = frozenset()
+    """Relations (lower case) that may not be seen."""
     closed: frozenset[str] = frozenset()
+    """Views (lower case) that no query may read."""
     leaving: list[Child] = field(default_factory=list)
+    """Killed processes that are not gone yet."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
     audit: Audit | None = None
+    """File where each query is noted; None for none."""
     source: str = ""
+    """Name of the database in the audit."""
 
     @property
     def description(self) -> Engine:
@@ -440,6 +443,7 @@ class Worker:
             if child is None or child.ended:
                 again, began = self.opened and self.description.server, time.monotonic()
                 child = await self._child(caps.seconds)
+                # A server that answered before is opened again within the time of the query, not beside it.
                 if again:
                     seconds = max(0.0, min(seconds, seconds + AGAIN_SECONDS - (time.monotonic() - began)))
             try:
@@ -473,10 +477,12 @@ class Worker:
         failure is for an LLM (ToolError). Before that, it is for the person (SetupError).
         """
         async with self.starting:
+            # Another task may have started one while this one waited for the lock.
             if self.child is not None and not self.child.ended:
                 return self.child
             if self.child is not None:  # its server may still be ending what it ran
                 self.leaving = [one for one in (*self.leaving, self.child) if not one.gone.done()]
+            # A server that answered before has the time of the query and a little more; at first it has longer.
             limit = START_SECONDS
             if self.description.server:
                 warehouse = self.description.warehouse
@@ -572,6 +578,7 @@ class BlockingWorker:
         self.loop.close()
 
     async def _end(self) -> None:
+        # Callers in other threads wait for these: cancelled, their ``result()`` returns before the loop stops.
         running = asyncio.all_tasks() - {asyncio.current_task()}
         for task in running:
             task.cancel()
@@ -589,10 +596,11 @@ async def start_machine(content: str) -> BlockingWorker:
 
 @dataclass(frozen=True, slots=True)
 class StatementVerdict:
-    """Whether a statement may run. reason: '' if it may."""
+    """Whether a statement may run."""
 
     allowed: bool
     reason: str = ""
+    """'' if it may."""
 
 
 async def check_statements(url: str, statements: Iterable[str], caps: Caps = Caps()) -> list[StatementVerdict]:

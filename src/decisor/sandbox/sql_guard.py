@@ -49,13 +49,14 @@ VERBS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SchemaStatement:
-    """A statement about the schema or a plan. before: the text to write before the checked ``query`` ('' = none). name:
-    the table that it is about, '' for all of them.
-    """
+    """A statement about the schema or a plan."""
 
     before: str
+    """Text to write before the checked ``query``, or the whole statement."""
     name: str = ""
+    """Table that it is about; '' for all of them."""
     query: str = ""
+    """Query whose plan or columns are asked for; '' for none."""
 
     @property
     def reads_rows(self) -> bool:
@@ -77,6 +78,7 @@ def match_schema_statement(dialect: Dialect, statement: str) -> SchemaStatement 
         if match := re.match(pattern + END, text, re.I):
             groups = match.groupdict()
             name = strip_sql_quotes(groups.get("name") or "")
+            # DESCRIBE SELECT ... begins a query: a keyword counts as a table's name only in quotes.
             if VERBS.match(name) and groups.get("name") == name:
                 continue
             return SchemaStatement(
@@ -103,6 +105,7 @@ def remove_comments(text: str, dialect: str) -> str:
     >>> remove_comments("SELECT 'a -- b' /* c */ FROM t ORDER /**/ BY 1 -- d", "sqlite")
     "SELECT 'a -- b' FROM t ORDER BY 1"
     """
+    # Most statements hold no comment, and are spared being tokenized twice.
     if not MARKS.search(text):
         return text
     try:
@@ -139,6 +142,7 @@ def parse_mysql_values(text: str) -> Expr:
 
 def cells_of_values_row(row: Expr) -> list[Expr]:
     """Return the cells of ``(1, 2)`` or of ``ROW(1, 2)``, with names."""
+    # MySQL writes VALUES ROW(1, 2), MariaDB VALUES (1, 2): sqlglot reads ROW as a function in a tuple of one.
     inner = row.expressions[0] if len(row.expressions) == 1 else row
     cells = inner.expressions if isinstance(inner, exp.Func) and inner.name.upper() == "ROW" else row.expressions
     return [exp.alias_(cell, f"column_{number}") for number, cell in enumerate(cells)]
@@ -161,6 +165,7 @@ class SqlGuard:
 
     def check(self, statement: str) -> str:
         """Return the statement to run. Raises ToolError(refused=True) with the reason."""
+        # Before any parser: one that recurses too deeply takes the process down.
         check_statement_size(statement)
         if self.dialect.odd_text and re.search(self.dialect.odd_text[0], statement, re.I):
             raise sql_refusal(self.dialect.odd_text[1])
@@ -171,6 +176,7 @@ class SqlGuard:
 
     def query(self, text: str) -> str:
         """Check a query and return it, written anew from its tree."""
+        # Parse: exactly one statement, of a kind that only reads.
         tree = self._parse(text)
         if not isinstance(tree, exp.Query | exp.Values | exp.Pivot):
             raise sql_refusal(
@@ -178,6 +184,7 @@ class SqlGuard:
             )
         if self.dialect.prepare:
             tree = self.dialect.prepare(tree)
+        # Check each node, then write the query anew: only what was checked is run.
         self.nodes(tree)
         return self._write(tree)
 
@@ -188,6 +195,7 @@ class SqlGuard:
         Raises:
             ToolError: refused, with the reason.
         """
+        # All names of WITH, whatever their scope: _relation still checks what is hidden by name.
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for node in tree.walk():
             if not changing or node is not tree:
@@ -231,6 +239,7 @@ class SqlGuard:
     def _parse(self, text: str) -> Expr:
         name = self.dialect.name
         try:
+            # Engines do not agree on what white space is: such a character is refused outside texts and quotes.
             for token in () if text.isascii() else sqlglot.tokenize(text, dialect=name):
                 if token.token_type not in (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.IDENTIFIER):
                     check_word_characters(token.text)
@@ -239,6 +248,7 @@ class SqlGuard:
             try:
                 trees = sqlglot.parse(text, dialect=name, error_level=ErrorLevel.RAISE)
             except SqlglotError:
+                # Second try: sqlglot takes LIMIT 5 % 2 for a limit of five per cent and does not parse the rest.
                 if (bracketed := bracket_limits(text, name)) == text:
                     raise
                 trees = sqlglot.parse(bracketed, dialect=name, error_level=ErrorLevel.RAISE)
@@ -262,10 +272,12 @@ class SqlGuard:
             self._type(node)
         elif not (isinstance(node, exp.Binary | exp.Unary) or kind in NODES):
             raise sql_refusal(f"{kind} is not allowed in a query.")
+        # Arguments of allowed nodes, which the list does not catch: SELECT INTO writes, FOR UPDATE locks.
         if (node.args.get("into") and kind != "Pivot") or node.args.get("locks") or node.args.get("hint"):
             raise sql_refusal("INTO, locks and hints are not allowed in a query.")
         if isinstance(node, exp.Query) and (node.args.get("settings") or node.args.get("format")):
             raise sql_refusal("SETTINGS and FORMAT are not allowed in a query.")
+        # A function may be called with its schema, which could hold a user's function of an allowed name.
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             schema = node.this.sql().strip('"`').lower()
             if "" not in self.dialect.function_schemas and schema not in self.dialect.function_schemas:
@@ -298,6 +310,7 @@ class SqlGuard:
             for name in self.access.casts
         ):
             raise sql_refusal(f"a cast to or from {text} calls a function of this database.")
+        # PostgreSQL's regclass and its kin turn the number of an object into its name.
         if self.access.narrow and (self.access.mentions(text) or re.search(r"\breg[a-z]+\b", text, re.I)):
             raise sql_refusal("a type that tells of tables is not allowed where some may not be read.")
 
@@ -307,11 +320,13 @@ class SqlGuard:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise sql_refusal("a table is named by an identifier, not by a text or an expression.")
         name, schema, catalog = node.name.lower(), node.db.lower(), node.catalog.lower()
+        # DuckDB reads FROM "x.csv" as a file, even where the name is in quotes.
         if self.dialect.odd_name and self.dialect.odd_name.search(node.name):
             raise sql_refusal(f"{node.name} looks like a file, not a table.")
         catalogs = self._is_catalog(name, schema)
         if not self._readable(name, schema) or (catalog and not self._readable(schema, catalog)):
             raise sql_refusal(f"the catalog table {node.name} may not be read.")
+        # The relations of other catalogs are not read at opening, so a denied one could be reached under such a name.
         if self.access.narrow and self.dialect.other_catalogs and (catalog or "*" in name):
             raise sql_refusal("some tables may not be read, so none may be named with its catalog or by a pattern.")
         if self.access.narrow and catalogs:
@@ -358,20 +373,25 @@ class SqlGuard:
 
     def _write(self, tree: Expr) -> str:
         name = self.dialect.name
+        # 1. Rows of the catalog that name hidden tables go, while its tables still bear their own names.
         if self.access.narrow:
             self._filtered(tree)
+        # 2. Columns without an alias keep the name that the engine would have given them: quotes would change it.
         if self.dialect.names_by_text:
             for select in list(tree.find_all(exp.Select)):
                 select.set("expressions", [add_alias_of_text(one, name) for one in select.expressions])
+        # 3. Rows and masks come after the check: the subqueries are ours and hold what a query may not.
         if self.access.restricted:
             tree = restrict_query(tree, self.access.restricted, self.dialect)
         if self.dialect.rewrite:
             tree = self.dialect.rewrite(tree)
+        # 4. Quotes around every name: engines do not agree on what a letter is, and quotes leave one reading.
         for identifier in tree.find_all(exp.Identifier):
             if not identifier.args.get("quoted"):
                 identifier.set("this", self.dialect.folded(identifier.name))
                 identifier.set("quoted", True)
         text = tree.sql(dialect=name, comments=False, copy=False)
+        # 5. Functions of users are looked for in the written text, as an operator or a column's name may call one too.
         if self.access.foreign or self.access.operators:
             self._no_foreign_function(text)
         return text
@@ -379,6 +399,7 @@ class SqlGuard:
     def _no_foreign_function(self, text: str) -> None:
         tokens = sqlglot.tokenize(text, dialect=self.dialect.name)
         for before, token in pairwise(tokens):
+            # The star of SELECT * or count(*) is no multiplication.
             star = token.text == "*" and before.text.upper() in STAR_AFTER
             symbol = OPERATOR_WORDS.get(token.text.upper(), token.text)
             plain = token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
@@ -388,6 +409,7 @@ class SqlGuard:
             lower = token.text.lower()
             if token.token_type == TokenType.STRING or lower not in self.access.foreign:
                 continue
+            # PostgreSQL reads row.name as name(row) where a function takes one row, so there the mere name is a call.
             called = after is not None and after.token_type == TokenType.L_PAREN
             if called or lower in self.access.columnlike:
                 raise sql_refusal(f"{token.text} is a function of this database, and may not be called or named.")

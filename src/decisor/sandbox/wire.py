@@ -117,6 +117,7 @@ def cell_as_plain_value(value: object, cell_chars: int, depth: int = 0) -> Value
     match value:
         case bool():
             return value
+        # JSON has no limit, but readers of it do: a number of 300 digits or more becomes its order of magnitude.
         case int():
             return (
                 value
@@ -139,6 +140,7 @@ def cell_as_plain_value(value: object, cell_chars: int, depth: int = 0) -> Value
             return format_time_span(value)
         case uuid.UUID():
             return str(value)
+        # Beyond the depth a value becomes its text: a nested list of a database must not exhaust the stack.
         case Mapping() | set() | frozenset() | Sequence() if depth < MAX_DEPTH:
             return clip_nested_value(value, cell_chars, depth)
         case _:
@@ -199,8 +201,10 @@ def float_of(value: float) -> Value:
 def decimal_of(value: Decimal, cell_chars: int) -> Value:
     if not value.is_finite():
         return float_of(float(value))
+    # Below 2**53 every whole number is a float exactly.
     if value == value.to_integral_value() and abs(value) < MAX_EXACT:
         return float(value)
+    # 0.10 is 0.1 to a reader, though no float is exactly a tenth: equal to the shortest digits is good enough.
     near = float(value)
     return near if math.isfinite(near) and Decimal(repr(near)) == value else clip_text(str(value), cell_chars)
 
@@ -226,6 +230,7 @@ def build_capped_table(columns: Sequence[str], rows: Iterable[Sequence[object]],
             return Table(number_repeated_names(columns), tuple(plain_rows), truncated=True)
         cells = tuple(cell_as_plain_value(cell, caps.cell_chars) for cell in row)
         bytes_so_far += sum(map(cell_size, cells))
+        # The first row comes whole, so that a result is never empty for its size alone.
         if bytes_so_far > caps.bytes and plain_rows:
             return Table(number_repeated_names(columns), tuple(plain_rows), truncated=True)
         plain_rows.append(cells)
@@ -270,6 +275,7 @@ def bind_parameters(statement: str, parameters: Mapping[str, Value], style: str)
     if not parameters:
         return statement
     names = "|".join(map(re.escape, parameters))
+    # Texts are matched first and left alone; the look-behind keeps PostgreSQL's x::int.
     pattern = re.compile(rf"('(?:[^']|'')*')|(?<![:\w]):({names})\b")
     return pattern.sub(lambda match: match[1] or style.format(match[2]), statement)
 

@@ -42,6 +42,7 @@ class GuardedDatabase(Protocol):
 
 
 def main() -> None:
+    # Before any driver is loaded: what it prints must not end up between two frames.
     source, sink = _take_pipes()
     hello = receive_frame(source)
     if hello is None:
@@ -58,10 +59,12 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the rows of a query
+    # After opening: the limit comes on top of the addresses that driver and database have taken by then.
     room = None if description.heap else limit_worker_memory(caps.memory_mb)
     if isinstance(database, Cancellable):
         signal.signal(signal.SIGTERM, partial(_cancel_and_end, database))
     access = access_of(database)
+    # The parent describes the schema to an LLM, so it learns what must not be named.
     hidden, closed = (sorted(access.naming.spellings(names)) for names in (access.hidden, access.closed))
     send(sink, {"ok": True, "hidden": hidden, "closed": closed})
     while (request := receive_frame(source)) is not None:
@@ -79,6 +82,7 @@ def access_of(database: EngineDatabase) -> Access:
 
 def _cancel_and_end(database: Cancellable, *_: object) -> None:
     """Cancel the query on the server and end this process, when the parent stops it."""
+    # The server may not answer: then the alarm ends this process.
     signal.setitimer(signal.ITIMER_REAL, CANCEL_SECONDS)
     with contextlib.suppress(BaseException):
         database.cancel()
@@ -94,6 +98,7 @@ def answer_request(database: EngineDatabase, request: Frame, probe: str = "", en
     """
     caps = caps_from_frame(request["caps"])
     if hasattr(signal, "setitimer"):
+        # SIGALRM ends this process if nobody else does, even in the middle of C code.
         signal.setitimer(signal.ITIMER_REAL, caps.seconds + GRACE_SECONDS)
     try:
         statement = request["statement"]

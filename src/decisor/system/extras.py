@@ -66,8 +66,10 @@ def format_install_command(extra: str) -> str:
 def format_pip_install(*words: str) -> str:
     """Format the command that installs packages by name, with options of pip."""
     packages = " ".join(shlex.quote(word) for word in words)
+    # pipx records what it injects; what pip adds there is lost when pipx installs the package anew.
     if "pipx" in Path(sys.prefix).parts:
         return f"pipx inject decisor {packages}"
+    # By this interpreter: a bare pip may belong to another environment.
     python = shlex.quote(shorten_path(Path(sys.executable)))
     if find_spec("pip"):
         return f"{python} -m pip install {packages}"
@@ -87,6 +89,7 @@ def packages_of_extra(extra: str) -> list[str]:
     lines: list[str] = []
     with suppress(PackageNotFoundError):  # read from its folder, without an installation
         lines = requires("decisor") or []
+    # Read from the installed metadata, so that the versions are those of this release.
     packages = [line.partition(";")[0].strip() for line in lines if extra in (CONDITION.findall(line) or [""])]
     return packages or [f"decisor[{extra}]"]
 
@@ -106,6 +109,7 @@ class Redaction(logging.Filter):
     """A log filter that hides keys and passwords in every record, whichever handler it goes to."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        # Formatted first: a key may stand in an argument of the record.
         record.msg, record.args = redact(record.getMessage()), None
         if record.exc_info and record.exc_info[0] is not None:
             record.exc_text = redact("".join(traceback.format_exception(*record.exc_info)).rstrip())

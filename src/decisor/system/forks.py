@@ -32,6 +32,7 @@ def drop_locks_of_lost_threads() -> set[str]:
     """Forget the locks of modules, but for ours. Return the names of the modules that other threads were importing."""
     locks = vars(sys.modules["_frozen_importlib"]).get("_module_locks", {})  # so named from Python 3.3 to 3.14
     lost = {name: lock for name, reference in locks.items() if (lock := reference()) and lock.owner != get_ident()}
+    # Dropped, so that the child makes locks of its own.
     for name in lost:
         del locks[name]
     return {name for name, lock in lost.items() if lock.owner is not None}

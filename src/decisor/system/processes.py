@@ -37,7 +37,7 @@ SET_PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG: <linux/prctl.h>, prctl(2)."""
 WATCH_SECONDS = 1.0
 ORPHAN_SECONDS = 8.0
-"""In which a child whose parent is gone may have its server end what it runs there."""
+"""Time in which a child whose parent is gone may let its server end the running query."""
 
 
 def working_folder() -> Path:
@@ -49,7 +49,7 @@ def working_folder() -> Path:
 
 
 BEGAN = working_folder()
-"""Where this process was started, as far as we know: ``python -m`` puts it on the path, and it stays there."""
+"""Folder in which this process was started: ``python -m`` puts it on the path, and it stays there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,7 @@ def child_folder() -> str:
         except OSError:
             return os.path.abspath(os.sep)  # noqa: PTH100
         FOLDERS[os.getpid()] = ours
+        # A fork inherits the handler, so it asks whose folder it is.
         atexit.register(remove_child_folder, os.getpid())
     return ours.name
 

@@ -145,6 +145,7 @@ def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
     text = redact_known(text, secrets)
     if not may_hold_secrets(text):
         return text
+    # Keys by their shape first, then by what stands before them: a key in a URL is both.
     text = SHAPES.sub(HIDDEN, text)
     text = IN_URL.sub(rf"\1{HIDDEN}", text)
     for pattern in (COOKIE, HEADER, CELL, NAMED, OPTION, TOKEN, COMMAND):
@@ -164,9 +165,11 @@ def redact_text(text: str) -> str:
     """
     if not may_hold_secrets(text):
         return text
+    # A private key goes over several lines, so the text must be read whole.
     if PEM in text:
         return redact(text)
     lines = text.split("\n")
+    # Line by line, since the cache knows most lines of a trace.
     hidden = [redact_line(line) for line in lines]
     return text if hidden == lines else "\n".join(hidden)
 
@@ -219,6 +222,7 @@ def _around_password(place: str) -> tuple[str, str, str]:
 
     The last @ ends it; '' without a password.
     """
+    # The last @: a password may hold others.
     head, at, _ = place.rpartition("@")
     start = START.match(head)
     begin = start.end() if start else 0

@@ -89,6 +89,7 @@ def json_text(value: object) -> str:
         text = ENCODER.encode(value)
     except TypeError:  # a key that is no text
         text = ENCODER.encode(json_value(value))
+    # A lone surrogate of a model's reply would make the file unreadable.
     return text.encode("utf-8", "replace").decode()
 
 
@@ -210,8 +211,10 @@ class DocumentFormat(Generic[T]):
         from typing_extensions import TypeAliasType
 
         settings = ConfigDict(
+            # A text "2" is no number: a document is read back as written, or refused.
             strict=True,
             extra="forbid" if self.is_closed else "ignore",
+            # TOML can write inf and nan; a person's file is to hold neither.
             allow_inf_nan=not self.is_closed,
             alias_generator=(lambda name: self.keys.get(name, name)) if self.keys else None,
             use_attribute_docstrings=has_descriptions,
@@ -306,6 +309,7 @@ def _path_in_document(loc: DocumentPath, document: Any) -> DocumentPath:
     path: list[str | int] = []
     for step in loc:
         try:
+            # pydantic puts names of union members and fields between the steps: what does not lead on is left out.
             document = document[step]
         except (LookupError, TypeError):
             continue
@@ -323,6 +327,7 @@ def show_found_value(value: object) -> str:
         return "a table"
     if isinstance(value, list | tuple):
         return "a list"
+    # default=str: TOML has dates, which JSON has not.
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
 

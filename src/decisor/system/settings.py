@@ -39,6 +39,7 @@ def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_variable(environ: Mapping[str, str], name: str) -> str | None:
     """Return an environment variable, also under the name that it had: ``DECISOR_LM`` for ``DECISOR_LLM``."""
+    # To be dropped with ``current_name``.
     return environ.get(name) or environ.get(name.replace("LLM", "LM"))
 
 
@@ -108,6 +109,7 @@ def read_setting(field: Field[object], kind: object, text: str) -> Any:
     """
     if not is_settable_by_text(kind):
         raise SetupError(f"{field.name} can only be set from Python.")
+    # The command line has texts only: this is how a person says None.
     if get_origin(kind) in (Union, UnionType) and text.casefold() in ("", "none"):
         return None
     kind = drop_none_type(kind)
@@ -127,6 +129,7 @@ def read_setting(field: Field[object], kind: object, text: str) -> Any:
         number = kind(text)
     except ValueError as error:
         raise SetupError(f"{field.name} is a number, not {text!r}.") from error
+    # Settings are counts, seconds and shares: a minus is a slip unless the field says otherwise.
     if number < 0 and not field.metadata.get("below_zero"):
         raise SetupError(f"{field.name} cannot be below 0.")
     return number
@@ -158,6 +161,7 @@ def import_named_module(path: str, folder: str = "") -> ModuleType:
     """
     name = path.partition(":")[0]
     if (first := folder or str(Path.cwd())) not in sys.path:
+        # A person's module goes before an installed one of the same name.
         sys.path.insert(0, first)
     try:
         return import_module(name)

@@ -46,7 +46,9 @@ def write_private(path: Path, text: str) -> None:
     The old content stays until the new one is on the disk, and the file keeps its mode. A link leads to its file. If
     the path is no plain file, or no other file may be made beside it, it is written to directly. Raises OSError.
     """
+    # A rename onto a link would replace the link and leave its file as it was.
     place = Path(os.path.realpath(path))
+    # /dev/stdout and pipes cannot be renamed over, and some folders let a file be changed but none be made.
     if (place.exists() and not place.is_file()) or not os.access(place.parent, os.W_OK):
         with open_private(path) as file:
             file.write(text)
@@ -56,6 +58,7 @@ def write_private(path: Path, text: str) -> None:
         with open_private(aside) as file:
             file.write(text)
             file.flush()
+            # Before the rename, or a power cut could leave the new name with no content.
             os.fsync(file.fileno())
         if place.exists():
             aside.chmod(stat.S_IMODE(place.stat().st_mode))
@@ -104,6 +107,7 @@ def lock_folder(path: Path) -> Iterator[None]:
         return
     try:
         with suppress(OSError):
+            # The folder, not the file: the file is replaced by a rename, and its lock would go with the old one.
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
@@ -120,5 +124,6 @@ def stamp_of(*parts: str | bytes) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        # With its length, so that ("ab", "c") and ("a", "bc") differ.
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.digest()

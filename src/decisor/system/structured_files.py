@@ -40,12 +40,14 @@ def find_line_numbers(text: str) -> Lines:
         if not quote:
             if header := HEADER.match(line):
                 table = split_key(header[2])
+                # Each [[table]] begins a new item of its list.
                 if header[1] == "[[":
                     counts[table] = counts.get(table, 0) + 1
                     table = (*table, str(counts[table]))
                 places.setdefault(table, number)
             elif key := KEY.match(line):
                 places.setdefault((*table, *split_key(key[1])), number)
+        # SQL in triple quotes has lines that look like keys.
         quote = track_open_quote(line, quote)
     return places
 
@@ -76,6 +78,7 @@ def find_fault_line(lines: Lines, path: tuple[str, ...]) -> int:
 
     If there is neither, it is the line of the part around it.
     """
+    # A table that only has subtables ([measure.cost] without [measure]) has no line of its own.
     inner = [line for key, line in lines.items() if key[: len(path)] == path]
     return min(inner) if path and inner else find_line_number(lines, path)
 
@@ -139,7 +142,9 @@ def read_text_file(path: Path, what: str) -> str:
     decision model.
     """
     try:
+        # Editors of Windows put a byte order mark first, which is no TOML.
         with path.open(encoding="utf-8-sig") as file:
+            # One more than allowed tells that it is too long, whatever the file's size.
             text = file.read(MAX_CHARS + 1)
     except OSError as error:
         raise SetupError(f"{path} cannot be read: {error.strerror}.") from error
@@ -166,6 +171,7 @@ def format_faults(faults: Sequence[tuple[int, str]]) -> str:
     >>> format_faults([(3, "no name"), (0, "no measure")])
     'line 3: no name; no measure.'
     """
+    # A fault quotes what was found there, which may be long or have several lines.
     lines = [(f"line {line}: " if line else "") + fit_on_one_line(words, LONGEST_FAULT) for line, words in faults]
     more = [f"and {len(faults) - SHOWN_FAULTS} more"] if len(faults) > SHOWN_FAULTS else []
     return "; ".join([*lines[:SHOWN_FAULTS], *more]) + "."
@@ -356,6 +362,7 @@ def find_schema_faults(
 
 
 def is_json_kind(value: object, kind: str) -> bool:
+    # To Python true is a whole number.
     return isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
@@ -378,6 +385,7 @@ def _faults_of_table(
 
 
 def _faults_of_number(value: float, schema: Schema) -> Iterator[str]:
+    # nan and both infinities; math.isfinite would overflow at a whole number that no float holds.
     if value - value != 0:
         yield "is to be a finite number"
     elif value < schema.get("minimum", value):

@@ -33,6 +33,7 @@ async def map_concurrently(act: Callable[[T], Awaitable[U]], items: Iterable[T],
     >>> asyncio.run(map_concurrently(double, [1, 2, 3]))
     [2, 4, 6]
     """
+    # A task for each item and one gate: the results keep the order of the items.
     gate = asyncio.Semaphore(at_once)
 
     async def one(item: T) -> U:
@@ -44,6 +45,7 @@ async def map_concurrently(act: Callable[[T], Awaitable[U]], items: Iterable[T],
             tasks = [group.create_task(one(item)) for item in items]
     except BaseExceptionGroup as failures:
         first: BaseException = failures
+        # Groups nest where tasks start tasks.
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from None
@@ -83,6 +85,7 @@ async def run_in_dependency_order(
             done[key] = await act(key, done)
         ready[key].set()
 
+    # All tasks at once, since most of them only wait; the gate above bounds those that act.
     await map_concurrently(one, needs, max(1, len(needs)))
     return {key: done[key] for key in needs}
 
@@ -141,6 +144,7 @@ def run_in_thread(work: Coroutine[object, object, T]) -> T:
         finally:
             ready.set()
 
+    # A new thread has none of the context variables: clocks, counters and the asker would be lost.
     context = contextvars.copy_context()
     thread = threading.Thread(target=target, name="decisor", daemon=True)
     thread.start()
@@ -148,6 +152,7 @@ def run_in_thread(work: Coroutine[object, object, T]) -> T:
         return outcome.result()
     except BaseException:
         if not outcome.done():
+            # Until the loop runs there is nothing to cancel.
             ready.wait()
             with suppress(RuntimeError, IndexError):  # it has just ended, or never began
                 cancel[0]()

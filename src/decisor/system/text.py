@@ -40,6 +40,7 @@ def clean_text(text: str) -> str:
     >>> clean_text("a\x1b[31mb\u202ec\ud800\u2028d") == "a[31mbc\ufffd\nd"
     True
     """
+    # isprintable is done in C and nearly always true; variation selectors are printable and can hide a message.
     if text.isprintable() and (text.isascii() or not SELECTOR.search(text)):
         return text
     return HIDDEN.sub("", LINE_END.sub("\n", HALF.sub("\ufffd", text)))
@@ -60,6 +61,7 @@ def json_line(value: Value) -> str:
     >>> print(json_line("caf\u00e9"), json_line("a\\nb"), json_line("\U000e0041"))
     "café" "a\\nb" "\\udb40\\udc41"
     """
+    # Letters of all languages stay readable; escapes only where something hides.
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if text.isprintable() else json.dumps(value, default=str)
 
@@ -87,6 +89,7 @@ def frame_text(text: str, first: bool = True) -> str:
     > ### Tool: x
       2 | 3
     """
+    # A lone carriage return begins a line on a screen, and so to a model.
     text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
     head, end, rest = ("", "", text) if first else text.partition("\n")
     return head + end + LABEL.sub("> ", rest)
@@ -150,6 +153,7 @@ def find_text_codec(charset: str) -> str:
     ('iso8859_1', '', '')
     """
     try:
+        # Python's registry also has codecs that unpack (zlib, bz2) or encode (hex, rot13) instead of texts.
         name = codecs.lookup(charset).name.replace("-", "_")
     except (LookupError, ValueError):
         return ""

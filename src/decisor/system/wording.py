@@ -37,6 +37,7 @@ def format_amount(value: float, unit: str = "") -> str:
     >>> format_amount(225876.94, "EUR"), format_amount(0.00003), format_amount(11.0, "people")
     ('225,877 EUR', '3e-05', '11 people')
     """
+    # Six significant digits, but never an exponent for a large amount.
     number = f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.6g}"
     return f"{number} {unit}".strip()
 
@@ -87,6 +88,7 @@ def format_robustness(ranking: Ranking) -> str:
     times = f" of {format_count(ranking.trials, 'trial')}" if ranking.trials else " of trials"
     others = [one for one in ranking.winners if one.name not in ranking.ties][:SHOWN_WINNERS]
     rest = f"; else {', '.join(f'{one.name} ({one.share:.0%})' for one in others)}" if others else ""
+    # Few trials say little: the interval shows how little.
     ends = [f"{end:.0%}" for end in wilson_interval_95(ranking.robustness, ranking.trials)] if ranking.trials else []
     between = f" ({ends[0]} to {ends[1]} with 95 % confidence)" if ends else ""
     covered = f" {ranking.covered}." if ranking.covered else ""
@@ -101,6 +103,7 @@ def wilson_interval_95(share: float, count: int) -> tuple[float, float]:
     >>> [round(end, 4) for end in wilson_interval_95(81 / 263, 263)]  # Newcombe 1998, table I
     [0.2553, 0.3662]
     """
+    # Wilson 1927; unlike the normal interval it holds for shares near 0 and 1.
     scale = 1 + Z95 * Z95 / count
     middle = (share + Z95 * Z95 / (2 * count)) / scale
     half = Z95 * math.sqrt(share * (1 - share) / count + Z95 * Z95 / (4 * count * count)) / scale

@@ -1,4 +1,4 @@
-"""What a tool may do beside being called."""
+"""The abilities that a tool may have beside being called."""
 
 from __future__ import annotations
 

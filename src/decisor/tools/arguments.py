@@ -53,13 +53,16 @@ def fit_to_schema(value: Value, schema: Value, root: Schema) -> Value:
 
 @dataclass
 class SchemaFitting:
-    """The progress of one value through its schema. ``where``: position in the value, for complaints."""
+    """The progress of one value through its schema."""
 
     root: Schema
+    """Document that references point into."""
     steps: int = 0
+    """Parts of the schema that were looked at."""
 
     def fit(self, value: Value, schema: Value, where: str = "", depth: int = 0) -> Value:
         self.steps += 1
+        # A circular or exponential schema of a stranger must not hold up the run.
         if depth > DEEPEST or self.steps > MOST_STEPS:
             raise SchemaMisfit(
                 f"{where or 'The input'} is nested too deeply, or the tool's own description is circular."
@@ -72,6 +75,7 @@ class SchemaFitting:
         if choices := get_sequence(schema.get("anyOf")) or get_sequence(schema.get("oneOf")):
             value = self.first_fit(value, choices, where, depth)
         kinds = list_schema_types(schema)
+        # nullable is OpenAPI 3.0's way; 3.1 and JSON Schema list the type null.
         if value is None and ("null" in kinds or schema.get("nullable") or not kinds):
             return None
         if kinds:
@@ -104,6 +108,7 @@ class SchemaFitting:
 
     def fit_object(self, value: Schema, schema: Schema, where: str, depth: int) -> Value:
         properties = get_mapping(schema.get("properties"))
+        # JSON Schema takes any further name; here a name that is not described is more likely a slip of the LLM.
         more = schema.get("additionalProperties", not properties)
         if missing := [name for name in list_strings(schema.get("required")) if name not in value]:
             raise SchemaMisfit(f"{', '.join(f'{where}.{name}' if where else name for name in missing)} is missing.")
@@ -162,6 +167,7 @@ def convert_to_kind(value: Value, kind: str) -> tuple[Value, ...]:
         return (amount,)
     if isinstance(amount, float) and (not amount.is_integer() or abs(amount) > 2**53):
         return ()
+    # By way of a float a long number would lose its last digits.
     digits = isinstance(value, str) and len(value) < 20 and value.strip().lstrip("+-").isdecimal()
     return (int(value) if isinstance(value, str) and digits else int(amount),)
 
@@ -192,6 +198,7 @@ def follow_reference(schema: Value, root: Schema) -> Schema:
             return beside  # true and false are schemas too
         if "$ref" not in schema:
             return {**schema, **beside} if beside else schema
+        # The outermost description is about this argument; that of the referenced type is general.
         beside = {key: schema[key] for key in BESIDE_REF if key in schema} | beside
         schema = resolve_pointer(str(schema["$ref"]), root)
     raise SchemaMisfit("The tool's own description is circular.")
@@ -204,6 +211,7 @@ def resolve_pointer(reference: str, root: Schema) -> Value:
         raise SchemaMisfit(f"The tool's own description points outside of itself, to {name}.")
     at: Value = root
     for part in reference.removeprefix("#").split("/")[1:]:
+        # RFC 6901: ~1 before ~0, or "~01" would become a slash.
         part = part.replace("~1", "/").replace("~0", "~").replace("%7B", "{").replace("%7D", "}")
         if isinstance(at, list) and part.isdecimal() and len(part) < 10:
             at = at[int(part)] if int(part) < len(at) else None
@@ -241,13 +249,12 @@ def format_short_json(value: Value) -> str:
 
 @dataclass
 class SchemaDescription:
-    """A description of a schema in words.
-
-    ``root``: document that references point into. ``parts``: number of parts that may still be read.
-    """
+    """A description of a schema in words."""
 
     root: Schema
+    """Document that references point into."""
     parts: int = MOST_PARTS
+    """Number of parts that may still be read."""
 
     def look(self, schema: Value) -> Schema:
         """Return the referenced schema, or an empty one (anything) if the reference leads nowhere."""
@@ -266,6 +273,7 @@ class SchemaDescription:
         schema = self.look(value)
         if options := get_sequence(schema.get("enum")):
             return f"one of {list_literals(options)}"
+        # allOf reads as a choice too: in words for an LLM that is near enough, and the check of its input is exact.
         choices = [part for key in ("anyOf", "oneOf", "allOf") for part in get_sequence(schema.get(key))][:LISTED]
         if choices and depth < DEEPEST_WORDS:
             return " or ".join(dict.fromkeys(self.describe(choice, depth + 1) for choice in choices))
@@ -282,6 +290,7 @@ class SchemaDescription:
                 for name, part in list(properties.items())[:LISTED]
             ]
             return "{" + ", ".join(inner) + (", ..." if len(properties) > LISTED else "") + "}"
+        # A scalar: its type with bounds and format.
         low, high = schema.get("minimum"), schema.get("maximum")
         bounds = f" from {fit_on_one_line(str(low), 30)}" if low is not None else ""
         bounds += f" to {fit_on_one_line(str(high), 30)}" if high is not None else ""
@@ -320,10 +329,12 @@ MOST_NAMES, LONGEST_NAME = 40, 80
 
 @dataclass(frozen=True)
 class ToolArguments:
-    """The arguments that a tool takes: a schema of type object. ``root``: document that its references point into."""
+    """The arguments that a tool takes."""
 
     schema: Schema
+    """Of type object."""
     root: Schema = field(default_factory=dict)
+    """Document that its references point into."""
 
     @property
     def properties(self) -> Schema:
@@ -362,6 +373,7 @@ class ToolArguments:
         with suppress(ValueError):  # an integer of thousands of digits
             if len(text := json_line(example)) <= LONGEST_EXAMPLE:
                 return text
+        # Too long, or a number that JSON cannot write: the names alone still show the form.
         names = [name for name in example if len(name) <= LONGEST_NAME]
         return json_line(dict.fromkeys(names[:MOST_NAMES], "..."))
 
@@ -386,6 +398,7 @@ class ToolArguments:
         try:
             value = read_json_value(text, []) if text.strip() else {}
         except ParseError as error:
+            # A text that was meant as JSON goes back with its fault instead of being taken for the value.
             if only and "{" not in text:
                 return {only: text.strip()}
             raise ToolError(f"{error} {self.describe()}") from error

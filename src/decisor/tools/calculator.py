@@ -92,6 +92,7 @@ def calculate(text: str) -> float:
         at = match.end()
     if "inf" in tokens:
         raise ToolError(f"The value of {text!r} is too large.")
+    # Python knows the order of operations; whatever else it makes of a text is refused by ``compute``.
     expression = " ".join(tokens)
     try:
         value = float(compute(ast.parse(expression, mode="eval").body, text))
@@ -101,6 +102,7 @@ def calculate(text: str) -> float:
         raise ToolError(f"Division by zero in {text!r}.") from error
     except (OverflowError, ValueError, TypeError) as error:
         raise ToolError(f"{text!r} has no value: {error}.") from error
+    # Infinity is no value to decide by.
     if not math.isfinite(value):
         raise ToolError(f"The value of {text!r} is too large.")
     return value
@@ -122,6 +124,7 @@ def compute(node: ast.AST, text: str) -> float:
         case ast.Constant(value=float(value)):
             return value
         case ast.BinOp(op=ast.Pow(), left=left, right=right):
+            # math.pow raises where ** would give a complex number, as for (-8) ^ 0.5.
             return math.pow(compute(left, text), compute(right, text))
         case ast.BinOp():
             steps = []

@@ -27,10 +27,12 @@ MOST_COMPLAINTS = 5
 
 @dataclass(frozen=True)
 class FunctionSignature:
-    """The arguments of a function. ``schema``: of all arguments. ``adapter``: converts them to Python values."""
+    """The arguments of a function."""
 
     schema: Schema
+    """Of all arguments together."""
     adapter: TypeAdapter[dict[str, object]]
+    """Converts them to Python values."""
 
     def convert(self, arguments: Mapping[str, Value]) -> dict[str, object]:
         """Convert arguments to Python values.
@@ -38,6 +40,7 @@ class FunctionSignature:
         Raise ToolError if a value is impossible, such as a date that does not exist.
         """
         try:
+            # By way of JSON, whose texts pydantic reads as dates, decimals and enums.
             return self.adapter.validate_json(json.dumps(arguments))
         except ValidationError as error:
             raise ToolError(f"An argument cannot be used: {format_validation_error(error)}") from error
@@ -69,6 +72,7 @@ def read_signature(function: Callable[..., object]) -> FunctionSignature:
         if one.kind is one.POSITIONAL_ONLY:
             raise SetupError(f"{name} takes {one.name} by position only; a tool's arguments are named.")
         hint = describe_hint(hints.get(one.name, Any), about.get(one.name, ""))
+        # Each alone first, so that the complaint names the argument.
         build_arguments_adapter({one.name: Required[hint]}, f"{name}({one.name})")
         fields[one.name] = Required[hint] if one.default is one.empty else NotRequired[hint]
     adapter = build_arguments_adapter(fields, name)

@@ -46,17 +46,16 @@ START_SECONDS, CALL_SECONDS, LATE_CALLS = 30.0, 30.0, 2
 
 @dataclass(eq=False)
 class McpServer:
-    """A connection to an MCP server, held open by a task of its own.
-
-    ``place``: a command or an address. ``keys``: secret by variable name; a process gets them as variables, an address
-    gets the first as its bearer token. ``seconds``: limit of one call. ``patience``: seconds to wait for the
-    connection.
-    """
+    """A connection to an MCP server, held open by a task of its own."""
 
     place: str
+    """Command or address of the server."""
     keys: Mapping[str, Secret] = field(default_factory=dict)
+    """Secret by variable name; a process gets them as variables, an address gets the first as its bearer token."""
     seconds: float = CALL_SECONDS
+    """Limit of one call."""
     patience: float = START_SECONDS
+    """Seconds to wait for the connection."""
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     client: Client | None = None
@@ -76,9 +75,11 @@ class McpServer:
     async def open(self) -> None:
         """Open the connection. Raise SetupError if the server does not answer."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # A task of its own: anyio wants a connection closed by the task that opened it, and callers come and go.
         self.task = asyncio.create_task(self.live(ready))
         try:
             async with asyncio.timeout(self.patience):
+                # Shielded, or the timeout would cancel the future that the task still sets.
                 await asyncio.shield(ready)
         except BaseException as error:
             await self.close()
@@ -105,6 +106,7 @@ class McpServer:
             self.client = None
             if not ready.done():
                 ready.set_exception(ToolError("it ended"))
+            # Read once, so that asyncio does not log an error that nobody waited for.
             ready.exception() if not ready.cancelled() else None
 
     def transport(self) -> Any:
@@ -148,6 +150,7 @@ class McpServer:
         cursor: str | None = None
         try:
             async with asyncio.timeout(self.patience):
+                # A server may hand out a next page for ever.
                 for _ in range(MOST_PAGES):
                     self.meter.begin()
                     page = await self.client.list_tools(cursor=cursor)
@@ -165,6 +168,7 @@ class McpServer:
         """Call a tool of the server. Raise ToolError if it does not answer within the limits of time and bytes."""
         if self.client is None:
             raise ToolError(f"{name}: its MCP server has ended. Do without it.", outage=True)
+        # A server that hangs would cost its deadline at each call of the run.
         if self.late >= LATE_CALLS:
             raise ToolError(
                 f"{name}: its MCP server did not answer {self.late} calls in {self.seconds:g} s each, and "
@@ -181,6 +185,7 @@ class McpServer:
             raise ToolError(f"{name} failed: {self.words_of(error)}") from error
 
     def words_of(self, error: BaseException) -> str:
+        # anyio wraps what happened within its task groups.
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         return fit_on_one_line(redact_known(str(error) or type(error).__name__, self.keys.values()), 300).rstrip(".")
@@ -227,6 +232,7 @@ class McpTool:
             structured = None
         try:
             whole = texts[0] if structured is None and len(texts) == 1 else json.dumps(structured, ensure_ascii=False)
+            # Redacted as text, so that a key within any nested value is found.
             structured = json.loads(redact_known(whole, self.server.keys.values()))
         except (ValueError, RecursionError):
             structured = None  # what is no JSON, or cannot be written, is shown as its texts

@@ -34,14 +34,14 @@ NUMBER = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 @dataclass
 class ByteMeter:
-    """A limit on received bytes.
-
-    ``left``: bytes allowed before the next call. ``line``: maximum length of one message.
-    """
+    """A limit on received bytes."""
 
     most: int = 8_000_000
+    """Bytes for one call."""
     line: int = 1_000_000
+    """Longest message, in bytes."""
     left: int = 8_000_000
+    """Bytes allowed before the next call."""
 
     def begin(self) -> None:
         self.left = self.most
@@ -100,6 +100,7 @@ async def receive_messages(process: asyncio.subprocess.Process, arrivals: Any, m
             while (line := await process.stdout.readline()) and meter.take(len(line)):
                 for message in parse_mcp_line(line):
                     await arrivals.send(message)
+                # A server that floods must not keep the event loop to itself.
                 await asyncio.sleep(0)
 
 
@@ -130,6 +131,7 @@ async def end_process(process: asyncio.subprocess.Process) -> None:
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), GRACE_SECONDS)
     with suppress(ProcessLookupError, PermissionError):
+        # The whole group: npx and uvx start the server as a child of theirs.
         os.killpg(process.pid, signal.SIGKILL)
     process._transport.close()  # type: ignore[attr-defined]  # a pipe that nobody reads any more keeps it open
     with suppress(TimeoutError):
@@ -160,6 +162,7 @@ class MeteredTransport(httpx2.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
+        # The meter counts bytes as they are sent; packed ones could unpack to any size.
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.ReadError("The server sends a body that is packed, which was not asked for.")
         assert isinstance(response.stream, httpx2.AsyncByteStream)

@@ -131,6 +131,7 @@ def fetch_openapi(url: str) -> bytes:
         def redirect_request(
             self, req: Request, fp: object, code: int, msg: str, headers: object, newurl: str
         ) -> Request:
+            # urllib follows any redirect, also from a public address to one within this network.
             if urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:
                 raise URLError(f"it redirects to {hide_password(newurl)[:100]}")
             return Request(newurl, headers=dict(req.header_items()))
@@ -158,9 +159,11 @@ def parse_openapi_text(data: bytes, path: Path) -> Schema:
         try:
             value = json.loads(text)
         except ValueError as error:
+            # Its fault as JSON is of more help than what YAML says of the same text.
             if path.suffix == ".json":
                 raise SetupError(f"{path} is not JSON: {error}.") from error
             value = parse_yaml(text, path)
+        # Last: aliases of YAML make a few bytes stand for millions of parts, which only a copy can count.
         value = CleanCopy().copy(value)
     except UnicodeDecodeError as error:
         raise SetupError(f"Cannot read the OpenAPI document {path}: it is no text in UTF-8.") from error
@@ -187,11 +190,13 @@ def parse_yaml(text: str, path: Path) -> Value:
         ) from error
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        # PyYAML reads YAML 1.1, where no is false and 12:30 is 750: only YAML 1.2's scalars are resolved.
         yaml_implicit_resolvers = {  # noqa: RUF012
             None: [
                 (f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{form})\Z")) for name, (form, _) in YAML_VALUES.items()
             ]
         }
+        # None of PyYAML's own constructors: whatever its tag, a node becomes a plain value.
         yaml_constructors: ClassVar[dict[str | None, object]] = {}
 
         def flatten_mapping(self, node: yaml.MappingNode) -> None:
@@ -201,6 +206,7 @@ def parse_yaml(text: str, path: Path) -> Value:
                     raise UnusableDocument("it has a key that is no text")
                 if key.tag != "tag:yaml.org,2002:merge":
                     key.tag = "tag:yaml.org,2002:str"
+            # Tags of keys are settled first: PyYAML merges by the tag.
             super().flatten_mapping(node)
             if len(node.value) > MOST_PARTS:
                 raise UnusableDocument(MANY)
@@ -215,6 +221,7 @@ def parse_yaml(text: str, path: Path) -> Value:
             form, read = YAML_VALUES.get(node.tag.rpartition(":")[2], ("", str))
             return str(node.value) if node.style or not re.fullmatch(form, node.value) else read(node.value)
 
+    # For every tag that has no constructor, which is every tag.
     Loader.add_constructor(None, Loader.construct)
     try:
         depth = 0
@@ -264,6 +271,7 @@ def build_openapi_document(
         raise SetupError(f"{unknown[0]} is no HTTP method; there is {', '.join(METHODS)}.")
     server = base_url.rstrip("/") or find_first_server(root)
     if address and not base_url:
+        # OpenAPI 3, Server Object: a relative URL is relative to where the document is served.
         server = urljoin(address, server or "/").rstrip("/")
     reader, operations, left_out = OperationReader(root, server), list[Operation](), list[str]()
     for route, method, item, spec in iterate_operations(root):
@@ -371,6 +379,7 @@ class OperationReader:
             raise SchemaMisfit(f"its path names {fit_on_one_line(missing[0], 80)}, which it does not describe")
         required: list[Value] = [parameter.name for parameter in parameters if parameter.required]
         schema: Schema = {"type": "object", "properties": schemas, "required": required, "additionalProperties": False}
+        # At reading time, so that an operation that cannot be described is left out with the reason.
         self.follow_references(schema)
         about = [place.get(key) for place in (spec, item) for key in ("description", "summary")]
         security = [get_mapping(way) for way in get_sequence(spec.get("security", self.root.get("security")))]
@@ -384,17 +393,21 @@ class OperationReader:
             schema=schema,
             media=media,
             tags=list_strings(spec.get("tags")),
+            # An empty requirement means that a call without a key is let in.
             ways=tuple(tuple(way) for way in security) if all(security) else (),
         )
 
     def parameters(self, item: Schema, spec: Schema) -> tuple[list[OperationParameter], dict[str, Value]]:
         specs: dict[tuple[str, str], Schema] = {}
+        # Those of the method come last and replace those of the path with the same name and place.
         for value in (*get_sequence(item.get("parameters")), *get_sequence(spec.get("parameters"))):
             about = follow_reference(value, self.root)
             specs[str(about.get("name", "")), str(about.get("in"))] = about
         parameters, schemas = [], dict[str, Value]()
         for (wire, place), about in specs.items():
+            # OpenAPI 3: a parameter of a path is always required.
             must = bool(about.get("required")) or place == "path"
+            # OpenAPI 3 says to ignore Accept, Content-Type and Authorization here; the others would break the request.
             if (place == "header" and wire.lower() in IGNORED_HEADERS) or (place == "cookie" and not must):
                 continue
             if place not in ("path", "query", "header") or not wire:

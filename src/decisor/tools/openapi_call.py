@@ -61,6 +61,7 @@ class OpenApiClient:
 
     def credentials(self, operation: Operation) -> tuple[dict[str, str], Pairs]:
         """Return the headers and query parameters that authorize a call."""
+        # A document of a stranger could name a server of theirs for one operation, to be sent the key.
         if self.withholds_keys(operation):
             return {}, []
         if not self.document.schemes and "" in self.keys:
@@ -128,6 +129,7 @@ class OperationTool:
         key_headers, key_query = self.client.credentials(self.operation)
         address, headers, body = build_http_request(self.operation, arguments, key_query)
         url, method = URL(address, encoded=True), self.operation.method
+        # A second defence: whatever an argument holds, the call stays on the operation's server.
         if parse_origin(str(url)) != parse_origin(self.operation.server):
             raise ToolError(f"{self.name} would be called on another server: not done.")
         for _ in range(MOST_HOPS + 1):
@@ -137,6 +139,7 @@ class OperationTool:
                 if reply.status not in (301, 302, 303, 307, 308) or "Location" not in reply.headers:
                     return await self._observe(reply)
                 target = url.join(URL(reply.headers["Location"]))
+            # Whether the first server acted on it is not known.
             if method not in ("get", "head"):
                 raise ToolError(f"{self.name} was redirected; a {method.upper()} is not sent again.")
             if target.origin() != url.origin():
@@ -148,6 +151,7 @@ class OperationTool:
     async def _observe(self, reply: aiohttp.ClientResponse) -> Observation:
         """Convert a reply to records of its JSON, else of its text. Raise ToolError if the status is an error."""
         most, media, cut = self.client.max_bytes, reply.content_type, self.client.cut
+        # read() returns what has arrived, which may be a part.
         data = await reply.content.read(most + 1)
         while len(data) <= most and (more := await reply.content.read(65_536)):
             data += more
@@ -204,6 +208,7 @@ def build_http_request(
             headers["Content-Type"] = operation.media
         elif parameter.place == "header":
             text = ",".join(format_url_value(item) for item in (value if isinstance(value, list) else [value]))
+            # A line end would begin a header of the LLM's choice.
             if not text.isascii() or not text.isprintable():
                 raise ToolError(
                     f"{parameter.name} cannot hold line ends or characters beyond ASCII: it is sent as a header."
@@ -213,6 +218,7 @@ def build_http_request(
             query += [f"{quote(name, safe='[]')}={text}" for name, text in encode_query_parameter(parameter, value)]
         else:
             text = join_encoded_values(value, ",", parameter.explode)
+            # A segment of dots would call another operation of the server, encoded or not.
             if text.lower().replace("%2e", ".") in ("", ".", ".."):
                 raise ToolError(f"{parameter.name} cannot be {text!r}: it is a part of the path.")
             path = path.replace(f"{{{parameter.wire}}}", text)

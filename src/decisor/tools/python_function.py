@@ -1,6 +1,6 @@
 """Any Python function as a tool: type hints are the schema of its arguments, its docstring is the description.
 
-The function is trusted code that a person named; the LLM writes only its arguments, which pydantic converts to Python
+The function is trusted code, named by a person; the LLM writes only its arguments, which pydantic converts to Python
 values. It runs in a thread (or, if it is async, in the event loop) up to a deadline. Python cannot stop a thread: one
 that exceeds its deadline runs on by itself, and after a few of those the tool refuses further calls. A returned value
 becomes records, one for each row of a list, with long values cut. It is data: it stands in records, and hidden
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultLimits:
-    """Upper bounds for a result.
-
-    ``rows``: records of an observation. ``fields``: of a record. ``name``: characters of a field's name. ``chars``:
-    characters of a value.
-    """
+    """Upper bounds for a result."""
 
     rows: int = 200
+    """Records of an observation."""
     fields: int = 200
+    """Fields of a record."""
     name: int = 200
+    """Characters of a field's name."""
     chars: int = 4000
+    """Characters of a value."""
 
 
 def observe_result(value: object, source: str, cut: ResultLimits = ResultLimits()) -> Observation:
@@ -98,6 +98,7 @@ def split_result_rows(value: Value) -> tuple[list[Mapping[str, Value]], int | No
     if not isinstance(value, Mapping):
         return [{"value": value}], None
     lists = {name: one for name, one in value.items() if isinstance(one, list) and one and isinstance(one[0], Mapping)}
+    # With several lists it is not certain which of them holds the rows.
     if len(lists) != 1:
         return [value], None
     rows = [row if isinstance(row, Mapping) else {"value": row} for items in lists.values() for row in items]
@@ -193,6 +194,7 @@ class FunctionTool:
         Raise TimeoutError, or its exception.
         """
         self.running = {thread for thread in self.running if thread.is_alive()}
+        # Threads cannot be stopped, so their number is bounded instead.
         if len(self.running) >= MOST_OVERDUE and all(thread.name == OVERDUE for thread in self.running):
             raise ToolError(f"{self.name} is still busy with {len(self.running)} calls that ran over their deadline.")
         loop = asyncio.get_running_loop()
@@ -212,6 +214,7 @@ class FunctionTool:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(settle, value, failure)
 
+        # The function sees the context variables of the run, as an async one does.
         context = contextvars.copy_context()
         thread = threading.Thread(target=work, name=self.name, daemon=True)
         self.running.add(thread)

@@ -50,15 +50,14 @@ HOW = '--row-values allow (in Python ToolSpecs(..., row_values="allow")) lets to
 
 @dataclass(frozen=True, slots=True)
 class RowValue:
-    """A value of a row that the run has seen.
-
-    ``letters``: the compared form. ``place``: its source and record. ``is_governed``: whether parts of the source are
-    hidden from some readers.
-    """
+    """A value of a row that the run has seen."""
 
     letters: str
+    """Compared form: letters and digits alone."""
     place: str
+    """Its source and record."""
     is_governed: bool
+    """Whether parts of the source are hidden from some readers."""
 
 
 @dataclass(eq=False)
@@ -113,6 +112,7 @@ class RowValues:
         """
         known = build_word_runs(self.question) | build_word_runs(about)
         readings = decode_input(text)
+        # Both ways round, with a line end between readings so that no value is found across two of them.
         letters = "\n".join(
             side
             for reading in readings
@@ -160,6 +160,7 @@ class RowValues:
         """Return whether a person lets this tool get values of rows. The person is asked once for each tool."""
         if self.release is None:
             return False
+        # One at a time: parallel branches would ask the same question twice.
         async with self.turn:
             if action.tool not in self.allows_tool:
                 with pause_clocks():
@@ -240,6 +241,7 @@ def decode_input(text: str) -> list[str]:
     for _ in range(DEPTH):
         fresh = [decoded for reading in fresh for decoded in decode_once(reading) if decoded not in readings]
         readings |= dict.fromkeys(fresh)
+        # Each reading yields several: an input made for it would take minutes.
         if len(readings) > MOST_READINGS:
             raise ToolError("The input is encoded again and again: write it plainly.", refused=True)
     return list(readings)
@@ -249,6 +251,7 @@ def decode_once(text: str) -> Iterator[str]:
     yield unquote_plus(text)
     yield html.unescape(text)
     yield re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
+    # Spaces and commas between the letters of a code do not hide it.
     packed = BETWEEN.sub("", text)
     for token in dict.fromkeys(CODED.findall(f"{text} {packed}")):
         for raw in iterate_decoded_bytes(token):
@@ -264,6 +267,7 @@ def iterate_decoded_bytes(token: str) -> Iterator[bytes]:
     It is read as base64 (from each of its first four characters), base32 and hexadecimal.
     """
     letters = token.rstrip("=").replace("-", "+").replace("_", "/")
+    # base64 that was cut out of a longer text begins at any of four places.
     for at in range(4):
         part = letters[at:]
         part = part[: len(part) - (len(part) % 4 == 1)]

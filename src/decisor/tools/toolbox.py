@@ -81,13 +81,16 @@ class Toolbox:
         for tool in self.members:
             if tool.name == action.tool:
                 if is_outward(tool):
+                    # Before the person is asked, so that nobody approves what must not be sent.
                     await self.row_values.check(action, tool, self.approve is not None)
                 await self.check(action)
+                # Counted after the checks: a refused action has no observation.
                 number = next(self.counter)
                 query = (tool.name, normalize_layout(action.input))
                 before = self.cache.get(query)
                 with set_asker("model"), self.learning(tool):
                     observation = before.observation if before else await tool.call(action.input)
+                # Ids of the tool (r1) become ids of the run (o3.r1).
                 records = (
                     replace(record, id=f"o{number}.{record.id.rpartition('.')[2]}") for record in observation.records
                 )
@@ -97,6 +100,7 @@ class Toolbox:
                     observation = replace(observation, note=f"{same} {before.observation.note}".strip())
                 elif is_database_tool(tool):  # the same query brings the same rows, within a run
                     self.cache[query] = CachedObservation(number, observation)
+                # Also from the cache: the values were seen in this run all the same.
                 self.row_values.learn(observation, tool, self.members)
                 for member in self.remembering:
                     member.remember(number, action, observation, tool)

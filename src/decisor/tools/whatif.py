@@ -86,6 +86,7 @@ class WhatIfTool:
         Raise ToolError if a candidate does not exist or a setting is unreadable.
         """
         try:
+            # Trials take seconds of CPU, and other branches go on meanwhile.
             return await asyncio.to_thread(self._compute, parse_wish(text))
         except SetupError as error:  # the LLM reads it and may answer without the model
             raise ToolError(str(error)) from error

@@ -119,6 +119,7 @@ def engine_of(url: str) -> Engine:
         raise SetupError(f"There is no engine for {scheme}://.{hint} Known are {plain}.")
     if one.member:
         return one.member(scheme.partition("+")[2].partition("+")[0])
+    # sqlite://shop.db would read shop.db as a host, and open no file at all.
     if one.file and (path := url.partition("://")[2]) and not path.startswith("/"):
         raise SetupError(f"A file takes three slashes: {scheme}:///{path}, not {scheme}://{path}.")
     return one
@@ -236,6 +237,7 @@ def database_file(url: str) -> Path:
         raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
     if not head:
         raise SetupError(f"{path} is an empty file: the database has no tables.")
+    # Its first bytes decide, not its ending, which a person chooses.
     kinds = [name for name, (at, magic) in MAGIC.items() if head[at:].startswith(magic)]
     if scheme in MAGIC and scheme not in kinds:
         other = f"It is a database of {load_engine(kinds[0]).title}: write {kinds[0]}:///{path}" if kinds else ""

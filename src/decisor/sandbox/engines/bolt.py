@@ -34,18 +34,17 @@ TERMINATE TRANSACTIONS id YIELD message RETURN message"""
 
 @dataclass(eq=False)
 class Bolt:
-    """A graph database behind the Bolt protocol. database:
-
-    None means the server's default. label: if not '', the database consists of the nodes with this label. mark: stands
-    on every transaction, so that it can be found again.
-    """
+    """A graph database behind the Bolt protocol."""
 
     url: str
     driver: neo4j.Driver
     database: str | None
+    """None means the server's default."""
     deny: frozenset[str] = frozenset()
     label: str = ""
+    """If not '', the database consists of the nodes with this label."""
     mark: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Metadata of every transaction, by which ``cancel`` finds it."""
 
     def check(self, statement: str) -> str:
         return cypher_guard.check_cypher(statement, self.deny)
@@ -86,9 +85,11 @@ class Bolt:
                 try:
                     return read(result)
                 finally:
+                    # Nothing to keep, whatever a server made of the access mode.
                     transaction.rollback()
         except Neo4jError as error:
             raise ToolError(self.plain(error.message or str(error))) from error
+        # A garbled reply makes the driver raise whatever its parser stumbled over.
         except (DriverError, BoltError, OSError, ValueError, LookupError, struct.error) as error:
             with contextlib.suppress(Exception):
                 self.driver.close()

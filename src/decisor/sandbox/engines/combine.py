@@ -33,6 +33,7 @@ def connect_scratch(url: str, caps: Caps) -> Duck:
         db.execute("SET python_enable_replacements = false")  # no option of connect
         for name, table in json.loads(url).items():
             load_observation_table(db, name, table["columns"], table["rows"])
+        # Last: it locks the settings above as well.
         db.execute("SET lock_configuration = true")
     except duckdb.Error as error:
         raise SetupError(f"The rows cannot be combined: {' '.join(str(error).split())}") from error
@@ -46,6 +47,7 @@ def load_observation_table(
     kinds = [column_type_for(column) for column in cells]
     named = ", ".join(f"{DIALECT.quoted(column)} {kind}" for column, kind in zip(columns, kinds, strict=True))
     db.execute(f"CREATE TABLE {DIALECT.quoted(name)} ({named})")
+    # A list for each column and unnest: executemany would bind each row by itself.
     holes = ", ".join(f"unnest(?::{kind}[])" for kind in kinds)
     for at in range(0, len(rows), AT_ONCE):
         part = [

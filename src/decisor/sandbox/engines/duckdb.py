@@ -160,6 +160,7 @@ class Duck:
 
     def check(self, statement: str) -> str:
         checked = self.guard.check(statement)
+        # A second look by DuckDB's own binder, which follows views and macros that the guard knows by name only.
         if self.guard.access.narrow and checked.startswith(("SELECT", "WITH", "FROM", "VALUES", "(")):
             self._tables(checked)
         return checked
@@ -206,10 +207,12 @@ def fetch_duckdb_rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[Sequence[ob
 
 def duckdb_connection_settings(memory_mb: int) -> dict[str, str]:
     return {
+        # Without it no file, URL or other database can be read, whatever function a statement finds.
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
+        # Half of the worker's: DuckDB then refuses a query by itself, and the process with its open file lives on.
         "memory_limit": f"{max(64, memory_mb // 2)}MB",
         "temp_directory": "",
     }
@@ -224,6 +227,7 @@ def connect_duckdb(url: str, caps: Caps) -> Duck:
     try:
         db = duckdb.connect(str(path), read_only=True, config=dict(duckdb_connection_settings(caps.memory_mb)))
         db.execute("SET python_enable_replacements = false")  # no option of connect
+        # Last: it locks the settings above as well.
         db.execute("SET lock_configuration = true")
         guard = build_guard(DIALECT, caps, lambda query: db.execute(query).fetchall())
     except duckdb.Error as error:

@@ -45,13 +45,11 @@ class Graph(Protocol):
 
 @dataclass(eq=False)
 class Kglite:
-    """A graph that kglite has loaded from a file.
-
-    own: by label, which of id, title and type the data themselves have.
-    """
+    """A graph that kglite has loaded from a file."""
 
     graph: Graph
     own: Mapping[str, frozenset[str]]
+    """By label, which of id, title and type the data themselves have."""
     deny: frozenset[str] = frozenset()
 
     def check(self, statement: str) -> str:
@@ -65,6 +63,7 @@ class Kglite:
                 statement,
                 params=dict(parameters),
                 timeout_ms=max(1, int(caps.seconds * 1000)),
+                # One more than may be shown tells that there are more.
                 row_limit=caps.rows + 1,
                 hide_structural_keys=True,
             )
@@ -129,6 +128,7 @@ def connect_kglite(url: str, caps: Caps) -> Kglite:
         graph = cast(Graph, kglite.load(str(path)))
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
+    # A second defence behind the guard: kglite then refuses every writing clause itself.
     graph.read_only(True)
     own = {
         label: _properties_of_data(graph, label, set(kind["properties"]))
@@ -144,6 +144,7 @@ def _properties_of_data(graph: Graph, label: str, names: set[str]) -> frozenset[
     """
     quoted = label.replace("`", "``")
     nodes = [row["n"] for row in graph.cypher(f"MATCH (n:`{quoted}`) RETURN n LIMIT {LOOKED_AT}")]
+    # kglite gives a node without an id its number as one, so an equal id is not the data's.
     differs = any(node["properties"].get("id") != node["id"] for node in nodes)
     return frozenset((names & set(ADDED)) | ({"id"} if differs else set()))
 

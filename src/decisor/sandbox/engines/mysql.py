@@ -186,6 +186,7 @@ class Mysql:
             self._begin(caps)
             cursor.execute(bind_parameters(statement, parameters, "%({})s"), dict(parameters) or None)
             result = build_capped_table([column[0] for column in cursor.description or ()], cursor, caps)
+            # The server stops one row after the cap, so few rows are under way then; cut for its bytes, many may be.
             clean = not result.truncated or len(result.rows) == caps.rows
             return result
         except (pymysql.Error, *GARBLED) as error:
@@ -207,6 +208,7 @@ class Mysql:
     def cancel(self) -> None:
         other = open_mysql(self.url, CANCEL_SECONDS)
         with other, other.cursor() as cursor:
+            # KILL takes no parameter; int() is the guard.
             cursor.execute(f"KILL QUERY {int(self.db.thread_id())}")
 
     def _begin(self, caps: Caps) -> None:
@@ -218,11 +220,13 @@ class Mysql:
 
         with self.db.cursor() as cursor:
             try:
+                # MariaDB's name, in seconds; 0 would mean no limit.
                 cursor.execute(f"SET SESSION max_statement_time = {max(0.01, caps.seconds)}")
             except pymysql.Error as error:  # MySQL's own name and unit
                 if error.args[0] != UNKNOWN_VARIABLE:
                     raise
                 cursor.execute(f"SET SESSION max_execution_time = {max(1, int(caps.seconds * 1000))}")
+            # A wait for a lock ends before the query's own time, so that the message tells of the lock.
             lock = max(1, int(caps.seconds * 0.8))
             cursor.execute(
                 f"SET SESSION sql_select_limit = {caps.rows + 1}, lock_wait_timeout = {lock}, "
@@ -259,6 +263,7 @@ def open_mysql(url: str, seconds: int = CONNECT_SECONDS) -> pymysql.Connection:
     import pymysql
 
     parts, settings = urlsplit(url), parse_url_options(url, OPTIONS)
+    # Accepted since other tools write it, and always utf8mb4 here.
     settings.pop("charset", None)
     place = {} if "unix_socket" in settings else {"host": parts.hostname or "127.0.0.1"}
     verify = {
@@ -285,6 +290,7 @@ def open_mysql(url: str, seconds: int = CONNECT_SECONDS) -> pymysql.Connection:
         raise SetupError(
             f"MySQL/MariaDB cannot be reached: {error.strerror or error} {error.filename or ''}"
         ) from error
+    # PyMySQL's read_timeout, which was for opening, would cut off any longer query.
     db._read_timeout = None  # a query has the limit of its caps, and the parent's clock
     return db
 
@@ -313,6 +319,7 @@ def connect_mysql(url: str, caps: Caps) -> Mysql:
                 cursor.execute(query)
                 return list(cursor.fetchall())
 
+        # Only such a server folds İ in a table's name to i: unfolded, a denied table could be named past the list.
         lower = rows("SELECT @@lower_case_table_names")[0][0]
         dialect = replace(DIALECT, prepare=fold_dotted_i) if lower else DIALECT
         guard = build_guard(dialect, caps, rows)

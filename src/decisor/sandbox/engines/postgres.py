@@ -133,12 +133,15 @@ class Postgres:
                 raise ToolError(f"PostgreSQL cannot be reached: {why}", outage=True) from error
         text = bind_parameters(statement, parameters, "%({})s").rstrip().rstrip(";")
         try:
+            # One round trip for the limits, and none of them outlives the transaction.
             with self.db.cursor() as cursor:
                 cursor.execute(BEGIN.format(ms=max(1, int(caps.seconds * 1000)), lock=max(1, int(caps.seconds * 800))))
+                # DECLARE CURSOR takes queries only.
                 if text.lstrip().upper().startswith(("EXPLAIN", "SHOW")):
                     return self._whole(cursor, text, caps)
                 return self._part(cursor, text, parameters, caps)
         except (psycopg.Error, UnicodeError) as error:
+            # After a garbled reply the next answer could be read out of step.
             if self.db.closed or is_garbled_reply(error):
                 self.db.close()
                 raise ConnectionLost(f"The connection broke off: {' '.join(str(error).split())}") from error
@@ -166,6 +169,7 @@ class Postgres:
         # prepare=True: the extended protocol takes one statement, whatever it holds.
         query = f"DECLARE decisor NO SCROLL CURSOR FOR {text}"
         cursor.execute(query.encode(), dict(parameters) or None, prepare=not parameters)
+        # A cursor tells its columns at the first FETCH, also if it has no rows.
         cursor.execute("FETCH FORWARD 0 FROM decisor")
         columns = [column.name for column in cursor.description or ()]
         return build_capped_table(columns, fetch_postgres_rows(cursor, caps.rows), caps)
@@ -176,6 +180,7 @@ def fetch_postgres_rows(cursor: Cursor, limit: int) -> Iterator[Sequence[object]
 
     The first batch is small, for one row may hold megabytes; small rows get larger batches.
     """
+    # A caller that asks for many rows wants a table, not a look.
     at_once = ROWS_AT_ONCE if limit < 10_000 else MOST_AT_ONCE
     while True:
         rows = cursor.execute(f"FETCH FORWARD {at_once} FROM decisor".encode()).fetchall()

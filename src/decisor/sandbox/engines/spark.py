@@ -63,25 +63,27 @@ DIALECT = Dialect(
 
 @dataclass(frozen=True, slots=True)
 class SparkTable:
-    """A table or view of Spark's catalog. schema: '' for the default one. query: of a view, None if it is not told.
-    columns: name, type, nullable.
-    """
+    """A table or view of Spark's catalog."""
 
     name: str
     schema: str
+    """'' for the default one."""
     view: bool
     query: str | None
+    """Query of a view; None if it is not told, or for a table."""
     columns: tuple[tuple[str, str, bool], ...]
+    """Name, type and whether it may be NULL."""
 
 
 @dataclass(eq=False)
 class Spark:
-    """A Spark server with one session, opened anew after it was lost. tables: its catalog at the time of opening."""
+    """A Spark server with one session, opened anew after it was lost."""
 
     url: str
     guard: SqlGuard
     session: SparkSession | None
     tables: list[SparkTable] = field(default_factory=list, repr=False)
+    """Its catalog at the time of opening."""
 
     def check(self, statement: str) -> str:
         return self.guard.check(statement)
@@ -92,6 +94,7 @@ class Spark:
                 [f"c{number}" for number in range(len(catalog[0]) if catalog else 0)], catalog, caps
             )
         try:
+            # A session that was lost is not opened anew by the client itself.
             if self.session is None:
                 self.session = open_spark_session(self.url)
             frame = self.session.sql(statement, dict(parameters) or None)
@@ -128,6 +131,7 @@ def read_tables(session: SparkSession) -> list[SparkTable]:
     for schema in (here, *others):
         quoted = schema.replace("`", "``")
         for _, name, temporary, text in session.sql(f"SHOW TABLE EXTENDED IN `{quoted}` LIKE '*'").collect():
+            # A temporary view belongs to the session and is listed for every database; the copies are dropped below.
             tables.append(parse_spark_table(str(name), "" if temporary or schema == here else schema, str(text)))
     return list(dict.fromkeys(tables))
 
@@ -181,6 +185,7 @@ def open_spark_session(url: str) -> SparkSession:
     if parts is None:
         raise SetupError("The URL of Spark is sc://HOST:15002, or sc://HOST:15002/DATABASE;token=...")
     session = SparkSession(connection=f"sc://{parts['host']}/{parts['options'] or ''}")
+    # The client's own policy retries far longer than a query may take.
     session.client.set_retry_policies([DefaultPolicy(max_retries=2, initial_backoff=100, max_backoff=500)])
     if parts["schema"]:
         session.catalog.setCurrentDatabase(parts["schema"])

@@ -41,9 +41,7 @@ WITHOUT_LIMIT = ("tsql", "oracle")
 
 @dataclass(eq=False)
 class Alchemy:
-    """A database behind SQLAlchemy: one connection, opened anew after it broke off. cursor: the driver's, while a query
-    runs.
-    """
+    """A database behind SQLAlchemy: one connection, opened anew after it broke off."""
 
     title: str
     warehouse: Warehouse
@@ -51,7 +49,9 @@ class Alchemy:
     pool: sqlalchemy.Engine
     db: sqlalchemy.Connection
     number: object = None
+    """The connection's number at its server, by which a query is ended."""
     cursor: Any = field(default=None, repr=False)
+    """The driver's cursor while a query runs."""
 
     def check(self, statement: str) -> str:
         return self.guard.check(statement)
@@ -69,6 +69,7 @@ class Alchemy:
             raise
         except Exception as error:  # drivers have classes of their own
             complaint = driver_complaint(error)
+            # Drivers do not agree on how a lost connection looks, so a probe decides.
             if getattr(error, "connection_invalidated", False) or not self.alive():
                 with contextlib.suppress(Exception):
                     self.db.invalidate()
@@ -130,6 +131,7 @@ class Alchemy:
             with self.pool.connect() as other:
                 other.exec_driver_sql(self.warehouse.kill.format(number=self.number))
         elif self.cursor is not None:
+            # psycopg cancels by its connection, Trino's driver by its cursor.
             for running in (self.cursor, self.cursor.connection):
                 if hasattr(running, "cancel"):
                     running.cancel()
@@ -200,6 +202,7 @@ def connect_warehouse(title: str, url: str, caps: Caps, dialect: Dialect, wareho
 
     check_policy_support(title, caps, dialect)
     try:
+        # NullPool: a connection that is closed is gone, and the next one is opened anew.
         pool = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise SetupError(f"{title} needs {describe_missing_package(error, warehouse)}") from error
@@ -208,6 +211,7 @@ def connect_warehouse(title: str, url: str, caps: Caps, dialect: Dialect, wareho
     try:
         database = Alchemy(title, warehouse, SqlGuard(dialect), pool, pool.connect())
         event.listen(pool, "before_cursor_execute", lambda _, cursor, *rest: setattr(database, "cursor", cursor))
+        # The limits of the warehouse hold before the first query of the catalog runs.
         database.open(caps)
 
         def rows(query: str) -> Iterator[Sequence[object]]:

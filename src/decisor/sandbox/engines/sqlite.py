@@ -99,11 +99,11 @@ DIALECT = Dialect(
 )
 FUNCTIONS_DENIED = word_set("load_extension fts3_tokenizer zeroblob randomblob readfile edit")
 IN_NO_VIEW = word_set("printf format")
-"""The guard bounds their widths; what a view asks for, nobody."""
+"""Functions whose widths the guard bounds in a query, but cannot bound within a view."""
 MAX_VALUE_BYTES = 50_000_000
 STEPS_BETWEEN_CHECKS = 1000
 BUSY_SHARE = 0.5
-"""Of the time of a query: how long it waits for somebody else's lock."""
+"""Share of a query's time that it waits for somebody else's lock."""
 
 
 def sqlite_limits() -> dict[int, int]:
@@ -123,14 +123,14 @@ def sqlite_limits() -> dict[int, int]:
 
 @dataclass(eq=False)
 class Sqlite:
-    """A read-only SQLite database with one connection. deadline: the time (time.monotonic) at which its progress
-    handler ends a query.
-    """
+    """A read-only SQLite database with one connection."""
 
     db: apsw.Connection
     guard: SqlGuard = field(default_factory=lambda: SqlGuard(DIALECT))
     views: frozenset[str] = frozenset()
+    """Names in lower case, by which the authorizer knows that a view asks."""
     deadline: float = float("inf")
+    """Time (time.monotonic) at which the progress handler ends a query."""
 
     def check(self, statement: str) -> str:
         return self.guard.check(statement)
@@ -139,6 +139,7 @@ class Sqlite:
         import apsw
 
         self.deadline = time.monotonic() + caps.seconds
+        # SQLite does not call the progress handler while it waits for a lock.
         self.db.set_busy_timeout(int(caps.seconds * 1000 * BUSY_SHARE))
         try:
             try:
@@ -203,6 +204,7 @@ class Sqlite:
                 fine = name not in FUNCTIONS_DENIED and not (name in IN_NO_VIEW and (inner or "").lower() in self.views)
             case apsw.SQLITE_PRAGMA:
                 fine = (one or "").lower() in {*PRAGMAS.split("|"), "table_list", "data_version"}
+            # The declaration of json_each is such an update; a real one fails on a database opened with mode=ro.
             case apsw.SQLITE_UPDATE:
                 fine = one == "sqlite_master"
             case _:
@@ -241,6 +243,7 @@ def connect_sqlite(url: str, caps: Caps) -> Sqlite:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
         db = apsw.Connection(f"{path.resolve().as_uri()}?mode=ro", flags=flags)
+        # SQLite reads a file only when asked: this finds out that it is no database.
         db.execute("SELECT count(*) FROM sqlite_master").fetchall()
     except apsw.Error as error:
         raise SetupError(f"{path} cannot be read as a SQLite database: {message(error)}.") from error
@@ -255,6 +258,7 @@ def connect_sqlite(url: str, caps: Caps) -> Sqlite:
     for limit, value in sqlite_limits().items():
         db.limit(limit, value)
     engine = Sqlite(db)
+    # After our own pragmas, which it would refuse.
     db.authorizer = engine.authorize
     db.set_progress_handler(lambda: time.monotonic() > engine.deadline, STEPS_BETWEEN_CHECKS)
     try:
