@@ -331,10 +331,11 @@ SIGN = re.compile(rb'"format"\s*:\s*"decisor decision record')
 
 @dataclass(frozen=True)
 class RecordFile:
-    """A decision record read from a file. faults: parts that are not as they were when it was made."""
+    """A decision record read from a file."""
 
     record: DecisionRecord
     faults: tuple[str, ...] = ()
+    """Parts that are not as they were when it was made."""
 
 
 def record_to_json(record: DecisionRecord) -> str:
@@ -401,6 +402,7 @@ def check_record(plain: object, where: str = "This") -> RecordFile:
 
 def find_record_faults(record: DecisionRecord, plain: Mapping[str, Any]) -> Iterator[str]:
     """Yield each part, row and approval of a record that is not as it was."""
+    # The file's own values, not the parsed record: parsing may fill in or drop fields.
     content = plain["content"]
     digests = part_digests(content)
     changed = [name for name, digest in digests.items() if record.digests.get(name) != digest]

@@ -35,6 +35,7 @@ class SharedData:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def open(self, sources: Sources) -> Data:
+        # Cases run side by side: the first one opens the data, the others wait for it.
         async with self.turn:
             if self.data is None:
                 self.data = await self.stack.enter_async_context(open_data(sources))
@@ -66,7 +67,7 @@ class OwnBench:
 
     @property
     def sources(self) -> Sources:
-        """The data sources. Raises SetupError if no data are named."""
+        """The data sources of all questions; SetupError if no data are named."""
         request = AskRequest(
             db=tuple(shlex.split(self.db)),
             graph=tuple(shlex.split(self.graph)),

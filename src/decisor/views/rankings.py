@@ -31,6 +31,7 @@ MOST = 12
 def studies_of(entries: Sequence[TraceEntry]) -> list[Study]:
     """Return the studies of a run; of those with one title, only the last."""
     every = [one.observation.study for one in events_of(entries, ActionResult)]
+    # A study that was run again, with other settings, replaces the one before.
     return list({one.title: one for one in every if one is not None}.values())
 
 

@@ -303,6 +303,7 @@ def path_to_node(node: int | None, parents: Mapping[int, int | None]) -> set[int
     [0, 1, 3]
     """
     way: set[int] = set()
+    # A damaged trace may have a ring of parents.
     while node is not None and node not in way:
         way.add(node)
         node = parents.get(node)

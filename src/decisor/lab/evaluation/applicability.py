@@ -75,6 +75,7 @@ async def find_misfits(bench: Bench, case: Case, techniques: Mapping[str, Techni
         some = {label: one for label, one in techniques.items() if is_exact_label(label) is exact}
         try:
             if some:
+                # ``exact`` may need an environment of its own; all others share one.
                 async with bench_for_technique(bench, next(iter(some))).environment(case) as env:
                     complaints |= {
                         label: await find_setup_complaint(one, case.question, env) for label, one in some.items()
@@ -98,6 +99,7 @@ async def find_setup_complaint(technique: Technique, question: Question, env: En
         began.cancel()
         asking.cancel()
         ended, _ = await asyncio.gather(began, asking, return_exceptions=True)
+    # Only a complaint of its own: after a cancel the technique may raise anything.
     return str(ended) if done and isinstance(ended, SetupError) else ""
 
 

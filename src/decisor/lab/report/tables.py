@@ -291,4 +291,5 @@ def escape_csv_cell(value: str | float | None) -> str | float | None:
     if not isinstance(value, str):
         return value
     text = drop_hidden_characters(value)
+    # Both are looked at: a hidden character before = would hide a formula, and dropping it would bare one.
     return "'" + text if FORMULA.match(value) or FORMULA.match(text) else text

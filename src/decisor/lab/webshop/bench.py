@@ -135,6 +135,7 @@ def has_option(option: tuple[str, str] | str, values: Sequence[str]) -> bool:
     if isinstance(option, str):
         text = colour_of(option)
     else:
+        # For a pair, ``in`` compares whole names and values; for a text it looks inside. The release does both.
         text = next((colour for colour in COLOURS if colour in option), str(option))
     return any(rate_name_likeness(value, text) > ALIKE for value in values)
 
@@ -151,6 +152,7 @@ def colour_of(text: str) -> str:
 def rate_product_kind(product: Product, wish: Product, nouns: Nouns) -> float:
     """Return 1, 0.5, 0.1 or 0 for how close a product is to the kind that was asked for."""
     nouns_here, nouns_wished = set(nouns(product.title)), nouns(wish.title)
+    # 0.2 without nouns, and the thresholds below, are the release's (engine/goal.py).
     share = len(nouns_here & set(nouns_wished)) / len(nouns_wished) if nouns_wished else 0.2
     if share == 0:
         return 0.0
@@ -174,6 +176,7 @@ def rate_name_likeness(one: str, other: str) -> int:
     """
     with require_package("rapidfuzz, as WebShop's reward compares names", "lab"):
         from rapidfuzz import fuzz, utils
+    # default_process lowers case and drops punctuation, as the release's thefuzz does.
     return round(fuzz.token_set_ratio(one, other, processor=utils.default_process))
 
 
@@ -228,6 +231,7 @@ class WebShopBench:
         goal = self.shop.goals[int(str(case.facts["number"]))]
         results = events_of(events, ActionResult)
         orders = [record for result in results for record in result.observation.records if record.source == ORDER]
+        # A technique may order in several sequences; the answer says which order counts.
         fits = [self.fit(order, goal) for order in orders]
         at = find_named_order(decision.answer, orders)
         got = fits[at] if at is not None else NOTHING
