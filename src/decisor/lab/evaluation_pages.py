@@ -121,6 +121,7 @@ async def case_events(place: str, streams: Streams, is_closing: Callable[[], boo
             cases = await read_in_store(place, news)
             # A large store is read more rarely: polling takes a tenth of the time at most.
             took = time.monotonic() - began
+            # Outcomes have no order of finishing, so what was sent is remembered by id.
             sent |= {one.id for one in cases}
             if len(sent) != counted:
                 last, counted = time.monotonic(), len(sent)

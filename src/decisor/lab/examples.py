@@ -87,6 +87,7 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
 def example_folder() -> Path:
     """Return the folder of examples: the user's cache, or a temporary one if home is not writable."""
     folder = cache_folder()
+    # The cache may not exist yet: what counts is whether it can be made.
     above = folder.parent if folder.parent.exists() else folder.parent.parent
     if os.access(above, os.W_OK):
         return folder

@@ -137,7 +137,7 @@ class Puzzle:
         steps = list(iterate_step_readings(text))
         if not steps:
             raise ToolError(f"That is no step. {FORM.format(example=example)}")
-        # "8/3 - 2" has two readings; the one whose numbers are left counts.
+        # "8/3/2" has two readings; the one whose numbers are left counts.
         for x, op, y in steps:
             # The second number must be another one, unless the same value is left twice.
             if x in values and y in [value for at, value in enumerate(values) if at != values.index(x)]:

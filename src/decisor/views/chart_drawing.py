@@ -344,6 +344,7 @@ def line_chart_lines(chart: AnswerChart) -> Iterator[str]:
     values = [value for _, _, value in chart.marks()]
     low, high = (min(0.0, *values), max(0.0, *values)) if chart.y.zero else (min(values), max(values))
     places = [mark.x for _, mark, _ in chart.marks()]
+    # No more columns than places: empty ones between would look like gaps.
     start, end, many = min(places), max(places), min(WIDTH, len(set(places)))
     name = min(NAME, max(len(one.name) for one in chart.series))
     for one in chart.series:

@@ -74,7 +74,7 @@ class NotebookView:
         If the clock would write later, it is put forward; then the clock goes on.
         """
         try:
-            # A trace that is read back has no loop: then every entry is written at once.
+            # Without a loop nothing can be put off, so the output is written at once.
             loop = asyncio.get_running_loop()
         except RuntimeError:
             self.write()

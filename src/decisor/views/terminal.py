@@ -112,6 +112,7 @@ def diff_plans(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Ma
     >>> list(diff_plans(("read rents", "compare"), ("Read  rents", "count rooms")))
     [('stays', 'Read  rents'), ('dropped', 'compare'), ('new', 'count rooms')]
     """
+    # autojunk would ignore steps that are frequent in plans of 200 or more.
     matcher = SequenceMatcher(
         None, [fold_step(one) for one in before], [fold_step(one) for one in after], autojunk=False
     )
@@ -374,6 +375,7 @@ class LiveView:
                 return
             case event:
                 self.progress.follow(event)
+                # The run went on after the failed call, so it is no longer the error that ends it.
                 self.show(self.last_fault)
                 self.last_fault = entry if isinstance(event, FailedCall) else None
                 if self.last_fault is None:

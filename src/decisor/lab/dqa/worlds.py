@@ -107,6 +107,7 @@ def find_world(path: Path, worlds: dict[str, DqaWorld]) -> DqaWorld:
         content = path.read_bytes()
     except OSError as error:
         raise SetupError(f"Cannot read the database {path}: {error}") from error
+    # By content, as the release has one dump under many names.
     key = hashlib.blake2b(content, digest_size=12).hexdigest()
     if key not in worlds:
         worlds[key] = DqaWorld(key, path, parse_dump(content.decode("utf-8")))

@@ -47,8 +47,7 @@ def connect_watched_postgres(address: str, seconds: float) -> psycopg.Connection
                     result: T = end.value
                     return result
                 event = yield wanted  # psycopg resumes it every 0.1 s, with 0 if nothing came
-                # A closed socket makes the driver raise; an exception thrown in here would leave the connection half
-                # read.
+                # With its socket shut down, the driver raises its own error, as for any connection that is lost.
                 if not event and time.monotonic() > deadline:
                     shut_down_socket(self)
 

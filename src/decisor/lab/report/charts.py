@@ -213,6 +213,7 @@ def make_retrieval_kind_chart(parts: dict[str, list[Outcome]], outcomes: Sequenc
         for name, part in parts.items()
         if (marks := _marks(accuracy_by_kind(part, KINDS, lambda one: retrieval_kind_of(one, by_question))))
     ]
+    # Without IterRAG nobody knows which questions need one retrieval.
     if not by_question or not series:
         return None
     return ReportChart(

@@ -153,6 +153,7 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
 def sort_rows_best_first(rows: Sequence[SummaryRow]) -> tuple[SummaryRow, ...]:
     """Sort rows by the accuracy of all groups together. The rows of a technique's groups stay with it."""
     overall = {(row.technique, row.model): row.accuracy for row in rows if not row.group}
+    # Techniques without accuracy come last.
     ranked = {key: -1.0 if accuracy is None else accuracy for key, accuracy in overall.items()}
     return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
 

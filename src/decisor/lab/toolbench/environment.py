@@ -201,7 +201,7 @@ def load_tasks(folder: Path, split: str = "all") -> list[ToolTask]:
                 task = parse_tool_task(name, row)
             except (KeyError, TypeError, AttributeError) as error:
                 raise SetupError(f"An instruction of {folder} is not of the released form: {error!r}.") from error
-            # Ids repeat within a split of the release, and a case needs its own.
+            # An id may occur twice in a split, and a case needs its own.
             counts[task.id] += 1
             tasks.append(replace(task, id=f"{task.id}-{counts[task.id]}") if counts[task.id] > 1 else task)
     return tasks
@@ -654,6 +654,7 @@ def parse_finish_input(text: str) -> tuple[str, str | None]:
         return str(arguments.get("return_type", "")), None if answer is None else answer if isinstance(
             answer, str
         ) else json.dumps(answer)
+    # LLMs leave quotes in the answer unescaped: the rest of the text is taken, without the closing brace.
     kind = re.search(r'"return_type"\s*:\s*"(\w+)"?', text)
     answer_match = re.search(r'"final_answer"\s*:\s*"(.*)', text, re.S)
     return kind[1] if kind else "", re.sub(r'"?\s*}?\s*$', "", answer_match[1]) if answer_match else None

@@ -129,6 +129,7 @@ def follow_click(view: ShopView, value: str) -> ShopView:
         item = next(one for one in view.on_page if one.asin.lower() == value)
         return replace(view, page="item", item=item, options={})
     if value == BEFORE.lower():
+        # From an item back to the results, from a sub-page back to its item.
         to_results = view.page == "item"
         return replace(view, page="results", item=None, options={}) if to_results else replace(view, page="item")
     if value == BUY.lower():
@@ -216,6 +217,7 @@ class WebShop:
         """Return the page after an action. An impossible click changes nothing and is answered with an error."""
         name, value = parse_shop_action(action)
         if self.view.page == "bought":
+            # An order is final, as in the release: what follows must not change it.
             return self.show("The order is placed: nothing more can be done in this shop.", error=True)
         offered = list_clickable(self.view)
         if name == "search" and value:
