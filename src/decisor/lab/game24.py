@@ -197,13 +197,14 @@ OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = 
 
 @dataclass(frozen=True)
 class Game24Bench:
-    """The benchmark Game of 24. data: the folder of 24.csv, or the file. first, last: rows counted from 0, both
-    included.
-    """
+    """The benchmark Game of 24."""
 
     data: Path
+    """The folder of 24.csv, or the file."""
     first: int = 900
+    """First row, counted from 0."""
     last: int = 999
+    """Last row, included."""
     name: str = "game24"
 
     def cases(self) -> Sequence[Case]:

@@ -48,15 +48,16 @@ class SharedData:
 
 @dataclass(frozen=True)
 class OwnBench:
-    """A benchmark of a user's own questions over own data (``Bench``). questions: the file. db, graph, docs: the data,
-    several with spaces between them; names of decisor.toml work too. tables, deny_tables: as in ``decisor ask``.
-    """
+    """A benchmark of a user's own questions over own data (``Bench``)."""
 
     questions: Path
+    """The file of questions."""
     db: str = ""
+    """Databases, with spaces between them; names of decisor.toml work too, here and in the next two."""
     graph: str = ""
     docs: str = ""
     tables: str = ""
+    """As in ``decisor ask``, like ``deny_tables``."""
     deny_tables: str = ""
     definitions: str = ""
     name: str = "own"

@@ -40,7 +40,7 @@ Sides = Mapping[str, Sequence[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """A figure that others published. group: the part of the benchmark that it is about, empty for all of it."""
+    """A figure that others published."""
 
     benchmark: str
     technique: str
@@ -48,13 +48,15 @@ class PublishedFigure:
     value: float
     source: str
     group: str = ""
+    """Part of the benchmark that it is about, '' for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperLine:
-    """A line of a paper table. cells: the texts that are shown, the first one is the name of the line."""
+    """A line of a paper table."""
 
     cells: tuple[str, ...]
+    """Texts that are shown; the first one is the name of the line."""
     published: bool = False
 
 

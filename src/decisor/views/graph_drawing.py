@@ -253,6 +253,7 @@ def layout_tree(boxes: Sequence[Box], parents: Mapping[str, str], title: str) ->
         if parent in depth:
             children[parent].append(name)
         depth[name] = depth.get(parent, -1) + 1
+    # A column may hold boxes of several subtrees, so the middles alone may overlap.
     middles = separate_boxes(middle_of_box(children, by_name), depth, by_name)
     placed = {
         name: replace(

@@ -28,12 +28,12 @@ NODES = ("country", "trade_node", "goods", "building")
 
 @dataclass(frozen=True, slots=True)
 class ScenarioSize:
-    """The size of a scenario. databases: for each database with questions its rows by table and the number of its
-    questions. Databases of equal content count once.
-    """
+    """The size of a scenario."""
 
     scenario: Scenario
     databases: tuple[tuple[Counter[str], int], ...]
+    """For each database with questions, its rows by table and the number of its questions; equal content counts
+    once."""
 
     @property
     def questions(self) -> int:

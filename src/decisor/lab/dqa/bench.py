@@ -150,21 +150,22 @@ class SharedState:
 
 @dataclass(frozen=True)
 class DqaBench:
-    """The benchmark Decision QA on released or generated worlds. data: folder in the released layout. limit: number of
-    first questions of each scenario. db: a server (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each
-    question's world in a place of its own, loaded if it is missing, or again if ``fresh``; or one database, which
-    must contain the world of each question. tools: the database; for ``exact`` the decision model behind the
-    questions; both side by side; or for ``model_first`` the database with the tools that run a model written by an
-    LLM.
-    """
+    """The benchmark Decision QA on released or generated worlds."""
 
     data: Path
+    """Folder in the released layout."""
     scenario: Literal["locating", "building", "both"] = "both"
     form: Literal["sql", "graph"] = "sql"
     limit: int | None = field(default=None, metadata=UNLABELLED)
+    """Number of first questions of each scenario. None means all."""
     db: str = field(default="", metadata=UNLABELLED)
+    """A server (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each question's world in a place of its own,
+    or one database, which must contain the world of each question. '' means files."""
     fresh: bool = field(default=False, metadata=UNLABELLED)
+    """Load worlds again that the server has."""
     tools: Literal["database", "whatif", "both", "decision_model"] = "database"
+    """The database; for ``exact`` the decision model behind the questions; both side by side; or for ``model_first``
+    the database with the tools that run a model written by an LLM."""
     name: str = "dqa"
     shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
 

@@ -375,6 +375,7 @@ def _move_values(
         outgoing[node] = out = (value + ingoing[node]) * share[node]
         first, end = starts[node], starts[node + 1]
         if node in steered:
+            # Rule 4: a merchant sends the whole value over one edge.
             flow[steered[node]] = out
         else:
             flow[first:end] = [out / (end - first)] * (end - first) if end > first else []

@@ -452,11 +452,12 @@ SIZES = {
 
 @dataclass(frozen=True)
 class QuestionedWorld:
-    """A world with the questions about it. label: the year (Locating) or the name of the database (Building)."""
+    """A world with the questions about it."""
 
     world: Trade | Supply
     questions: tuple[WorldQuestion, ...]
     label: str
+    """The year (Locating) or the name of the database (Building)."""
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,10 @@ class DoesNotApply(SetupError):
 
 @dataclass(frozen=True)
 class SilentLLM:
-    """An LLM that never answers. request: set when the LLM is asked."""
+    """An LLM that never answers."""
 
     request: asyncio.Event
+    """Set when the LLM is asked."""
     name: str = "none"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
@@ -44,10 +45,11 @@ class SilentLLM:
 
 @dataclass(frozen=True)
 class StillEnvironment:
-    """An environment that describes its tools and never does an action. request: set when an action is asked for."""
+    """An environment that describes its tools and never does an action."""
 
     environment: Environment
     request: asyncio.Event
+    """Set when an action is asked for."""
 
     def tools(self) -> tuple[str, ...]:
         return self.environment.tools()

@@ -354,6 +354,7 @@ async def compute_win_rates(
         LLMError: the endpoint will not answer anything (key, quota, model).
         SetupError: no technique of that name shares a case with another.
     """
+    # The journal keeps replies in the store, so that the same report is paid for once.
     journal, rates, names = Journal(StoreBook(store)), [], set[str]()
     for benchmark, cases in group_shared_cases(store).items():
         some = sample_evenly([outcomes[0] for outcomes in cases.values()], most)
@@ -362,6 +363,7 @@ async def compute_win_rates(
             for one in cases[case.case]:
                 by_side.setdefault(str(side(one)), {})[one.case] = one
         names |= by_side.keys()
+        # --over may name a technique alone, or with its LLM.
         rival = next((name for name in by_side if name == over or name.partition(", ")[0] == over), None)
         if rival is None:
             continue

@@ -230,6 +230,7 @@ class EnvironmentWatch:
                 else:
                     self.clear(action.tool, place)
                     return observation
+                # The action is repeated: it only reads, so doing it twice changes nothing.
                 await asyncio.sleep(pause)
                 # Double the pause, but look at least four times within a short patience.
                 pause = min(2 * pause, LONGEST_PAUSE, max(self.outages.patience / 4, 0.01))

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A held lock of a process. number: used once in the life of a store."""
+    """A held lock of a process."""
 
     number: int
+    """Used once in the life of a store."""
     path: Path
     file: int
 

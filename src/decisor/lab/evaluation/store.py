@@ -35,10 +35,11 @@ class StoreError(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class CaseTask:
-    """A case that is to be run. content: a hash of question and gold, so that changed data are noticed."""
+    """A case that is to be run."""
 
     key: Key
     content: str = ""
+    """Hash of question and gold, so that changed data are noticed; '' if not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,8 @@ def make_charts(
     cost = make_cost_chart("cost", "dollars a case", entries, _dollars)
     plots = [
         make_accuracy_chart(entries, published),
+        # A curve over calls says more than the mean of calls, and dollars more than tokens; the others stand in for
+        # them.
         curve or make_cost_chart("calls", "LLM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
         cost or make_cost_chart("tokens", "tokens a case", entries, lambda row: row.usage.tokens / row.outcomes),
         make_cost_chart("critical", "seconds a case (critical path)", entries, lambda row: row.critical),

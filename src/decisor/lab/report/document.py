@@ -144,6 +144,7 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
         rows=rows,
         metrics=tuple(sorted({name for row in rows for name in row.metrics})),
         published=published,
+        # Holm multiplies the smallest p by the number of pairs, 66 for 12 sides.
         comparisons=sort_like_rows(compare_all_pairs(part), rows) if sides <= MOST_SIDES else (),
         charts=make_charts(name, part, rows, published, report.label),
         tables=tables_for(name, {report.label(side): one for side, one in sides_of(part, name).items()}),

@@ -55,6 +55,7 @@ MARKS = "Runs with each mark: their share of all outcomes, and how many of them 
 
 def render_benchmark(one: BenchmarkReport, report: Report, colours: Palette) -> Html:
     """Return the section of one benchmark."""
+    # The table of results draws the forest itself.
     plots = [chart for chart in one.charts if chart.kind != "forest"]
     figures = tag("div", *(render_chart(chart, colours) for chart in plots), cls="charts")
     return tag(
@@ -558,6 +559,7 @@ def encode_case_rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | No
     """Return the list of cases as JSON. It is short, as the page reads it at once."""
     names = list_row_names(outcomes)
     one_model = len({one.model for one in outcomes}) < 2
+    # Names go once and rows refer to them by number: the list of a large run stays small.
     place = {kind: {name: at for at, name in enumerate(column)} for kind, column in names.items()}
     table_rows = []
     for one in outcomes:

@@ -166,21 +166,25 @@ RULES = (
 
 @dataclass(frozen=True)
 class ToolBenchBench:
-    """The benchmark ToolBench. data: the folder of the test instructions, and of ``recorded_calls.jsonl.gz`` if there
-    is one. split: all, or one such as G1_instruction. judge, simulate: LLMs, as MODEL@URL. live: the address of a
-    server with ToolBench's interface. key_env: the environment variable of its key. evaluations: number of
-    judgements of one answer. every_answer: the judge reads every answer that a search reached; whether any of them
-    passes is the metric ``found``, as the paper counts CoT@3.
-    """
+    """The benchmark ToolBench."""
 
     data: Path
+    """Folder of the test instructions, and of ``recorded_calls.jsonl.gz`` if there is one."""
     split: str = "all"
+    """all, or one such as G1_instruction."""
     judge: str = ""
+    """LLM that judges, as MODEL@URL; '' for none."""
     simulate: str = ""
+    """LLM that simulates APIs, as MODEL@URL; '' for none."""
     live: str = ""
+    """Address of a server with ToolBench's interface; '' for none."""
     key_env: str = "TOOLBENCH_KEY"
+    """Environment variable with the key of that server."""
     evaluations: int = 4
+    """Number of judgements of one answer."""
     every_answer: bool = False
+    """Judge every answer that a search reached; whether any of them passes is the metric ``found``, as the paper counts
+    CoT@3."""
     name: str = "toolbench"
 
     @cached_property

@@ -153,6 +153,7 @@ def apis_by_function(apis: Sequence[Api]) -> dict[str, Api]:
     """Return the APIs by function name. Of APIs whose cut names are equal, the first one counts, as in the release."""
     by_name: dict[str, Api] = {}
     for api in apis:
+        # Names are cut to their last 64 characters, so two APIs may get the same one.
         by_name.setdefault(api.function, api)
     return by_name
 
@@ -464,6 +465,7 @@ class SimulatedAnswers:
             self.llm_usage = self.llm_usage + error.used
             return CallReply(f"{FAILED}: the simulating model did not answer", "", "simulated")
         self.llm_usage = self.llm_usage + reply.usage
+        # LLMs put JSON in a fence although the prompt asks for nothing else.
         text = reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
         return CallReply(*split_server_output(text), "simulated")
 

@@ -111,6 +111,7 @@ def rate_purchase(
     kind = rate_product_kind(product, wish, nouns)
     parts = len(goal.attributes) + len(goal.options) + 1
     return PurchaseFit(
+        # The reward of the paper: the share of attributes, options and price that fit, times the fit of the kind.
         kind * (attributes_met + options_met + cheap) / parts,
         kind,
         attributes_met / len(goal.attributes) if goal.attributes else 1.0,
@@ -189,14 +190,15 @@ RULES = (
 
 @dataclass(frozen=True)
 class WebShopBench:
-    """The benchmark WebShop. data: the folder with the release's files, or the small set. goals: synthetic or human.
-    split: test (0 to 499), eval (500 to 1,499), train (the rest) or all. seed: for prices and their limits.
-    """
+    """The benchmark WebShop."""
 
     data: Path
+    """Folder with the release's files, or the small set."""
     goals: Kind = "synthetic"
     split: Split = "test"
+    """test (0 to 499), eval (500 to 1,499), train (the rest) or all."""
     seed: int = 0
+    """Decides prices and their limits."""
     name: str = "webshop"
 
     @cached_property

@@ -217,7 +217,7 @@ class WebShop:
         """Return the page after an action. An impossible click changes nothing and is answered with an error."""
         name, value = parse_shop_action(action)
         if self.view.page == "bought":
-            # An order is final, as in the release: what follows must not change it.
+            # An order is final: what follows must not change it.
             return self.show("The order is placed: nothing more can be done in this shop.", error=True)
         offered = list_clickable(self.view)
         if name == "search" and value:
