@@ -29,6 +29,7 @@ def make_approval_change(
     def change(approvals: Sequence[Approval], content: str) -> tuple[Approval, ...]:
         if withdraw:
             return withdraw_approvals(approvals, by, note)
+        # The record may have changed between reading and approving; nobody approves what they have not seen.
         if read not in ("", content):
             raise SetupError("The record is not the one that was read: read it again.")
         return add_approval(approvals, content, by, note, refuse)
@@ -76,6 +77,7 @@ def check_approval(approval: Approval, content: str) -> Standing:
 
     ``changed``: it is not as it was made. ``of another content``: the record was changed after it was approved.
     """
+    # The seal comes first: no other field of a changed approval can be believed.
     if approval.seal != seal_of(approval):
         return "changed"
     if approval.withdrawn:

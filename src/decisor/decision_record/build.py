@@ -266,6 +266,8 @@ def collect_steps(entries: Sequence[TraceEntry]) -> list[Step]:
     aside: set[int] = set()
     for entry in entries:
         match entry.event:
+            # Actions for another reading of the question are no grounds of the decision; spans inside such a span go
+            # with it.
             case Span(name=name) if entry.span in aside or name.startswith(OTHER_READING):
                 aside.add(entry.id)
             case NodeSpan() if entry.span in aside:
@@ -281,6 +283,7 @@ def find_supporting_steps(steps: Sequence[Step], decision: Decision) -> list[Ste
     needed = {at for at, step in enumerate(steps) if cited_rows(step, decision.evidence.ids)} | find_ranking_step(
         steps, decision.ranking
     )
+    # Backwards, as a combining query may read another combining query before it.
     for at in reversed(range(len(steps))):
         if at in needed and steps[at].action.tool == COMBINE:
             names = {int(number) for number in REFERENCE.findall(steps[at].action.input)}
@@ -294,6 +297,7 @@ def find_ranking_step(steps: Sequence[Step], ranking: Ranking | None) -> set[int
     If no step computed it, it is the last step with a ranking; the set is empty if none has one.
     """
     places = [at for at, step in enumerate(steps) if step.observation.ranking and step.observation.ranking.options]
+    # Several steps may have ranked; what counts is the ranking that the decision holds.
     own = [at for at in places if steps[at].observation.ranking == ranking]
     return set((own or places)[-1:])
 
@@ -328,6 +332,7 @@ def build_record(
 
 def seal_record(content: Content, run: int = 0, approvals: Sequence[Approval] = ()) -> DecisionRecord:
     """Build a record from a content, with its digests."""
+    # JSON has no infinity or NaN, and a digest must be the same for every reader.
     plain = finite_json_value(content)
     # Approvals name the digest of the content alone, so the number of the run has a digest of its own.
     digest = digest_of_json(plain)
@@ -338,6 +343,7 @@ def seal_record(content: Content, run: int = 0, approvals: Sequence[Approval] = 
 
 def content_of(entries: Sequence[TraceEntry], by: str = "") -> Content:
     start = next(events_of(entries, RunStart), RunStart(Question("")))
+    # Techniques nest: only a conclusion outside of every span is the run's own, and of several the last.
     decisions = [one.event.decision for one in entries if isinstance(one.event, events.Conclusion) and not one.span]
     decision = decisions[-1] if decisions else NO_DECISION
     steps = collect_steps(entries)
@@ -425,6 +431,7 @@ def collect_rule_tests(steps: Sequence[Step], decision: Decision) -> tuple[RuleT
 
 def grounds_of(decision: Decision, behind: Sequence[Step], ranking: Sequence[Step]) -> Grounds:
     queries = tuple(replace(query_of_step(step, decision.evidence.ids), ranks=step in ranking) for step in behind)
+    # An id that no query brought was made up, or its record was lost: the record says so.
     there = {row.id for query in queries for row in query.rows}
     missing = tuple(name for name in decision.evidence.ids if name not in there)
     evidence = decision.evidence
@@ -439,6 +446,7 @@ def query_of_step(step: Step, cited: Sequence[str]) -> Query:
         for one in cited_rows(step, cited)
     )
     cut = observation.truncated or (observation.total or 0) > count
+    # Rows that were cut off are not known, so a digest of all of them would claim too much.
     digest = "" if cut else rows_digest(observation.records)
     return Query(
         f"o{number}" if number else "", step.action.tool, step.action.input, rows, count, observation.total, cut, digest
@@ -449,6 +457,7 @@ def means_of(entries: Sequence[TraceEntry], start: RunStart) -> Means:
     names = dict.fromkeys(call.model for call in events_of(entries, LLMCall) if call.model)
     chosen = next((one.technique for one in events_of(entries, TechniqueChoice)), "")
     settings = {
+        # Settings may hold addresses with passwords.
         name: (hide_llm_password if name.endswith("_llm") else hide_password)(str(value))
         for name, value in start.settings.items()
     }
@@ -464,6 +473,7 @@ def means_of(entries: Sequence[TraceEntry], start: RunStart) -> Means:
 
 def without_secrets(content: Content) -> Content:
     """Return a content without secrets. Rows stay as they are: they are the evidence."""
+    # Redacting a row would change its digest, and the evidence with it.
     queries = tuple(replace(one, input=redact_event(one.input)) for one in content.evidence.queries)
     rest = redact_event(replace(content, evidence=replace(content.evidence, queries=())))
     return replace(rest, evidence=replace(rest.evidence, queries=queries))
@@ -495,14 +505,15 @@ NAME = re.compile(r"o[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class PastStep:
-    """A query of an old record, with the rows that are known. number: of its observation, 0 if it had no rows. digest:
-    of all rows that it brought, '' if not known. ranks: whether it computed the alternatives.
-    """
+    """A query of an old record, with the rows that are known."""
 
     step: Step
     number: int = 0
+    """Number of its observation, 0 if it had no rows."""
     digest: str = ""
+    """Digest of all rows that it brought, '' if not known."""
     ranks: bool = False
+    """Whether it computed the alternatives."""
 
 
 def restore_question(content: Content) -> Question:

@@ -219,6 +219,7 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     yield tag("h1", content.request.question)
     yield tag("p", content.request.goal) if content.request.goal else None
     yield record_decision_html(content, anchors)
+    # The digest is computed anew: the one in the record may have been changed along with the content.
     yield approvals_html(record, digest_of_json(content))
     yield record_section_html(
         "Asked before", tag("ul", *(tag("li", one) for one in content.request.before)), content.request.before
@@ -331,15 +332,17 @@ SIGN = re.compile(rb'"format"\s*:\s*"decisor decision record')
 
 @dataclass(frozen=True)
 class RecordFile:
-    """A decision record read from a file. faults: parts that are not as they were when it was made."""
+    """A decision record read from a file."""
 
     record: DecisionRecord
     faults: tuple[str, ...] = ()
+    """Parts that are not as they were when it was made."""
 
 
 def record_to_json(record: DecisionRecord) -> str:
     """Return a record as JSON text."""
     text = json.dumps(finite_json_value(record), ensure_ascii=False, indent=2, allow_nan=False)
+    # Half of a surrogate pair, which an LLM may write, fits in no file in UTF-8.
     return text.encode("utf-8", "replace").decode() + "\n"
 
 
@@ -369,6 +372,7 @@ def is_record_file(path: Path) -> bool:
 def read_record(path: Path) -> RecordFile:
     """Read a record; raise SetupError if it cannot be read or does not meet the schema."""
     try:
+        # A file comes from strangers: its size is checked before it is read into memory.
         if path.stat().st_size > MOST_BYTES:
             raise SetupError(f"{path} is too large for the record of a decision.")
         return check_record(json.loads(path.read_bytes(), object_pairs_hook=refuse_repeated_names), str(path))
@@ -401,6 +405,7 @@ def check_record(plain: object, where: str = "This") -> RecordFile:
 
 def find_record_faults(record: DecisionRecord, plain: Mapping[str, Any]) -> Iterator[str]:
     """Yield each part, row and approval of a record that is not as it was."""
+    # The file's own values, not the parsed record: parsing may fill in or drop fields.
     content = plain["content"]
     digests = part_digests(content)
     changed = [name for name, digest in digests.items() if record.digests.get(name) != digest]

@@ -246,11 +246,13 @@ def tighten_schema(part: Any) -> None:
 def parse_record(plain: Mapping[str, object], where: str) -> DecisionRecord:
     """Parse a record; raise SetupError if it does not meet the schema."""
     try:
+        # From JSON, as strict takes a list for a tuple only there.
         record = record_adapter().validate_json(json.dumps(plain), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         what = " is missing" if first["type"] == "missing" else f": {fit_on_one_line(first['msg'], 200)}"
         raise SetupError(f"{where} does not meet the schema: {format_json_path(first['loc'])}{what}.") from error
+    # Dataclasses ignore unknown fields and fill in defaults; a record must have all and no others.
     if wrong := next(find_field_faults(plain, record), ""):
         raise SetupError(f"{where} does not meet the schema: {wrong}.")
     return record
@@ -303,6 +305,7 @@ def row_digest(fields: Mapping[str, object], text: str = "", has_same_tokens: bo
     cells = {name: normalize_digits(value) for name, value in fields.items()}
     words = canonical_json([cells, text])
     return hashlib.sha256(
+        # Tokens are made anew in each session, so they would change the digest of the same row.
         (words if has_same_tokens else TOKEN.sub(MASKED, words)).encode("utf-8", "replace")
     ).hexdigest()
 
@@ -314,6 +317,7 @@ def rows_digest(records: Sequence[Record]) -> str:
 
 def normalize_digits(value: object) -> object:
     if isinstance(value, float):
+        # Databases and drivers differ in the last digits of a sum.
         return f"{value:.12g}"
     if isinstance(value, Mapping):
         return {key: normalize_digits(item) for key, item in value.items()}

@@ -179,6 +179,7 @@ def write_shop(path: Path) -> None:
             for product, share in shares.items()
         ]
         database.executemany("INSERT INTO offer VALUES (?, ?, ?)", rows)
+        # Only random(): its numbers are the same in every version of Python, those of choice and shuffle need not be.
         random = Random(SEED)
         customers = [(f"customer {number}", TOWNS[int(random.random() * len(TOWNS))]) for number in range(1, 181)]
         database.executemany("INSERT INTO customer VALUES (NULL, ?, ?)", customers)
@@ -233,6 +234,7 @@ def run_demo(console: Console, folder: Path) -> Path:
         SetupError: the page cannot be written.
     """
     path = find_free_path(folder / PAGE)
+    # Before anything is shown: a demo that fails at its last step is no demo.
     check_writable(path, "Name a folder for the page: decisor demo --folder FOLDER")
     with tempfile.TemporaryDirectory() as own:
         shop = Path(own) / "shop.db"
@@ -271,6 +273,7 @@ def replay_recorded_run(shop: Path, console: Console | None = None) -> Result:
         with LiveView(console) as view:
             result = ask(QUESTION, db=place, llm=llm, technique="plan_rag", settings=settings, on_event=view.hear)
         result.show(console)
+    # The recording and the shop must fit: the one objection is about the figure that no record holds.
     if [UNSUPPORTED in one.text for one in result.evidence.objections] != [True]:
         raise SetupError(f"The recording is stale: {[one.text for one in result.evidence.objections]}")
     return result

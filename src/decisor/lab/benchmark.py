@@ -42,7 +42,7 @@ BENCHES: dict[str, str] = {
     "parallelqa": "decisor.lab.qa.datasets:ParallelQABench",
     "own": "decisor.lab.own_questions:OwnBench",
 }
-"""Name of a benchmark, and its class as module:Class."""
+"""Name on the command line -> module:Class. A module is imported when it is named."""
 SUMMARIES: dict[str, str] = {
     "dqa": "Decision QA: which candidate an answer names, whether it is the released one, and what went wrong.",
     "game24": "Game of 24: right if the answer is made of exactly the four numbers and is exactly 24.",
@@ -63,7 +63,6 @@ SUMMARIES: dict[str, str] = {
     "lines with question and answer (or wrong).",
 }
 """Description of each benchmark in lists."""
-"""Name on the command line -> "module:Class". Modules are imported when they are named."""
 
 VERBS = ("cases", "environment", "score", "close")
 """What a benchmark can be asked for: see ``Bench``."""
@@ -71,37 +70,40 @@ VERBS = ("cases", "environment", "score", "close")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question with the data that are needed to score it. id: unique in its benchmark. group: the key by which
-    reports split (scenario, number of hops, category).
+    """A question with the data that are needed to score it.
 
-    ``gold``: every accepted answer, the first the main one. ``facts``: what else scoring needs, as plain values.
-    Neither reaches a technique: it gets ``question`` and an environment.
+    Neither ``gold`` nor ``facts`` reaches a technique: it gets ``question`` and an environment.
     """
 
     id: str
+    """Unique in its benchmark."""
     question: Question
     gold: tuple[str, ...] = ()
+    """Every accepted answer, the main one first."""
     group: str = ""
+    """Key by which reports split: scenario, number of hops, category."""
     facts: Mapping[str, Value] = field(default_factory=dict)
+    """Further values that scoring needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one case. right: None if no judge could read the answer (unscored, never wrong).
-
-    ``answer``: the answer as it was read. ``metrics``: every number of this case (em, f1, reward, recall@5), higher is
-    better unless the name says otherwise. ``failure``: its class where it is not right. ``tags``: kinds to count by
-    (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth). ``judging``:
-    what an LLM that judged has cost.
-    """
+    """The score of one case."""
 
     right: bool | None
+    """None if no judge could read the answer: unscored, never wrong."""
     answer: str = ""
+    """The answer as it was read."""
     metrics: Mapping[str, float] = field(default_factory=dict)
+    """Numbers of this case (em, f1, reward, recall@5); higher is better unless the name says otherwise."""
     failure: str = ""
+    """Failure class; '' if right."""
     tags: tuple[str, ...] = ()
+    """Kinds to count by: SR, MR, hallucinated_tool."""
     counts: Mapping[str, int] = field(default_factory=dict)
+    """Whole numbers to add up or plot: replans, retrievals, depth."""
     judging: Usage = field(default_factory=Usage)
+    """Usage of an LLM that judged."""
 
 
 class Bench(Protocol):
@@ -176,6 +178,7 @@ def compute_search_metrics(events: Sequence[TraceEntry]) -> dict[str, float]:
     >>> compute_search_metrics([TraceEntry(1, 0, 0.0, SearchTree(nodes, chosen=1))])
     {'elo': 40.0}
     """
+    # A technique may search several times; only the last tree is about the answer.
     for tree in reversed([*events_of(events, SearchTree)]):
         leaves = [node for node in tree.nodes if node.node == tree.chosen]
         return {"elo": leaves[0].elo} if leaves and leaves[0].matches else {}
@@ -208,6 +211,7 @@ def find_chosen_path(events: Sequence[TraceEntry]) -> list[TraceEntry]:
     while node is not None:
         path.add(node)
         node = parents.get(node)
+    # Keep the actions of those nodes, each with its result.
     starts: dict[int, TraceEntry] = {}
     results: dict[tuple[str, str], list[TraceEntry]] = {}
     chosen: list[TraceEntry] = []
@@ -219,6 +223,8 @@ def find_chosen_path(events: Sequence[TraceEntry]) -> list[TraceEntry]:
                 start = starts[at].event
                 assert isinstance(start, ActionStart)
                 results.setdefault((start.tool, start.input), []).append(entry)
+            # Searches run side by side, so a node is matched with its action by tool and input, not by place in the
+            # trace.
             case SearchNode(node=number, action=action) if came := results.get((action.tool, action.input)):
                 result = came.pop()
                 assert isinstance(result.event, ActionResult)
@@ -242,21 +248,17 @@ State = Literal["right", "wrong", "unscored", "crashed", "over_budget"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one finished case in a run. technique: its label with settings (``plan_rag replan=no``). repeat:
-    counts from 0.
-
-    ``state`` keeps apart what must never be merged: a wrong answer, an answer no judge could read, a run that crashed
-    and one that ran over its budget. ``critical``: seconds along the longest chain of calls that waited for each other.
-    ``snapshots``: calls -> whether the answer held at that many calls was right. ``usage`` is the technique's own;
-    ``beside``: what LLMs cost that the benchmark asked itself, by who was asked (judge, simulator).
-    """
+    """The outcome of one finished case in a run."""
 
     benchmark: str
     case: str
     technique: str
+    """Label with settings: ``plan_rag replan=no``."""
     model: str
     repeat: int
+    """Counts from 0."""
     state: State
+    """Kept apart: a wrong answer, one no judge could read, a crash, and a run over its budget."""
     group: str = ""
     answer: str = ""
     text: str = ""
@@ -268,10 +270,14 @@ class Outcome:
     metrics: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+    """The technique's own usage."""
     seconds: float = 0.0
     critical: float = 0.0
+    """Seconds along the longest chain of calls that waited for each other."""
     snapshots: Mapping[int, bool] = field(default_factory=dict)
+    """Number of calls -> whether the answer at that time was right."""
     beside: Mapping[str, Usage] = field(default_factory=dict)
+    """Usage of the benchmark's own LLMs, by role (judge, simulator)."""
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:
@@ -289,6 +295,7 @@ def read_question_rows(path: Path) -> Iterator[Row]:
     Raises:
         SetupError: the file cannot be read, or a line is not a JSON object.
     """
+    # A released file may be packed; its kind is the ending before .gz.
     kind = path.name.removesuffix(".gz")
     try:
         with (
@@ -297,6 +304,7 @@ def read_question_rows(path: Path) -> Iterator[Row]:
             else path.open(encoding="utf-8-sig", newline="") as file
         ):
             if kind.endswith(".tsv"):
+                # The csv module refuses fields of more than 128 KiB by default.
                 csv.field_size_limit(2**24)
                 yield from csv.DictReader(file, delimiter="\t")
                 return

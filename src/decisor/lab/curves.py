@@ -19,14 +19,16 @@ DECILES, LEAST = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A point of a curve of accuracy. at: place on the axis. right, total: numbers of outcomes. share: accuracy, the
-    mean over their cases.
-    """
+    """A point of a curve of accuracy."""
 
     at: float
+    """Place on the axis."""
     right: int
+    """Number of right outcomes."""
     total: int
+    """Number of outcomes."""
     share: float
+    """Accuracy, the mean over the cases of these outcomes."""
     interval: Interval
     label: str = ""
 
@@ -48,6 +50,7 @@ def was_right_by(outcome: Outcome, calls: int) -> bool:
     It is the last snapshot by then, or the end if the run had ended. A run that had no answer yet was not right; one
     without snapshots had none before its end.
     """
+    # A run that had ended by then keeps its final answer.
     if outcome.usage.calls <= calls:
         return outcome.state == "right"
     snapshots_by_then = [at for at in outcome.snapshots if at <= calls]
@@ -73,6 +76,7 @@ def choose_curve_limits(outcomes: Iterable[Outcome], most: int = 12) -> tuple[in
     if snapshot_calls := sorted({at for one in runs for at in one.snapshots}):
         return tuple(snapshot_calls)
     last = max((one.usage.calls for one in runs), default=0)
+    # The first round step that needs at most ``most`` points.
     sizes = (base * 10**power for power in range(9) for base in STEPS)
     step = next(size for size in sizes if size * most >= last)
     return tuple(range(step, last + step, step)) if last else ()
@@ -110,6 +114,7 @@ def accuracy_by_decile(
     raters = {name: ratings for name, part in by_label.items() if (ratings := _rated(part, rating))}
     curves = {}
     for name, part in by_label.items():
+        # Where one technique rates, its parts serve all: that shows whether hard cases for it are hard for others.
         ratings = raters.get(name) or (next(iter(raters.values())) if len(raters) == 1 else {})
         tenths = [(at, [one for one in part if one.case in cases]) for at, cases in _equal_parts(ratings)]
         curve = tuple(build_curve_point(at, some) for at, some in tenths if some)
@@ -131,6 +136,7 @@ def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:
         return []
     low, high = min(ratings.values()), max(ratings.values())
     order = sorted(ratings, key=lambda case: (ratings[case], case))
+    # A tenth of a few cases has an interval too wide to read.
     many = min(DECILES, max(1, len(order) // LEAST))
     edges = [round(at * len(order) / many) for at in range(many + 1)]
     parts = [order[start:end] for start, end in pairwise(edges)]

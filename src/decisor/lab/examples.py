@@ -87,6 +87,7 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
 def example_folder() -> Path:
     """Return the folder of examples: the user's cache, or a temporary one if home is not writable."""
     folder = cache_folder()
+    # The cache may not exist yet: what counts is whether it can be made.
     above = folder.parent if folder.parent.exists() else folder.parent.parent
     if os.access(above, os.W_OK):
         return folder
@@ -105,9 +106,11 @@ def write_file_once(path: Path, write: Callable[[Path], None]) -> None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, as a rename works within one file system only.
         with tempfile.TemporaryDirectory(dir=path.parent) as beside:
             fresh = Path(beside) / path.name
             write(fresh)
+            # A rename is atomic: another process that makes the same example sees the old state or the whole file.
             fresh.replace(path)
     except OSError as error:
         raise SetupError(f"The example cannot be written to {path.parent}: {error}.") from error

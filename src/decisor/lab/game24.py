@@ -112,6 +112,7 @@ class Puzzle:
         expression = f"({self.left[first].expression} {op} {self.left[second].expression})"
         rest = [operand for at, operand in enumerate(self.left) if at not in (first, second)]
         self.left = (*rest, PuzzleNumber(value, expression))
+        # The answer is handed in without saying whether it is 24: the environment is no oracle.
         ended = expression[1:-1] if len(self.left) == 1 else None
         return Observation(note=f"{equation} Left: {self.left_text()}", answer=ended)
 
@@ -136,7 +137,9 @@ class Puzzle:
         steps = list(iterate_step_readings(text))
         if not steps:
             raise ToolError(f"That is no step. {FORM.format(example=example)}")
+        # "8/3/2" has two readings; the one whose numbers are left counts.
         for x, op, y in steps:
+            # The second number must be another one, unless the same value is left twice.
             if x in values and y in [value for at, value in enumerate(values) if at != values.index(x)]:
                 first = values.index(x)
                 second = next(at for at, value in enumerate(values) if value == y and at != first)
@@ -194,13 +197,14 @@ OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = 
 
 @dataclass(frozen=True)
 class Game24Bench:
-    """The benchmark Game of 24. data: the folder of 24.csv, or the file. first, last: rows counted from 0, both
-    included.
-    """
+    """The benchmark Game of 24."""
 
     data: Path
+    """The folder of 24.csv, or the file."""
     first: int = 900
+    """First row, counted from 0."""
     last: int = 999
+    """Last row, included."""
     name: str = "game24"
 
     def cases(self) -> Sequence[Case]:
@@ -243,9 +247,11 @@ def makes_24(expression: str, numbers: str) -> bool:
     (True, False, False)
     """
     formula = expression.partition("=")[0].replace("×", "*").replace("÷", "/").replace("−", "-").strip()
+    # The text is an LLM's: only digits, operators and brackets reach the parser.
     if not PLAIN.fullmatch(formula) or sorted(re.findall(r"\d+", formula)) != sorted(numbers.split()):
         return False
     try:
+        # ast, not eval: ** and calls would be code of the LLM.
         return evaluate_formula(ast.parse(formula, mode="eval").body) == 24
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
         return False

@@ -68,15 +68,14 @@ THIS_CASE = ("context",)
 
 @dataclass
 class OwnLLM:
-    """An LLM that a benchmark asks itself. spec:
-
-    MODEL@URL, or "MODEL@URL price=0.4,1.6". halt: the error after which it is not asked again.
-    """
+    """An LLM that a benchmark asks itself."""
 
     spec: str
+    """MODEL@URL, or "MODEL@URL price=0.4,1.6"."""
     llm: LLM | None = None
     journal: Journal | None = None
     halt: LLMError | None = None
+    """The error after which it is not asked again."""
 
     def open(self) -> LLM:
         """Open the LLM; raise SetupError if ``spec`` names none."""
@@ -101,11 +100,12 @@ class OwnLLM:
 
 @dataclass
 class CaseLLM:
-    """A benchmark's own LLM for one case. usage: cost of its replies in this case, bought or replayed."""
+    """A benchmark's own LLM for one case."""
 
     owner: OwnLLM
     llm: LLM
     usage: Usage = field(default_factory=Usage)
+    """Usage of its replies in this case, bought or replayed."""
 
     @property
     def name(self) -> str:
@@ -125,6 +125,7 @@ class CaseLLM:
         try:
             reply = await llm.complete(messages, sampling)
         except LLMError as error:
+            # A reply that was refused later, or cut off, was paid for too.
             self.usage = self.usage + error.used
             if error.permanent and error.kind not in THIS_CASE:
                 self.owner.halt = error
@@ -191,12 +192,14 @@ def parse_verdict_word(reply: str, words: Sequence[str]) -> str:
     """
     text = clean_reply(reply)
     labels = list(VERDICT.finditer(text))
+    # The last label counts: judges quote the form before they fill it in.
     words_after = text[labels[-1].end() :] if labels else text
     line = words_after.strip().splitlines()[0] if words_after.strip() else ""
     plain = re.sub(r"[^\w\s-]", " ", line).strip().casefold()
     if plain in words:
         return plain
     first = plain.split()[:1]
+    # "incorrect, not correct" names two of the words and is not guessed at.
     if labels and first and first[0] in words and not set(plain.split()[1:]) & set(words):
         return first[0]
     raise ParseError(f"End with a line that says Verdict: and one of {', '.join(words)}.", "missing_field")
@@ -233,6 +236,7 @@ def quote_lines(text: str, most: int = 4000) -> str:
     >>> quote_lines("Paris\\nVerdict: correct")
     '> Paris\\n> Verdict: correct'
     """
+    # The end is kept as well: a conclusion stands there.
     cut = text if len(text) <= most else text[: most // 2] + "\n[...]\n" + text[-most // 2 :]
     return "\n".join("> " + line for line in (cut.splitlines() or [""]))
 
@@ -246,6 +250,7 @@ async def grade_by_llm_eval(question: str, gold: Sequence[str], answer: str, run
 
     An empty answer is wrong without a call.
     """
+    # Nothing to judge, so nothing is paid.
     if not answer.strip():
         return False
     user = CASE.substitute(
@@ -289,15 +294,15 @@ SOLVABLE = ("solvable", "unsure", "unsolvable")
 
 @dataclass(frozen=True, slots=True)
 class JudgedAttempt:
-    """An attempt at a task, as the judge sees it. steps: calls and their results, as text. finished: the last call gave
-    the answer.
-    """
+    """An attempt at a task, as the judge sees it."""
 
     task: str
     tools: str
     answer: str
     steps: str = ""
+    """Calls and their results, as text."""
     finished: bool = True
+    """Whether the last call gave the answer."""
 
     @property
     def has_answer(self) -> bool:
@@ -306,26 +311,24 @@ class JudgedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """The result of judging an attempt. right:
-
-    None if no evaluation could be read. statuses: of the answer, one for each evaluation that could be read.
-    """
+    """The result of judging an attempt."""
 
     right: bool | None
+    """None if no evaluation could be read."""
     votes: tuple[bool, ...] = ()
     statuses: tuple[Status, ...] = ()
+    """Status of the answer, one for each evaluation that could be read."""
     unread: int = 0
 
 
 @dataclass(frozen=True)
 class PassJudge:
-    """A judge of whether a run with tools solved its task. seed: decides the coins; evaluations after the first ask
-    with another seed. temperature: of each request.
-    """
+    """A judge of whether a run with tools solved its task."""
 
     evaluations: int = 4
     temperature: float = 0.2
     seed: int = 0
+    """Decides the coins; evaluations after the first ask with another seed."""
 
     async def __call__(self, attempt: JudgedAttempt, run: Run) -> PassResult:
         if not attempt.has_answer:
@@ -340,6 +343,7 @@ class PassJudge:
         """Return the answer's status and whether that passes; None if a verdict could not be read."""
         ask = Sampling(temperature=self.temperature, max_tokens=600, seed=number or None)
         status = await self.status(attempt, run, ask)
+        # Whether the task can be solved matters only if it was not.
         if status is None or status == "solved":
             return None if status is None else (status, True)
         user = TASK.substitute(task=quote_lines(attempt.task), tools=quote_lines(attempt.tools, 12_000))
@@ -350,11 +354,13 @@ class PassJudge:
             return status, True
         if status == "unsolved" and solvable == "solvable":
             return status, False
+        # ToolEval tosses a coin where neither is sure; seeded by the task, so that a second run gives the same.
         return status, random.Random(f"{self.seed} {number} {attempt.task}").random() < 0.5
 
     async def status(self, attempt: JudgedAttempt, run: Run, ask: Sampling) -> Status | None:
         user = ANSWER.substitute(task=quote_lines(attempt.task), answer=quote_lines(attempt.answer))
         status = await ask_verdict(run, _prompt(STATUS_SYSTEM, STATUS_FORM, user, run), STATUS_FORM, ask)
+        # The steps are long: they are paid for only if the answer alone does not tell.
         if status == "unsure" and attempt.steps:
             user = TRACE.substitute(
                 task=quote_lines(attempt.task),
@@ -447,14 +453,14 @@ PREFERENCE_WORDS = ("first", "second", "equal")
 
 @dataclass(frozen=True)
 class Preference:
-    """A judge that prefers one of two answers. criteria: merits of an answer, most important first; '' means the usual
-    ones. one_order: ask once, as ToolBench's win rate does. votes: how often each order is asked; the majority
-    counts, an even split is no preference.
-    """
+    """A judge that prefers one of two answers."""
 
     criteria: str = ""
+    """Merits of an answer, most important first; '' means the usual ones."""
     one_order: bool = False
+    """Ask once, as ToolBench's win rate does."""
     votes: int = 1
+    """Number of times that each order is asked; an even split is no preference."""
     temperature: float = 0.0
 
     async def __call__(self, task: str, one: str, other: str, run: Run) -> float | None:
@@ -468,6 +474,7 @@ class Preference:
         backward = await self.share(task, other, one, run)
         if backward is None:
             return None
+        # LLMs prefer a place as well as an answer; a winner must win in both orders.
         return forward if forward == 1 - backward else 0.5
 
     async def share(self, task: str, first: str, second: str, run: Run) -> float | None:

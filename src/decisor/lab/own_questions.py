@@ -35,6 +35,7 @@ class SharedData:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def open(self, sources: Sources) -> Data:
+        # Cases run side by side: the first one opens the data, the others wait for it.
         async with self.turn:
             if self.data is None:
                 self.data = await self.stack.enter_async_context(open_data(sources))
@@ -47,15 +48,16 @@ class SharedData:
 
 @dataclass(frozen=True)
 class OwnBench:
-    """A benchmark of a user's own questions over own data (``Bench``). questions: the file. db, graph, docs: the data,
-    several with spaces between them; names of decisor.toml work too. tables, deny_tables: as in ``decisor ask``.
-    """
+    """A benchmark of a user's own questions over own data (``Bench``)."""
 
     questions: Path
+    """The file of questions."""
     db: str = ""
+    """Databases, with spaces between them; names of decisor.toml work too, here and in the next two."""
     graph: str = ""
     docs: str = ""
     tables: str = ""
+    """As in ``decisor ask``, like ``deny_tables``."""
     deny_tables: str = ""
     definitions: str = ""
     name: str = "own"
@@ -66,7 +68,7 @@ class OwnBench:
 
     @property
     def sources(self) -> Sources:
-        """The data sources. Raises SetupError if no data are named."""
+        """The data sources of all questions; SetupError if no data are named."""
         request = AskRequest(
             db=tuple(shlex.split(self.db)),
             graph=tuple(shlex.split(self.graph)),

@@ -40,7 +40,7 @@ Sides = Mapping[str, Sequence[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """A figure that others published. group: the part of the benchmark that it is about, empty for all of it."""
+    """A figure that others published."""
 
     benchmark: str
     technique: str
@@ -48,13 +48,15 @@ class PublishedFigure:
     value: float
     source: str
     group: str = ""
+    """Part of the benchmark that it is about, '' for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PaperLine:
-    """A line of a paper table. cells: the texts that are shown, the first one is the name of the line."""
+    """A line of a paper table."""
 
     cells: tuple[str, ...]
+    """Texts that are shown; the first one is the name of the line."""
     published: bool = False
 
 
@@ -116,6 +118,7 @@ def read_published() -> tuple[tuple[PublishedFigure, ...], Mapping[str, Publishe
     """Read all published figures, and all published tables by their names in the files."""
     figures: list[PublishedFigure] = []
     tables: dict[str, PublishedTable] = {}
+    # Sorted by name, so that reports list sources in the same order everywhere.
     for path in sorted(files("decisor.lab").joinpath("published").iterdir(), key=lambda path: path.name):
         content = TypeAdapter(Published).validate_python(tomllib.loads(path.read_text("utf-8")))
         tables |= content.tables or {}
@@ -123,6 +126,7 @@ def read_published() -> tuple[tuple[PublishedFigure, ...], Mapping[str, Publishe
             for technique, values in table.values.items():
                 for column, value in zip(table.columns, values, strict=True):
                     benchmark, metric, *group = column.split(" ", 2)
+                    # TOML has no null; nan stands where the paper has no figure.
                     if not math.isnan(value):
                         figures.append(
                             PublishedFigure(benchmark, technique, metric, value, table.source, "".join(group))
@@ -178,6 +182,7 @@ def tables_for(benchmark: str, sides: Sides) -> tuple[PaperTable, ...]:
         return ()
     module, _, function = TABLE_MAKERS[name].partition(":")
     make: Callable[[str, Sides], Sequence[PaperTable]] = getattr(import_module(module), function)
+    # A table with printed lines alone compares nothing.
     return tuple(table for table in make(benchmark, sides) if any(not line.published for line in table.lines))
 
 

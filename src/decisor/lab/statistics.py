@@ -69,6 +69,7 @@ def share_over_cases(tries_by_case: Mapping[str, Sequence[bool]]) -> tuple[float
     """
     shares = [sum(tries) / len(tries) for tries in tries_by_case.values()]
     right = math.fsum(shares)
+    # A bootstrap of equal values has no width, which would claim certainty.
     if len(set(shares)) == 1 or all(len(tries) == 1 for tries in tries_by_case.values()):
         return right / len(shares), wilson(right, len(shares))
     return right / len(shares), bootstrap(shares)
@@ -85,6 +86,7 @@ def mcnemar(only_one: int, only_other: int) -> float:
     0.021484375
     """
     total = only_one + only_other
+    # Whole numbers until the last division: binomials of thousands of cases overflow a float.
     tail = term = 1
     for k in range(min(only_one, only_other)):
         term = term * (total - k) // (k + 1)
@@ -102,9 +104,11 @@ def sign_flip(differences: Sequence[float], rounds: int = 20_000, seed: int = 0)
     """
     import numpy as np
 
+    # A difference of 0 stays 0 with either sign.
     nonzero = np.asarray([value for value in differences if value], dtype=np.float64)
     if not len(nonzero):
         return 1.0
+    # Sums of the same numbers in another order differ in the last bits: a tie must count as reached.
     reached = abs(nonzero.sum()) * (1 - 1e-12)
 
     def flipped(rng: np.random.Generator, many: int) -> NDArray[np.float64]:
@@ -130,6 +134,7 @@ def bootstrap(values: Sequence[float], rounds: int = 10_000, seed: int = 0) -> I
     distinct, counts = np.unique(sample, return_counts=True)
 
     def means(rng: np.random.Generator, many: int) -> NDArray[np.float64]:
+        # Shares of a few tries have few distinct values; continuous metrics have as many as cases.
         if len(distinct) * 8 <= len(sample):
             draws = rng.multinomial(len(sample), counts / len(sample), many)
             return np.asarray(draws @ distinct / len(sample), dtype=np.float64)
@@ -158,6 +163,7 @@ def holm(ps: Sequence[float]) -> tuple[float, ...]:
     """
     corrected = [0.0] * len(ps)
     largest = 0.0
+    # The running maximum keeps corrected values in the order of the raw ones.
     for place, at in enumerate(sorted(range(len(ps)), key=lambda at: ps[at])):
         largest = max(largest, min(1.0, (len(ps) - place) * ps[at]))
         corrected[at] = largest
@@ -214,49 +220,53 @@ UNREAD = "unread_replies"
 
 @dataclass(frozen=True, slots=True)
 class RepeatStatistics:
-    """The spread over several tries at each case. accuracies: by repeat. deviation: sample deviation of these. pass_at:
-    pass@k by k, the mean over the cases with that many counted tries.
-    """
+    """The spread over several tries at each case."""
 
     accuracies: tuple[float, ...]
+    """Accuracy of each repeat."""
     deviation: float
+    """Sample deviation of the accuracies."""
     pass_at: Mapping[int, float]
+    """pass@k by k, the mean over the cases with that many counted tries."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """The figures of one technique with one LLM on one benchmark, or on one group of its cases. group: '' for all
-    groups together. states: numbers of outcomes; a case has one for each repeat. Means of counts and times are over
-    outcomes. dollars: None if a price is unknown.
-
-    ``accuracy``, its ``interval`` and ``metrics`` are means over cases (``share_over_cases``). ``unmeasured``: how many
-    outcomes have a metric that is no finite number, which is left out of its mean. ``tags_right``: how many of the
-    outcomes with a tag were right (for a failure on the way: how many were mended). ``usage`` is the techniques' own;
-    ``beside``: what judges and simulators cost, by name.
-    """
+    """The figures of one technique with one LLM on one benchmark, or on one group of its cases."""
 
     benchmark: str
     group: str
+    """'' for all groups together."""
     technique: str
     model: str
     cases: int
     states: Mapping[State, int]
+    """Number of outcomes in each state; a case has one outcome for each repeat."""
     accuracy: float | None
+    """Mean over cases (``share_over_cases``). None if nothing was counted."""
     interval: Interval | None
     least: float
+    """Accuracy if all unscored and crashed outcomes were wrong."""
     most: float
+    """Accuracy if all of them were right."""
     metrics: Mapping[str, tuple[float, Interval]]
+    """Mean of each metric over cases."""
     counts: Mapping[str, float]
+    """Mean of each count over outcomes."""
     usage: Usage
+    """The techniques' own usage."""
     seconds: float
     critical: float
     failures: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
     tags_right: Mapping[str, int] = field(default_factory=dict)
+    """Number of right outcomes with each tag; for a failure on the way, how many were mended."""
     stopped: Mapping[str, int] = field(default_factory=dict)
     repeats: RepeatStatistics | None = None
     beside: Mapping[str, Usage] = field(default_factory=dict)
+    """Usage of judges and simulators, by role."""
     unmeasured: Mapping[str, int] = field(default_factory=dict)
+    """Number of outcomes whose metric is no finite number; its mean leaves them out."""
 
     @property
     def unread(self) -> float:
@@ -283,6 +293,7 @@ def summarise_outcomes(outcomes: Iterable[Outcome], by_group: bool = False) -> t
     rows = []
     for part in parts.values():
         rows.append(build_summary_row(part))
+        # A single group would repeat the row of all.
         groups = sorted({outcome.group for outcome in part} - {""}) if by_group else []
         if len(groups) > 1:
             rows += [build_summary_row([one for one in part if one.group == group], group) for group in groups]
@@ -375,6 +386,7 @@ def summarise_counts(part: Sequence[Outcome]) -> dict[str, float]:
     """
     names = sorted({name for one in part for name in one.counts} - {UNREAD})
     counts = {name: mean(one.counts[name] for one in part if name in one.counts) for name in names}
+    # Absent means that no reply was unreadable; for any other count it means that it does not apply.
     unread = [one.counts.get(UNREAD, 0) for one in part]
     return counts | ({UNREAD: mean(unread)} if any(unread) else {})
 
@@ -383,6 +395,7 @@ def repeats_of(counted: Sequence[Outcome]) -> RepeatStatistics | None:
     numbers = sorted({one.repeat for one in counted})
     if len(numbers) < 2:
         return None
+    # By number of the repeat: a repeat is one pass over all cases.
     accuracies = tuple(mean(one.state == "right" for one in counted if one.repeat == number) for number in numbers)
     tries = tries_by_case(counted)
     pass_at = {
@@ -426,24 +439,25 @@ class ComparedSide:
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """A comparison of two sides:
-
-    ``one`` minus ``other`` in ``metric`` (``right`` is accuracy). only_one: number of cases that ``one`` alone did
-    better on. p_holm: corrected for all comparisons of the same benchmark and metric.
-    """
+    """A paired comparison of two sides on the cases that both were counted on."""
 
     benchmark: str
     one: ComparedSide
     other: ComparedSide
     metric: str
+    """``right`` is accuracy."""
     pairs: int
     left_out: int
+    """Number of shared cases with a crash or an unscored answer on either side."""
     only_one: int
+    """Number of cases that ``one`` did better on."""
     only_other: int
     difference: float
+    """``one`` minus ``other``, the mean over pairs."""
     interval: Interval
     p: float
     p_holm: float
+    """p corrected for all comparisons of the same benchmark and metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +483,7 @@ def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: s
     cases = {outcome.case for outcome in one} & {outcome.case for outcome in other}
     differences = [values[case] - others[case] for case in shared]
     better, worse = sum(value > 0 for value in differences), sum(value < 0 for value in differences)
+    # With one try at each case a difference is -1, 0 or 1, and the exact test applies.
     single = all(value in (-1.0, 0.0, 1.0) for value in differences) and metric == RIGHT
     p = mcnemar(better, worse) if single else sign_flip(differences)
     return PairedComparison(
@@ -543,6 +558,7 @@ def compare_with_earlier_run(
     for benchmark in dict.fromkeys(outcome.benchmark for outcome in after):
         new, old = sides_of(after, benchmark), sides_of(before, benchmark)
         pairs = [(new[name], old[name]) for name in new if name in old]
+        # Another model has another name, and so no side of the same name.
         if not pairs and len(new) == len(old) == 1:
             pairs = list(zip(new.values(), old.values(), strict=True))
         results = [compare_outcomes(one, other, metric) for one, other in pairs]

@@ -49,6 +49,7 @@ def token_overlap(predicted: str, answer: str) -> tuple[float, float, float]:
     With no tokens on one side they are 0, on both sides 1.
     """
     tokens, answer_tokens = normalise_answer(predicted).split(), normalise_answer(answer).split()
+    # As SQuAD 2 and MuSiQue score answers without tokens.
     if not tokens or not answer_tokens:
         same = float(tokens == answer_tokens)
         return same, same, same
@@ -150,15 +151,18 @@ def read_choice_letter(text: str, choices: Mapping[str, str]) -> str:
     ...     for text in ("(b) oak tree", "The answer is C.", "Pine", "A pine", "oak or pine", "D")]
     ['B', 'C', 'C', 'C', '', '']
     """
+    # The whole text first: choices may themselves be letters or digits.
     whole = [letter for letter, words in choices.items() if normalise_answer(words) == normalise_answer(text)]
     if len(whole) == 1:
         return whole[0]
     if (match := LETTER.match(text)) and (letter := match[1].upper()) in choices:
         return letter
+    # A letter and then its own text, without a mark between them.
     first = re.match(r"\W*([A-Z1-9])\s+(.+)", text, re.S)
     if first and first[1] in choices and contains_answer_words(first[2], choices[first[1]]):
         return first[1]
     candidates = [letter for letter, words in choices.items() if contains_answer_words(text, words)]
+    # "oak" is in "oak tree": a choice within another named one does not count.
     longest = [
         a for a in candidates if not any(a != b and contains_answer_words(choices[b], choices[a]) for b in candidates)
     ]
@@ -176,6 +180,7 @@ def is_near_answer(predicted: str, answer: str, margin: float = 0.1) -> bool:
         number = float(answer.replace(",", ""))
     except ValueError:
         return normalise_answer(predicted) == normalise_answer(answer)
+    # The first number of the prediction counts, thousands separators and all.
     match = re.search(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?", predicted)
     if match is None:
         return False

@@ -55,25 +55,27 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class HopExample:
-    """A question with its gold hops in order. asks: sub-questions that an LLM wrote, answers filled in."""
+    """A question with its gold hops in order."""
 
     question: str
     hops: tuple[Hop, ...]
     asks: tuple[str, ...] = ()
+    """Sub-questions that an LLM wrote, answers filled in."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingState:
-    """A state of retrieval in which the first hops of a question are solved. group: number of its question, which is
-    never split between sets. missing: ids of gold passages not yet in the evidence.
-    """
+    """A state of retrieval in which the first hops of a question are solved."""
 
     group: int
+    """Number of its question, which is never split between sets."""
     question: str
     evidence: tuple[Record, ...]
     missing: frozenset[str]
+    """Ids of gold passages not yet in the evidence."""
     queries: tuple[str, ...]
     kinds: tuple[str, ...]
+    """Kind of each of ``queries``."""
 
 
 def build_training_states(
@@ -86,18 +88,19 @@ def build_training_states(
 ) -> list[TrainingState]:
     """Build the states of a question for each number of hops solved, with and without distractors.
 
-    From no hop to all but one.
-
-    ``distractors``: passages that a first search brought and that are not gold. ``wrong``: answers of other questions.
+    The numbers go from no hop to all but one. distractors: passages that a first search brought and that are not gold.
+    wrong: answers of other questions.
     """
     all_states = []
     gold = [hop.gold for hop in example.hops if hop.gold in passages]
     for solved in range(len(gold)):
         evidence = tuple(passages[id] for id in dict.fromkeys(gold[:solved]))
+        # Hops may share a passage, so a state with hops left may miss nothing.
         missing = frozenset(gold) - set(gold[:solved])
         if not missing:
             continue
         queries = propose_training_queries(example, solved, evidence, rng, wrong)
+        # In use, evidence holds passages that do not help; a scorer trained without any would not know them.
         for extra in ((), tuple(distractors[:3])):
             all_states.append(
                 TrainingState(
@@ -194,17 +197,18 @@ DEEPEST, ROUND = 50, 16
 
 @dataclass(frozen=True, eq=False)
 class MeasuredQueries:
-    """Candidate queries with features and labels, one row each. rows:
-
-    (n, features). ranks: (n,), reciprocal. groups: (n,), the question's number. scenes: (n,), the state's number.
-    kinds: (n,), the kind of query.
-    """
+    """Candidate queries with features and labels, one row each."""
 
     rows: NDArray[np.float32]
+    """Features, shape (n, features)."""
     ranks: NDArray[np.float64]
+    """Reciprocal ranks, shape (n,)."""
     groups: NDArray[np.int64]
+    """Number of the question, shape (n,)."""
     scenes: NDArray[np.int64]
+    """Number of the state, shape (n,)."""
     kinds: tuple[str, ...]
+    """Kind of each query."""
     rarity: Rarity
 
     def where(self, mask: NDArray[np.bool_]) -> MeasuredQueries:
@@ -217,16 +221,18 @@ class MeasuredQueries:
 
 @dataclass(frozen=True, eq=False)
 class ScorerChoices:
-    """Reciprocal ranks of the queries chosen in each state, each of shape (states,). choice: of the query chosen.
-    first: of the first candidate (the question). random: of a random one (its expectation). oracle: of the best one.
-    groups: number of the state's question.
-    """
+    """Reciprocal ranks of the queries chosen in each state, each of shape (states,)."""
 
     choice: NDArray[np.float64]
+    """Of the query that the scorer chose."""
     first: NDArray[np.float64]
+    """Of the first candidate: the question itself."""
     random: NDArray[np.float64]
+    """Of a random candidate: the expectation."""
     oracle: NDArray[np.float64]
+    """Of the best candidate."""
     groups: NDArray[np.int64]
+    """Number of the state's question."""
 
 
 async def measure_queries(
@@ -237,9 +243,9 @@ async def measure_queries(
     done: Callable[[int], None] = lambda count: None,
     rarity: Rarity | None = None,
 ) -> MeasuredQueries:
-    """Run every candidate query of every state and label it. done: hears how many questions are measured. rarity:
+    """Run every candidate query of every state and label it.
 
-    None means that it is counted from the passages.
+    done: hears how many questions are measured. rarity: None means that it is counted from the passages.
     """
     import numpy as np
 
@@ -281,7 +287,9 @@ async def measure_question(
     memory: dict[str, tuple[Record, ...]] = {}
 
     async def find(query: str) -> tuple[Record, ...]:
+        # States of a question share most of their queries.
         if query not in memory:
+            # Ten more, as evidence is taken out of the ranking before rank 50 is counted.
             memory[query] = await retriever.find(query, DEEPEST + 10)
         return memory[query]
 
@@ -334,6 +342,7 @@ def evaluate_choices(data: MeasuredQueries, scores: NDArray[np.floating[Any]]) -
 
     order = np.argsort(data.scenes, kind="stable")
     edges = np.flatnonzero(np.diff(data.scenes[order], prepend=-1))
+    # With one candidate there is nothing to choose.
     parts = [part for part in np.split(order, edges[1:]) if len(part) > 1]
     ranks = [data.ranks[part] for part in parts]
     return ScorerChoices(
@@ -372,6 +381,7 @@ def hops_of_triples(row: Row, passages: Mapping[str, Record]) -> list[Hop]:
     """Return one hop per triple. A subject that an earlier triple found is asked for by its number."""
     left, hops, hop_of = [str(id) for id in row["gold"]], list[Hop](), dict[str, int]()
     for subject, relation, value in row["evidences"]:
+        # Triples name subjects, not passages: the gold passage whose title is nearest is taken.
         near = max(left or row["gold"], key=lambda id: word_bag_overlap(title_or_empty(id, passages), subject))
         who = f"#{hop_of[subject]}" if subject in hop_of else subject
         hops.append(Hop(f"Who or what is the {relation} of {who}?", str(value), near))

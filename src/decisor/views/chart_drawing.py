@@ -30,20 +30,24 @@ SHAPES = ("circle", "square", "diamond", "triangle")
 
 @dataclass(frozen=True, slots=True)
 class SvgShape:
-    """An element of SVG. kind: its class. text: the text in it."""
+    """An element of SVG."""
 
     tag: str
     kind: str
+    """Its class."""
     at: Mapping[str, float | str] = field(default_factory=dict)
+    """Its attributes."""
     text: str = ""
+    """The text in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartLink:
-    """A place in a chart that leads to a record. title: the words of the mark there."""
+    """A place in a chart that leads to a record."""
 
     record: str
     title: str
+    """Words of the mark there."""
     shape: SvgShape
 
 
@@ -110,6 +114,7 @@ def layout_plot(chart: AnswerChart, width: int) -> Layout:
         ]
     shapes += layout_x_axis(chart.x, x, y.start, width)
     links: list[ChartLink] = []
+    # Many dots on a line run into each other; links stay, as they are not seen.
     dots, size = (True, 4.5) if chart.kind == "points" else (len(marks) <= MOST_DOTS, 3.2)
     for at, series in enumerate(chart.series):
         if chart.kind == "line":
@@ -130,6 +135,7 @@ def axis_range(values: Sequence[float], axis: Axis) -> tuple[float, float, list[
     low, high = min(values), max(values)
     if axis.zero:
         low, high = min(low, 0.0), max(high, 0.0)
+    # A scale of no length would divide by zero.
     if low == high:
         low, high = low - 1.0, high + 1.0
     steps = round_steps(low, high, 5)
@@ -148,6 +154,7 @@ def layout_x_axis(axis: Axis, x: Scale, bottom: float, width: int) -> Iterator[S
     end = -1e9
     for place, label in places:
         half = LETTER * len(label) / 2
+        # A label at the edge is moved in, so that it is not cut off.
         middle = min(max(x(place), half + 2), width - half - 2)
         yield line_shape(x(place), bottom, x(place), bottom + 4, "grid")
         if middle - half > end:
@@ -191,6 +198,7 @@ def layout_labels(marks: Sequence[ChartMark], x: Scale, y: Scale, width: int) ->
     for mark in marks if len(marks) <= MOST_LABELS else ():
         name = clean_one_line(mark.label, 24)
         room, place, height = text_width(name), x(mark.x), y(mark.y or 0.0)
+        # To the right of its point, or to the left where the drawing ends.
         start = place - 9 - room if place + 9 + room > width else place + 9
         if all(abs(height - other) > 13 or start > end or start + room < begin for begin, end, other in rooms):
             rooms.append((start, start + room, height))
@@ -265,6 +273,7 @@ def chart_html(chart: AnswerChart, records: frozenset[str]) -> Html:
         for one, kind in zip(layout_all_widths(chart), ("wide", "narrow"), strict=True)
     )
     text = json.dumps(chart.vega_lite(), ensure_ascii=False)
+    # A data address needs no server and no script.
     href = "data:application/json;base64," + base64.b64encode(text.encode()).decode()
     notes = [tag("p", note, cls="soft") for note in chart.notes]
     link = tag("p", tag("a", "Chart as Vega-Lite", href=href, download="chart.vl.json"), cls="soft")
@@ -335,6 +344,7 @@ def line_chart_lines(chart: AnswerChart) -> Iterator[str]:
     values = [value for _, _, value in chart.marks()]
     low, high = (min(0.0, *values), max(0.0, *values)) if chart.y.zero else (min(values), max(values))
     places = [mark.x for _, mark, _ in chart.marks()]
+    # No more columns than places: empty ones between would look like gaps.
     start, end, many = min(places), max(places), min(WIDTH, len(set(places)))
     name = min(NAME, max(len(one.name) for one in chart.series))
     for one in chart.series:

@@ -83,8 +83,10 @@ def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     span = high - low
     step = next((one for one in STEPS if span / one <= most), None)
     if step is not None:
+        # -(-a // b) rounds up, also for times before 1970.
         times = [step * at for at in range(int(-(-low // step)), int(high // step) + 1)]
         return list(label_times([EPOCH + timedelta(seconds=one) for one in times], clock=step < 24 * HOUR))
+    # Longer spans have ticks by calendar months, which differ in length; 30.4 days is their mean.
     months = next(one for one in MONTHS if span / (one * 30.4 * 24 * HOUR) <= most)
     start, end = ((EPOCH + timedelta(seconds=one)) for one in (low, high))
     first = -(-(start.year * 12 + start.month - 1) // months) * months
@@ -122,12 +124,14 @@ WORDS = {"line": "Line chart", "bar": "Bar chart", "points": "Points"}
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis of a chart. name: its column, or a name for several columns. zero: whether it begins at 0."""
+    """An axis of a chart."""
 
     name: str
+    """Its column, or a name for several columns."""
     unit: str = ""
     scale: Scale = "number"
     zero: bool = True
+    """Whether it begins at 0."""
 
     @property
     def title(self) -> str:
@@ -142,31 +146,30 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class ChartMark:
-    """A cell as a mark of a chart. record: id of its record. x: seconds since 1970 (UTC), a number, or its place in the
-    row of names. y: None if the cell is empty. label: the text of the cell at ``x``.
-    """
+    """A cell as a mark of a chart."""
 
     record: str
+    """Id of its record."""
     x: float
+    """Seconds since 1970 (UTC), a number, or its place in the row of names."""
     y: float | None
+    """None if the cell is empty."""
     label: str
+    """Text of the cell at ``x``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """A series of marks. name: '' if there is only one series."""
+    """A series of marks."""
 
     name: str
+    """'' if there is only one series."""
     marks: tuple[ChartMark, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerChart:
-    """A chart of an answer.
-
-    In a bar chart ``x`` is the axis of names and every mark is a bar, in order. notes: parts that are not drawn, and
-    why.
-    """
+    """A chart of an answer. In a bar chart ``x`` is the axis of names and every mark is a bar, in order."""
 
     kind: Kind
     title: str
@@ -174,6 +177,7 @@ class AnswerChart:
     y: Axis
     series: tuple[ChartSeries, ...]
     notes: tuple[str, ...] = ()
+    """Parts that are not drawn, and why."""
 
     def marks(self) -> Iterator[tuple[ChartSeries, ChartMark, float]]:
         """Yield the marks that have a value, with their series and that value."""
@@ -190,6 +194,7 @@ class AnswerChart:
         """
         across, up = vega_lite_channel("x", self.x), vega_lite_channel("y", self.y)
         if self.kind == "bar":
+            # Bars lie on their side, so that long names can be read; sort None keeps the query's order.
             across, up = {**vega_lite_channel("y", self.y)}, {**vega_lite_channel("label", self.x), "sort": None}
         encoding = {
             "x": across,
@@ -265,14 +270,14 @@ DECIMAL = re.compile(r"-?\d+\.\d+")
 
 @dataclass(frozen=True, slots=True)
 class ChartColumn:
-    """A column of an answer. cells: as they are read. places: the number of each cell, for a time its seconds, None if
-    it has none.
-    """
+    """A column of an answer."""
 
     name: str
     kind: ColumnsKind
     cells: tuple[Value, ...]
+    """Values as they were read."""
     places: tuple[float | None, ...] = ()
+    """Number of each cell, for a time its seconds; None for a cell that has none."""
 
     def text(self, at: int) -> str:
         value = self.cells[at]
@@ -303,10 +308,12 @@ def classify_column(name: str, cells: Sequence[Value]) -> ChartColumn:
         return ChartColumn(name, "none", tuple(cells))
     numbers = tuple(number_of_cell(value) for value in cells)
     if YEAR.search(name):
+        # A year is a whole number too, so its name decides before the numbers do.
         years = tuple(year_of_cell(value) for value in cells)
         if all(one is not None for one, value in zip(years, cells, strict=True) if value is not None):
             return ChartColumn(name, "time", tuple(cells), years)
     if all(one is not None for one, value in zip(numbers, cells, strict=True) if value is not None):
+        # A number that names something is no measure: a sum of ids means nothing.
         is_key = (KEY.search(name) or CAMEL_KEY.search(name)) and all(one is None or one == int(one) for one in numbers)
         return ChartColumn(name, "key" if is_key else "number", tuple(cells), numbers)
     times = tuple(parse_time(value) if isinstance(value, str) else None for value in cells)
@@ -409,6 +416,7 @@ class ChartTable:
     def chart(self) -> AnswerChart | None:
         if not self.measures:
             return None
+        # A query that sorts by a measure, not by time, asks for the largest: bars show that, a line would hide it.
         ranked = self.times and not is_sorted(self.times[0]) and is_sorted(self.measures[0]) and not self.names
         if self.times and not ranked and (chart := self.line(self.times[0], "time", self.measures, self.names)):
             return chart
@@ -425,11 +433,13 @@ class ChartTable:
         groups = self.groups(x, measures[0], names) if names else {}
         same = measures[:1] if names else self.of_one_scale(measures)
         every = list(groups.values()) or [self.marks(x, one) for one in same]
+        # Lines need two points each on average, and one value at a time: otherwise they would jump.
         if sum(map(len, every)) < max(LEAST_ROWS, 2 * len(every)) or any(is_crowded(marks) for marks in every):
             return None
         values = [mark.y for marks in every for mark in marks if mark.y is not None]
         if len(values) < LEAST_ROWS:
             return None
+        # Say what the chart does not show.
         self.left_out(sum(place is None for place in x.places), x)
         self.beside([one for one in measures if one not in same])
         if not (zero := begins_at_zero(values)):
@@ -462,10 +472,12 @@ class ChartTable:
 
     def by_name(self) -> AnswerChart | None:
         """Build bars, or points of two measures if the query sorted by neither."""
+        # The shortest name that tells all rows apart.
         ways = [self.names, [*self.names, *self.times], [*self.names, *self.keys], self.keys]
         names = next((way for way in ways if way and self.tells_apart(way)), None)
         if names is None:
             return None
+        # The measure that the query sorted by is the one that it is about.
         order = [one for one in self.measures if is_sorted(one)]
         if len(self.measures) == 2 and not order:
             return self.points(names)
@@ -596,13 +608,11 @@ UNIT = re.compile(r"(?:^|; )in ([^;]{1,20})(?:;|$)")
 
 @dataclass(frozen=True, slots=True)
 class CitedTable:
-    """Records of one observation with the same fields, all of them cited, in its order.
-
-    note: rows that are not there.
-    """
+    """Records of one observation with the same fields, all of them cited, in its order."""
 
     records: tuple[Record, ...]
     note: str = ""
+    """Rows that are not there."""
 
 
 def charts_of_decision(
@@ -636,6 +646,7 @@ def find_cited_tables(entries: Sequence[TraceEntry], records: Sequence[Record]) 
         ids = [record.id for record in observation.records]
         by_id = {record.id: record for record in group}
         rows = tuple(by_id[id] for id in ids if id in by_id)
+        # No answer cites hundreds of rows one by one: of a long table its first rows stand for all.
         is_long = len(rows) >= LONG and all(id in by_id for id in ids[: len(rows)])
         if observation.ranking is None and (len(rows) == len(ids) or is_long):
             yield CitedTable(rows, unseen_rows_note(len(rows), observation))

@@ -45,16 +45,18 @@ MOST_TITLE = 700
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node of a drawing. kind: a class of the page's style (answered, failed, way, ...). title: all of the node in
-    words. entry: the entry of the trace that it began with, 0 for none. x, y: its upper left corner.
-    """
+    """A node of a drawing."""
 
     name: str
     lines: tuple[str, ...] = ()
     kind: str = ""
+    """A class of the page's style: answered, failed, way, ..."""
     title: str = ""
+    """All of the node in words."""
     entry: int = 0
+    """Entry of the trace that it began with, 0 for none."""
     x: float = 0.0
+    """Upper left corner, in pixels, with ``y``."""
     y: float = 0.0
 
     @property
@@ -64,22 +66,21 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class EdgeLine:
-    """A line from one node to another, as corners. kind: as of a box."""
+    """A line from one node to another, as corners."""
 
     start: str
     end: str
     corners: tuple[tuple[float, float], ...]
     kind: str = ""
+    """As of a box."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A drawing of a graph or tree. form: dag, whose lines run down, or tree, whose lines run to the right.
-
-    Sizes are pixels.
-    """
+    """A drawing of a graph or tree. Sizes are pixels."""
 
     form: str
+    """dag, whose lines run down, or tree, whose lines run to the right."""
     title: str
     width: float
     height: float
@@ -116,6 +117,7 @@ def layout_graph(boxes: Sequence[Box], parents: Neighbours, title: str) -> Drawi
     The boxes come in an order in which each follows its parents; a name that comes later, or never, is no parent.
     """
     graph = Layers(boxes, parents)
+    # Order first, then places: moving may not change the order that avoids crossings.
     for sweep in range(SWEEPS):
         graph.order(downwards=sweep % 2 == 0)
     for sweep in range(SWEEPS):
@@ -131,6 +133,7 @@ class Layers:
         depth: dict[str, int] = {}
         edges: list[tuple[str, str]] = []
         for name in self.boxes:
+            # A parent that has not come yet would close a ring; it is left out.
             above = [one for one in dict.fromkeys(parents[name]) if one in depth]
             edges += ((one, name) for one in above)
             depth[name] = 1 + max((depth[one] for one in above), default=0)
@@ -225,6 +228,7 @@ def pack_places(wishes: Sequence[float], rooms: Sequence[float]) -> list[float]:
         start += room
         starts.append(start)
         total, count = wish - start, 1
+        # Pool adjacent violators: groups that would overlap move to their common mean.
         while groups and groups[-1][0] / groups[-1][1] > total / count:
             before = groups.pop()
             total, count = total + before[0], count + before[1]
@@ -249,6 +253,7 @@ def layout_tree(boxes: Sequence[Box], parents: Mapping[str, str], title: str) ->
         if parent in depth:
             children[parent].append(name)
         depth[name] = depth.get(parent, -1) + 1
+    # A column may hold boxes of several subtrees, so the middles alone may overlap.
     middles = separate_boxes(middle_of_box(children, by_name), depth, by_name)
     placed = {
         name: replace(
@@ -283,6 +288,7 @@ def walk_children_first(roots: Sequence[str], children: Mapping[str, Sequence[st
     """Return the names of all nodes, children before their parents, in their order."""
     order: list[str] = []
     stack = list(roots)
+    # A stack instead of recursion: a chain of a search may be deeper than Python's limit.
     while stack:
         name = stack.pop()
         order.append(name)

@@ -44,6 +44,7 @@ def find_figure_column(figure: Figure, record: Record) -> int | None:
     terms = [
         float(term) for term in re.findall(rf"(-?[\d.]+(?:e[+-]?\d+)?) \[{re.escape(record.id)}\]", figure.support)
     ]
+    # 12.3 % may be written of a cell that holds 0.123.
     percent = figure.text.endswith("%")
     for at, value in enumerate(record.fields.values()):
         for one in iterate_numbers(value):
@@ -108,6 +109,7 @@ def link_pattern(figures: Sequence[Figure]) -> re.Pattern[str]:
 
     Latin letters beside a figure make it a word.
     """
+    # The longest first, as alternatives are tried in order: 12.34 before 12.
     texts = sorted({one.text for one in figures if one.text and one.support}, key=len, reverse=True)
     ends = [rf"(?<![0-9A-Za-z_.,]){re.escape(text)}(?![0-9A-Za-z_]|[.,]\d)" for text in texts]
     return re.compile("|".join([re.sub(r"\((?!\?)", "(?:", CITATION.pattern), *ends]))

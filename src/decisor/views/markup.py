@@ -32,6 +32,7 @@ def tag(name: str, /, *inside: Html | str | int | None, **attributes: str | int 
     """
     pairs = ""
     for key, value in attributes.items():
+        # 0 and '' are values of an attribute; only None and False leave it out.
         if value is None or value is False:
             continue
         word = "class" if key == "cls" else key if key in ("viewBox", "preserveAspectRatio") else key.replace("_", "-")
@@ -67,7 +68,9 @@ def read_static(name: str) -> str:
 
 def json_block(text: str, id: str | None = None) -> Html:
     """Return JSON as a block of data. Nothing in it can end the block or begin another: < is written as an escape."""
+    # U+2028 and U+2029 end a line of a script, but not of JSON.
     safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    # Half of a surrogate pair, which an LLM may write, fits in no file in UTF-8.
     safe = safe.encode("utf-8", "replace").decode()
     return tag("script", Html(safe), type="application/json", id=id)
 
@@ -136,6 +139,7 @@ def round_steps(low: float, high: float, most: int) -> list[float]:
         return [low]
     raw = (high - low) / most
     power = 10.0 ** math.floor(math.log10(raw))
+    # A little less than raw, as 10 ** log10 rounds.
     step = next(base * power for base in (1, 2, 2.5, 5, 10) if base * power >= raw * 0.999999)
     first = math.floor(low / step + 1e-9)
     return [round(step * at, 12) for at in range(first, math.ceil(high / step - 1e-9) + 1)]
@@ -175,6 +179,7 @@ def query_html(text: str) -> Html:
     <span class="string">&#x27;a&lt;b&#x27;</span>
     <span class="comment">-- x</span></pre>
     """
+    # Passages and answers are not queries; colouring "and" in them would mislead.
     if len(text) > MOST or not QUERY.match(text):
         return tag("pre", text, tabindex=0)
     parts: list[Html | str] = []

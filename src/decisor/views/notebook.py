@@ -74,10 +74,12 @@ class NotebookView:
         If the clock would write later, it is put forward; then the clock goes on.
         """
         try:
+            # Without a loop nothing can be put off, so the output is written at once.
             loop = asyncio.get_running_loop()
         except RuntimeError:
             self.write()
             return
+        # An earlier write is on its way and will show this entry too.
         if self.timer is not None and self.timer.when() <= loop.time() + seconds:
             return
         if self.timer is not None:
@@ -91,6 +93,7 @@ class NotebookView:
             self.write_in(CLOCK)
 
     def write(self) -> None:
+        # The output is for looking; a front end that went away must not end the run.
         with suppress(Exception):
             self.output.update(self.bundle(), raw=True)
 

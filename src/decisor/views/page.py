@@ -51,6 +51,7 @@ def join_modules(*scripts: str) -> str:
     parts = ['"use strict";', "const modules = {};"]
     for name in MODULES:
         module = read_static(name)
+        # Imports become look-ups of modules that stand above, so MODULES is in order of need.
         body = IMPORT.sub(r'const \1 = modules["\2"];', module).replace("\nexport ", "\n")
         exports = ", ".join(EXPORT.findall(module))
         parts.append(f'modules["{name}"] = (() => {{\n{body}return {{ {exports} }};\n}})();')
@@ -81,6 +82,7 @@ def html_document(title: str, body: Html, style: str | None = None, script: str 
     """
     style, script = style or run_page_style(), script or script_policy()
     policy = (
+        # Nothing is loaded and only the named script runs, whatever the texts of a run hold.
         f"default-src 'none'; {script}; style-src '{csp_hash(AROUND)}' '{csp_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )

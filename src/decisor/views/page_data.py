@@ -89,6 +89,7 @@ def story_json(entries: Sequence[TraceEntry], most: int = 60_000) -> str:
 def cut_entries(entries: Sequence[TraceEntry], caps: StoryCaps) -> list[dict[str, Any]]:
     """Return the rows of a trace that a page draws; of a span with too many entries the middle is left out."""
     cited = {id for one in events_of(entries, Conclusion) for id in one.decision.evidence.ids}
+    # Results are not counted: each stays or goes with its action.
     sizes = Counter(entry.span for entry in entries if not isinstance(entry.event, (*UNDRAWN, ActionResult)))
     places: Counter[int] = Counter()
     kept, rows = {0}, []
@@ -101,6 +102,7 @@ def cut_entries(entries: Sequence[TraceEntry], caps: StoryCaps) -> list[dict[str
             continue
         place, size = places[entry.span], sizes[entry.span]
         places[entry.span] += 1
+        # Two thirds of what is kept is from the beginning, one third from the end.
         ending = caps.entries // 3
         if size > caps.entries and caps.entries - ending <= place < size - ending:
             if place == caps.entries - ending:
@@ -117,11 +119,13 @@ def cut_entry(entry: TraceEntry, caps: StoryCaps, cited: set[str]) -> dict[str, 
     event: Event = entry.event
     match event:
         case LLMCall():
+            # Prompts repeat the run so far, and would be most of the page.
             event = replace(event, messages=())
         case RunStart():
             # The records of an earlier decision come with the entries that cite them.
             event = RunStart(replace(event.question, earlier=None), event.technique, event.llm, event.settings)
         case ActionResult(observation=observation):
+            # A cited record is kept wherever it stands, as the decision links to it.
             records = tuple(one for at, one in enumerate(observation.records) if at < caps.rows or one.id in cited)
             total = observation.total or len(observation.records)
             short = replace(observation, records=records, total=total, ranking=None, study=None)

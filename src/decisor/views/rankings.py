@@ -31,6 +31,7 @@ MOST = 12
 def studies_of(entries: Sequence[TraceEntry]) -> list[Study]:
     """Return the studies of a run; of those with one title, only the last."""
     every = [one.observation.study for one in events_of(entries, ActionResult)]
+    # A study that was run again, with other settings, replaces the one before.
     return list({one.title: one for one in every if one is not None}.values())
 
 
@@ -70,6 +71,7 @@ def span_bar(start: float, end: float, low: float, high: float, mark: float) -> 
     """
     scale = (WIDTH - 1) / (high - low or 1.0)
     cells = [" "] * WIDTH
+    # The mark goes first: a bar that reaches it is drawn over it.
     cells[round((mark - low) * scale)] = "|"
     for at in range(round((start - low) * scale), round((end - low) * scale) + 1):
         cells[at] = "█"
@@ -89,6 +91,7 @@ def turning_point_lines(study: Study) -> Iterator[str]:
 
 def turns_by_size(study: Study) -> list[Turn]:
     hits = [one for one in study.turns if one.factor]
+    # A factor of 0.5 is as large a change as one of 2.
     return sorted(hits, key=lambda one: max(one.factor or 1.0, 1 / (one.factor or 1.0)))
 
 

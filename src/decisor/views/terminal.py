@@ -112,6 +112,7 @@ def diff_plans(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Ma
     >>> list(diff_plans(("read rents", "compare"), ("Read  rents", "count rooms")))
     [('stays', 'Read  rents'), ('dropped', 'compare'), ('new', 'count rooms')]
     """
+    # autojunk would ignore steps that are frequent in plans of 200 or more.
     matcher = SequenceMatcher(
         None, [fold_step(one) for one in before], [fold_step(one) for one in after], autojunk=False
     )
@@ -308,19 +309,21 @@ CURRENT = re.compile(r"current step\W{0,6}(?:step\W{0,3})?(\d{1,3})", re.I)
 
 @dataclass
 class Progress:
-    """The progress of a run: its plan, the step under way, and the thing it waits for. current: number of the step
-    under way, from 1.
-    """
+    """The progress of a run."""
 
     plan: tuple[str, ...] = ()
+    """Steps of the latest plan."""
     current: int = 1
+    """Number of the step under way, from 1."""
     doing: str = "waiting for the LLM"
+    """What the run waits for, in words."""
 
     def follow(self, event: Event) -> None:
         self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LLM"
         match event:
             case LLMCall(texts=texts):
                 if numbers := CURRENT.findall("\n".join(texts)):
+                    # The technique has no event for a step; the LLM names it in its reply.
                     self.current = int(numbers[-1])
             case Plan(steps=steps) | GraphPlan(steps=steps) | PlanChange(steps=steps):
                 self.plan, self.current = steps, 1
@@ -372,6 +375,7 @@ class LiveView:
                 return
             case event:
                 self.progress.follow(event)
+                # The run went on after the failed call, so it is no longer the error that ends it.
                 self.show(self.last_fault)
                 self.last_fault = entry if isinstance(event, FailedCall) else None
                 if self.last_fault is None:
@@ -388,6 +392,7 @@ class LiveView:
 
     def hear_text(self, writing: Writing) -> None:
         """Show the end of a text that the LLM is writing, below the plan."""
+        # Taken out and put in again: the text that changed last is the last of the dict, and is shown.
         self.texts.pop(writing.call, None)
         if not writing.is_over:
             self.texts[writing.call] = writing.text

@@ -141,6 +141,7 @@ def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) 
     if len(options) > BARS:
         console.print(Text(f"    … and {len(options) - BARS} more, the last with {format_number(worst)}", style="dim"))
     for line in (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking)):
+        # A technique may have said it among its reasons.
         if line and ranking.candidates is not None and not any(line in text for text in known):
             console.print(Text(f"    {clean_for_terminal(line)}", style="dim"))
     console.print(Text("    A bar's length: how far from the last candidate (none) to the first (full).", style="dim"))
@@ -183,6 +184,7 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
     console.print()
     console.print(Text("Evidence", style="bold"))
     width = min(console.width - 16, MOST_CHARACTERS)
+    # Many rows of one query are shown as a table, in the place of the first.
     tables = {group[0].id: group for group in group_records(records) if len(group) > FEW_RECORDS}
     in_tables = {record.id for group in tables.values() for record in group}
     for record in records:
@@ -236,6 +238,7 @@ def evidence_line(record: Record, width: int, decision: Decision) -> str:
     deciding = {
         cell.column for one in decision.evidence.figures for cell in find_figure_cells(one, {record.id: record})
     }
+    # The first column names the row; then come the columns that the decision rests on.
     order = sorted(range(len(cells)), key=lambda at: (at > 0, at not in deciding, at))
     return clean_one_line(", ".join(cells[at] for at in order), max(width, 40))
 
@@ -303,6 +306,7 @@ def path_to_node(node: int | None, parents: Mapping[int, int | None]) -> set[int
     [0, 1, 3]
     """
     way: set[int] = set()
+    # A damaged trace may have a ring of parents.
     while node is not None and node not in way:
         way.add(node)
         node = parents.get(node)

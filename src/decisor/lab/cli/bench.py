@@ -79,6 +79,7 @@ def run_dqa_command(
 
     if db and graph:
         raise SetupError("Give --db or --graph: the questions are asked of one of them.")
+    # The options are the settings of the benchmark, as text.
     form = form or ("graph" if graph else "sql")
     options = {
         "data": data,
@@ -102,6 +103,7 @@ def run_dqa_command(
         ),
         os.environ,
     )
+    # The store is a temporary one: this command shows one run and keeps none.
     outcomes, seconds, loading = run_suite(suite, traces, form)
     if as_json:
         setup = {
@@ -149,6 +151,7 @@ def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcom
     with TemporaryDirectory(prefix="decisor-run-") as folder, Display() as display:
 
         def hear(tally: Tally) -> None:
+            # The first report comes when cases are planned, so the time until then is loading.
             reports.append(time.monotonic() - began)
             display.hear(tally)
 

@@ -79,6 +79,7 @@ def eval_command(
     from decisor.lab.statistics import STATES
 
     named = [*(benches or ()), *format_own_bench(questions, {"db": db, "graph": graph, "docs": docs})]
+    # Put the request together.
     options: dict[str, Any] = {
         "benches": tuple(named),
         "techniques": tuple(techniques or ()),
@@ -99,12 +100,14 @@ def eval_command(
         "seconds": limit_seconds,
         "actions": limit_actions,
     }
+    # Options given now override the file, a limit at a time.
     request = read_suite(suite) if suite else SuiteRequest()
     request = replace(request, **{name: value for name, value in options.items() if value not in (None, ())})
     set_limits: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     request = replace(request, limits=replace(request.limits, **set_limits))
     if executor not in ("local", "ray"):
         raise SetupError(f"--executor is local or ray, not {executor!r}.")
+    # Open the suite before the store: a mistyped name must not leave an empty store behind.
     to_run = open_suite(request, os.environ)
     if executor == "ray" and "://" not in request.store:
         raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
@@ -114,6 +117,7 @@ def eval_command(
             if unknown := set(again) - set(STATES):
                 raise SetupError(f"--again is one of {', '.join(STATES)}, not {sorted(unknown)[0]}.")
             opened.reopen(again)
+        # Run it, then print the table of all outcomes, those of earlier runs on the store too.
         code = (
             asyncio.run(run_suite_here(to_run, opened, request))
             if executor == "local"
@@ -148,6 +152,7 @@ async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -
     stop, codes, loop = Stop(request.grace), [0], asyncio.get_running_loop()
 
     def on_signal(code: int) -> None:
+        # A shell expects 128 plus the signal, as for a program that died of it.
         codes[0] = code
         if not stop.stopping.is_set():
             print(f"decisor: stopping; what is under way has {stop.grace:g} s (again: at once)", file=sys.stderr)
@@ -232,6 +237,7 @@ class Display:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def __exit__(self, *failure: object) -> None:
+        # Standard error may be gone already, as after a closed pipe.
         with suppress(OSError):
             self.progress.__exit__(None, None, None)
 
@@ -383,6 +389,7 @@ def measure_held_out(candidates: MeasuredQueries, seed: int) -> dict[str, Value]
     """Return mean reciprocal ranks on every fifth question, by a scorer trained on the others."""
     from decisor.lab.training import evaluate_choices, fit_query_scorer
 
+    # Questions are split, not candidates: those of one question share its passages.
     out = candidates.groups % 5 == 0
     part = candidates.where(out)
     choices = evaluate_choices(part, fit_query_scorer(candidates.where(~out), seed).trees.predict(part.rows))

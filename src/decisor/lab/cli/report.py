@@ -80,6 +80,7 @@ def command(
         report = make_report(outcomes, store.about(), before, second, order, rates)
         if html:
             states: dict[Key, str] | None = None if before is None else {one.key: one.state for one in before}
+            # A machine reads standard output then, so the notice goes to standard error.
             write_report_page(report, store, html, states, sys.stderr if markdown or csv or as_json else sys.stdout)
     if markdown or csv or as_json:
         print(format_report_text(report, markdown, csv), end="")
@@ -127,6 +128,7 @@ def write_report_page(
     """
     from decisor.lab.report.page import write_page
 
+    # Beside its place, as a rename works within one file system only.
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with half.open("w", encoding="utf-8", newline="\n") as out:
@@ -198,6 +200,7 @@ def build_benchmark_table(one: BenchmarkReport, report: Report, narrow: bool) ->
         }
         counts = [str(row.states[state]) for state in states]
         if narrow:
+            # A narrow terminal has one column for all states but right and wrong.
             rare = [f"{row.states[state]} {spell_out_name(state)}" for state in states[2:] if row.states[state]]
             counts = [*counts[:2], *([", ".join(rare)] if len(states) > 2 else [])]
         accuracy = "" if row.accuracy is None else format_percent(row.accuracy, 1)
@@ -235,6 +238,7 @@ def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
         if case.state == "crashed" and case.benchmark == one.name and case.reasons
     ]
     if crashes:
+        # A crash mostly has one cause for all cases, so the commonest reason is shown.
         why = max(crashes, key=crashes.count)
         lines.append(f"Crashed {len(crashes)}, most of all: {why} (decisor eval --again crashed runs them again)")
     if one.published:

@@ -28,12 +28,12 @@ NODES = ("country", "trade_node", "goods", "building")
 
 @dataclass(frozen=True, slots=True)
 class ScenarioSize:
-    """The size of a scenario. databases: for each database with questions its rows by table and the number of its
-    questions. Databases of equal content count once.
-    """
+    """The size of a scenario."""
 
     scenario: Scenario
     databases: tuple[tuple[Counter[str], int], ...]
+    """For each database with questions, its rows by table and the number of its questions; equal content counts
+    once."""
 
     @property
     def questions(self) -> int:
@@ -66,6 +66,7 @@ def measure_scenario(folder: Path, scenario: Scenario) -> ScenarioSize:
     dumps = Counter(case.database for case in read_dqa_questions(folder, scenario, "sql"))
     askers: Counter[LocatingData | BuildingData] = Counter()
     for dump, many in dumps.items():
+        # Dumps of equal content are one database: the release has 200 files of 3 Locating worlds.
         askers[read_dump(dump)] += many
     return ScenarioSize(scenario, tuple((count_rows_by_table(data), many) for data, many in askers.items()))
 
@@ -89,6 +90,7 @@ def make_size_tables(all_sizes: Sequence[ScenarioSize]) -> list[PaperTable]:
     ]
     lines = []
     for size in all_sizes:
+        # In the graph form two tables are nodes and two are relationships.
         nodes = sum(size.of_table(name) for name in NODES if name in size.tables)
         mean = sum(size.rows) / len(size.rows)
         lines.append(
@@ -125,6 +127,7 @@ def make_dqa_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperTable]:
         make_own_line(name, *(text for cell in cells for text in (("", cell) if graph else (cell, ""))))
         for name, cells in accuracies.items()
     ]
+    # IterRAG's runs sort the questions for all techniques, as in the paper.
     by_question = find_retrieval_kinds(outcome for part in sides.values() for outcome in part)
     by_retrieval = [
         make_own_line(
@@ -180,6 +183,7 @@ def make_missed_data_table(sides: Sides) -> PaperTable:
             gone = [len(course.missed) for course in courses if course.retrieved != "none"]
             cells += [
                 format_share_of(sum(count > 0 for count in gone), len(gone)),
+                # Both scenarios need two values, so more than one missing is all missing.
                 format_share_of(sum(count > 1 for count in gone), len(gone)),
             ]
         lines.append(make_own_line(name, *cells))

@@ -39,14 +39,13 @@ NOT_AN_ID = re.compile(r"(?:\bby|\blevels?(?:\s+(?:of|to|from|is))?|[-+*/=<>])\s
 
 @dataclass(frozen=True, slots=True)
 class DqaScore:
-    """The candidate that an answer names, and whether it is right. answer: the candidate, empty if none or several were
-    named. tie_right: whether it is in the tie set of the released semantics, and so worth as much as the released
-    answer.
-    """
+    """The candidate that an answer names, and whether it is right."""
 
     answer: str
+    """The candidate; '' if none or several were named."""
     right: bool
     tie_right: bool
+    """Whether it is in the tie set of the released semantics, and so worth as much as the released answer."""
 
 
 def score_named_candidate(text: str, gold: str, candidates: Sequence[str], ties: Iterable[str] = ()) -> DqaScore:
@@ -94,6 +93,7 @@ def extract_candidate(text: str, candidates: Sequence[str]) -> str:
         return whole[normalize_candidate_name(text)]
     labels = list(LABEL.finditer(text))
     tail = text[labels[-1].end() :] if labels else ""
+    # What follows the last label counts before the text around it.
     for part in (tail, text):
         if not part:
             continue
@@ -103,6 +103,7 @@ def extract_candidate(text: str, candidates: Sequence[str]) -> str:
             candidates_here = find_mentions(region, whole, numbers)
             if len(candidates_here) == 1:
                 return whole[candidates_here.pop()]
+            # An answer that names several candidates chooses none; the text before it must not choose for it.
             if candidates_here and region == [part] and part is tail:
                 return ""
     return ""
@@ -124,6 +125,7 @@ def find_mentions(texts: Sequence[str], names: Iterable[str], numbers: bool) -> 
             for match in NUMBER.finditer(text)
             if match[1] in plain_names and not NOT_AN_ID.search(text[: match.start()])
         }
+    # A regular expression takes the first alternative that fits, so longer names come first.
     longest = sorted(plain_names, key=len, reverse=True)
     pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b") if longest else re.compile(r"(?!)")
     return {match[0] for text in texts for match in pattern.finditer(normalize_candidate_name(text))}
@@ -148,21 +150,22 @@ class SharedState:
 
 @dataclass(frozen=True)
 class DqaBench:
-    """The benchmark Decision QA on released or generated worlds. data: folder in the released layout. limit: number of
-    first questions of each scenario. db: a server (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each
-    question's world in a place of its own, loaded if it is missing, or again if ``fresh``; or one database, which
-    must contain the world of each question. tools: the database; for ``exact`` the decision model behind the
-    questions; both side by side; or for ``model_first`` the database with the tools that run a model written by an
-    LLM.
-    """
+    """The benchmark Decision QA on released or generated worlds."""
 
     data: Path
+    """Folder in the released layout."""
     scenario: Literal["locating", "building", "both"] = "both"
     form: Literal["sql", "graph"] = "sql"
     limit: int | None = field(default=None, metadata=UNLABELLED)
+    """Number of first questions of each scenario. None means all."""
     db: str = field(default="", metadata=UNLABELLED)
+    """A server (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each question's world in a place of its own,
+    or one database, which must contain the world of each question. '' means files."""
     fresh: bool = field(default=False, metadata=UNLABELLED)
+    """Load worlds again that the server has."""
     tools: Literal["database", "whatif", "both", "decision_model"] = "database"
+    """The database; for ``exact`` the decision model behind the questions; both side by side; or for ``model_first``
+    the database with the tools that run a model written by an LLM."""
     name: str = "dqa"
     shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
 
@@ -220,6 +223,7 @@ class DqaBench:
         answer = reading.answer or (decision.answer if not has_mention(decision.answer, one.candidates) else "")
         changes = classify_replans(events)
         failure = ""
+        # RULES and FORM come before the paper's classes: neither is a fault of the reasoning.
         if not reading.tie_right and printed:
             failure = "RULES"
         elif not reading.answer and is_right_in_substance(decision, events, one):
@@ -285,6 +289,7 @@ def find_retrieval_kinds(outcomes: Iterable[Outcome]) -> Kinds:
     for one in outcomes:
         if one.technique.partition(" ")[0] != SPLITTER:
             continue
+        # The plain technique before its variants, then the first repeat.
         rank = (one.technique != SPLITTER, one.technique, one.repeat)
         key = one.case, one.model
         if key not in by_question or rank < by_question[key][0]:

@@ -38,23 +38,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chains:
-    """The shape of a production network as indexes into goods, buildings and rows. demands, supplies: row numbers of
-    the file, as arranged.
-    """
+    """The shape of a production network as indexes into goods, buildings and rows."""
 
-    goods: dict[str, int]  # by name
-    buildings: dict[str, int]  # by id, as text
-    makers: list[list[int]]  # per goods: the buildings that supply it, in the order of the buildings
+    goods: dict[str, int]
+    """Index of each goods, by name."""
+    buildings: dict[str, int]
+    """Index of each building, by its id as text."""
+    makers: list[list[int]]
+    """Per goods: the buildings that supply it, in the order of the buildings."""
     demands: NDArray[np.intp]
+    """Demand rows of the file, rank by rank."""
     demand_goods: NDArray[np.intp]
-    blocks: list[int]  # how many buildings have a first, a second, ... input
-    inputs: NDArray[np.float64]  # number of inputs of each building that has some, shape (blocks[0], 1)
+    """Goods of each of ``demands``."""
+    blocks: list[int]
+    """Number of buildings with a first, a second, ... input."""
+    inputs: NDArray[np.float64]
+    """Number of inputs of each building that has some, shape (blocks[0], 1)."""
     supplies: NDArray[np.intp]
-    slices: list[tuple[int, int, int]]  # goods, and where its supply rows start and end
-    fed: NDArray[np.intp]  # which supply rows belong to a building with inputs
-    feeder: NDArray[np.intp]  # and which of those buildings it is, numbered as in ``inputs``
-    demand_rows: list[list[int]]  # per building: its places in ``demands``
-    supply_rows: list[list[int]]  # per building: its places in ``supplies``
+    """Supply rows of the file, by goods."""
+    slices: list[tuple[int, int, int]]
+    """Goods, and start and end of its rows in ``supplies``."""
+    fed: NDArray[np.intp]
+    """Places in ``supplies`` of the rows whose building has inputs."""
+    feeder: NDArray[np.intp]
+    """The building of each of ``fed``, numbered as in ``inputs``."""
+    demand_rows: list[list[int]]
+    """Per building: its places in ``demands``."""
+    supply_rows: list[list[int]]
+    """Per building: its places in ``supplies``."""
 
     @classmethod
     def of(
@@ -74,6 +85,8 @@ class Chains:
             raise SetupError(
                 f"A supply or demand row names {missing}, which is no goods code or building id."
             ) from None
+        # Rank demand rows. Buildings with many inputs come first, so the buildings with a k-th input are the first of
+        # the block before.
         inputs: list[list[int]] = [[] for _ in buildings]
         for row, (_, building) in enumerate(takes):
             inputs[building].append(row)
@@ -83,6 +96,7 @@ class Chains:
         demands = [row for rank in ranks for row in rank]
         supplies = sorted(range(len(makes)), key=lambda row: makes[row][0])
         place = {b: at for at, b in enumerate(eaters)}
+        # 43 % of the released buildings have no demand rows: their output is no function of any input.
         fed = [at for at, row in enumerate(supplies) if makes[row][1] in place]
         return cls(
             {row.goods_name: at for at, row in enumerate(goods)},
@@ -206,10 +220,13 @@ class Building:
         goods = chains.goods[self.goods]
         numbers = [chains.buildings.get(name.strip(), -1) for name in candidates]
         allowed = set(chains.makers[goods]) if self.semantics == "released" else set(range(len(self.data.buildings)))
+        # A candidate that was named twice is simulated once.
         expanded = [building for building in dict.fromkeys(numbers) if building in allowed]
         if not expanded:
             return np.full(len(numbers), np.nan)
         after = compute_goods_prices(self.data, expanded, self.semantics, self.shaken)[:, goods]
+        # The published price is of the published figures: with shaken ones the comparison would exclude candidates by
+        # chance.
         if self.semantics == "released" and self.shaken is None:
             after = np.where(after < self.data.goods[goods].current_price, after, np.nan)
         price = dict(zip(expanded, after.tolist(), strict=True))
@@ -227,6 +244,7 @@ def compute_goods_prices(
     A building is its index; -1 expands none.
     """
     rows = len(data.supply) + len(data.demand) + 1
+    # At least two columns a piece: see the note on one column below.
     room = max(2, CELLS // rows)
     parts = [expanded[at : at + room] for at in range(0, len(expanded), room)]
     return np.concatenate([_compute_goods_prices(data, part, semantics, figures or data.figures) for part in parts])
@@ -235,8 +253,10 @@ def compute_goods_prices(
 def _compute_goods_prices(
     data: BuildingData, expanded: Sequence[int], semantics: Semantics, figures: BuildingFigures
 ) -> NDArray[np.float64]:
-    columns = [*expanded, expanded[0]] if len(expanded) == 1 else list(expanded)  # numpy sums one column pairwise
+    # numpy sums a single column pairwise, several row by row: the last bits would differ with the number of candidates.
+    columns = [*expanded, expanded[0]] if len(expanded) == 1 else list(expanded)
     chains, released = data.chains, semantics == "released"
+    # Expand: MD and MS of the building are multiplied by (L + 5) / L.
     most_in = np.repeat(figures.max_demand[chains.demands][:, None], len(columns), axis=1)
     most_out = np.repeat(figures.max_supply[chains.supplies][:, None], len(columns), axis=1)
     for column, building in enumerate(columns):
@@ -244,15 +264,19 @@ def _compute_goods_prices(
             level = data.buildings[building].level
             most_in[chains.demand_rows[building], column] *= (level + LEVELS) / level
             most_out[chains.supply_rows[building], column] *= (level + LEVELS) / level
+    # Start: demand, and supply before the first cycle.
     published = np.repeat(figures.output[chains.supplies][:, None], len(columns), axis=1)
     demand = compute_demand(data, figures, most_in, released)
     supply = np.zeros((len(data.goods), len(columns)))
     for goods, start, end in chains.slices:
         put_out = [published[start:end]] if released else []
         supply[goods] = np.add.reduce(np.concatenate([*put_out, most_out[start:end]]), axis=0)
+    # Under the released rule, rows of buildings without inputs keep this value through all cycles.
     output = published if released else most_out.copy()
     for _ in range(CYCLES):
         run_cycle(chains, demand, supply, most_in, most_out, output)
+    # Price: base * (1 + 0.75 * (TD - TS) / max(TD, TS)); the divisor is 0 only where both are, and then the price is
+    # the base price.
     most = np.maximum(demand, supply)
     gap = np.divide(0.75 * (demand - supply), most, out=np.zeros_like(most), where=most > 0)
     return np.asarray((figures.base_price[:, None] * (1 + gap)).T[: len(expanded)])
@@ -271,6 +295,7 @@ def run_cycle(
     Arrays are goods by candidates, or rows by candidates.
     """
     if chains.blocks:
+        # CI = MD * S / D, then min(CI, MD) / MD, all in one array.
         met = most_in * supply[chains.demand_goods]
         idle = None if most_in.all() else most_in == 0
         np.divide(met, demand[chains.demand_goods], out=met, where=True if idle is None else ~idle)
@@ -278,12 +303,14 @@ def run_cycle(
         np.divide(met, most_in, out=met, where=True if idle is None else ~idle)
         if idle is not None:
             met[idle] = 1.0  # who needs nothing lacks nothing
+        # Add up a building's inputs rank by rank: that is the order of the file, so sums are the same to the last bit.
         share = met[: chains.blocks[0]]
         start = chains.blocks[0]
         for size in chains.blocks[1:]:
             share[:size] += met[start : start + size]
             start += size
         share /= chains.inputs
+        # Where every building has inputs no row needs to be picked out.
         if len(chains.fed) == len(output):
             np.multiply(most_out, share[chains.feeder], out=output)
         else:
@@ -304,6 +331,7 @@ def compute_demand(
     where = np.empty(len(data.demand), dtype=np.intp)  # file order -> place
     where[chains.demands] = np.arange(len(data.demand))
     goods = chains.demand_goods[where].tolist()
+    # The released answers count the buildings' demand twice: before the expansion and after it.
     if released:
         before = [0.0] * len(data.goods)
         for of, amount in zip(goods, figures.max_demand.tolist(), strict=True):

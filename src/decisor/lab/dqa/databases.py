@@ -86,8 +86,10 @@ def to_spark(world: WorldData, url: str) -> None:
             for table, columns, rows in iterate_world_tables(world):
                 kinds = ", ".join(f"`{column}` {TYPES[notes[table][column]]}" for column in columns)
                 frame = session.createDataFrame(list(rows), kinds)
+                # One partition, as Spark keeps an order of rows only within a file.
                 frame.coalesce(1).write.saveAsTable(f"`{name}`.`{table}`")
         except Exception:
+            # Spark has no transactions over tables, so what was begun is dropped.
             session.sql(f"DROP DATABASE `{name}` CASCADE")
             raise
 
@@ -174,6 +176,7 @@ def to_duckdb(world: WorldData, url: str) -> None:
             db.execute(statement)
         for name, columns, rows in iterate_world_tables(world):
             if rows:
+                # Columns as lists: DuckDB inserts row by row slowly.
                 each = ", ".join("unnest(?)" for _ in columns)
                 db.execute(f"INSERT INTO {name} SELECT {each}", [list(column) for column in zip(*rows, strict=True)])
         db.execute("COMMIT")
@@ -230,6 +233,7 @@ def to_mysql(world: WorldData, url: str) -> None:
             cursor.execute(f"USE {_ticked(database)}")
             try:
                 ending = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+                # InnoDB keeps rows by primary key; the order of writing needs a column, which SELECT * does not show.
                 statements = build_world_schema(world, more="ord BIGINT INVISIBLE, ", ending=ending)
                 for statement, (name, columns, rows) in zip(statements, iterate_world_tables(world), strict=True):
                     cursor.execute(statement)
@@ -311,6 +315,7 @@ async def open_own_place(place: str, world: DqaWorld, fresh: bool) -> Tool:
         await load_world(world.data, place)
         return await open_database(place)
     except SetupError as error:  # it is there; or the account may only read
+        # Another process may be loading the same world: wait, then look whether it is complete.
         for _ in range(WAITS):
             if tool := await open_if_loaded(place, world):
                 return tool
@@ -329,6 +334,7 @@ async def open_if_loaded(place: str, world: DqaWorld) -> Tool | None:
         tool = await open_database(place)
     except SetupError:
         return None
+    # Read all of it: half a world, or another one, would give wrong answers without an error.
     data = await read_world_data(cast(BulkSource, tool), world)
     if data is not None and is_same_world(data, world.data):
         return tool
@@ -435,19 +441,22 @@ IDLE = 4
 
 @dataclass
 class Stores:
-    """The databases for the questions of a run, opened on demand; a few stay open while idle. users: number of
-    questions that use each world now. url: a server for all worlds (see ``own_place_url``), or one database, which
-    must contain the world that is asked for. fresh: drop a world from the server and load it again. settled: worlds
-    that are known to be in their place.
-    """
+    """The databases for the questions of a run, opened on demand; a few stay open while idle."""
 
     form: str
     url: str = ""
+    """A server for all worlds (see ``own_place_url``), or one database, which must contain the world that is asked for.
+    '' means files in a temporary folder."""
     fresh: bool = False
+    """Drop a world from the server and load it again."""
     settled: set[str] = field(default_factory=set)
+    """Worlds that are known to be in their place."""
     users: Counter[str] = field(default_factory=Counter)
+    """Number of questions that use each world now."""
     opened: dict[str, asyncio.Task[Tool]] = field(default_factory=dict)
+    """Tools by world, the latest used last."""
     closing: list[asyncio.Task[None]] = field(default_factory=list)
+    """Tools that are being closed."""
     folder: TemporaryDirectory[str] | None = None
 
     @asynccontextmanager
@@ -458,6 +467,7 @@ class Stores:
         self.opened[key] = opening  # the latest used is last
         self.users[key] += 1
         try:
+            # Several questions wait for one opening; a limit that cancels one must not cancel it for the others.
             tool = await asyncio.shield(opening)
             if key == self.url and world.key not in self.settled:
                 await check_database_world(cast(BulkSource, tool), world, self.url)
@@ -468,6 +478,7 @@ class Stores:
             self._close_idle()
 
     def _close_idle(self) -> None:
+        # The longest unused come first.
         idle = [key for key in self.opened if not self.users[key]]
         for key in idle[: max(0, len(idle) - IDLE)]:
             path = self._path(key) if not self.url else None

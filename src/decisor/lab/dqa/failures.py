@@ -1,22 +1,30 @@
 """Failures of Decision QA runs by rule from their traces, replans by kind, and a summary of finished cases.
 
-Each wrong answer has one class, by the first rule that fits: * QUR, query errors: a query was refused or failed, and
-its data never came: no later query returned rows, or a needed value that the failed query named was never retrieved. *
-OTH, other: no answer could be read, or the run ended at a limit. * MIS, missing data: a needed value was neither
-queried nor computed (see ``find_missed_values``). * CAN, wrong candidates: the answer names no candidate, or a
-candidate that cannot change the outcome (a building that does not supply the goods, a node in which the country has no
-power), or the best one was never among the records, nor in a query, nor left to the database to pick (order by ...
-limit, min, max). * DEEP: all data were there, and the conclusion was still wrong.
+Each wrong answer has one class, by the first rule that fits:
+
+    QUR   query errors: a query was refused or failed, and its data never came: no later query returned rows, or a
+          needed value that the failed query named was never retrieved
+    OTH   other: no answer could be read, or the run ended at a limit
+    MIS   missing data: a needed value was neither queried nor computed (see ``find_missed_values``)
+    CAN   wrong candidates: the answer names no candidate, or one that cannot change the outcome (a building that does
+          not supply the goods, a node in which the country has no power), or the best one was never among the
+          records, nor in a query, nor left to the database to pick (order by ... limit, min, max)
+    DEEP  all data were there, and the conclusion was still wrong
 
 Two classes of ours come before all of them: RULES, the answer is right by the printed rules, which the release did not
 follow to the letter; FORM, right in substance and wrong in form: no candidate could be read from the answer, and the
 text around it names the right one and no other.
 
 For the kind of a replan, steps of the old and the new plan are paired if they say nearly the same. The steps that are
-left over decide the kind: * reorder: the same steps in another order; * change target: a step kept its words except
-for the names or figures that it is about; * replace: a step gave way to a different one; * divide: one old step became
-several; merge: several old steps became one; * add lookup, add calculation: a new step, by its words; delete: a step
-is gone; * unchanged: the plan was written again.
+left over decide the kind:
+
+    reorder        the same steps in another order
+    change target  a step kept its words except for the names or figures that it is about
+    replace        a step gave way to a different one
+    divide, merge  one old step became several; several old steps became one
+    add lookup, add calculation     a new step, by its words
+    delete         a step is gone
+    unchanged      the plan was written again
 
 The summary reads only finished cases, so it works for any run store.
 """
@@ -61,26 +69,27 @@ COMMENT = re.compile(r"--[^\n]*|//[^\n]*|/\*.*?\*/", re.S)
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """A database query of a run. columns, values: names and values (as text) of the rows that came back; numbers of
-    columns that contain amounts are left out of ``values``.
-    """
+    """A database query of a run, with the rows that came back."""
 
     query: str
+    """Text of the query."""
     failed: bool
     rows: int
+    """Number of rows."""
     columns: frozenset[str]
+    """Names of the columns."""
     values: frozenset[str]
+    """Cells as text, without the numbers of columns that hold amounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureFacts:
-    """The facts of a question that the failure analysis needs. able: candidates that can change the outcome; empty if
-    none can, or if that is not known.
-    """
+    """The facts of a question that the failure analysis needs."""
 
     scenario: str
     gold: str
     able: frozenset[str] = frozenset()
+    """Candidates that can change the outcome; empty if none can, or if that is not known."""
 
 
 def list_retrievals(events: Sequence[TraceEntry]) -> tuple[Retrieval, ...]:
@@ -128,8 +137,10 @@ def find_missed_values(events: Sequence[TraceEntry], scenario: str) -> tuple[str
 
     "Any missing" is a result that is not empty; "all missing" one as long as ``NEEDED[scenario]``.
     """
+    # A decision model reads all that its rules need.
     if has_model_ranking(events):
         return ()
+    # A comment in a query asks for nothing, whatever it names.
     texts = [f"{COMMENT.sub(' ', got.query)} {' '.join(got.columns)}" for got in list_retrievals(events) if got.rows]
     return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in texts))
 
@@ -146,6 +157,7 @@ def classify_wrong_answer(
         return "OTH"
     if missing:
         return "MIS"
+    # The release has questions where no candidate changes anything: then every one could be right.
     could_be_right = not facts.able or answer in facts.able
     gold = re.compile(rf"(?<!\w){re.escape(facts.gold)}(?!\w)")
     was_seen = any(facts.gold in one.values or gold.search(one.query) for one in got if not one.failed)
@@ -159,6 +171,7 @@ def has_costly_query_error(got: Sequence[Retrieval], missing: Sequence[str], sce
     failed = [at for at, one in enumerate(got) if one.failed]
     if not failed:
         return False
+    # No rows after the last failure: the run went on without data.
     if not any(one.rows for one in got[failed[-1] + 1 :]):
         return True
     return any(NEEDED[scenario][name].search(got[at].query) for at in failed for name in missing)
@@ -207,12 +220,14 @@ def classify_replan(old: Sequence[str], new: Sequence[str]) -> ReplanClass:
     """
     change: Change = "increase" if len(new) > len(old) else "decrease" if len(new) < len(old) else "same"
     before, after = [step_word_set(step) for step in old], [step_word_set(step) for step in new]
+    # Pair the steps that stay; what is left over tells the kind.
     pairs = pair_steps(before, after)
     gone = [at for at in range(len(old)) if at not in pairs]
     come = [at for at in range(len(new)) if at not in pairs.values()]
     if not gone and not come:
         order = [pairs[at] for at in sorted(pairs)]
         return ReplanClass(change, "unchanged" if order == sorted(order) else "reorder")
+    # Divide and merge come before add and delete, as they change the number of steps too.
     if any(is_split_into(before[at], [after[to] for to in come]) for at in gone):
         return ReplanClass(change, "divide")
     if any(is_split_into(after[to], [before[at] for at in gone]) for to in come):
@@ -258,13 +273,14 @@ COURSES = ("none", "once", "several")
 
 
 class Course(NamedTuple):
-    """The course of a run, from the tags of its outcome. retrieved: none, once or several times. missed: needed values
-    that were not retrieved. replans: change and kind of each.
-    """
+    """The course of a run, from the tags of its outcome."""
 
     retrieved: str
+    """None, once or several."""
     missed: list[str]
+    """Needed values that were not retrieved."""
     replans: list[tuple[str, str]]
+    """Change and kind of each replan."""
 
 
 def course_of_outcome(outcome: Outcome) -> Course:

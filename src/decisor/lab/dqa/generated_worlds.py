@@ -105,44 +105,54 @@ ROUNDS, LEVELS, SPREAD = 10, 5, 0.75
 
 @dataclass(frozen=True)
 class Supply:
-    """A Building world as arrays.
-
-    In supply row r, building ``supplier[r]`` can make ``max_supply[r]`` of goods ``supplied[r]``; demand rows likewise.
-
-    Goods and buildings are counted from 0; ``ids`` are the published building ids. The last three are the state.
-    """
+    """A Building world as arrays. Goods and buildings are counted from 0."""
 
     goods: tuple[str, ...]
     base_price: Floats
     pop_demand: Floats
     ids: Ints
+    """Published ids of the buildings."""
     names: tuple[str, ...]
     level: Ints
     supplied: Ints
+    """Goods of each supply row."""
     supplier: Ints
+    """Building of each supply row."""
     max_supply: Floats
+    """The most that this building makes of these goods."""
     demanded: Ints
+    """Goods of each demand row."""
     demander: Ints
+    """Building of each demand row."""
     max_demand: Floats
     current_price: Floats
+    """State: per goods."""
     current_output: Floats
+    """State: per supply row."""
     current_input: Floats
+    """State: per demand row."""
 
 
 @dataclass(frozen=True)
 class Balance:
-    """The constants of a simulation, per goods. ``chain[h, g]``: how much the supply of goods g depends on goods h."""
+    """The constants of a simulation, per goods."""
 
     demand: Floats
+    """Population demand and the sum of maximal demands (TD)."""
     potential: Floats
+    """Sum of maximal supplies."""
     free: Floats
+    """Supply of buildings without inputs."""
     chain: Floats
+    """``chain[h, g]``: how much the supply of goods g depends on goods h."""
     inputs: Ints
+    """Number of inputs, per building."""
 
     @classmethod
     def of(cls, world: Supply) -> Balance:
         count = len(world.goods)
         inputs = np.bincount(world.demander, minlength=len(world.ids)).astype(np.int64)
+        # All pairs of an input and an output of the same building: the mean over inputs gives each 1 / inputs.
         makes, used = find_rows_of_owners(world.demander, world.supplier)
         reach = world.max_supply[makes] / inputs[world.supplier[makes]]
         chain = sum_by_place(world.demanded[used] * count + world.supplied[makes], reach, count * count)
@@ -180,7 +190,9 @@ def simulate_supply(world: Supply, balance: Balance, expanded: Ints | None = Non
     supply = balance.potential + makes
     share = supply
     for _ in range(ROUNDS):
+        # min(CI, MD) / MD is the same for every buyer of a goods, as CI = MD * TS / TD: one number per goods.
         share = np.minimum(np.divide(supply, demand, out=np.ones_like(supply), where=demand > 0), 1.0)
+        # The expanded building's extra supply depends on its own inputs: one row and column beside the matrix.
         effort = (share * uses).sum(1) + fixed
         supply = balance.free + share @ balance.chain + effort[:, None] * makes
     return demand, supply, share
@@ -221,6 +233,7 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
     """
     names = make_goods_names(count)
     raw = max(count // 4, 1)
+    # Every goods has a maker first; the rest are drawn.
     output = np.concatenate([np.arange(count), rng.integers(0, count, max(buildings - count, 0))])[:buildings]
     rng.shuffle(output)
     level = rng.integers(1, 21, buildings)
@@ -234,6 +247,7 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
     needs = np.round(rng.uniform(2, 12, len(demander)), 2)
     max_supply, max_demand = yields * level[supplier], needs * level[demander]
     totals = sum_by_place(supplied, max_supply, count)
+    # The population buys about what buildings leave, so prices lie on both sides of the base price.
     spare = totals - sum_by_place(demanded, max_demand, count)
     pop_demand = np.round(np.maximum(spare, 0.1 * totals) * rng.uniform(0.5, 1.8, count), 2)
     kinds = [f"{names[makes]}_{(FIELDS if makes < raw else WORKS)[makes % 4]}" for makes in output.tolist()]
@@ -282,28 +296,29 @@ GAIN = 1.05  # of power by a merchant, and of a value that moves on
 
 @dataclass(frozen=True)
 class Trade:
-    """A Locating world as arrays.
-
-    Nodes are numbered in topological order; edges are sorted by source, then by the name of dest.
-
-    Row r says that country ``of[r]`` has power ``base[r]`` in node ``at[r]``. The last four are the published state.
-    """
+    """A Locating world as arrays. Nodes are numbered in topological order."""
 
     nodes: tuple[str, ...]
     local_value: Floats
     inland: NDArray[np.bool_]
     source: Ints
+    """Upstream node of each edge; edges are sorted by it, then by the name of dest."""
     dest: Ints
     countries: tuple[str, ...]
     home: Ints
     development: Floats
     at: Ints
+    """Node of each row of power."""
     of: Ints
+    """Country of each row of power."""
     base: Floats
+    """Power of this country in this node."""
     total_power: Floats
+    """State: per node, as are the next two."""
     ingoing: Floats
     outgoing: Floats
     flow: Floats
+    """State: per edge."""
 
     @property
     def at_home(self) -> NDArray[np.bool_]:
@@ -327,9 +342,11 @@ class Flows:
 
 
 def simulate_trade(world: Trade, row: int | None = None, reaches: Sequence[bool] = ()) -> Flows:
-    """Simulate the flows once, with the merchant on ``row`` unless it is None. reaches: for each node, whether the home
-    node is below it.
+    """Simulate the flows once, with the merchant on ``row`` unless it is None.
+
+    reaches: for each node, whether the home node is below it.
     """
+    # Rule 1: power, with the bonus of the merchant.
     power = world.base.copy()
     steered: dict[int, int] = {}
     starts = world.starts().tolist()
@@ -353,10 +370,12 @@ def _move_values(
     """Compute how values flow down the network, upstream nodes first."""
     dest, local = world.dest.tolist(), world.local_value.tolist()
     flow, ingoing, outgoing = [0.0] * len(dest), [0.0] * len(local), [0.0] * len(local)
+    # Numbers of nodes are topological, so everything has flowed in when a node is reached.
     for node, value in enumerate(local):
         outgoing[node] = out = (value + ingoing[node]) * share[node]
         first, end = starts[node], starts[node + 1]
         if node in steered:
+            # Rule 4: a merchant sends the whole value over one edge.
             flow[steered[node]] = out
         else:
             flow[first:end] = [out / (end - first)] * (end - first) if end > first else []
@@ -380,6 +399,7 @@ def count_steps_home(world: Trade, home: int) -> list[int]:
     starts, dest = world.starts().tolist(), world.dest.tolist()
     steps = [-1] * len(world.nodes)
     steps[home] = 0
+    # Only nodes with a smaller number can lead to home.
     for node in range(home - 1, -1, -1):
         below = [steps[dest[edge]] for edge in range(starts[node], starts[node + 1]) if steps[dest[edge]] >= 0]
         steps[node] = min(below) + 1 if below else -1
@@ -437,6 +457,7 @@ def _draw_edges(names: Sequence[str], rng: np.random.Generator) -> tuple[Ints, I
     counts = rng.choice([1, 2, 3], count, p=[0.3, 0.4, 0.3])
     source = np.repeat(np.arange(count), counts)
     dest = source + rng.integers(1, reach + 1, len(source))
+    # Edges point to a larger number, so the network has no ring.
     pairs = np.unique(np.stack([source, dest], 1)[dest < count], axis=0)
     rank = np.empty(count, dtype=np.int64)
     rank[np.argsort(np.array(names))] = np.arange(count)

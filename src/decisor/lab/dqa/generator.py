@@ -48,26 +48,26 @@ CELLS = 4_000_000  # numbers per array while candidates are computed
 
 @dataclass(frozen=True)
 class Difficulty:
-    """The difficulty of a generated question. differ: number of candidates that change the outcome. margin: distance
-    from the best to the second, relative to the larger one.
-
-    ``hops``: edges from the best node to home, or stages of inputs behind the goods. ``inputs``: rows that matter.
-    """
+    """The difficulty of a generated question."""
 
     differ: int
+    """Number of candidates that change the outcome."""
     margin: float
+    """Distance from the best to the second, relative to the larger one."""
     hops: int
+    """Edges from the best node to home, or stages of inputs behind the goods."""
     inputs: int
+    """Number of rows that matter."""
 
 
 @dataclass(frozen=True)
 class WorldQuestion:
-    """A question about a generated world. subject: number of the country or goods. answer: the best decision as
-    published. difficulty: how hard the best decision is to find.
-    """
+    """A question about a generated world."""
 
     subject: int
+    """Number of the country or goods."""
     answer: str | int
+    """The best decision: a node's name or a building's id."""
     difficulty: Difficulty
 
 
@@ -80,9 +80,11 @@ def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float) 
         rows = [int(r) for r in np.flatnonzero(world.of == country) if world.at[r] != home]
         still = compute_home_profit(world, simulate_trade(world), country)
         profits = [compute_home_profit(world, simulate_trade(world, row, reaches), country) for row in rows]
+        # One candidate is no choice, and a relative margin needs a positive profit.
         if len(rows) < 2 or still <= 0:
             continue
         ranked = sorted(zip(profits, rows, strict=True), reverse=True)
+        # Placing it where nothing changes is a decision too, so it competes for the second place.
         best, second = ranked[0], max(ranked[1][0], still)
         gap = (best[0] - second) / best[0]
         if gap < margin:
@@ -104,6 +106,7 @@ def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float
         building = int(who[goods])
         makers = world.supplier[world.supplied == goods]
         gap = float((second[goods] - best[goods]) / second[goods])
+        # As in the release: the winner supplies the goods and brings its price below the published one.
         if len(makers) < 2 or building not in makers or gap < margin or best[goods] >= world.current_price[goods]:
             continue
         hops, inputs = _count_inputs(world, goods)
@@ -116,6 +119,7 @@ def _find_two_lowest_prices(world: Supply) -> tuple[Floats, Floats, Ints, Ints]:
     The last is the number of buildings that change the price.
     """
     count, buildings = len(world.goods), len(world.ids)
+    # All goods are computed at once, for as many buildings as fit into CELLS.
     balance, step = Balance.of(world), max(CELLS // len(world.goods), 1)
     now = world.current_price
     two, who = np.full((2, count), np.inf), np.zeros((2, count), dtype=np.int64)
@@ -127,6 +131,7 @@ def _find_two_lowest_prices(world: Supply) -> tuple[Floats, Floats, Ints, Ints]:
         differ += (np.abs(price - now) > 1e-9 * now).sum(0)
         every = np.concatenate([two, price])
         names = np.concatenate([who, np.broadcast_to(some[:, None], price.shape)])
+        # Keep two of each column, so that memory does not grow with the number of buildings.
         lowest = _find_lowest_rows(every)
         two, who = np.take_along_axis(every, lowest, 0), np.take_along_axis(names, lowest, 0)
     return two[0], two[1], who[0], differ
@@ -134,6 +139,7 @@ def _find_two_lowest_prices(world: Supply) -> tuple[Floats, Floats, Ints, Ints]:
 
 def _find_lowest_rows(every: Floats) -> Ints:
     """Return the rows of the two lowest values of each column, lowest first."""
+    # argpartition leaves the order of the two open, so they are sorted after it.
     rows = np.argpartition(every, 1, axis=0)[:2]
     order = np.argsort(np.take_along_axis(every, rows, 0), axis=0, kind="stable")
     return np.asarray(np.take_along_axis(rows, order, 0), dtype=np.int64)
@@ -254,6 +260,7 @@ def _list_trade_tables(world: Trade) -> list[GeneratedTable]:
     Nodes are sorted by name, edges by source, then dest, and powers by node, then country as they come.
     """
     nodes, countries = world.nodes, world.countries
+    # Rule 4 speaks of the first edge in alphabetical order, so file order has to be that too.
     order = np.argsort(np.array(nodes), kind="stable")
     rank = np.argsort(order)
     edges = np.argsort(rank[world.source], kind="stable").tolist()
@@ -380,6 +387,7 @@ def write_graph(world: Trade | Supply, path: Path) -> None:
 
     graph = kglite.KnowledgeGraph()
     for sheet in list_generated_tables(world):
+        # One statement a row would parse the Cypher once for each; a batch parses it once.
         make = "UNWIND $rows AS row " + sheet.graph.format(**{name: f"row.{name}" for name in sheet.names})
         while some := [dict(zip(sheet.names, row, strict=True)) for row in islice(sheet.rows, AT_ONCE)]:
             graph.cypher(make, params={"rows": some})
@@ -444,11 +452,12 @@ SIZES = {
 
 @dataclass(frozen=True)
 class QuestionedWorld:
-    """A world with the questions about it. label: the year (Locating) or the name of the database (Building)."""
+    """A world with the questions about it."""
 
     world: Trade | Supply
     questions: tuple[WorldQuestion, ...]
     label: str
+    """The year (Locating) or the name of the database (Building)."""
 
 
 @dataclass(frozen=True)
@@ -530,6 +539,7 @@ def write_worlds(worlds: Sequence[QuestionedWorld], folder: Path) -> Dataset:
 
 def find_world_questions(world: Trade | Supply, seed: int, margin: float | None = None) -> Iterator[WorldQuestion]:
     """Yield the questions with one best decision, in an order fixed by the seed."""
+    # A stream of its own: the world of a seed stays the same however many questions are drawn.
     rng = np.random.default_rng([seed, 1])
     if isinstance(world, Trade):
         return find_trade_questions(world, rng, MARGIN["locating"] if margin is None else margin)
@@ -585,5 +595,6 @@ def _write_databases(world: Trade | Supply, folder: Path, names: list[str]) -> N
         for other in others:
             try:
                 os.link(first, other)
+            # Some file systems have no hard links.
             except OSError:
                 shutil.copyfile(first, other)

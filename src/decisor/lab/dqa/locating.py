@@ -36,19 +36,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Network:
-    """The shape of a trade network, with nodes, countries and power rows by their index in the data.
-
-    ``order`` is topological; nodes on or behind a cycle are left out of it, their value stays as published.
-    """
+    """The shape of a trade network, with nodes, countries and power rows by their index in the data."""
 
     nodes: dict[str, int]
     countries: dict[str, int]
     homes: dict[str, int]
-    down: list[list[int]]  # per node: the nodes its edges lead to
-    rows_at: list[list[int]]  # per node: its power rows
-    rows_of: dict[str, dict[int, int]]  # per country: node -> power row
+    """Home node of each country."""
+    down: list[list[int]]
+    """Per node: the nodes its edges lead to, in file order."""
+    rows_at: list[list[int]]
+    """Per node: its power rows."""
+    rows_of: dict[str, dict[int, int]]
+    """Per country: node -> power row."""
     order: list[int]
-    above: dict[int, frozenset[int]] = field(default_factory=dict)  # per home: what leads to it, filled on demand
+    """Topological order. Nodes on or behind a cycle are left out; their value stays as published."""
+    above: dict[int, frozenset[int]] = field(default_factory=dict)
+    """Per home: the nodes from which it can be reached, filled on demand."""
 
     @classmethod
     def of(
@@ -76,11 +79,9 @@ class Network:
         return cls(index, names, homes, down, rows_at, rows_of, sort_topologically(down))
 
     def steers(self, node: int, country: str) -> int | None:
-        """Return the downstream edge of ``node`` that a merchant of ``country`` favours; None for none.
+        """Return the number of the downstream edge of ``node`` that a merchant of ``country`` favours.
 
-        An edge is its number at the node.
-
-        The edge straight to its home, else the first from which home can be reached.
+        It is the edge straight to its home, else the first from which home can be reached. None if there is none.
         """
         home = self.homes[country]
         down = self.down[node]
@@ -91,6 +92,7 @@ class Network:
 
     def leading_to(self, home: int) -> frozenset[int]:
         """Return all nodes from which ``home`` can be reached."""
+        # Search upstream from home, once for all nodes that ask.
         if home not in self.above:
             up: list[list[int]] = [[] for _ in self.down]
             for node, down in enumerate(self.down):
@@ -218,7 +220,10 @@ class Locating:
         mine = network.rows_of.get(self.country, {})
         nodes = [network.nodes.get(name, -1) for name in candidates]
         home = network.nodes[self.home]
+        # Only nodes where the country has a power row can change anything (0 to 23 of 79 in the release): all others
+        # share one column.
         placed = [-1, *dict.fromkeys(node for node in nodes if node in mine)]  # -1: a merchant without effect
+        # Compute side by side as many candidates as fit into CELLS.
         room = max(2, CELLS // max(1, len(self.data.nodes)))
         parts = [self.profits(placed[at : at + room], home) for at in range(0, len(placed), room)]
         profit = dict(zip(placed, np.concatenate(parts).tolist(), strict=True))
@@ -247,14 +252,18 @@ class Locating:
             merchant = owner.has_merchant or (placed and owner.country_name == self.country)
             power = self.power(row, merchant)
             total += power
+            # P is the sum over countries whose home is elsewhere; a merchant at home casts no vote.
             if owner.is_home:
                 continue
             foreign += power
             if merchant and (edge := self.data.network.steers(node, owner.country_name)) is not None:
                 votes[edge] = votes.get(edge, 0.0) + power
         if self.semantics == "released":
+            # The release adds the sum to the published total, which holds the powers already.
             total = float(self.figures.total[node]) + total
         edges = len(self.data.network.down[node])
+        # One by one and in the order of the rows: sum() compensates for rounding since Python 3.12, and the last bit
+        # would differ.
         cast = 0.0
         for power in votes.values():
             cast += power
@@ -269,19 +278,23 @@ class Locating:
         figures, network = self.figures, self.data.network
         column = {node: at for at, node in enumerate(placed)}
         released = self.semantics == "released"
+        # Nothing is reset in the release: ingoing starts as published, and the flows are added to it.
         start = figures.ingoing if released else np.zeros(len(self.data.nodes))
         ingoing = np.repeat(start[:, None], len(placed), axis=1)
         home_out = np.full(len(placed), figures.outgoing[home] if released else 0.0)
         for node in network.order:
             plain = self.at(node, False)
             value = figures.local[node] + ingoing[node]
+            # Without any power at a node the released value stays as published, the paper's is 0.
             out = value * plain.share if plain.total else np.full(len(placed), figures.outgoing[node] * released)
             shares = plain.shares
             down = network.down[node]
             flows = [out * shares[e] if shares else out / len(down) for e in range(len(down))]
+            # Recompute only the column of the candidate that places its merchant here.
             if node in column:
                 at = column[node]
                 mine = self.at(node, True)
+                # A copy, as the column is overwritten below.
                 flows = [flow.copy() for flow in flows]
                 out[at] = value[at] * mine.share if mine.total else out[at]
                 for edge in range(len(down)):
@@ -294,6 +307,7 @@ class Locating:
 
     def earned(self, home: int, ingoing: NDArray[np.float64], out: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the profit at home; 0 if the country holds nothing there."""
+        # Equation 3 of the paper has no "- OUT"; the released answers have it. The best decision is the same.
         row = self.data.network.rows_of.get(self.country, {}).get(home)
         state = self.at(home, False)
         if row is None or not state.total:
@@ -305,11 +319,13 @@ class Locating:
 
 @dataclass(frozen=True, slots=True)
 class NodePower:
-    """A node's foreign power, total power and edge shares. shares: of each downstream edge; None means evenly."""
+    """The power at a node, and how its outgoing value is split."""
 
     foreign: float
+    """Sum over the countries whose home is another node."""
     total: float
     shares: list[float] | None
+    """Share of each downstream edge. None means evenly."""
 
     @property
     def share(self) -> float:

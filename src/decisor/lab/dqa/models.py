@@ -39,6 +39,7 @@ def find_spoken_name(text: str, names: Iterable[str]) -> str | None:
     """
     words = sorted(names, key=len, reverse=True)
     for pattern in ("[\"'“‘`]{0}[\"'”’`]", r"(?<![\w-]){0}(?![\w-])"):
+        # Tags such as SWE are spelled like words in another case, so the same case counts first.
         for same_case in (True, False):
             flags = re.NOFLAG if same_case else re.IGNORECASE
             for name in words:
@@ -51,8 +52,9 @@ def find_spoken_name(text: str, names: Iterable[str]) -> str | None:
 async def recognise_model(
     source: BulkSource, names: Iterable[str], text: str, semantics: Semantics = "paper"
 ) -> WhatIf | None:
-    """Find the decision model for a question asked of ``source``; None if there is none. names: of the source's tables,
-    or labels and relationship types.
+    """Find the decision model for a question asked of ``source``; None if there is none.
+
+    names: of the source's tables, or labels and relationship types.
     """
     kind = recognise_world(names)
     if not kind:

@@ -95,6 +95,7 @@ def parse_truth(value: Value) -> bool:
     >>> parse_truth("  True"), parse_truth("False"), parse_truth(1)
     (True, False, True)
     """
+    # bool("False") is true. Released graphs hold "False", and "  True" with blanks.
     if isinstance(value, str):
         word = value.strip().lower()
         if word not in ("true", "false", "1", "0", "t", "f"):
@@ -107,7 +108,7 @@ CASTS = {"str": str, "float": float, "int": int, "bool": parse_truth}
 
 
 def build_typed_row(kind: type[Row], fields: Mapping[str, Value]) -> Row:
-    """Build a row of ``kind`` from columns by name. Raises SetupError that names the missing or unreadable column.
+    """Build a row of ``kind`` from columns by name; raise SetupError if one is missing or unreadable.
 
     >>> build_typed_row(FlowRow, {"source": "a", "dest": "b", "flow": "1.5"})
     FlowRow(source='a', dest='b', flow=1.5)
@@ -152,7 +153,7 @@ GRAPH = {  # pattern, and the properties in the order of the columns
 
 
 async def read_world_tables(source: BulkSource, kinds: Kinds) -> Rows:
-    """Read every table of ``kinds``, typed, in the order of writing. Raises SetupError if one is missing or cut."""
+    """Read every table of ``kinds``, typed, in the order of writing; raise SetupError if one is missing or cut."""
     return await (relational(source, kinds) if source.form == "sql" else read_graph_tables(source, kinds))
 
 
@@ -171,6 +172,7 @@ async def relational(source: BulkSource, kinds: Kinds) -> Rows:
 
 async def read_in_first_order(source: BulkSource, name: str) -> tuple[Table, str]:
     """Read the first table, and return the first of ``ORDERS`` that its store knows."""
+    # A store refuses an order that it does not know, so trying is the only way to tell which kind it is.
     for order in ORDERS[:-1]:
         try:
             return await fetch_whole(source, f"SELECT * FROM {name}{order}"), order
@@ -183,10 +185,12 @@ async def read_graph_tables(source: BulkSource, kinds: Kinds) -> Rows:
     rows: Rows = {}
     for name, kind in kinds.items():
         table = await fetch_whole(source, build_cypher(name))
+        # Cypher gives null for a property that does not exist, so the misspelt files show in the data only.
         if name == "node_country" and table.rows and all(row[3] is None for row in table.rows):
             misnamed = build_cypher(name).replace("n.has_merchant", "n.has_has_merchant")
             table = await fetch_whole(source, misnamed)
         columns = list(kind.__annotations__)
+        # Cypher has no order of writing; Neo4j and kglite number elements as they are made.
         in_order = sorted(table.rows, key=lambda row: element_number(row[-1]))
         rows[name] = [build_typed_row(kind, dict(zip(columns, row[:-1], strict=True))) for row in in_order]
     return rows

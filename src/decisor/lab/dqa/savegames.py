@@ -112,6 +112,7 @@ def iterate_save_sections(
                 yield (key, entry), _value(tokens, begun, 1)
         elif sections is None or key in sections:
             yield (key,), _value(tokens, first, 0)
+        # Sections that nobody asked for are skipped token by token, so memory holds one section at most.
         elif first == ("{", False):
             tokens.skip()
 
@@ -167,6 +168,7 @@ def _iterate_entries(tokens: _Tokens, depth: int) -> Iterator[tuple[str, SaveTok
             if not depth:
                 raise ParseError(f"A block is closed at line {tokens.line} that was never opened.", "unopened")
             return
+        # A key is told from a list item only by the sign behind it: hence the token of lookahead.
         if token != ("{", False) and tokens.ahead is not None and tokens.ahead in SIGNS:
             tokens.take()
             value = tokens.take()
@@ -182,6 +184,7 @@ def _iterate_entries(tokens: _Tokens, depth: int) -> Iterator[tuple[str, SaveTok
 def _value(tokens: _Tokens, first: SaveToken, depth: int) -> SaveValue:
     if first != ("{", False):
         return first[0]
+    # The parser recurses, and a file may nest more deeply than Python can.
     if depth >= DEEPEST:
         raise ParseError(f"Blocks are nested more than {DEEPEST} deep at line {tokens.line}.", "depth")
     return SaveBlock(
@@ -356,6 +359,7 @@ def extract_worlds(save: Path, out: Path, definitions: Path, questions: int = QU
         with save.open(encoding="utf-8", errors="replace") as lines:
             for path, value in iterate_save_sections(lines, OPENED, SECTIONS):
                 if path[0] == "provinces" and len(path) == 2 and isinstance(value, SaveBlock):
+                    # EU4 writes provinces as -1, -2, ..., and their ports as 1, 2, ...
                     homes[path[1].lstrip("-")] = value.text("trade")
                 elif isinstance(value, SaveBlock):
                     sections[path[0]] = value

@@ -35,26 +35,29 @@ NO_FOLDER = (
 
 @dataclass(frozen=True)
 class DqaWorld:
-    """A database of the release: its dump and the data read from it. key: the same for equal content."""
+    """A database of the release: its dump and the data read from it."""
 
     key: str
+    """The same for equal content."""
     dump: Path
     data: LocatingData | BuildingData
 
 
 @dataclass(frozen=True)
 class WorldCase:
-    """A case with its world and its subject (a country, or goods). ties: candidates as good as the gold answer.
-    printed: candidates that are best by the printed rules. able: candidates that can change the outcome.
-    """
+    """A case with its world and its subject."""
 
     case: Case
     world: DqaWorld
     subject: str
+    """A country, or goods."""
     candidates: tuple[str, ...]
     ties: tuple[str, ...]
+    """Candidates as good as the gold answer."""
     printed: tuple[str, ...]
+    """Candidates that are best by the printed rules."""
     able: frozenset[str]
+    """Candidates that can change the outcome."""
 
     def model(self, semantics: str) -> WhatIf:
         """Return the decision model for this question."""
@@ -104,6 +107,7 @@ def find_world(path: Path, worlds: dict[str, DqaWorld]) -> DqaWorld:
         content = path.read_bytes()
     except OSError as error:
         raise SetupError(f"Cannot read the database {path}: {error}") from error
+    # By content, as the release has one dump under many names.
     key = hashlib.blake2b(content, digest_size=12).hexdigest()
     if key not in worlds:
         worlds[key] = DqaWorld(key, path, parse_dump(content.decode("utf-8")))
@@ -152,9 +156,7 @@ PLACES = {"sql": ("SQL_format", "sql"), "graph": ("LPG_format", "cql")}
 
 @dataclass(frozen=True)
 class DqaCase:
-    """A question of Decision QA with the path of its database. subject: the country that asks, or the goods. gold: the
-    released answer, for scoring only.
-    """
+    """A question of Decision QA with the path of its database."""
 
     id: str
     question: Question
@@ -162,7 +164,9 @@ class DqaCase:
     scenario: Scenario
     form: Form
     subject: str
+    """The country that asks, or the goods."""
     gold: str
+    """The released answer, for scoring only."""
 
 
 def read_dqa_questions(folder: Path, scenario: Scenario, form: Form) -> list[DqaCase]:
@@ -204,6 +208,7 @@ def parse_released_question(
             Question(
                 str(item["question"]).strip(), str(item["business_rules"]).strip(), str(item.get("goal", "")).strip()
             ),
+            # Many names lead to one dump: the resolved path lets it be read once.
             database.resolve(),
             scenario,
             form,
@@ -290,6 +295,7 @@ def iterate_sql_dump(text: str) -> DumpRows:
                 raise SetupError(f"Line {number} has {len(row)} values for {len(column_names)} columns: {line[:80]}")
             yield table.lower(), dict(zip(column_names, row, strict=True))
         elif match := CREATE.match(line):
+            # Brackets of types and keys hold commas of their own.
             parts = re.sub(r"\([^()]*\)", "", match[2]).split(",")
             columns[match[1].lower()] = [
                 normalize_column_name(part.split()[0]) for part in parts if "KEY" not in part.upper()
@@ -406,6 +412,7 @@ def build_trade_graph(world: LocatingData) -> tuple[list[GraphNode], list[GraphE
     country = {row.country_name: len(world.nodes) + at for at, row in enumerate(world.countries)}
     edges = [GraphEdge("source", place[row.source], place[row.dest], {"flow": row.flow}) for row in world.flows]
     for row in world.powers:
+        # As released: the graph form holds booleans of this property as text.
         properties = row._asdict() | {"has_merchant": str(row.has_merchant)}
         del properties["trade_node"], properties["country_name"]
         edges.append(GraphEdge("NodeCountry", country[row.country_name], place[row.trade_node], properties))

@@ -31,9 +31,10 @@ class DoesNotApply(SetupError):
 
 @dataclass(frozen=True)
 class SilentLLM:
-    """An LLM that never answers. request: set when the LLM is asked."""
+    """An LLM that never answers."""
 
     request: asyncio.Event
+    """Set when the LLM is asked."""
     name: str = "none"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
@@ -44,10 +45,11 @@ class SilentLLM:
 
 @dataclass(frozen=True)
 class StillEnvironment:
-    """An environment that describes its tools and never does an action. request: set when an action is asked for."""
+    """An environment that describes its tools and never does an action."""
 
     environment: Environment
     request: asyncio.Event
+    """Set when an action is asked for."""
 
     def tools(self) -> tuple[str, ...]:
         return self.environment.tools()
@@ -75,6 +77,7 @@ async def find_misfits(bench: Bench, case: Case, techniques: Mapping[str, Techni
         some = {label: one for label, one in techniques.items() if is_exact_label(label) is exact}
         try:
             if some:
+                # ``exact`` may need an environment of its own; all others share one.
                 async with bench_for_technique(bench, next(iter(some))).environment(case) as env:
                     complaints |= {
                         label: await find_setup_complaint(one, case.question, env) for label, one in some.items()
@@ -98,6 +101,7 @@ async def find_setup_complaint(technique: Technique, question: Question, env: En
         began.cancel()
         asking.cancel()
         ended, _ = await asyncio.gather(began, asking, return_exceptions=True)
+    # Only a complaint of its own: after a cancel the technique may raise anything.
     return str(ended) if done and isinstance(ended, SetupError) else ""
 
 

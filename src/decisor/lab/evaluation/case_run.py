@@ -54,6 +54,8 @@ def critical_seconds(entries: Sequence[TraceEntry]) -> float:
             case ActionResult(action=action, seconds=seconds):
                 until = max(until, began.get(action, 0.0) + seconds)
             case LLMCall(usage=usage, since=since):
+                # A call without ``since`` may have waited for everything before it; a damaged trace may name an entry
+                # that is not there yet.
                 since = min(entry.id - 1 if since is None else since, len(longest) - 1)
                 until = max(until, longest[since] + usage.seconds)
         longest.append(until)
@@ -70,6 +72,7 @@ def find_trace_marks(entries: Sequence[TraceEntry]) -> tuple[str, ...]:
 
 
 def _iterate_marks(entries: Sequence[TraceEntry]) -> Iterator[str]:
+    # An action without a result was under way when the run ended.
     complete = {result.action for result in events_of(entries, ActionResult)}
     for entry in entries:
         match entry.event:
@@ -85,21 +88,23 @@ def _iterate_marks(entries: Sequence[TraceEntry]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class CaseAttempt:
-    """Everything with which a case is run. benchmark, technique, model: labels. experts:
-
-    LLMs of single parts of the technique. calling: the way in which replies are asked for.
-    """
+    """The technique, benchmark and LLMs with which a case is run."""
 
     benchmark: str
+    """Label of the benchmark in the store."""
     bench: Bench
     technique: str
+    """Label of the technique, with settings."""
     loop: Technique
     model: str = "none"
+    """Label of the LLM."""
     llm: LLM = field(default_factory=NoLLM)
     limits: Limits = field(default_factory=Limits)
     repeat: int = 0
     experts: Mapping[str, LLM] = field(default_factory=dict)
+    """LLMs of single parts of the technique."""
     calling: Calling = "text"
+    """The way in which replies are asked for."""
     asking: Asking = USUAL
     outages: Outages = field(default_factory=Outages)
 
@@ -117,6 +122,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         DoesNotApply: the technique cannot work in this environment, or with this LLM.
         SetupError: the benchmark lacks something.
     """
+    # Prepare: the LLMs report their failures, and the trace begins with the question.
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
     watch = attempt.watch(attempt.llm, case)
     part_watches = {part: attempt.watch(llm, case) for part, llm in attempt.experts.items()}
@@ -132,6 +138,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
             repeat=attempt.repeat,
         )
     )
+    # Run and score. The benchmark's gold answer meets the decision only in here.
     crash, lost = "", dict[str, str]()
     score: Score | None = None
     snapshots = SnapshotScores()
@@ -149,6 +156,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
                 except SetupError as error:  # the technique lacks something, not the benchmark
                     raise DoesNotApply(str(error)) from error
             finally:
+                # Read before the environment closes, and even if the technique failed: its simulator was paid for.
                 simulated = environment_llm_usage(env)
             score = await attempt.bench.score(case, decision, trace.entries)
             snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.entries)
@@ -161,6 +169,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
         crash = describe_crash(error)
+    # An error that holds for every case ends the run. Techniques may have caught it, so it is looked for here.
     for halt in (
         watch.halt,
         *(part_watch.halt for part_watch in part_watches.values()),
@@ -168,9 +177,16 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     ):
         if halt is not None:
             raise halt
+<<<<<<< HEAD
     if watch.failure is not None and not decision.answer:
         crash = crash or str(watch.failure)
+=======
+    # A technique may go on after a failed call; without an answer the failure, not the technique, is what went wrong.
+    if llm.failure is not None and not decision.answer:
+        crash = crash or str(llm.failure)
+>>>>>>> we
     crash = crash or "; ".join(lost.values())
+    # Put the outcome together.
     trace.add(RunUsage(budget.spent))
     path = critical_seconds(trace.entries)
     score = score or Score(None)
@@ -193,6 +209,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         metrics=score.metrics,
         counts={**score.counts, **({"unread_replies": unread} if unread else {})},
         usage=budget.spent,
+        # A replayed run takes no time; its longest chain has the seconds of the first one.
         seconds=round(max(time.monotonic() - began, path), 6),
         critical=round(path, 6),
         snapshots=snapshots.right,
@@ -215,12 +232,12 @@ def state_of_outcome(decision: Decision, score: Score, crash: str) -> State:
 
 @dataclass
 class SnapshotScores:
-    """The scores of the answers during a run. right: calls -> whether the answer at that time is right. judging: usage
-    of the judge.
-    """
+    """The scores of the answers during a run."""
 
     right: dict[int, bool] = field(default_factory=dict)
+    """Number of calls -> whether the answer at that time is right."""
     judging: Usage = field(default_factory=Usage)
+    """Usage of the judge."""
 
 
 async def score_snapshots(
@@ -234,6 +251,7 @@ async def score_snapshots(
     for at, entry in enumerate(entries, 1):
         if isinstance(entry.event, AnswerSnapshot):
             calls, answer = entry.event.calls, entry.event.answer
+            # Judging may cost a call, and most snapshots repeat the answer before.
             if answer not in verdicts:
                 other = await bench.score(case, Decision(answer), entries[:at])
                 verdicts[answer], scores.judging = other.right, scores.judging + other.judging

@@ -80,25 +80,28 @@ that would tell it what the rules said."""
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A failure with its class by rule and by the judge. judge: None if the judge's reply could not be read."""
+    """A failure with its class by rule and by the judge."""
 
     key: tuple[str, str, str, str, int]
     rule: str
     judge: str | None
+    """None if the judge's reply could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of rules and judge. agreed: share of the ``read`` opinions in which both name the same class.
-    kappa: Cohen's, None if chance alone would agree on all. table: (rule, judge, count).
-    """
+    """The agreement of rules and judge."""
 
     judge: str
     failures: int
     read: int
+    """Number of opinions that could be read."""
     agreed: float | None
+    """Share of the ``read`` opinions in which both name the same class."""
     kappa: float | None
+    """Cohen's kappa. None if chance alone would agree on all."""
     table: tuple[tuple[str, str, int], ...]
+    """Class by rule, class by judge, count."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,7 @@ async def collect_opinions(store: RunStore, llm: LLM, most: int = 100, at_once: 
     failed = [one for one in store.each_outcome() if one.failure]
     names = {one.benchmark for one in failed}
     classes = {name: list_possible_classes({one.failure for one in failed if one.benchmark == name}) for name in names}
+    # One class is no choice, and agreeing on it says nothing.
     failed = sample_evenly([one for one in failed if len(classes[one.benchmark]) > 1], most)
     if not failed:
         raise SetupError("A second opinion needs failures with two or more classes to choose from: this run has none.")
@@ -153,6 +157,7 @@ async def ask_failure_class(
     one: Outcome, entries: Sequence[TraceEntry], classes: Sequence[str], llm: LLM
 ) -> str | None:
     """Return the class that the judge gives, None if its reply cannot be read."""
+    # The form compares verdicts without case; the report names classes as the rules do.
     spelled = {name.casefold(): name for name in classes}
     meanings = "\n".join(f"{name}: {MEANINGS.get(name, name.replace('_', ' '))}" for name in classes)
     question = next((start.question for start in events_of(entries, RunStart)), Question(""))
@@ -254,15 +259,16 @@ MOST_STEPS = 6_000
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The mean ranks (1 is best) of techniques over ``cases`` cases. unread: number of further cases for which the
-    judge's reply could not be read.
-    """
+    """The mean ranks of techniques on one benchmark."""
 
     judge: str
     benchmark: str
     cases: int
+    """Number of ranked cases."""
     unread: int
+    """Number of further cases for which the judge's reply could not be read."""
     ranks: Mapping[str, float]
+    """Mean rank by technique; 1 is best."""
 
 
 async def rank_by_preference(store: RunStore, llm: LLM, judge: str, most: int = 50, votes: int = 1) -> list[Ranks]:
@@ -298,6 +304,7 @@ def group_shared_cases(store: RunStore) -> dict[str, dict[str, list[Outcome]]]:
     by_benchmark: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     sides: dict[str, set[ComparedSide]] = defaultdict(set)
     for one in store.each_outcome():
+        # Further tries at a case would count it several times.
         if one.repeat == 0 and one.state != "crashed":
             by_benchmark[one.benchmark][one.case].append(one)
             sides[one.benchmark].add(side(one))
@@ -327,10 +334,7 @@ def format_judged_answer(one: Outcome, store: RunStore) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """The win rate of ``technique`` over ``over``.
-
-    It is ``wins.rate``: the share of wins in the cases with a winner.
-    """
+    """The win rate of ``technique`` over ``over``."""
 
     judge: str
     benchmark: str
@@ -338,6 +342,7 @@ class WinRate:
     over: str
     cases: int
     wins: Wins
+    """``wins.rate`` is the share of wins in the cases with a winner."""
 
 
 async def compute_win_rates(
@@ -349,6 +354,7 @@ async def compute_win_rates(
         LLMError: the endpoint will not answer anything (key, quota, model).
         SetupError: no technique of that name shares a case with another.
     """
+    # The journal keeps replies in the store, so that the same report is paid for once.
     journal, rates, names = Journal(StoreBook(store)), [], set[str]()
     for benchmark, cases in group_shared_cases(store).items():
         some = sample_evenly([outcomes[0] for outcomes in cases.values()], most)
@@ -357,6 +363,7 @@ async def compute_win_rates(
             for one in cases[case.case]:
                 by_side.setdefault(str(side(one)), {})[one.case] = one
         names |= by_side.keys()
+        # --over may name a technique alone, or with its LLM.
         rival = next((name for name in by_side if name == over or name.partition(", ")[0] == over), None)
         if rival is None:
             continue

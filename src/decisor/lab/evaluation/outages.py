@@ -36,31 +36,33 @@ has answered in this store."""
 
 @dataclass(slots=True)
 class Outage:
-    """An outage of a server.
-
-    since, met, told_at: times when it began, was last met and was last reported (0: not yet).
-    """
+    """An outage of a server. Times are those of ``time.monotonic``."""
 
     why: str
     since: float
+    """Time when it began."""
     met: float
+    """Time when it was last met."""
     told_at: float = 0.0
+    """Time when it was last reported; 0 if not yet."""
 
 
 @dataclass
 class Outages:
-    """The servers that cannot be reached now, for all cases of one process. say: gets a line for the person when an
-    outage begins, each minute, and when it ends. breakers: retry layers of endpoints, by name. proven: names of LLMs
-    and servers that answered in this store.
-    """
+    """The servers that cannot be reached now, for all cases of one process."""
 
     patience: float = PATIENCE_SECONDS
     say: Callable[[str], None] = lambda line: None
+    """Gets a line for the person when an outage begins, each minute, and when it ends."""
     breakers: Mapping[str, Retries] = field(default_factory=dict)
+    """Retry layers of endpoints, by name."""
     away: dict[str, Outage] = field(default_factory=dict)
     waiting: Counter[str] = field(default_factory=Counter)
+    """Number of calls and actions under way, by server."""
     refusals: dict[str, set[str]] = field(default_factory=dict)
+    """Cases that an endpoint refused in a row."""
     proven: set[str] = field(default_factory=set)
+    """Names of LLMs and servers that answered in this store."""
 
     @property
     def look_seconds(self) -> float:
@@ -82,6 +84,7 @@ class Outages:
 
     def answered(self, place: str, replayed: bool = False) -> None:
         self.proven.add(place)
+        # A reply from the store says nothing about the server now.
         if not replayed:
             self.refusals.pop(place, None)
             self.back(place)
@@ -117,7 +120,9 @@ class Outages:
                 self.failed(place, retries.why)
             elif not retries.faults:
                 self.back(place)
+        # A copy: an outage that is over is removed on the way.
         for place, outage in list(self.away.items()):
+            # A call under way is still meeting the outage, although it reports nothing yet.
             if self.waiting[place]:
                 outage.met = now
             elif now - outage.met > IDLE_SECONDS:
@@ -149,7 +154,7 @@ class LLMWatch:
     case: str
     outages: Outages
     failure: LLMError | None = None
-    """Error of the latest call."""
+    """Error of the latest call; None if it was answered."""
     halt: LLMError | None = None
     """An error that holds for every case."""
 
@@ -179,17 +184,13 @@ class LLMWatch:
 
 @dataclass(frozen=True)
 class EnvironmentWatch:
-    """An environment whose actions wait for a lost server and are repeated when it is back.
-
-    They can be repeated because they only read.
-
-    ``lost``: by tool, what is away and why.
-    """
+    """An environment whose actions wait for a lost server and are repeated when it is back."""
 
     environment: Environment
     place: str
     outages: Outages
     lost: dict[str, str] = field(default_factory=dict)
+    """By tool, what is away and why."""
 
     def tools(self) -> tuple[str, ...]:
         return self.environment.tools()
@@ -212,12 +213,15 @@ class EnvironmentWatch:
                     self.lost[action.tool] = str(error)
                     self.outages.failed(place, str(error))
                     began = began or time.monotonic()
+                    # Longer than the watch waits: it stops the whole run, which says more than a crashed case.
                     if time.monotonic() - began >= self.outages.patience + 2 * self.outages.look_seconds:
                         raise OutageError(str(error)) from error
                 else:
                     self.clear(action.tool, place)
                     return observation
+                # The action is repeated: it only reads, so doing it twice changes nothing.
                 await asyncio.sleep(pause)
+                # Double the pause, but look at least four times within a short patience.
                 pause = min(2 * pause, LONGEST_PAUSE, max(self.outages.patience / 4, 0.01))
 
     def forms(self) -> Mapping[str, str]:

@@ -47,6 +47,7 @@ def connect_watched_postgres(address: str, seconds: float) -> psycopg.Connection
                     result: T = end.value
                     return result
                 event = yield wanted  # psycopg resumes it every 0.1 s, with 0 if nothing came
+                # With its socket shut down, the driver raises its own error, as for any connection that is lost.
                 if not event and time.monotonic() > deadline:
                     shut_down_socket(self)
 
@@ -65,14 +66,13 @@ ANSWER_SECONDS = 60.0
 
 
 class PostgresDatabase:
-    """A connection of a run store to PostgreSQL. name: contains no password. lock: the first number of this store's
-    advisory locks.
-    """
+    """A connection of a run store to PostgreSQL."""
 
     skip = "FOR UPDATE SKIP LOCKED"
     in_order = False
 
     def __init__(self, name: str, connection: psycopg.Connection[StoredRow], lock: int) -> None:
+        # ``name`` holds no password; ``lock`` is the first number of this store's advisory locks.
         self.name, self.connection, self.lock = name, connection, lock
 
     def field(self, column: str, *names: str) -> str:
@@ -105,6 +105,7 @@ class PostgresDatabase:
         return bool(self.rows("SELECT pg_try_advisory_lock(?, ?)", (self.lock, number))[0][0])
 
     def living(self, number: int) -> bool:
+        # Whoever gets the lock knows that its owner is gone, and gives it back.
         if not self.rows("SELECT pg_try_advisory_lock(?, ?)", (self.lock, number))[0][0]:
             return True
         self.rows("SELECT pg_advisory_unlock(?, ?)", (self.lock, number))
@@ -134,9 +135,11 @@ def open_postgres_store(url: str, create: bool = True, seconds: float = ANSWER_S
     scheme, place, path, query, _ = urlsplit(url)
     options = dict(parse_qsl(query))
     schema = options.pop("schema", "decisor_run")
+    # The name goes into SQL as it is, and names cannot be parameters.
     if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
         raise SetupError(f"A schema is named by small letters, digits and _, not {schema!r}.")
     name = f"{schema} in {urlunsplit((scheme, place.rpartition('@')[2], path, '', ''))}"
+    # What the address says goes before these.
     options = {"connect_timeout": str(CONNECT_SECONDS), "keepalives_idle": "30", **options}
     with report_postgres_errors(name, find_url_secrets(url)):
         address = urlunsplit((scheme, place, path, urlencode(options), ""))
@@ -207,6 +210,7 @@ def report_postgres_errors(name: str, passwords: Sequence[Secret] = ()) -> Itera
 
     try:
         yield
+    # The driver's message may hold the address with its password.
     except psycopg.Error as error:
         complaint = redact(" ".join(str(error).split()), passwords)
         raise StoreError(

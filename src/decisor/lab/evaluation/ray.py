@@ -37,6 +37,7 @@ def run_suite_share(request: SuiteRequest, environment: Mapping[str, str]) -> Ta
     from decisor.lab.evaluation.runner import evaluate_suite
     from decisor.lab.evaluation.suite import open_suite
 
+    # Keys and addresses of LLMs are in the environment of whoever started the run, not of the worker's machine.
     os.environ.update(environment)
     with suppress(OSError, KeyError):  # on another machine it may not be there
         os.chdir(environment["PWD"])
@@ -60,8 +61,6 @@ def evaluate_on_ray(
     The cluster is that of $RAY_ADDRESS, else this machine. workers: number of processes, by default one per core of the
     cluster. run: the function that each process calls.
 
-    ``workers``: how many processes, by default one a core of the cluster; ``run`` is what each does.
-
     Raises:
         SetupError: Ray is missing or cannot be reached, the store is a file, or a worker says so.
         LLMError: an endpoint will not answer any case.
@@ -72,6 +71,7 @@ def evaluate_on_ray(
         import ray
     except ImportError as error:
         raise missing_extra_error("--executor ray needs Ray", "ray") from error
+    # Start Ray, or join the cluster; one that the caller started is left running.
     ours = not ray.is_initialized()
     if ours:
         check_cluster_reachable(os.environ.get("RAY_ADDRESS") or read_latest_cluster())
@@ -123,6 +123,7 @@ def _watch(
     left_out: dict[tuple[str, str], str] = {}
     try:
         while running:
+            # A timeout, so that a stop is noticed and progress is told while nothing ends.
             done, running = ray.wait(running, num_returns=1, timeout=LOOK_SECONDS)
             if time.monotonic() >= look:
                 hear(tally_store(store, left_out))
@@ -136,6 +137,7 @@ def _watch(
                         raise SetupError(f"{lost} workers were lost; the same command goes on. ({error})") from error
                     running.append(start())
                 except ray.exceptions.RayTaskError as error:
+                    # Ray wraps what a worker raised; the person is shown the error itself.
                     cause = error.cause if isinstance(error.cause, Exception) else error
                     raise cause from None
             if stop.stopping.is_set():

@@ -66,26 +66,27 @@ Hear = Callable[[Outcome, Sequence[TraceEntry]], None]
 
 @dataclass(frozen=True)
 class Suite:
-    """The techniques, benchmarks and LLMs of a run; their names are labels. alone: techniques that ask no LLM, which
-    are run once instead of once per LLM. limit_cases: number of cases of each benchmark, evenly from its groups.
-    parts: by technique, the LLMs of its single parts (a critic, a judge). callings: by technique, the way in which
-    replies are asked for. patience: seconds to wait for a lost server.
-    """
+    """The techniques, benchmarks and LLMs of a run; their names are labels."""
 
     benches: Mapping[str, Bench]
     techniques: Mapping[str, Technique]
     models: Mapping[str, LLM] = field(default_factory=dict)
     alone: frozenset[str] = frozenset()
+    """Techniques that ask no LLM, which are run once instead of once per LLM."""
     repeats: int = 1
     seed: int | None = None
     limits: Limits = field(default_factory=Limits)
     limit_cases: int | None = None
+    """Number of cases of each benchmark, evenly from its groups. None means all."""
     cases_at_once: int = 8
     calls_at_once: int = 32
     parts: Mapping[str, Mapping[str, LLM]] = field(default_factory=dict)
+    """By technique, the LLMs of its single parts (a critic, a judge)."""
     callings: Mapping[str, Calling] = field(default_factory=dict)
+    """By technique, the way in which replies are asked for."""
     askings: Mapping[str, Asking] = field(default_factory=dict)
     patience: float = PATIENCE_SECONDS
+    """Seconds to wait for a lost server."""
 
     def about(self) -> Mapping[str, Value]:
         """Return the settings that must not change between runs on one store.
@@ -97,14 +98,15 @@ class Suite:
 
 @dataclass
 class Tally:
-    """The progress of a run. usage: what this process paid for. left_out: by labels of benchmark and technique, why the
-    technique cannot work there and is not run; its cases are not in ``total``.
-    """
+    """The progress of a run."""
 
     total: int = 0
+    """Number of planned cases, without those of ``left_out``."""
     states: Counter[str] = field(default_factory=Counter)
     usage: Usage = field(default_factory=Usage)
+    """Usage that this process paid for."""
     left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By labels of benchmark and technique, why the technique cannot work there and is not run."""
 
     @property
     def done(self) -> int:
@@ -160,6 +162,7 @@ async def evaluate_suite(
         label: {case.id: case for case in sample_cases(bench.cases(), suite.limit_cases)}
         for label, bench in suite.benches.items()
     }
+    # Plan the cases, and gather all LLMs: those of one endpoint share a limit of calls and its retries.
     planned_tasks = list(plan_case_tasks(suite, cases))
     writer = Writer(store)
     own = [one for bench in suite.benches.values() for one in find_own_llms(bench)]
@@ -168,6 +171,7 @@ async def evaluate_suite(
     every = limit_concurrency(all_llms, suite.calls_at_once, await find_slots(all_llms))
     llms = dict(zip(suite.models, every, strict=False))
     journal = Journal(writer, suite.seed)
+    # limit_concurrency keeps the order: models, the benchmarks' own, parts. Strict is off, as each zip takes its share.
     for one, llm in zip(own, every[len(llms) :], strict=False):
         one.use(llm, journal)
     limited = dict(zip(experts, every[len(llms) + len(own) :], strict=True))
@@ -191,13 +195,17 @@ async def evaluate_suite(
             ends.push_async_callback(bench.close)
         ends.push_async_callback(writer.close)
         ends.push_async_callback(release_claims, writer)
+        # Open the store, and find out what is left to do.
         await writer.do(lambda store: store.begin(suite.about()))
         finished_states = await writer.do(states_by_key)
+        # An endpoint that has answered here gets more patience before its refusals count as its own fault.
         work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
+        # A finished run is only reported: trying out techniques would open databases for nothing.
         if any(task.key not in finished_states for task in planned_tasks):
             work.tally.left_out = await find_unfit_techniques(suite, cases)
             planned_tasks = [task for task in planned_tasks if (task.key[0], task.key[2]) not in work.tally.left_out]
         await writer.do(lambda store: store.plan(planned_tasks))
+        # Read the keys of replies once, so that a new request needs no look into the store.
         await writer.look()
         work.tally.total = len(planned_tasks)
         work.tally.states = Counter(finished_states[task.key] for task in planned_tasks if task.key in finished_states)
@@ -269,16 +277,19 @@ class Work:
             if self.stop.stopping.is_set() or not await self.writer.do(lambda store: store.left()):
                 return
             with suppress(TimeoutError):
+                # Others may hold the last cases: wait, as their process may die and leave them.
                 async with asyncio.timeout(LOOK_AGAIN):
                     await self.stop.stopping.wait()
 
     async def round(self) -> None:
         """Run workers until there is nothing to claim or the run is over. Raise the first failure."""
         workers = {asyncio.create_task(self.worker()) for _ in range(self.suite.cases_at_once)}
+        # The workers, the end of the run and the watch over outages run side by side; the first to end decides.
         over, watch = asyncio.create_task(self.stop.over()), asyncio.create_task(self.outages.watch())
         failures: list[BaseException] = []
         try:
             while workers and not over.done():
+                # A task that is done would end every wait at once.
                 running = {*workers, over} if watch.done() else {*workers, over, watch}
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 workers -= done
@@ -286,6 +297,7 @@ class Work:
                     if failure is not None:
                         failures.append(failure)
                         self.stop.stopping.set()
+                        # Running cases could store or reach nothing in their time of grace.
                         if isinstance(failure, StoreError | OutageError):
                             self.stop.at_once.set()
         finally:
@@ -314,6 +326,7 @@ class Work:
     async def leave_out(self, claim: Claim, why: str) -> None:
         """Leave a technique out of a benchmark after the run has begun."""
         benchmark, _, technique, _, _ = claim.key
+        # Others may have left it out first: then the store counts no case, and none is subtracted twice.
         many = await self.writer.do(lambda store: store.leave_out(benchmark, technique))
         self.tally.total -= many  # in a line of its own: others come here while this one waits
         self.tally.left_out[benchmark, technique] = why
@@ -357,9 +370,11 @@ def plan_case_tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> It
 
     Tasks that share a case, and so an environment and replies, follow each other.
     """
+    # Repeats are outermost: a run that is cut short has each case once before any twice.
     for repeat in range(suite.repeats):
         for benchmark, some in cases.items():
             for case in some.values():
+                # A hash notices data that changed between two runs on one store.
                 content = hashlib.blake2b(json_text([case.question, case.gold]).encode(), digest_size=8).hexdigest()
                 for technique in suite.techniques:
                     for model in ("none",) if technique in suite.alone else suite.models:

@@ -1,6 +1,4 @@
-"""A run store in one SQLite file:
-
-WAL, synchronous=FULL, JSON.
+"""A run store in one SQLite file: WAL, synchronous=FULL, JSON.
 
 A process that works on the store holds a lock (flock) on a file of its own beside it. The kernel releases it at kill
 -9, so a dead owner is told from a living one without any clock.
@@ -27,9 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A held lock of a process. number: used once in the life of a store."""
+    """A held lock of a process."""
 
     number: int
+    """Used once in the life of a store."""
     path: Path
     file: int
 
@@ -40,6 +39,7 @@ class Owner:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(file, fcntl.LOCK_EX)
             with suppress(FileNotFoundError):
+                # A lock on a file that was removed meanwhile locks nothing that others can see.
                 if path.stat().st_ino == os.fstat(file).st_ino:
                     return Owner(number, path, file)
             os.close(file)  # somebody swept it away before it was locked
@@ -63,6 +63,7 @@ def is_owner_living(store: Path, number: int, me: Owner | None = None) -> bool:
     except FileNotFoundError:
         return False
     try:
+        # The kernel drops a lock with its process, so a free lock means a dead owner, whatever the clock says.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         path.unlink(missing_ok=True)
         return False
@@ -116,11 +117,13 @@ class SqliteDatabase:
     def transaction(self) -> Iterator[None]:
         self.check_place()
         with report_sqlite_errors(self.path):
+            # IMMEDIATE takes the write lock now: a read that became a write later could fail without waiting.
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
                 self.connection.execute("COMMIT")
             except BaseException:
+                # A full disk makes SQLite roll back by itself, and a second ROLLBACK is an error.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
@@ -190,6 +193,7 @@ def open_read_only_store(path: Path) -> apsw.Connection:
     import apsw
 
     log = path.with_name(f"{path.name}-wal")
+    # immutable=1 does not read the log, so what is only there would be missing without a word.
     if log.exists() and log.stat().st_size:
         raise StoreError(
             f"{path.parent} cannot be written, and a part of the run is in {log.name} still: copy both to "
@@ -201,6 +205,7 @@ def open_read_only_store(path: Path) -> apsw.Connection:
 
 def prepare_sqlite_store(db: SqliteDatabase) -> None:
     db.connection.set_busy_timeout(BUSY_MS)
+    # synchronous=FULL syncs the log at each commit: without it WAL may lose the last ones in a power cut.
     db.connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
     db.connection.execute("CREATE TEMP TABLE wanted (seq INTEGER PRIMARY KEY)")
     if db.rows("PRAGMA application_id") != [(APPLICATION,)]:
@@ -230,13 +235,16 @@ def create_store_file(path: Path) -> None:
     try:
         create_private(new_file)
         db = apsw.Connection(str(new_file))
+        # The journal mode stays in the file; synchronous is a setting of each connection.
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         db.execute(f"BEGIN; {SCHEMA} COMMIT")
         db.close()
+        # An empty file is one that a person or mktemp made: it is replaced.
         if path.exists() and not path.stat().st_size:
             new_file.replace(path)
         else:
             with suppress(FileExistsError):
+                # A link, unlike a rename, fails if another process was faster: its store is kept.
                 os.link(new_file, path)
     except OSError as error:
         raise StoreError(f"The run store {path} cannot be made: {error.strerror}.") from error

@@ -35,10 +35,11 @@ class StoreError(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class CaseTask:
-    """A case that is to be run. content: a hash of question and gold, so that changed data are noticed."""
+    """A case that is to be run."""
 
     key: Key
     content: str = ""
+    """Hash of question and gold, so that changed data are noticed; '' if not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,7 @@ def decode_outcome(text: str) -> Outcome:
     {30: True}
     """
     row = json.loads(text)
+    # Fields that a later version added are left out.
     names = {field.name for field in fields(Outcome)}
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names
@@ -322,6 +324,7 @@ class SqlStore:
         claim = CLAIM.format(skip=self.db.skip)
         with self.transaction():
             rows = self.db.rows(claim, (self.owner,))
+            # Asking for locks is slow, so the dead are looked for only if nothing is free.
             if not rows and self._free_the_dead():
                 rows = self.db.rows(claim, (self.owner,))
         return Claim(tuple(rows[0][:5]), rows[0][5]) if rows else None
@@ -347,9 +350,11 @@ class SqlStore:
     def finish(self, outcome: Outcome, entries: Sequence[TraceEntry], fence: int | None = None) -> bool:
         lines = zlib.compress(format_trace_file(entries).encode(), 1)
         with self.transaction():
+            # An outcome from elsewhere has no claim: it takes the fence that is current.
             if fence is None:
                 self.plan([CaseTask(outcome.key)])
                 fence = self.db.rows(f"SELECT fence FROM cases WHERE {WHOSE}", outcome.key)[0][0]
+            # A late process has an old fence and changes no row: who took the case over keeps it.
             keep = f"UPDATE cases SET outcome = ? WHERE {WHOSE} AND fence = ? AND outcome IS NULL RETURNING seq"
             rows = self.db.rows(keep, (json_text(outcome), *outcome.key, fence))
             if rows:
@@ -386,6 +391,7 @@ class SqlStore:
             return decode_completion(rows[0][0]) if rows else None
 
     def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
+        # In PostgreSQL a lower number may be committed after a higher one, and would be missed.
         if not self.db.in_order:
             return None
         rows = self.db.rows("SELECT seq, key FROM replies WHERE seq > ? AND usable = 1 ORDER BY seq", (seq,))
@@ -393,6 +399,7 @@ class SqlStore:
 
     def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
         with self.transaction():
+            # Two processes may buy the same reply at once; both are charged, and the first is what counts for both.
             earlier = self.reply(key) if usable else None
             keep = "INSERT INTO replies (key, usable, body) VALUES (?, ?, ?)"
             self.db.many(keep, [(key, int(usable), json_text(reply))])
@@ -438,6 +445,7 @@ def report_damaged_store(name: str) -> Iterator[None]:
 def inflate_trace(lines: bytes) -> bytes:
     """Decompress a trace. Raise ValueError if it is cut off or larger than a trace may be."""
     inflate = zlib.decompressobj()
+    # A few damaged or hostile bytes can inflate to gigabytes.
     text = inflate.decompress(lines, MOST_TRACE_BYTES)
     if not inflate.eof:
         raise ValueError(f"a trace is cut off, or more than {MOST_TRACE_BYTES >> 20} MB")
@@ -538,11 +546,13 @@ class Writer:
 
         Known replies are those of the last look or claim and those stored here since.
         """
+        # A hash that is known by chance costs one look into the store; an unknown one is certainly not there.
         if self.latest is not None and hash(key) not in self.hashes:
             return None
         return await self.do(lambda store: store.reply(key))
 
     async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        # Before it is stored: a reader that looks too early finds nothing and asks, which is never wrong.
         self.hashes.add(hash(key))
         return await self.do(lambda store: store.keep_reply(key, reply, usable))
 
@@ -556,6 +566,7 @@ class Writer:
         while not last:
             batch = [self.jobs.get()]
             with suppress(Empty):
+                # Jobs that came in meanwhile share one transaction, and so one sync to disk.
                 while len(batch) < TOGETHER and batch[-1] is not None:
                     batch.append(self.jobs.get_nowait())
             last = batch[-1] is None
@@ -569,9 +580,11 @@ class Writer:
         try:
             with self.store.transaction():
                 return [job.result(self.store) for job in jobs]
+        # The store itself failed: trying each alone would fail as well.
         except StoreError as error:
             return [job.failure(error) for job in jobs]
         except Exception as error:
+            # One job that fails rolled all others back: do each alone, so that only its caller hears of it.
             if len(jobs) == 1:
                 return [jobs[0].failure(error)]
             return [deliver for job in jobs for deliver in self._keep([job])]

@@ -74,6 +74,7 @@ def read_suite(path: Path) -> SuiteRequest:
     for name in ("benches", "techniques", "models"):
         if name in values:
             values[name] = tuple(map(str, values[name]))
+    # A relative store lies beside its suite file, wherever the command is run.
     if "store" in values and "://" not in values["store"]:
         values["store"] = str(path.parent / values["store"])
     return SuiteRequest(**values, limits=Limits(**limits))
@@ -101,6 +102,7 @@ def check_suite_values(path: Path, what: str, table: object, kinds: Kinds) -> No
     if unknown := table.keys() - kinds.keys():
         raise SetupError(f"{path}: {what} has no {', '.join(sorted(unknown))}; it has {', '.join(kinds)}.")
     for name, value in table.items():
+        # A bool is an int for Python, so it is refused by name.
         if not isinstance(value, kinds[name]) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
             raise SetupError(f"{path}: {name} cannot be {value!r}.")
 
@@ -120,18 +122,21 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
     for text in request.techniques:
         name, settings = parse_suite_entry(text)
         calling, settings = split_calling(settings, "text")
+        # Take out of the settings, in turn, what is no field of the technique.
         experts, settings = open_experts(name, settings, environ)
         sayings = [f"{key}={settings[key]}" for key in OWN if key in settings]
         asking, settings = split_asking_settings(find_technique_class(name), name, settings)
         sayings = [saying for saying in sayings if saying.partition("=")[0] not in settings]
         loop = build_technique(name, **settings)
+        # The label holds all that changes results: it is the key of outcomes in the store.
         others = [f"{part}_llm={llm.name}" for part, llm in experts.items()]
         others[:0] = [*([] if calling == "text" else [f"calling={calling}"]), *sayings]
         entry = " ".join([label_with_settings(name, loop, settings), *others])
         parts[entry] = experts
         callings[entry], askings[entry] = calling, asking
-        # trials of robustness say nothing about accuracy
+        # Trials of robustness say nothing about accuracy.
         loops[entry] = build_technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
+    # Techniques without an LLM need no model, so a suite of only these runs without any.
     alone = frozenset(name for name, loop in loops.items() if not asks_llm(loop))
     with_llm = [name for name in loops if name not in alone]
     models = open_models(request.models, environ) if with_llm else {}

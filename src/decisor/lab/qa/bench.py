@@ -119,6 +119,7 @@ def build_cached_index(name: str, source: Path, passages: Callable[[], Iterable[
     kind = "words" if mode == "bm25" else "vectors"
     place = cache_folder() / "corpora" / f"{name}-{kind}-{short_digest(str(source.resolve()))}"
     files = sorted(path for path in source.parent.iterdir() if path.is_file())
+    # Size and time of the files, not their content: a corpus may have gigabytes.
     state = short_digest(
         "\n".join(f"{FORMAT} {path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
     )
@@ -126,6 +127,7 @@ def build_cached_index(name: str, source: Path, passages: Callable[[], Iterable[
     if not is_index(place) or not state_file.is_file() or state_file.read_text() != state:
         place.parent.mkdir(parents=True, exist_ok=True)
         build_index(passages(), place, embedder=None if mode == "bm25" else MiniLM.open())
+        # Written last: an index that was cut off has no state and is built again.
         state_file.write_text(state)
     return place
 

@@ -125,6 +125,7 @@ def parse_hotpotqa_case(row: Row) -> Case:
     """
     gold = row.get("gold")
     if gold is None:
+        # Facts name sentences; the unit of retrieval is the paragraph.
         titles = {title for title, _ in row["supporting_facts"]}
         gold = [passage.id for passage in parse_context_passages(row) if passage.title in titles]
     return make_qa_case(
@@ -154,6 +155,7 @@ def keep_distractor_cases(cases: list[Case]) -> list[Case]:
     In files that mix sources, a source with a question whose gold passages were not in its own context is of the
     fullwiki setting; its other questions are easier than average.
     """
+    # Seen by what is missing: in the distractor setting every gold passage is in the context.
     fullwiki = {case.facts["source"] for case in cases if case.facts["gold_by"] == "title-in-corpus"}
     return [case for case in cases if case.facts["source"] not in fullwiki]
 

@@ -151,6 +151,7 @@ def write_entry_passage(thing: EncyclopaediaEntry, by_id: Mapping[str, Encyclopa
         for relation, (_, form, _) in RELATIONS[thing.kind].items()
     ]
     other = rng.choice(list(by_id.values())).name
+    # A name without a fact: a search for it also finds this passage.
     sentences += [
         f"It is sometimes confused with {other}." if thing.kind != "person" else f"A letter to {other} survives."
     ]
@@ -174,6 +175,7 @@ def make_hop_question(
             ask = f"{WHAT[there.kind]} is {form.format(s=subject)}?"
             hops.append(Hop(ask, there.name, here.id))
             phrase, here = form.format(s=phrase), there
+            # A chain that comes back to itself asks for what the question names: draw another.
             if here.id in passed:
                 break
             passed.add(here.id)

@@ -161,9 +161,10 @@ def normalize_triple(triple: Triple) -> Triple:
 
 
 def classify_attribution(answer: str, documents: Sequence[Record]) -> Attribution:
-    """Return the kind of attribution of an answer. attributed: a document that it cites contains it, as whole words.
-    declared: it cites none (the LLM's own knowledge). unattributed: no document that it cites contains it. Yes and
-    no occur anywhere, so no document shows them.
+    """Return the kind of attribution of an answer.
+
+    attributed: a document that it cites contains it, as whole words. declared: it cites none (the LLM's own knowledge).
+    unattributed: no document that it cites contains it. Yes and no occur anywhere, so no document shows them.
 
     >>> paris, lyon = Record("r1", text="The capital is Paris."), Record("r2", text="No, Lyon is known.")
     >>> (classify_attribution("Paris", [lyon, paris]), classify_attribution("Paris", []),
@@ -284,6 +285,7 @@ def find_prompted_ids(events: Sequence[TraceEntry]) -> frozenset[str]:
 
 
 def is_in_prompts(record: Record, prompts: str) -> bool:
+    # Prompts may cut a passage, so its beginning is looked for.
     probe = strip_punctuation(record.text)[:PROBE].strip()
     return f" {strip_punctuation(record.id)} " in prompts or bool(probe and probe in prompts)
 
@@ -330,9 +332,9 @@ def equals_main_gold(answer: str, case: Case) -> bool:
 
 
 def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry], right: Right, answer: str) -> Score:
-    """Score an answer with every metric of the papers. answer: the decision's answer as it was read (a letter, yes or
-    no), empty if it contains none.
+    """Score an answer with every metric of the papers.
 
+    answer: the decision's answer as it was read (a letter, yes or no), empty if it contains none.
     Metrics of retrieval are of the passages that were put before the model; ``retrievals`` counts all searches.
     Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates; one function
     finds it for all techniques.
@@ -340,6 +342,7 @@ def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry]
     won = bool(answer) and right(answer, case)
     golds = list_gold_sets(case)
     searches = list_rankings(events)
+    # A passage that no prompt held helped nobody, so it is not retrieved for these metrics.
     rankings = list_rankings(events, find_prompted_ids(events))
     by_id = {record.id: record for record in list_trace_records(events)}
     citations = [by_id[id] for id in decision.evidence.ids if id in by_id]
@@ -389,7 +392,9 @@ def compute_retrieval_metrics(
     order = interleave_rankings(rankings)
     metrics = {f"recall@{k}": best_recall(order, golds, k) for k in AT}
     metrics["recall"] = best_recall(order, golds, len(order))
+    # All gold passages found: a bound for questions that need every hop.
     metrics |= {f"all_{name}": float(value == 1) for name, value in metrics.items() if name != "recall@2"}
+    # Several annotators: the best match counts, as in StrategyQA.
     matches = [match_sets(citations, gold) for gold in golds]
     metrics["mrr"] = max(reciprocal_gold_rank(order, gold) for gold in golds)
     return metrics | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
@@ -443,8 +448,10 @@ def plan_counts_of(events: Sequence[TraceEntry]) -> dict[str, int]:
 def classify_qa_failure(
     won: bool, answer: str, golds: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]
 ) -> str:
-    """Return the failure class of an answer. no_answer; not_retrieved: the LLM did not read all gold passages; misread:
-    it read all; wrong: there is no gold or no retrieval. Empty if the answer is right.
+    """Return the failure class of an answer; empty if it is right.
+
+    not_retrieved: the LLM did not read all gold passages. misread: it read all. wrong: there is no gold, or no
+    retrieval.
     """
     if won or not answer:
         return "" if won else "no_answer"

@@ -50,38 +50,42 @@ MOST_SERIES = 8
 
 @dataclass(frozen=True, slots=True)
 class ReportMark:
-    """A figure in a chart. x: place on the axis; in a forest and in bars it only orders. of: number of outcomes."""
+    """A figure in a chart."""
 
     x: float
+    """Place on the axis; in a forest and in bars it only orders."""
     y: float
     label: str = ""
     interval: Interval | None = None
     of: int = 0
+    """Number of outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSeries:
-    """The marks of one technique or of one published line. published: drawn separately, with its source in ``note``."""
+    """The marks of one technique or of one published line."""
 
     name: str
     marks: tuple[ReportMark, ...]
     published: bool = False
+    """Whether it is drawn separately, with its source in ``note``."""
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportChart:
-    """A plot of a report as plain values. x_label, y_label: the meaning of the axes. note: what a reader needs to read
-    it correctly.
-    """
+    """A plot of a report as plain values."""
 
     id: str
     title: str
     kind: Kind
     x_label: str
+    """Meaning of the axis across."""
     y_label: str
+    """Meaning of the axis up."""
     series: tuple[ReportSeries, ...]
     note: str = ""
+    """What a reader needs to read it correctly."""
 
 
 def make_charts(
@@ -100,6 +104,8 @@ def make_charts(
     cost = make_cost_chart("cost", "dollars a case", entries, _dollars)
     plots = [
         make_accuracy_chart(entries, published),
+        # A curve over calls says more than the mean of calls, and dollars more than tokens; the others stand in for
+        # them.
         curve or make_cost_chart("calls", "LLM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
         cost or make_cost_chart("tokens", "tokens a case", entries, lambda row: row.usage.tokens / row.outcomes),
         make_cost_chart("critical", "seconds a case (critical path)", entries, lambda row: row.critical),
@@ -143,6 +149,7 @@ def make_accuracy_chart(
 def make_budget_chart(parts: dict[str, list[Outcome]]) -> ReportChart | None:
     """Make the chart of accuracy if each run had been cut at a number of calls."""
     limits = choose_curve_limits(one for part in parts.values() for one in part)
+    # One point is no curve.
     if len(limits) < 2:
         return None
     series = tuple(ReportSeries(name, _marks(compute_budget_curve(part, limits))) for name, part in parts.items())
@@ -175,6 +182,7 @@ def make_cost_chart(
         at = x(row)
         if at is not None and row.accuracy is not None:
             series.append(ReportSeries(name, (ReportMark(at, row.accuracy, name, row.interval, row.counted),)))
+    # One point, or all at cost 0, compares nothing.
     if len(series) < 2 or not any(one.marks[0].x for one in series):
         return None
     return ReportChart(
@@ -207,6 +215,7 @@ def make_retrieval_kind_chart(parts: dict[str, list[Outcome]], outcomes: Sequenc
         for name, part in parts.items()
         if (marks := _marks(accuracy_by_kind(part, KINDS, lambda one: retrieval_kind_of(one, by_question))))
     ]
+    # Without IterRAG nobody knows which questions need one retrieval.
     if not by_question or not series:
         return None
     return ReportChart(
@@ -444,6 +453,7 @@ def draw_chart_svg(chart: ReportChart, style: Callable[[ReportSeries], int | Non
 def _draw_plane(chart: ReportChart, style: Callable[[ReportSeries], int | None], y: Scale) -> str:
     """Draw marks at their places. A line chart joins them and has a band of their intervals."""
     places = sorted({mark.x for one in chart.series for mark in one.marks})
+    # An axis begins at 0 unless all places lie far from it.
     floor = 0.0 if chart.kind == "scatter" or places[0] < 0.3 * places[-1] else places[0]
     last = round_steps(floor, places[-1], 6)[-1] if chart.kind == "scatter" else places[-1]
     x = Scale(floor, max(last, floor + 1e-9), LEFT + 14, WIDTH - RIGHT - 14)
@@ -456,6 +466,7 @@ def _draw_plane(chart: ReportChart, style: Callable[[ReportSeries], int | None],
     ]
     parts.append(caption_svg((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x_label, "middle", "label"))
     is_line = chart.kind == "line"
+    # Bands of more series cover each other.
     if is_line and len(chart.series) <= 4:
         parts += [_draw_band(one, style(one), x, y) for one in chart.series]
     for one in chart.series:

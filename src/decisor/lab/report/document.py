@@ -48,37 +48,38 @@ MOST_SIDES = 12
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """The report of one benchmark of a run. rows: of all groups and then of each, best first. metrics: names of the
-    metrics that rows have. tables: the tables of its papers, with the printed figures.
-    """
+    """The report of one benchmark of a run."""
 
     name: str
     cases: int
     rows: tuple[SummaryRow, ...]
+    """Of all groups and then of each, best first."""
     metrics: tuple[str, ...]
+    """Names of the metrics that rows have."""
     published: tuple[PublishedFigure, ...]
     comparisons: tuple[PairedComparison, ...]
     charts: tuple[ReportChart, ...]
     tables: tuple[PaperTable, ...] = ()
+    """Tables of its papers, with the printed figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportDiff:
-    """The differences between this run and an earlier one. comparisons: each technique's difference (this minus
-    earlier). changed: the cases that changed.
-    """
+    """The differences between this run and an earlier one."""
 
     comparisons: tuple[PairedComparison, ...]
+    """Each technique's difference: this run minus the earlier one."""
     changed: tuple[OutcomeChange, ...]
+    """Outcomes with another state than before."""
     only_here: tuple[str, ...]
+    """Sides that only this run has."""
     only_there: tuple[str, ...]
+    """Sides that only the earlier run has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a run. one_model: name of the LLM if there is only one, so that techniques need not name it; else
-    None.
-    """
+    """The report of a run."""
 
     title: str
     about: Mapping[str, Value]
@@ -86,6 +87,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     usage: Usage
     one_model: str | None
+    """Name of the LLM if there is only one, so that techniques need not name it; else None."""
     diff: ReportDiff | None = None
     opinion: Agreement | None = None
     ranks: tuple[Ranks, ...] = ()
@@ -103,8 +105,10 @@ def make_report(
     ranks: Sequence[Ranks] = (),
     wins: Sequence[WinRate] = (),
 ) -> Report:
-    """Make the report of a run. before: outcomes of an earlier run to compare with. opinion: agreement of a judge on
-    its failures. ranks: a judge's ranks of its techniques. wins: win rates over one technique.
+    """Make the report of a run.
+
+    before: outcomes of an earlier run to compare with. opinion: agreement of a judge on its failures. ranks: a judge's
+    ranks of its techniques. wins: win rates over one technique.
     """
     models = {one.model for one in outcomes}
     one_model = models.pop() if len(models) == 1 else None
@@ -124,6 +128,7 @@ def make_report(
         ranks=tuple(ranks),
         wins=tuple(wins),
     )
+    # The parts need the report for the labels of techniques, so they come second.
     benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
     return replace(report, benchmarks=benchmarks)
 
@@ -139,6 +144,7 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
         rows=rows,
         metrics=tuple(sorted({name for row in rows for name in row.metrics})),
         published=published,
+        # Holm multiplies the smallest p by the number of pairs, 66 for 12 sides.
         comparisons=sort_like_rows(compare_all_pairs(part), rows) if sides <= MOST_SIDES else (),
         charts=make_charts(name, part, rows, published, report.label),
         tables=tables_for(name, {report.label(side): one for side, one in sides_of(part, name).items()}),
@@ -148,6 +154,7 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
 def sort_rows_best_first(rows: Sequence[SummaryRow]) -> tuple[SummaryRow, ...]:
     """Sort rows by the accuracy of all groups together. The rows of a technique's groups stay with it."""
     overall = {(row.technique, row.model): row.accuracy for row in rows if not row.group}
+    # Techniques without accuracy come last.
     ranked = {key: -1.0 if accuracy is None else accuracy for key, accuracy in overall.items()}
     return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
 
@@ -219,6 +226,7 @@ def render_results(one: BenchmarkReport, report: Report, colours: Palette) -> Ht
         tag("th", "Spent on a case", cls="n"),
     )
     ours = [render_result_row(row, metrics, report, colours) for row in overall]
+    # Published figures of techniques that ran here come first.
     ranked = sorted(one.published, key=lambda figure: figure.technique not in {row.technique for row in overall})
     theirs, sources = render_published_rows(ranked, 5 + len(metrics))
     left = sum(row.outcomes - row.counted for row in overall)

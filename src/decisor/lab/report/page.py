@@ -55,6 +55,7 @@ MARKS = "Runs with each mark: their share of all outcomes, and how many of them 
 
 def render_benchmark(one: BenchmarkReport, report: Report, colours: Palette) -> Html:
     """Return the section of one benchmark."""
+    # The table of results draws the forest itself.
     plots = [chart for chart in one.charts if chart.kind != "forest"]
     figures = tag("div", *(render_chart(chart, colours) for chart in plots), cls="charts")
     return tag(
@@ -167,6 +168,7 @@ def render_comparisons(
 def render_comparison_row(one: PairedComparison, report: Report, reach: float) -> Html:
     """Return the row of one comparison. reach: the difference at either end of the drawing."""
     within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
+    # The corrected p decides: of many pairs some differ by chance.
     clear = one.p_holm < 0.05
     left = tag("small", f" ({one.left_out} left out)") if one.left_out else ""
     values = (one.only_one, one.only_other, join(one.pairs, left), format_probability(one.p))
@@ -377,7 +379,9 @@ def write_page(
     out.write("<body>")
     out.write(render_page_body(report, before is not None))
     out.write(json_block(encode_case_rows(report.outcomes, before), "rows"))
+    # The more cases, the shorter each story: a page of any run can be opened.
     most = min(MOST_CHARS, max(LEAST_CHARS, TOTAL_CHARS // max(1, len(report.outcomes))))
+    # One trace at a time: all of them together may not fit in memory.
     for at, outcome in enumerate(report.outcomes):
         out.write(json_block(encode_case_story(outcome, trace(outcome), most), f"s{at}"))
     out.write(tag("script", Html(script)))
@@ -386,6 +390,7 @@ def write_page(
 
 def render_page_head(report: Report, style: str, script: str) -> Html:
     policy = (
+        # Hashes name the one script and style; words of LLMs that pass for markup run nothing.
         f"default-src 'none'; script-src '{csp_hash(script)}'; style-src '{csp_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
@@ -554,6 +559,7 @@ def encode_case_rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | No
     """Return the list of cases as JSON. It is short, as the page reads it at once."""
     names = list_row_names(outcomes)
     one_model = len({one.model for one in outcomes}) < 2
+    # Names go once and rows refer to them by number: the list of a large run stays small.
     place = {kind: {name: at for at, name in enumerate(column)} for kind, column in names.items()}
     table_rows = []
     for one in outcomes:

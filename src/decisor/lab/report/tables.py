@@ -202,6 +202,7 @@ def escape_markdown_cell(text: str) -> str:
     >>> escape_markdown_cell("[x](javascript:alert(1))")
     '\\\\[x\\\\](javascript\\\\:alert(1))'
     """
+    # One line: a line break would end the row of a Markdown table.
     line = " ".join(drop_hidden_characters(text).replace(SPACE, " ").split())
     return line if _is_figure(line) else SPECIAL.sub(r"\\\1", line)
 
@@ -225,6 +226,7 @@ def report_as_csv(report: Report) -> str:
     beside = sorted({name for one in report.outcomes for name in one.beside})
     cost_columns = [f"{name}_{what}" for name in beside for what in ("calls", "tokens", "dollars")]
     out = io.StringIO()
+    # CRLF, as RFC 4180 has it.
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(
         [
@@ -291,4 +293,5 @@ def escape_csv_cell(value: str | float | None) -> str | float | None:
     if not isinstance(value, str):
         return value
     text = drop_hidden_characters(value)
+    # Both are looked at: a hidden character before = would hide a formula, and dropping it would bare one.
     return "'" + text if FORMULA.match(value) or FORMULA.match(text) else text

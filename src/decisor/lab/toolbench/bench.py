@@ -118,6 +118,7 @@ def build_run_tags(outcomes: Sequence[CallOutcome], passed: bool | None) -> tupl
     classes = find_met_classes(outcomes)
     incidents = [name for name in classes if name in CLASSES]
     fixed = [f"{FIXED}{name}" for name in incidents] if passed else []
+    # Only a run whose calls met nothing failed by its decision.
     decided = [DECISION] if passed is False and not incidents else []
     return (*classes, *decided, *fixed, *(f"by:{who}" for who in WHO if any(one.by == who for one in outcomes)))
 
@@ -131,14 +132,14 @@ def find_failure_class(outcomes: Sequence[CallOutcome], passed: bool | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Incidence:
-    """The incidence of a failure class.
-
-    Of ``runs`` judged runs ``met`` had the class, and ``fixed`` of them passed in spite of it.
-    """
+    """The incidence of a failure class over the judged runs."""
 
     runs: int
+    """Number of judged runs."""
     met: int
+    """Number of runs with the class."""
     fixed: int
+    """Number of these that passed in spite of it."""
 
     @property
     def share(self) -> float:
@@ -165,21 +166,25 @@ RULES = (
 
 @dataclass(frozen=True)
 class ToolBenchBench:
-    """The benchmark ToolBench. data: the folder of the test instructions, and of ``recorded_calls.jsonl.gz`` if there
-    is one. split: all, or one such as G1_instruction. judge, simulate: LLMs, as MODEL@URL. live: the address of a
-    server with ToolBench's interface. key_env: the environment variable of its key. evaluations: number of
-    judgements of one answer. every_answer: the judge reads every answer that a search reached; whether any of them
-    passes is the metric ``found``, as the paper counts CoT@3.
-    """
+    """The benchmark ToolBench."""
 
     data: Path
+    """Folder of the test instructions, and of ``recorded_calls.jsonl.gz`` if there is one."""
     split: str = "all"
+    """all, or one such as G1_instruction."""
     judge: str = ""
+    """LLM that judges, as MODEL@URL; '' for none."""
     simulate: str = ""
+    """LLM that simulates APIs, as MODEL@URL; '' for none."""
     live: str = ""
+    """Address of a server with ToolBench's interface; '' for none."""
     key_env: str = "TOOLBENCH_KEY"
+    """Environment variable with the key of that server."""
     evaluations: int = 4
+    """Number of judgements of one answer."""
     every_answer: bool = False
+    """Judge every answer that a search reached; whether any of them passes is the metric ``found``, as the paper counts
+    CoT@3."""
     name: str = "toolbench"
 
     @cached_property
@@ -227,6 +232,7 @@ class ToolBenchBench:
 
     async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         outcomes = list_call_outcomes(events)
+        # The judge reads the chosen sequence; failures of calls are counted over all that the search tried.
         steps = list_call_outcomes(find_chosen_path(events))
         attempt = self.attempt(case, decision.answer, steps)
         judge = self.judging_llm.for_case() if self.judging_llm is not None else None
@@ -256,6 +262,7 @@ class ToolBenchBench:
     async def any_passed(self, case: Case, decision: Decision, events: Sequence[TraceEntry], judge: LLM | None) -> bool:
         """Return whether another answer than the decision's passes, judged by the answer alone."""
         for answer in list_sequence_answers(events):
+            # The decision has its verdict already.
             if answer != decision.answer and (await self.passed(self.attempt(case, answer, ()), judge)).right:
                 return True
         return False
@@ -281,23 +288,24 @@ class ToolBenchBench:
 
 @dataclass(frozen=True, slots=True)
 class TaskRun:
-    """A run of a task. answer: the final answer, with the steps if the judge should weigh them. passed: the verdict of
-    the pass judge.
-    """
+    """A run of a task."""
 
     task: str
     answer: str
+    """The final answer, with the steps if the judge should weigh them."""
     passed: bool
+    """Verdict of the pass judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wins:
-    """The number of tasks by winner. unread: tasks for which the judge's reply could not be read."""
+    """The number of tasks by winner."""
 
     wins: int
     losses: int
     ties: int
     unread: int
+    """Number of tasks for which the judge's reply could not be read."""
 
     @property
     def rate(self) -> float | None:
@@ -323,8 +331,10 @@ async def count_wins(
     async def compare(name: str) -> float | None:
         one, other = ones[name], others[name]
         settled = prefer_by_passing(one.passed, other.passed)
+        # As in ToolBench: a judge is asked only if both passed or neither did.
         if settled is not None:
             return settled
+        # Equal answers tie without a call: a judge could only prefer a place.
         if one.answer == other.answer:
             return 0.5
         return await prefer(one.task, one.answer, other.answer, run)

@@ -110,6 +110,7 @@ def build_function_schema(api: Api) -> Schema:
     about = f'A function of the tool "{standardize_api_name(api.tool)}".'
     if what_it_does := api.description.strip().replace(api.name, api.function)[:LONGEST_TEXT]:
         about = f'{about} What it does: "{what_it_does}"'
+    # The release's quirk: optional parameters are shown only if there is a required one.
     optional = api.optional if api.required else ()
     return {
         "name": api.function,
@@ -152,6 +153,7 @@ def apis_by_function(apis: Sequence[Api]) -> dict[str, Api]:
     """Return the APIs by function name. Of APIs whose cut names are equal, the first one counts, as in the release."""
     by_name: dict[str, Api] = {}
     for api in apis:
+        # Names are cut to their last 64 characters, so two APIs may get the same one.
         by_name.setdefault(api.function, api)
     return by_name
 
@@ -161,21 +163,23 @@ QUERIES, CALLS = "test_queries.jsonl.gz", "recorded_calls.jsonl.gz"
 
 @dataclass(frozen=True, slots=True)
 class ToolTask:
-    """A test instruction with its APIs. relevant: (tool, API) pairs that its author had in mind; for reports only."""
+    """A test instruction with its APIs."""
 
     id: str
     split: str
     query: str
     apis: tuple[Api, ...]
     relevant: tuple[tuple[str, str], ...] = ()
+    """(tool, API) pairs that its author had in mind; for reports only."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call that was made in June 2023, and its output. ``tool`` has the form ``name_for_Category``."""
+    """A call that was made in June 2023, and its output."""
 
     category: str
     tool: str
+    """Has the form ``name_for_Category``."""
     api: str
     input: str
     output: Value
@@ -198,6 +202,7 @@ def load_tasks(folder: Path, split: str = "all") -> list[ToolTask]:
                 task = parse_tool_task(name, row)
             except (KeyError, TypeError, AttributeError) as error:
                 raise SetupError(f"An instruction of {folder} is not of the released form: {error!r}.") from error
+            # An id may occur twice in a split, and a case needs its own.
             counts[task.id] += 1
             tasks.append(replace(task, id=f"{task.id}-{counts[task.id]}") if counts[task.id] > 1 else task)
     return tasks
@@ -300,6 +305,7 @@ def split_server_output(output: Value) -> tuple[str, str]:
         try:
             value = json.loads(output)
         except ValueError:
+            # Some recorded outputs are bare messages; near the beginning they are errors, later they are content.
             error = next((prefix for prefix in ERRORS if prefix in output[:80]), "")
             return (error, output) if error else (f"{FAILED}: the answer is not JSON", output)
     if not isinstance(value, Mapping) or not {"error", "response"} & value.keys():
@@ -379,14 +385,13 @@ class RecordedAnswers:
 
 @dataclass
 class LiveAnswers:
-    """The answers of a server with ToolBench's own interface.
-
-    key: sent as toolbench_key; it never appears in a reply.
-    """
+    """The answers of a server with ToolBench's own interface."""
 
     url: str
     key: Secret = field(default_factory=lambda: Secret(""))
+    """Sent as toolbench_key; it never appears in a reply."""
     seconds: float = 15.0
+    """Time allowed for one call."""
     session: aiohttp.ClientSession | None = None
     llm_usage: Usage = field(default_factory=Usage)
 
@@ -403,6 +408,7 @@ class LiveAnswers:
         }
         if self.session is None:
             self.session = aiohttp.ClientSession()
+        # Redirects are refused below, as they would carry the key to another server.
         headers = {"toolbench_key": self.key.reveal()}
         try:
             async with (
@@ -410,6 +416,7 @@ class LiveAnswers:
                 self.session.post(self.url, json=body, headers=headers, allow_redirects=False) as reply,
             ):
                 body_bytes = b""
+                # Read in pieces: the server is a stranger's, and its answer has no limit of its own.
                 while len(body_bytes) <= MAX_BYTES and (more := await reply.content.read(65_536)):
                     body_bytes += more
         except TimeoutError:
@@ -431,14 +438,13 @@ class SimulatedAnswers:
     """Answers that an LLM invents from the API's document and recorded examples.
 
     They are marked as simulated wherever they are shown.
-
-    ``recorded`` gives the examples. The calls are the environment's: the technique's budget does not count them, they
-    are counted here.
     """
 
     llm: LLM
     recorded: RecordedAnswers
+    """Gives the examples."""
     llm_usage: Usage = field(default_factory=Usage)
+    """Usage of the simulation; the technique's budget does not count it."""
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply | None:
         samples = list(self.recorded.of(api).items())[:EXAMPLES]
@@ -459,6 +465,7 @@ class SimulatedAnswers:
             self.llm_usage = self.llm_usage + error.used
             return CallReply(f"{FAILED}: the simulating model did not answer", "", "simulated")
         self.llm_usage = self.llm_usage + reply.usage
+        # LLMs put JSON in a fence although the prompt asks for nothing else.
         text = reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
         return CallReply(*split_server_output(text), "simulated")
 
@@ -485,10 +492,12 @@ class AnswersInOrder:
         missing = [name for name in build_function_schema(api)["parameters"]["required"] if name not in arguments]
         wrong = CallReply(f"{BAD_INPUT}: {api.function} needs {', '.join(missing)}.", "") if missing else None
         for one in self.sources:
+            # An LLM would invent an answer to a call that the API refuses.
             if wrong and isinstance(one, SimulatedAnswers):
                 return last or wrong
             reply = await one.answer(api, arguments)
             last = reply or last
+            # As in StableToolBench: many live APIs are gone, and an error of theirs is no answer.
             if reply and (reply.by != "live" or is_real_answer(reply)):
                 return reply
         return last or wrong or CallReply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
@@ -612,6 +621,7 @@ class ToolServer:
         return replace(self.observation(CallReply("", "The final answer is handed in.")), answer=answer)
 
     def observation(self, reply: CallReply) -> Observation:
+        # The release cuts a reply at 1,024 characters; the error is kept, the response gives way.
         over = len(reply.error) + len(reply.response) - LONGEST
         response = f"{reply.response[: max(len(reply.response) - over, 0)]}..." if over > 0 else reply.response
         fields: dict[str, Value] = {"error": reply.error[:LONGEST], "response": response}
@@ -646,6 +656,7 @@ def parse_finish_input(text: str) -> tuple[str, str | None]:
         return str(arguments.get("return_type", "")), None if answer is None else answer if isinstance(
             answer, str
         ) else json.dumps(answer)
+    # LLMs leave quotes in the answer unescaped: the rest of the text is taken, without the closing brace.
     kind = re.search(r'"return_type"\s*:\s*"(\w+)"?', text)
     answer_match = re.search(r'"final_answer"\s*:\s*"(.*)', text, re.S)
     return kind[1] if kind else "", re.sub(r'"?\s*}?\s*$', "", answer_match[1]) if answer_match else None

@@ -111,6 +111,7 @@ def rate_purchase(
     kind = rate_product_kind(product, wish, nouns)
     parts = len(goal.attributes) + len(goal.options) + 1
     return PurchaseFit(
+        # The reward of the paper: the share of attributes, options and price that fit, times the fit of the kind.
         kind * (attributes_met + options_met + cheap) / parts,
         kind,
         attributes_met / len(goal.attributes) if goal.attributes else 1.0,
@@ -135,6 +136,7 @@ def has_option(option: tuple[str, str] | str, values: Sequence[str]) -> bool:
     if isinstance(option, str):
         text = colour_of(option)
     else:
+        # For a pair, ``in`` compares whole names and values; for a text it looks inside. The release does both.
         text = next((colour for colour in COLOURS if colour in option), str(option))
     return any(rate_name_likeness(value, text) > ALIKE for value in values)
 
@@ -151,6 +153,7 @@ def colour_of(text: str) -> str:
 def rate_product_kind(product: Product, wish: Product, nouns: Nouns) -> float:
     """Return 1, 0.5, 0.1 or 0 for how close a product is to the kind that was asked for."""
     nouns_here, nouns_wished = set(nouns(product.title)), nouns(wish.title)
+    # 0.2 without nouns, and the thresholds below, are the release's (engine/goal.py).
     share = len(nouns_here & set(nouns_wished)) / len(nouns_wished) if nouns_wished else 0.2
     if share == 0:
         return 0.0
@@ -174,6 +177,7 @@ def rate_name_likeness(one: str, other: str) -> int:
     """
     with require_package("rapidfuzz, as WebShop's reward compares names", "lab"):
         from rapidfuzz import fuzz, utils
+    # default_process lowers case and drops punctuation, as the release's thefuzz does.
     return round(fuzz.token_set_ratio(one, other, processor=utils.default_process))
 
 
@@ -186,14 +190,15 @@ RULES = (
 
 @dataclass(frozen=True)
 class WebShopBench:
-    """The benchmark WebShop. data: the folder with the release's files, or the small set. goals: synthetic or human.
-    split: test (0 to 499), eval (500 to 1,499), train (the rest) or all. seed: for prices and their limits.
-    """
+    """The benchmark WebShop."""
 
     data: Path
+    """Folder with the release's files, or the small set."""
     goals: Kind = "synthetic"
     split: Split = "test"
+    """test (0 to 499), eval (500 to 1,499), train (the rest) or all."""
     seed: int = 0
+    """Decides prices and their limits."""
     name: str = "webshop"
 
     @cached_property
@@ -228,6 +233,7 @@ class WebShopBench:
         goal = self.shop.goals[int(str(case.facts["number"]))]
         results = events_of(events, ActionResult)
         orders = [record for result in results for record in result.observation.records if record.source == ORDER]
+        # A technique may order in several sequences; the answer says which order counts.
         fits = [self.fit(order, goal) for order in orders]
         at = find_named_order(decision.answer, orders)
         got = fits[at] if at is not None else NOTHING

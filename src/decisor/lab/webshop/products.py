@@ -55,24 +55,26 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product. prices: one price, or the two ends of a range, in dollars. options: values by name, all lower case.
-    synthetic, human: the instructions that ask for the product; no page shows them.
-    """
+    """A product of the shop."""
 
     asin: str
     title: str
     description: str
     bullets: tuple[str, ...]
     prices: tuple[float, ...]
+    """One price, or the two ends of a range, in dollars."""
     price_tag: str
     options: Mapping[str, tuple[str, ...]]
+    """Values by name, all lower case."""
     attributes: tuple[str, ...]
     category: str
     categories: str
     query: str
     rating: str = "N.A."
     synthetic: Instruction | None = None
+    """Instruction that asks for the product; no page shows it."""
     human: tuple[Instruction, ...] = ()
+    """Instructions that people wrote for it; no page shows them."""
 
 
 def load_products(folder: Path) -> Iterator[Product]:
@@ -90,6 +92,7 @@ def load_products(folder: Path) -> Iterator[Product]:
     for row in iterate_json_objects(path):
         try:
             asin = row["asin"]
+            # The release's own filter: first of each ASIN, no missing and no overlong ones.
             if asin not in asins and asin != "nan" and len(asin) <= 10:
                 asins.add(asin)
                 item = parse_product(row, instructions.get(asin, {}), human.get(asin, row.get("instructions", ())))
@@ -168,6 +171,7 @@ def iterate_json_objects(path: Path) -> Iterator[Row]:
             try:
                 row, at = decoder.raw_decode(text, at)
             except ValueError as error:
+                # The object may go on in the next piece; only at the end of the file is it an error.
                 more = file.read(CHUNK_CHARS)
                 if not more:
                     if text[at:].strip():
@@ -315,6 +319,7 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
     db = sqlite3.connect(making / "products.db")
+    # A crash leaves a folder that is never moved to its place, so nothing needs to be synced.
     db.execute("PRAGMA synchronous=OFF")
     db.execute("PRAGMA journal_mode=OFF")
     db.execute(
@@ -329,6 +334,7 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
     db.close()
     (making / "version").write_text(VERSION)
     shutil.rmtree(folder, ignore_errors=True)
+    # The version file was written last and the folder moves whole: what is there is complete.
     making.rename(folder)
 
 
@@ -399,17 +405,18 @@ ORDER_SEED = 233
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal of a shopper. text: the instruction that the shopper gets; the rest is for scoring. options:
-
-    (name, value) pairs, or values alone in human goals. weight: relative frequency if goals are sampled.
-    """
+    """A goal of a shopper."""
 
     text: str
+    """The instruction that the shopper gets; the rest is for scoring."""
     asin: str
     attributes: tuple[str, ...]
     options: tuple[tuple[str, str] | str, ...]
+    """(name, value) pairs, or values alone in human goals."""
     price_limit: float
+    """In dollars."""
     weight: float = 1.0
+    """Relative frequency if goals are sampled."""
 
 
 def draw_product_price(item: Product, seed: int) -> float:
@@ -430,6 +437,7 @@ def make_goals(products: Iterable[Product], kind: Kind, seed: int) -> list[Goal]
             replace(goal, weight=sum(1 / count[name] for name in goal.attributes) / len(goal.attributes))
             for goal in goal_list
         ]
+    # Splits are ranges of numbers, so the order must be the release's.
     random.Random(ORDER_SEED).shuffle(goal_list)
     return goal_list
 

@@ -33,19 +33,24 @@ K1, B = 0.9, 0.4
 
 @dataclass(frozen=True)
 class Bm25Index:
-    """A search index in memory. begins: for each term the index of its first entry, and an end. documents (int32),
-    parts (float32): the entries, which are a document and the amount that the term adds to its score.
-    """
+    """A search index in memory, by term."""
 
     size: int
+    """Number of documents."""
     numbers: dict[str, int]
+    """Number of each term."""
     begins: list[int]
+    """For each term the index of its first entry, and an end."""
     documents: NDArray[np.int32]
+    """The document of each entry."""
     parts: NDArray[np.float32]
+    """The amount that the term adds to the document's score."""
     terms: Callable[[str], list[str]]
+    """Splits a text into its terms."""
 
     def find(self, query: str, limit: int) -> list[int]:
         """Return the numbers of at most ``limit`` documents, best first, equal ones in their order."""
+        # A term that a query repeats counts as often, as in Lucene.
         query_terms = Counter(self.numbers[term] for term in self.terms(query) if term in self.numbers)
         if not query_terms:
             return []
@@ -55,15 +60,18 @@ class Bm25Index:
         scores = np.bincount(documents, parts, self.size)
         matches = np.flatnonzero(scores)
         values = scores[matches]
+        # Partition before sorting: a common term matches most documents, and 50 of them are shown.
         if len(matches) > limit:
             best = values >= np.partition(values, -limit)[-limit]
             matches, values = matches[best], values[best]
+        # The last key counts first: by score, then by the document's number, as Lucene breaks ties.
         order: list[int] = matches[np.lexsort((matches, -values))[:limit]].tolist()
         return order
 
 
 def build_bm25_index(texts: Iterable[str], terms: Callable[[str], list[str]]) -> Bm25Index:
     numbers: dict[str, int] = {}
+    # Arrays of machine numbers: Python lists would hold an object for every entry.
     of_term, times, lengths, distinct = array("i"), array("H"), array("i"), array("i")
     for text in texts:
         counts = Counter(terms(text))
@@ -72,6 +80,7 @@ def build_bm25_index(texts: Iterable[str], terms: Callable[[str], list[str]]) ->
         for term, count in counts.items():
             of_term.append(numbers.setdefault(term, len(numbers)))
             times.append(min(count, 65_535))
+    # A stable sort keeps the documents of a term in order.
     which = np.asarray(of_term, np.int32)
     order = np.argsort(which, kind="stable")
     in_documents = np.bincount(which, minlength=len(numbers))
@@ -161,6 +170,7 @@ def term_of_word(word: str) -> str:
     >>> [term_of_word(word) for word in ("technology", "assembly", "incredibly", "doubly", "happily", "US")]
     ['technolog', 'assembl', 'incred', 'doubli', 'happili', 'us']
     """
+    # In Lucene's order: possessive, lower case, stop words, stem.
     word = re.sub(r"['\u2019\uff07][sS]$", "", word)[:LONGEST].lower()
     if word in STOP_WORDS or not word.strip("_"):
         return ""

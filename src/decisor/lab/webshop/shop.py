@@ -58,15 +58,17 @@ NOTHING = SearchResults()
 
 @dataclass(frozen=True, slots=True)
 class ShopView:
-    """The page that a shopper sees. results: of the last search. number: of the results page, from 1. options: chosen
-    values by name, kept until the shopper leaves the item.
-    """
+    """The page that a shopper sees."""
 
     page: Name = "search"
     results: SearchResults = NOTHING
+    """Results of the last search."""
     number: int = 1
+    """Number of the results page, from 1."""
     item: Product | None = None
+    """The product of an item page; None elsewhere."""
     options: dict[str, str] = field(default_factory=dict)
+    """Chosen values by name, kept until the shopper leaves the item."""
 
     @property
     def on_page(self) -> tuple[Product, ...]:
@@ -127,6 +129,7 @@ def follow_click(view: ShopView, value: str) -> ShopView:
         item = next(one for one in view.on_page if one.asin.lower() == value)
         return replace(view, page="item", item=item, options={})
     if value == BEFORE.lower():
+        # From an item back to the results, from a sub-page back to its item.
         to_results = view.page == "item"
         return replace(view, page="results", item=None, options={}) if to_results else replace(view, page="item")
     if value == BUY.lower():
@@ -134,6 +137,7 @@ def follow_click(view: ShopView, value: str) -> ShopView:
     if value in SUB_PAGES:
         return replace(view, page=SUB_PAGES[value])
     assert view.item is not None
+    # A value of several options counts for the last one.
     name = [name for name, values in view.item.options.items() if value in values][-1]
     return replace(view, options={**view.options, name: value})
 
@@ -146,14 +150,13 @@ START = ShopView()
 
 @dataclass(frozen=True)
 class Shop:
-    """The products, search index and goals that all shoppers share. seed: decides the prices of products that have a
-    range, and the limits of goals.
-    """
+    """The products, search index and goals that all shoppers share."""
 
     stock: Stock
     index: Bm25Index
     goals: Sequence[Goal]
     seed: int = 0
+    """Decides the prices of products that have a range, and the limits of goals."""
 
     def item(self, asin: str) -> Product:
         """Return the product with an ASIN. Raise KeyError if there is no such product."""
@@ -171,6 +174,7 @@ class Shop:
         mark, _, rest = keywords.partition(" ")
         if mark in ("<q>", "<c>", "<a>"):
             return SearchResults(tuple(self.stock.with_mark(mark, rest.strip())), self.stock)
+        # Drawn by the rest of the input, so a run can be repeated.
         if mark == "<r>":
             size = len(self.stock)
             return SearchResults(tuple(random.Random(rest).sample(range(size), min(MAX_RESULTS, size))), self.stock)
@@ -213,6 +217,7 @@ class WebShop:
         """Return the page after an action. An impossible click changes nothing and is answered with an error."""
         name, value = parse_shop_action(action)
         if self.view.page == "bought":
+            # An order is final: what follows must not change it.
             return self.show("The order is placed: nothing more can be done in this shop.", error=True)
         offered = list_clickable(self.view)
         if name == "search" and value:
