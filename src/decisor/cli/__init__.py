@@ -48,9 +48,9 @@ COMMANDS = {
 }
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A full disk, by any of its names."""
+"""Errors of a full disk."""
 CLOSED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
-"""A place of a file that cannot be used."""
+"""Errors of a file that cannot be used at its place."""
 
 HELP = """Decisor answers decision questions from data: it plans, queries, replans, decides, and shows the evidence.
 

@@ -98,7 +98,7 @@ def format_speed(measurement: Measurement) -> str:
 
 
 Parts = dict[str, tuple[str, str]]
-"""What it is for: (the module, the extra that brings it; "" where the package always does)."""
+"""Module and extra of each part, by its name for people; the extra is "" if the package always brings it."""
 DATABASES: Parts = {
     "SQLite": ("apsw", ""),
     "DuckDB": ("duckdb", ""),

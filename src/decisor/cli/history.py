@@ -139,7 +139,7 @@ def print_run_list(runs: tuple[PastRun, ...]) -> None:
 
 
 WIDTH = 140
-"""Of a list in a pipe: columns stay columns."""
+"""Width of a list in a pipe, where columns stay columns."""
 
 
 def parse_run_number(text: str) -> int:
@@ -264,7 +264,7 @@ def trace_command(
 
 
 PIPE_COLUMNS = 120
-"""Two runs side by side are wrapped in a file too."""
+"""Width of two runs side by side in a pipe or file, where they are wrapped too."""
 
 
 def rerun_edited_run(

@@ -167,7 +167,7 @@ READERS = (
     "CREATE TRIGGER IF NOT EXISTS reader_of_none AFTER DELETE ON run BEGIN "
     "DELETE FROM reader WHERE number = OLD.number; END",
 )
-"""Those whom an owner shows a run to. Beside the format: an earlier Decisor leaves it alone."""
+"""Persons to whom an owner shows a run. It is beside the format: an earlier Decisor leaves it alone."""
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Numbers: TypeAlias = "list[int]"
@@ -401,7 +401,7 @@ def size_of(file: Path | os.DirEntry[str]) -> int:
 
 
 def find_runs_over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
-    """Return the numbers of those that do not fit any more, never the latest, nor the one just written."""
+    """Return the numbers of runs beyond the cap, never of the latest or of the one just written."""
     size, dropped = sum(sizes.values()), []
     query = "SELECT number FROM run WHERE number NOT IN (?, (SELECT max(number) FROM run)) ORDER BY marked, number"
     for (number,) in database.execute(query, [written]) if size > cap else ():

@@ -225,7 +225,7 @@ class ToolErrors:
 STOP_SECONDS = 10.0
 LINE = 200
 KEY = "reading"
-"""What the answer of a person is called."""
+"""Name of a person's answer in the protocol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +338,7 @@ class ClientRun:
 MAX_TEXT_CHARS = 8_000
 """Characters of a decision or a query's rows."""
 MOST_LONG = 24_000
-"""Of a description of data, or of a whole run."""
+"""Characters of a description of data, or of a whole run."""
 OPTIONS, RECORDS = 8, 12
 
 

@@ -245,6 +245,7 @@ async def begin_session(body: TokenBody, state: CurrentState, response: Response
     user = ANYBODY if users.is_open else users.of_token(body.token)
     if user is None:
         raise Refusal(401, "There is no such token.")
+    # No script can read the cookie (httponly), and no other site can send it (samesite).
     if not users.is_open:
         response.set_cookie(
             state.cookie, users.begin(user), max_age=SECONDS, httponly=True, samesite="strict", path="/"

@@ -15,7 +15,7 @@ BACKLOG = 128
 MOST_OF_ONE = 1_024
 MOST = 4_096
 SHARE_OF_FILES, SHARE_OF_ONE = 0.5, 0.75
-"""Connections, of the files that this process may have open; those of one address, of all."""
+"""Connections in the files that this process may have open, and those of one address in all connections."""
 
 
 @dataclass(eq=False)

@@ -249,7 +249,7 @@ PAGE_POLICY = (
     f"default-src 'none'; {script_policy()}; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; "
     "sandbox allow-popups allow-scripts"
 )
-"""Of a run as a page of its own: the script that moves drawings may run, and reaches nothing of ours."""
+"""Policy of a run as a page of its own: the script that moves drawings may run, and reaches nothing of ours."""
 # Without x-accel-buffering nginx holds the events back.
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 MOST = Annotated[int, Query(ge=1, le=500)]

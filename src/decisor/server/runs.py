@@ -64,7 +64,7 @@ from decisor.views.terminal import format_table_value, group_records
 Work = Callable[[Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
 MOST_UNKEPT = 200
-"""Runs that the history does not have stay readable; so many of them."""
+"""Number of ended runs that stay readable though the history does not have them."""
 CLOSING = "The server was stopped."
 
 

@@ -274,7 +274,7 @@ HEADERS: Mapping[bytes, bytes] = {
     b"permissions-policy": b"camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     b"cache-control": b"no-store",
 }
-"""Of every response that has none of its own by the name."""
+"""Headers of every response that has set none of the same name."""
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 Heads = Mapping[str, list[str]]
 

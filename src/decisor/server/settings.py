@@ -159,6 +159,8 @@ class Watcher:
 
 @dataclass(eq=False)
 class Watchers:
+    """The watchers of all users; one user may have several."""
+
     everybody: set[Watcher] = field(default_factory=set)
 
     @contextmanager

@@ -161,8 +161,7 @@ def describe_outcome(observation: Observation) -> str:
 ALIVE_SECONDS = 15.0
 # Measured with performance/serve.py, 200 runs at once: docs/server.md.
 PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.004
-"""How long news are gathered before they are sent: of one stream, and more for each other one that is open. That a run
-is over is told at once."""
+"""Seconds for which a stream gathers news, and more for each stream that is open. The end is told at once."""
 MOST_STREAMS = 256
 MOST_AT_ONCE = 200
 ALIVE = ": still here\n\n"

@@ -1,5 +1,4 @@
-"""What ``decisor doctor`` tries: which LLM there is and whether it answers, whether a database opens, what its sandbox
-lets run, and how tools are shown."""
+"""Checks of ``decisor doctor``: the LLM, a database, the verdicts of its sandbox, and tools as an LLM is shown them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``--docs``: an index on disk or in PostgreSQL, a folder or file small enough to be indexed in memory, or somebody's
-own retriever, as a tool that finds passages."""
+"""Open what ``--docs`` names as a tool that finds passages: an index on disk or in PostgreSQL, a folder or file small
+enough to be indexed in memory, or a person's own retriever."""
 
 from __future__ import annotations
 
@@ -174,6 +174,7 @@ def index_documents_in_memory(path: Path) -> DocumentIndex:
             try:
                 passages += document.cut()
             except UnreadableDocument:
+                # One bad file does not keep the folder from being asked.
                 continue
     finally:
         reading.close()

@@ -1,4 +1,4 @@
-"""From what is named to an index of documents: what ``decisor index`` does."""
+"""Build and update indexes of documents, as ``decisor index`` does."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from decisor.decision_models.client import OpenModel
 
 Find: TypeAlias = Callable[[str], WhatIf]
-"""The decision model, for a semantics."""
+"""A function that returns the decision model under a semantics."""
 
 NO_DEFINITIONS: Mapping[str, Definitions] = {}
 
@@ -182,7 +182,7 @@ MOST = 10
 LOOKED_UP = "looked_up"
 """A measure of ours that names the columns of the inputs."""
 NOTHING = "SELECT 0.0"
-"""What a measure without ``read`` is at present."""
+"""Query of a measure without ``read``."""
 
 
 @dataclass(frozen=True)

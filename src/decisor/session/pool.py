@@ -16,7 +16,7 @@ from decisor.session.sources import Source, Sources, tables_of_source
 from decisor.session.user_tools import NO_TOOLS
 
 TOOLS = "tools"
-"""What a person's own tools are called together."""
+"""Name of the member that holds a person's own tools."""
 
 
 @dataclass(eq=False)

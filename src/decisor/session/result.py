@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 FIRST_ROWS = 20
-"""Of an observation that a decision rests on, beside those that it cites."""
+"""Rows of a cited observation that go on to the next question beside the cited ones."""
 
 
 class EndedRun(Protocol):
@@ -147,7 +147,7 @@ def watch_in_notebook(asked: tuple[AskRequest, Attachments]) -> Iterator[tuple[A
 
 
 AskAnew = Callable[["AskRequest", "Attachments"], Coroutine[object, object, "Result"]]
-"""Opens the same data and asks them."""
+"""A function that decides a request on the same data."""
 WIDTH = 100
 NO_LLM = f"No LLM planned this: the decision model computed every candidate. To have an LLM plan it, {NAME_ONE}."
 

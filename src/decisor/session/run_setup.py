@@ -46,12 +46,12 @@ Fit = Literal["enough", "tight", "unknown", "not"]
 LONG_PROMPTS, SHORT_PROMPTS = 8_192, 2_048
 """Tokens of context for a technique whose prompt holds the steps so far, and for one that reads little."""
 LEAST_SHARE = 4
-"""With less than one in so many of these tokens not even the tools and the question have room."""
+"""With less than this part of these tokens (one in four) not even the tools and the question have room."""
 SHORT = ("vanilla", "rag", "single_rag", "self_ask")
 WANT_TOKENS = ("self_rag", "rq_rag")
 """These read the log-probabilities of control tokens that only fine-tuned weights know."""
 CALLS, REPLY_TOKENS = 8, 250
-"""Of an ordinary question of plan_rag."""
+"""LLM calls of an ordinary question of plan_rag, and tokens of each reply."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ FORM = (
 CALCULATOR = "calculator"
 MCP = "mcp:"
 OF_SERVERS = "mcp="
-"""Before a variable that is for MCP servers alone."""
+"""Prefix of a variable in ``auth`` whose key is for MCP servers alone."""
 # Names in the quotes of any engine, and everything else up to a comma.
 PART = re.compile(r"""(?:"[^"]*"|`[^`]*`|\[[^\]]*\]|[^,])+""")
 NO_SOURCES = (CALCULATOR, "whatif", "decision_model", "person", "definitions", "think", "combine")

@@ -390,9 +390,12 @@ NAME_THEM = "name the rows with --rows TABLE=CONDITION, and the masks with --mas
 
 
 def apply_recorded_policy(sources: Sources, origin: Sequence[DataSource]) -> Sources:
-    """Return the sources with the rows and masks that held when a decision was made. origin: the data as the decision
-    names them; two sources that are the only ones of their form match by whatever name. Rules of the config file for
-    a connection hold anyway.
+    """Return the sources with the rows and masks that held when a decision was made.
+
+    Two sources that are the only ones of their form match by whatever name. Rules of the config file hold anyway.
+
+    Args:
+        origin: Data as the decision names them.
 
     Raises:
         SetupError: which rows they were is not known, or not for a file to say.
