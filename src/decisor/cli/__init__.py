@@ -48,9 +48,9 @@ COMMANDS = {
 }
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A full disk, by any of its names."""
+"""Errors of a full disk."""
 CLOSED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
-"""A place of a file that cannot be used."""
+"""Errors of a file that cannot be used at its place."""
 
 HELP = """Decisor answers decision questions from data: it plans, queries, replans, decides, and shows the evidence.
 
@@ -123,6 +123,7 @@ def run_command_line(words: Sequence[str]) -> int:
         return 0
     except OSError as error:
         if error.errno in FULL:
+            # What is left in the buffer would fail once more when Python ends.
             sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
             what = f"cannot write: {error.strerror}. Make room, and run the same command again."
         elif error.errno in CLOSED and error.filename is not None:
@@ -144,6 +145,7 @@ def call_command(words: Sequence[str]) -> int:
     from decisor.cli.output import improve_help
     from decisor.errors import SetupError
 
+    # typer does not export click's UsageError, the base of BadParameter.
     wrong_usage: type[Any] = typer.BadParameter.__bases__[0]
     is_completing = "_DECISOR_COMPLETE" in os.environ
     words = list(words) or ([] if is_completing else ["--help"])
@@ -151,6 +153,7 @@ def call_command(words: Sequence[str]) -> int:
     improve_help(command)
     check_repeats(command, words)
     raise_on_interrupt()
+    # Scripts of earlier releases say --lm.
     words = [re.sub("^--lm(?==|$)", "--llm", word) for word in words]
     try:
         code = command(args=words, prog_name="decisor", standalone_mode=False)
@@ -166,6 +169,7 @@ def call_command(words: Sequence[str]) -> int:
         if where == "decisor ask" and "unexpected extra argument" in message:
             raise SetupError('Put the question in quotes: decisor ask "WHICH ...?" --db URL') from error
         raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
+    # Flush while errors are still caught: a full disk or a closed pipe may show only here.
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
 
@@ -189,6 +193,7 @@ def shorten_usage_error(message: str) -> str:
 
 def read_typed_words() -> list[str]:
     """Return the words typed so far when a shell asks for completions."""
+    # bash sets COMP_WORDS, the other shells that typer knows set _TYPER_COMPLETE_ARGS.
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
     return line.split()[1:]
 
@@ -197,6 +202,7 @@ def check_repeats(command: Any, words: Sequence[str]) -> None:
     """Raise SetupError if an option for one value is given twice. The first value would be ignored in silence."""
     from decisor.errors import SetupError
 
+    # What follows -- is an argument, not an option.
     options = [word.partition("=")[0] for word in words[: [*words, "--"].index("--")]]
     for parameter in find_subcommand(command, words)[1].params:
         names = {name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
@@ -221,7 +227,9 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         help=HELP,
         no_args_is_help=True,
+        # Help without colours starts in half the time: docs/decisions/command-line.md.
         rich_markup_mode=None,
+        # A traceback of typer's own can show local variables, keys among them.
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )

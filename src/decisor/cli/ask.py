@@ -92,6 +92,7 @@ def reuse_request(past: EarlierRun, own: AskRequest) -> AskRequest:
             f"Run {past.number} was asked in {old.folder}, and {relative[0]} is relative to it: go there, or "
             "name the data again with --db."
         )
+    # Values that are named now go before those of the run; settings and limits are merged one by one.
     again = {name: getattr(old, name) for name in (*DATA, "technique", "llm")} | given
     if own.tools and old.row_values == "allow":  # which was said of other tools
         again["row_values"] = own.row_values
@@ -122,6 +123,7 @@ def terminal_reader(files: Sequence[str]) -> Interpreter:
 
         if not is_person_present():
             return ""
+        # On standard error, so that standard output holds the result alone.
         print(file=sys.stderr)
         how = "number, or Enter for the first" if one.asks else "number, your own words, or Enter for both"
         words = f"{one.line()} ({how}) "
@@ -175,6 +177,7 @@ def command(
     """Answer a decision question from databases, documents and tools."""
     if form not in ("sql", "graph"):
         raise SetupError(f"--form is sql or graph, not {form!r}.")
+    # Refuse files that cannot be written before the run: its result would be lost after it was paid for.
     if request.trace and Path(request.trace).is_file() and Path(request.trace).stat().st_size:
         raise SetupError(
             f"{request.trace} is there already, and a run may have been paid for: name another --trace file."
@@ -182,6 +185,7 @@ def command(
     for option, path in (("--html", html), ("--record", record)):
         if path is not None:
             check_writable(path, f"Name another {option} file.")
+    # An example brings its question and its data, and is not kept in the history.
     world = find_example_world(example, text)
     if world is not None and form == "sql":
         request = request.model_copy(update={"db": request.db or (world.database_url,)})
@@ -191,6 +195,7 @@ def command(
     keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
     from decisor.session.open_sources import complete_request
 
+    # Complete the request from an earlier run and from the config files.
     request = complete_request(reuse_request(past, request), config)
     question = world.question if world else Question(read_question_text(text), read_rules(rules), request.goal)
     if past.run:
@@ -198,6 +203,7 @@ def command(
 
         question = build_following_question(past.result(), question)
     print_folder_file(config)
+    # Ask, and write the files that are wished.
     with report_saved_run(keeping):
         reader = None if as_json else terminal_reader(request.definitions)
         attached = Attachments(keeping=keeping, reader=reader)
@@ -214,6 +220,7 @@ def report_saved_run(keeping: Keeping | None) -> Iterator[None]:
     """Print the run that an error or interrupt ended, and why a run could not be saved."""
     try:
         yield
+    # An interrupt too: what the run had is kept.
     except BaseException:
         if keeping and keeping.number:
             number = keeping.number
@@ -256,6 +263,7 @@ def ask_and_print(
         return result
     out = output_console()
     with LiveView(progress_console(out)) as view:
+        # A pipe gets whole lines, not texts that are still being written.
         hears_text = view.hear_text if view.console.is_terminal else None
         attached = replace(attached, on_event=view.hear, on_text=hears_text)
         result = run_in_thread(ask_once(sources, request, attached, past))
@@ -295,6 +303,7 @@ def read_rules(path: Path | None) -> str:
     except OSError as error:
         raise SetupError(f"Cannot read the rules in {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
+        # A NUL byte tells a binary file from a text in another encoding.
         if b"\0" in error.object:
             raise SetupError(no_text) from error
         line = error.object.count(b"\n", 0, error.start) + 1

@@ -33,6 +33,7 @@ def config_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Show the active settings and connections, and where each is set. Secrets are not shown."""
+    # typer calls this callback before each subcommand too.
     if context.invoked_subcommand:
         return
     config = resolve_config()

@@ -46,6 +46,7 @@ def propose_definition_command(
     from decisor.semantics.draft import path_of_proposals, propose_definition
 
     question = question or (question_of_trace(trace) if trace else "")
+    # One of the two forms is meant: both at once are as unclear as none.
     if bool(words and means) == bool(question and (sql or answer)):
         raise SetupError("Propose either --words with --means, or --question (or --trace) with --sql or --answer.")
     if words:

@@ -98,7 +98,7 @@ def format_speed(measurement: Measurement) -> str:
 
 
 Parts = dict[str, tuple[str, str]]
-"""What it is for: (the module, the extra that brings it; "" where the package always does)."""
+"""Module and extra of each part, by its name for people; the extra is "" if the package always brings it."""
 DATABASES: Parts = {
     "SQLite": ("apsw", ""),
     "DuckDB": ("duckdb", ""),
@@ -268,6 +268,7 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
     from decisor.sandbox.limits import limits_of_this_system
     from decisor.session.checks import check_database, check_llm, find_llms
 
+    # Try everything first, so that text and JSON tell the same.
     limits = limits_of_this_system()
     places = find_llms(llm)
     llm_check = check_llm(llm) if any(place.chosen and place.model for place in places) else None
@@ -277,6 +278,7 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
         find_installed_parts(OTHERS),
     )
     database = check_database(sources, question) if sources else None
+    # An LLM that is busy works.
     good = (llm_check is None or llm_check.probe.ok or llm_check.busy) and (database is None or database.ok)
     if as_json:
         values = {
@@ -293,6 +295,7 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
         return 0 if good else 1
     from decisor.system.text import clean_one_line
 
+    # Print it for a person.
     print("Language models, in the order they are looked for")
     for place in places:
         mark = "→" if place.chosen else " "

@@ -50,6 +50,7 @@ def history_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array on standard output.")] = False,
 ) -> None:
     """List saved runs, the newest first. See one: decisor show N."""
+    # typer calls this callback before each subcommand too.
     if context.invoked_subcommand:
         return
     history = History()
@@ -138,7 +139,7 @@ def print_run_list(runs: tuple[PastRun, ...]) -> None:
 
 
 WIDTH = 140
-"""Of a list in a pipe: columns stay columns."""
+"""Width of a list in a pipe, where columns stay columns."""
 
 
 def parse_run_number(text: str) -> int:
@@ -231,15 +232,18 @@ def trace_command(
         "action": action,
         "observation": observation,
     }
+    # Go on from the run with one change.
     if edit or plan or any(changes.values()):
         request = request.model_copy(update={"trace": str(out or "")})
         raise typer.Exit(rerun_edited_run(entries, edit, changes, plan or (), request, as_json))
+    # Without --edit these options have no effect: say so, and do not ignore them.
     limits = [name for name, value in asdict(request.limits).items() if value is not None]
     unused = [spell_option(name) for name in [*request.given, *limits] if name != "limits"]
     if unused or out:
         raise SetupError(
             f"{[*unused, '--out'][0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
         )
+    # Write the files that are wished; without any, tell the story.
     if record is not None:
         from decisor.decision_record.build import build_record
         from decisor.decision_record.page import write_record
@@ -260,7 +264,7 @@ def trace_command(
 
 
 PIPE_COLUMNS = 120
-"""Two runs side by side are wrapped in a file too."""
+"""Width of two runs side by side in a pipe or file, where they are wrapped too."""
 
 
 def rerun_edited_run(
@@ -285,6 +289,7 @@ def rerun_edited_run(
     from decisor.techniques.replay.rerun import Edit
 
     sources = sources_of_request(request, resolve_config())
+    # Without the masks of then, an LLM would be sent the values that were kept from it.
     check_masks(entries, sources)
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")

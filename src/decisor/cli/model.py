@@ -67,6 +67,7 @@ def draft_model_command(
     else:
         drafts.result.show(output_console())
     for path, text in list_draft_files(drafts, out):
+        # A person approves the draft before it is written; two that differ are written for comparison.
         if not drafts.models and is_person_present() and not as_json:
             print_model_draft(text, db)
             if (answer := ask_on_terminal(APPROVE).strip()).lower() not in ("y", "yes"):
@@ -143,6 +144,7 @@ def check_model_command(
 
     async def run() -> list[Finding]:
         async with AsyncExitStack() as stack:
+            # One deadline for all phases: opening, copying and checking.
             until = time.monotonic() + seconds
             model = await open_model_until(stack, file, db, graph, values, definitions, until)
             other = await open_model_until(stack, second, db, graph, values, definitions, until) if second else None
@@ -289,6 +291,7 @@ async def open_model_until(
         raise SetupError(
             "The limit of seconds is reached while the data are opened and copied. Give it more."
         ) from error
+    # The model keeps to the same deadline in everything that is computed of it.
     model.deadline = until
     return model
 

@@ -36,9 +36,7 @@ UNWRAPPED = 100_000
 
 
 class CleanOutput(io.TextIOWrapper):
-    """An output stream of the process that cleans all text written to it. styled: the stream below, for text that is
-    clean except for our own styles.
-    """
+    """An output stream of the process that cleans all text written to it."""
 
     def __init__(self, stream: io.TextIOWrapper, errors: str) -> None:
         # write_through fills the buffer below, which only line_buffering empties: lines on a pipe came 8 KB at a time.
@@ -48,6 +46,7 @@ class CleanOutput(io.TextIOWrapper):
         )
         stream.reconfigure(errors=errors)
         self.styled = stream
+        """The stream below, for text that is clean except for our own styles."""
 
     def write(self, text: str) -> int:
         super().write(clean_for_terminal(text))
@@ -56,6 +55,7 @@ class CleanOutput(io.TextIOWrapper):
 
 def clean_output() -> None:
     """Clean everything printed from here on. Characters that a terminal or pipe cannot hold are replaced."""
+    # A test or a notebook may have put a stream there that is no file.
     if isinstance(sys.stdout, io.TextIOWrapper) and not isinstance(sys.stdout, CleanOutput):
         sys.stdout = CleanOutput(sys.stdout, "replace")
     if isinstance(sys.stderr, io.TextIOWrapper) and not isinstance(sys.stderr, CleanOutput):
@@ -109,7 +109,7 @@ def clean_console(stream: TextIO, width: int | None) -> Console:
     from rich.segment import Segment
 
     class CleanConsole(Console):
-        """Styles and movements of the cursor are our own; the text between them is not."""
+        """A console that cleans all text; styles and movements of the cursor are our own."""
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
             for segment in super().render(renderable, options):
@@ -148,6 +148,7 @@ def error_line(error: Exception, words: Sequence[str] = ()) -> str:
 
     Keys, and passwords in ``words``, the arguments of the command line, are left out.
     """
+    # The error may quote a word of the command line, with a password in it.
     passwords = [secret for word in words for secret in find_url_secrets(word)]
     line = redact(clean_for_terminal(str(error)).replace("\n", " ").strip(), passwords)
     if isinstance(error, LLMError):
@@ -225,6 +226,7 @@ KINDS = {Path: "FILE", int: "N", float: "X", str: "TEXT"}
 def improve_help(command: Any, words: tuple[str, ...] = ()) -> None:
     """Add plain words for values, and examples at the end, to the help of a command. Its subcommands are done too."""
     if lines := EXAMPLES.get(" ".join(words)):
+        # A backspace on a line of its own keeps click from wrapping the lines below.
         command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
     for parameter in command.params:
         if parameter.param_type_name == "argument":

@@ -92,6 +92,7 @@ def approve_in_history(which: str, change: ApprovalChange) -> str:
 def approve_in_file(path: Path, change: ApprovalChange) -> str:
     from decisor.decision_record.page import read_record, write_record
 
+    # Of two processes that approve at once, one would otherwise write over the other's approval.
     with lock_folder(path):
         document = read_record(path)
         if document.faults:
@@ -135,16 +136,18 @@ def verify_command(
     for name, one in [] if as_json else verdicts:
         print_verification(name, one)
     states = [CODES[one.state] for _, one in verdicts]
+    # The worst verdict is the exit code.
     raise typer.Exit(next((code for code in (Exit.FAILED, Exit.NO_ANSWER) if code in states), Exit.ANSWERED))
 
 
 @dataclass(frozen=True)
 class OldRun:
-    """An old run to verify, from a trace or a decision record. sources: data that the run named, None if not known."""
+    """An old run to verify, from a trace or a decision record."""
 
     name: str
     entries: Sequence[TraceEntry] = ()
     sources: Sources | None = None
+    """Data that the run named, None if not known."""
     document: RecordFile | None = None
 
     @property
@@ -169,11 +172,13 @@ async def verify_runs(runs: Sequence[OldRun], sources: Sources | None) -> list[t
 
     def sources_for(run: OldRun) -> Sources:
         named = sources or run.sources or build_sources()
+        # Rows and masks that are named now, or that the run's own data have, go before those of the record.
         has_policy = any(place.policy for place in named.places)
         seen = named if has_policy or named is run.sources else apply_recorded_policy(named, run.origin)
         return apply_seed(seen, next((one.seed for one in run.origin if one.mask), ""))
 
     verdicts = []
+    # groupby joins neighbours alone, so the verdicts keep the order in which the runs were named.
     for own, group in groupby(runs, sources_for):
         async with open_data(own) as data:
             verdicts += [
@@ -191,6 +196,7 @@ def find_old_runs(place: str) -> Iterator[OldRun]:
     from decisor.decision_record.page import is_record_file
 
     path = Path(place)
+    # A file named 12 goes before run 12.
     if place == "last" or (place.isdecimal() and not path.exists()):
         yield read_history_run(place)
     elif path.is_dir():
@@ -227,9 +233,11 @@ def read_history_run(place: str) -> OldRun:
     run = find_named_run(history, place)
     named = read_kept_request(run.inputs)
     places = [*named.db, *named.graph, *named.docs, *([named.model] if named.model else [])]
+    # Relative places mean the same data only in the folder of then.
     known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
     if not known:
         return OldRun(f"run {run.number}", history.entries(run.number))
+    # A person's own tools may do more than read, so verification opens none.
     own = sources_of_request(named.model_copy(update={"tools": ()}), resolve_config())
     return OldRun(f"run {run.number}", history.entries(run.number), own)
 
@@ -237,6 +245,7 @@ def read_history_run(place: str) -> OldRun:
 def is_run_store(place: str) -> bool:
     if place.startswith(("postgresql://", "postgres://")):
         return True
+    # The first 16 bytes of every SQLite file, whatever its name is.
     with suppress(OSError), Path(place).open("rb") as file:
         return file.read(len(SQLITE)) == SQLITE
     return False

@@ -38,6 +38,7 @@ def takes_request(
             given: dict[str, Any] = {"limits": {}}
             for group, name, _ in fields:
                 value = values.pop(name)
+                # 0 is a limit, and stands for nothing in any other option.
                 if value or (value is not None and group == "limits"):
                     (given["limits"] if group == "limits" else given)[name] = value
             given["settings"] = parse_settings(given.get("settings", ()))
@@ -49,6 +50,7 @@ def takes_request(
                 parameters += [option_of_field(name, info, note) for _, name, info in fields]
             else:
                 parameters.append(parameter)
+        # typer reads name, help and parameters from the function that it is given.
         call.__name__, call.__doc__, call.__module__ = command.__name__, command.__doc__, command.__module__
         call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # typer reads it
             [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]

@@ -73,12 +73,14 @@ def serve_command(
         print_user(new_user)
         return
     config = resolve_config()
+    # Take the data that are named, else those of the config files.
     if not request.names_data:
         db, docs = list_configured_sources(config)
         request = request.model_copy(update={"db": tuple(db), "docs": tuple(docs)})
     sources = sources_of_request(request, config)
     check_database_files(sources)
     who, token = read_server_users(users, sources, is_local_host(host))
+    # Bind before the settings are made: port 0 takes any port that is free.
     listening = bind_socket(host, port)
     serving = ServerSettings(
         sources,
@@ -94,11 +96,13 @@ def serve_command(
     address = f"http://{format_host(host)}:{serving.port}/"
 
     def ready() -> None:
+        # Browsers send no fragment (#TOKEN), so no proxy and no log gets the token.
         print(f"Decisor is at {address}{f'#{token}' if token else ''} (Ctrl-C ends it)", flush=True)
         if browser:
             open_page(address + (f"#{token}" if token else ""))
 
     routers = []
+    # The page of evaluations needs the lab: without --evaluation it may be missing.
     with contextlib.nullcontext() if evaluation else contextlib.suppress(SetupError):
         routers = [import_lab("evaluation_pages", "--evaluation").router]
     print_folder_file(config)
@@ -163,6 +167,7 @@ def read_server_users(file: Path | None, sources: Sources, is_local: bool) -> tu
 
     if file is not None:
         users = read_users(file, list(split_into_members(sources)))
+        # A mistake in a user's rows is told at the start, not at that user's first question.
         for user in users.by_digest.values():
             try:
                 restrict_sources_to_reader(user.reader, sources)
@@ -199,6 +204,7 @@ def print_user(name: str) -> None:
     if not NAME.fullmatch(name):
         raise SetupError(f"{name!r:.80} is no name of a user: take letters, digits, and . _ @ -")
     token = new_token()
+    # A TOML key of letters, digits, _ and - needs no quotes.
     key = name if name.replace("-", "_").isidentifier() else f'"{name}"'
     print(
         f'The token of {name}, which is nowhere else: {token}\n\n[{key}]\ntoken = "{digest_of_token(token)}"\n'
@@ -210,6 +216,7 @@ def format_host(host: str) -> str:
     """Return a host as it stands in an address."""
     import socket
 
+    # These stand for every address of the machine, and nobody can call them.
     if host in ("0.0.0.0", "::"):
         return socket.gethostname()
     return f"[{host}]" if ":" in host else host

@@ -27,17 +27,19 @@ from decisor.types import Earlier, Question
 
 @dataclass
 class Keeping:
-    """Where and how to record a run in the history. owner: whose run it is. inputs: its request as JSON. before:
-    number of the run that it follows. number: set when the run begins; 0 if nothing was recorded, and then ``fault``
-    may say why.
-    """
+    """Where and how to record a run in the history."""
 
     history: History = field(default_factory=History)
     owner: str = ""
+    """Person whose run it is."""
     inputs: Mapping[str, object] = field(default_factory=dict)
+    """Request of the run as JSON."""
     before: int = 0
+    """Number of the run that it follows."""
     number: int = 0
+    """Number of the run, set when it begins; 0 if nothing was recorded."""
     fault: str = ""
+    """Reason why it was not recorded, '' if none is known."""
 
 
 def is_worth_keeping(entry: TraceEntry) -> bool:
@@ -57,6 +59,7 @@ def update_past_run(run: PastRun, entry: TraceEntry) -> PastRun:
                 tools=event.tools,
                 edit=event.edit,
             )
+        # A Conclusion within a span is that of a part, not of the run.
         case Conclusion(decision=decision) if entry.span == 0:
             why = decision.reasons[-1] if decision.reasons and decision.stopped != "answered" else ""
             return replace(run, state=decision.stopped, answer=decision.answer, why=why)
@@ -82,9 +85,11 @@ class RunRecorder:
     def begin(self) -> None:
         history = self.keeping.history
         try:
+            # The number comes first, as the trace file is named by it.
             number = history.begin(self.run)
             self.run = replace(self.run, number=number)
             self.file = open_private(history.trace_of(number))
+            # Other processes see by the lock that the run is under way.
             lock(self.file)
             self.trace = TraceFile(self.file)
             self.keeping.number = number
@@ -124,6 +129,7 @@ class RunRecorder:
     def fail(self, error: Exception) -> None:
         what = error.strerror if isinstance(error, OSError) else str(error)
         self.keeping.number, self.keeping.fault = 0, f"this run is not kept: {what}"
+        # Nothing more is recorded, and the run goes on.
         self.trace = None
         if self.file is not None:
             with suppress(OSError):  # what could not be written
@@ -149,6 +155,7 @@ def record_run(keeping: Keeping | None) -> Iterator[Sequence[Callable[[TraceEntr
         recording.end("failed", redact(str(error)))
         raise
     except BaseException as error:
+        # The text of a crash may hold anything: its kind alone is kept.
         recording.end("failed", f"It crashed: {type(error).__name__}.")
         raise
     else:
@@ -157,17 +164,17 @@ def record_run(keeping: Keeping | None) -> Iterator[Sequence[Callable[[TraceEntr
 
 @dataclass(frozen=True, slots=True)
 class OwnQuestion:
-    """A question from a marked run, with its right or wrong answer. answer: the right one, '' if only a ``wrong`` one
-    is known. note: consequences of the decision.
-    """
+    """A question from a marked run, with its right or wrong answer."""
 
     question: str
     id: str = ""
     rules: str = ""
     goal: str = ""
     answer: str = ""
+    """The right answer, '' if only a ``wrong`` one is known."""
     wrong: str = ""
     note: str = ""
+    """Consequences of the decision."""
     earlier: Earlier | None = None
 
 

@@ -32,7 +32,7 @@ if sys.platform != "win32":
     import fcntl
 
     def lock(file: TextIO) -> None:
-        """Until the file is closed. A file system without locks is done without."""
+        """Lock a file until it is closed, if its file system has locks."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -44,6 +44,7 @@ if sys.platform != "win32":
         except OSError:
             return False
         try:
+            # A shared lock is refused only while the process that records holds its own.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -56,7 +57,7 @@ if sys.platform != "win32":
 else:
 
     def lock(file: TextIO) -> None:
-        """There are no such locks."""
+        """Do nothing: Windows has no such locks."""
 
     def is_locked(path: Path) -> bool:
         return False
@@ -71,13 +72,13 @@ UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget")
 
 @dataclass(frozen=True, slots=True)
 class RunMark:
-    """A person's later judgement of a decision. came_of: the consequences, in words. answer: the right answer, if it is
-    known and another one.
-    """
+    """A person's later judgement of a decision."""
 
     verdict: Verdict
     came_of: str = ""
+    """The consequences, in words."""
     answer: str = ""
+    """The right answer, if it is known and another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,44 +100,51 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The data that a run of a server may have seen, with the runs that it goes on from. connections: their names.
-    kept_back: rows and columns withheld from the person who asked.
-    """
+    """The data that a run of a server may have seen, with the runs that it goes on from."""
 
     connections: tuple[str, ...] = ()
+    """Names of connections."""
     kept_back: tuple[str, ...] = ()
+    """Rows and columns withheld from the person who asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """A run in the history. number: never given twice. owner: whose run it is, '' for the person at the command line.
-    inputs: its request as JSON, which ``session.request`` reads.
-    began: seconds since 1970. why: reason of an end without a decision. before: number of the run that it follows,
-    or 0. bytes, entries, seconds: size, number of entries and duration of its trace. edit: the change of the run
-    before, if it goes on from that. tools: tools that it could ask. approvals: the oldest first. sight: None if no
-    server began it.
-    """
+    """A run in the history."""
 
     question: Question
     inputs: Mapping[str, object] = field(default_factory=dict)
+    """Request of the run as JSON, which ``session.request`` reads."""
     number: int = 0
+    """Number of the run, never given twice."""
     owner: str = ""
+    """Person whose run it is, '' for the one at the command line."""
     began: float = 0.0
+    """Seconds since 1970."""
     technique: str = ""
     llm: str = ""
     state: State = "running"
     answer: str = ""
     why: str = ""
+    """Reason of an end without a decision."""
     usage: Usage = field(default_factory=Usage)
     before: int = 0
+    """Number of the run that it follows, or 0."""
     mark: RunMark | None = None
     approvals: tuple[Approval, ...] = ()
+    """Approvals, the oldest first."""
     bytes: int = 0
+    """Size of its trace."""
     edit: Mapping[str, str] = field(default_factory=dict)
+    """Change of the run before, if it goes on from that."""
     tools: tuple[str, ...] = ()
+    """Tools that it could ask."""
     entries: int = 0
+    """Number of entries of its trace."""
     seconds: float = 0.0
+    """Duration of its trace."""
     sight: Sight | None = None
+    """Data that it may have seen; None if no server began it."""
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -159,7 +167,7 @@ READERS = (
     "CREATE TRIGGER IF NOT EXISTS reader_of_none AFTER DELETE ON run BEGIN "
     "DELETE FROM reader WHERE number = OLD.number; END",
 )
-"""Those whom an owner shows a run to. Beside the format: an earlier Decisor leaves it alone."""
+"""Persons to whom an owner shows a run. It is beside the format: an earlier Decisor leaves it alone."""
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Numbers: TypeAlias = "list[int]"
@@ -174,10 +182,7 @@ class History:
     """
 
     def __init__(self, folder: Path | None = None, cap: int = CAP) -> None:
-        """Set the folder and the cap. folder:
-
-        None means the data folder of the person. cap: bytes that all traces may have together.
-        """
+        """Set the folder, by default the data folder of the person, and the bytes that all traces may have."""
         self.folder, self.cap, self.room = folder or data_folder(), cap, 0
 
     def begin(self, run: PastRun) -> int:
@@ -199,6 +204,7 @@ class History:
         """Store the current facts of several runs in one transaction, as ``write`` does."""
         with self.database() as database:
             dropped = self.put(database, runs)
+        # After the commit: a transaction that fails must not lose a trace.
         self.forget(dropped)
 
     def change(self, number: int, owner: str, change: Callable[[PastRun], PastRun]) -> PastRun:
@@ -254,6 +260,7 @@ class History:
             values.append(word)
         query += " AND number < ? ORDER BY number DESC LIMIT ?"
         with self.database() as database:
+            # SQLite takes no integer beyond 64 bits.
             rows = database.execute(query, [*values, min(before or ALL, BEYOND), most]).fetchall()
         return tuple(self.run_of(*row) for row in rows)
 
@@ -287,6 +294,7 @@ class History:
         """Delete runs, all if ``numbers`` is None, and return their count."""
         with self.database() as database:
             of_owner = {row[0] for row in database.execute("SELECT number FROM run WHERE owner = ?", (owner,))}
+            # A number that is another owner's deletes nothing.
             chosen = sorted(of_owner if numbers is None else of_owner & set(numbers))
             database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in chosen])
         self.forget(chosen)
@@ -332,6 +340,7 @@ class History:
     def sizes(self) -> Mapping[int, int]:
         """Return the bytes of each trace, by number of the run."""
         with os.scandir(self.folder / "runs") as files:
+            # The last six characters are .jsonl.
             return {int(file.name[:-6]): size_of(file) for file in files if file.name[:-6].isdecimal()}
 
     @contextmanager
@@ -342,10 +351,14 @@ class History:
             make_private_folder(self.folder)
             make_private_folder(self.folder / "runs")
             create_private(path)
+            # isolation_level=None: else sqlite3 would begin transactions itself, and deferred ones.
             with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as database:
+                # Take the write lock now: a transaction that reads first fails at once if another process writes
+                # meanwhile.
                 database.execute("BEGIN IMMEDIATE")
                 prepare_history_tables(database)
                 yield database
+                # After an error it is not reached, and closing the database takes everything back.
                 database.execute("COMMIT")
 
     @contextmanager
@@ -357,6 +370,7 @@ class History:
             advice = "Set XDG_DATA_HOME to a folder that can be written."
             raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}. {advice}") from error
         except UnicodeEncodeError as error:
+            # Half a character (a surrogate) cannot be written as UTF-8.
             raise SetupError("What is to be kept is not UTF-8. Write it anew, or use --no-history.") from error
         except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
             is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
@@ -373,6 +387,7 @@ def prepare_history_tables(database: sqlite3.Connection) -> None:
         database.execute(TABLE)
         database.execute(INDEX)
         database.execute(f"PRAGMA user_version = {VERSION}")
+    # In histories of earlier releases too, which have the same version.
     for statement in READERS:
         database.execute(statement)
 
@@ -386,7 +401,7 @@ def size_of(file: Path | os.DirEntry[str]) -> int:
 
 
 def find_runs_over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, written: int) -> list[int]:
-    """Return the numbers of those that do not fit any more, never the latest, nor the one just written."""
+    """Return the numbers of runs beyond the cap, never of the latest or of the one just written."""
     size, dropped = sum(sizes.values()), []
     query = "SELECT number FROM run WHERE number NOT IN (?, (SELECT max(number) FROM run)) ORDER BY marked, number"
     for (number,) in database.execute(query, [written]) if size > cap else ():

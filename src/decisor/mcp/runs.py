@@ -94,6 +94,8 @@ class McpService:
         Raises:
             SetupError: there is none of the number, or it is of data that are not served here.
         """
+        # Below number + 1 the newest run is the one asked for; for the last one look at 50, as not all may be read
+        # here.
         most, before = (1, number + 1) if number else (50, 0)
         runs = await asyncio.to_thread(self.history.list, self.user.name, "", most, before)
         for run in runs:
@@ -109,13 +111,16 @@ class McpService:
         if run.number in self.numbers:
             return True
         sources = self.pool.sources_of(list(self.members))
+        # A run from before these rules may have seen what they keep back now.
         if self.reader.rows or self.reader.mask:
             return False
         if sources.tables or sources.deny_tables or any(map(hides_data, sources.places)):
             return False
         named = read_kept_request(run.inputs)
+        # Relative places of another folder are other data.
         if named.left_out or named.folder != str(Path.cwd()):
             return False
+        # The history leaves out passwords and objects: compare both sides in its form.
         served = read_kept_request(inputs_to_keep(NO_REQUEST, NOTHING, sources))
         return all(set(getattr(named, name)) <= set(getattr(served, name)) for name in ("db", "graph", "docs", "tools"))
 
@@ -138,18 +143,18 @@ Work = TypeVar("Work", bound=Stops)
 
 @dataclass(eq=False)
 class WaitingWork(Generic[Work]):
-    """Work that waits for an answer, by a key that only the asked client has.
-
-    The owner of each work is kept too. Work whose client does not come back is stopped.
-    """
+    """Work that waits for an answer. Work whose client does not come back is stopped."""
 
     works: dict[str, Work] = field(default_factory=dict)
+    """Work by a key that only the asked client has."""
     owners: dict[str, str] = field(default_factory=dict)
+    """Name of the user of each key."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def put(self, work: Work, owner: str) -> str:
         key = secrets.token_urlsafe(24)
         self.works[key], self.owners[key] = work, owner
+        # Work that nobody comes back for ends after a while, and the oldest ends where there is too much.
         asyncio.get_running_loop().call_later(SECONDS, self.drop, key)
         while len(self.works) > MOST:
             self.drop(next(iter(self.works)))
@@ -157,6 +162,7 @@ class WaitingWork(Generic[Work]):
 
     def take(self, key: str, owner: str) -> Work:
         """Take out the work of a key; raise SetupError if it was stopped or is another user's."""
+        # The key of another user is answered as one that never was.
         if self.owners.get(key) != owner:
             raise SetupError("What waited for this answer is over: call the tool again.")
         del self.owners[key]
@@ -165,6 +171,7 @@ class WaitingWork(Generic[Work]):
     def drop(self, key: str) -> None:
         self.owners.pop(key, None)
         if (work := self.works.pop(key, None)) is not None:
+            # asyncio holds tasks weakly: without this set a task may vanish before it is done.
             task = asyncio.ensure_future(work.stop())
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
@@ -210,6 +217,7 @@ class ToolErrors:
         if isinstance(error, Error | Full):
             raise Failure(redact(str(error))) from error
         if isinstance(error, Exception) and not isinstance(error, Failure):
+            # The text of a crash may hold anything: the client is told its kind alone.
             logger.error("a tool crashed", exc_info=error)
             raise Failure(f"It crashed: {type(error).__name__}. The log of the server has more.") from error
 
@@ -217,7 +225,7 @@ class ToolErrors:
 STOP_SECONDS = 10.0
 LINE = 200
 KEY = "reading"
-"""What the answer of a person is called."""
+"""Name of a person's answer in the protocol."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,6 +263,7 @@ def parse_reading_form(reply: ElicitResult, one: OpenReading) -> str:
     if reply.action != "accept":
         return ""
     words, meaning = str(content.get("own_words") or ""), str(content.get("meaning") or "")
+    # The form showed cleaned texts, so the answer is looked up among those.
     numbers = {clean_one_line(text, LINE): str(at) for at, text in enumerate(one.choices, 1)}
     return clean_one_line(words, LINE) or numbers.get(meaning, clean_one_line(meaning, LINE))
 
@@ -280,6 +289,7 @@ class ClientRun:
         self.ask: ReadingQuestion | None = None
         attached = Attachments(on_event=self.hear, reader=self.read if is_anyone_there else None)
         self.task = asyncio.ensure_future(self.run(work, places, attached))
+        # None ends the queue, in whatever way the run ended.
         self.task.add_done_callback(lambda _: self.news.put_nowait(None))
 
     async def run(
@@ -320,6 +330,7 @@ class ClientRun:
         import anyio
 
         self.task.cancel()
+        # The cancelled request of the client must not cut this wait short.
         with anyio.CancelScope(shield=True):
             await asyncio.wait([self.task], timeout=STOP_SECONDS)
 
@@ -327,7 +338,7 @@ class ClientRun:
 MAX_TEXT_CHARS = 8_000
 """Characters of a decision or a query's rows."""
 MOST_LONG = 24_000
-"""Of a description of data, or of a whole run."""
+"""Characters of a description of data, or of a whole run."""
 OPTIONS, RECORDS = 8, 12
 
 

@@ -66,6 +66,7 @@ async def lines_of_stdin() -> AsyncIterator[str]:
     def read() -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             for line in sys.stdin.buffer:
+                # A byte that is no UTF-8 spoils its line, not the server.
                 loop.call_soon_threadsafe(lines.put_nowait, line.decode("utf-8", "replace"))
             loop.call_soon_threadsafe(lines.put_nowait, "")
 
@@ -103,6 +104,7 @@ class HttpListener:
 
 async def serve_http(server: Server, place: HttpListener) -> None:
     """Serve the tools over HTTP until it is interrupted. The guard has checked Host and Origin."""
+    # RequestGuard checks names with those that a person allowed, which the SDK does not know.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
     config = uvicorn.Config(
@@ -114,6 +116,7 @@ async def serve_http(server: Server, place: HttpListener) -> None:
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,
+        # X-Forwarded-For and the like are anybody's to send.
         proxy_headers=False,
         h11_max_incomplete_event_size=MOST_HEAD,
         http=make_connection_class(),

@@ -64,14 +64,13 @@ Number = Annotated[int, Field(description="The number of the run; 0 for the last
 
 @dataclass(frozen=True, eq=False)
 class ApprovalQuestion:
-    """A question whether a person approves the record with this ``digest``. name: of the person, '' if they say it
-    themselves.
-    """
+    """A question whether a person approves the record with this ``digest``."""
 
     history: History
     run: PastRun
     digest: str
     name: str
+    """Name of the person, '' if they say it themselves."""
 
     def request(self) -> ElicitRequest:
         return ElicitRequest(params=ElicitRequestFormParams(message=self.message(), requested_schema=self.schema()))
@@ -97,10 +96,12 @@ class ApprovalQuestion:
         Raise SetupError if the reply does not say who approves, or they did already.
         """
         content: Mapping[str, object] = (reply.content or {}) if isinstance(reply, ElicitResult) else {}
+        # Nothing but true is a yes: not 1, not 'true', not a form that was merely filled in.
         if not isinstance(reply, ElicitResult) or reply.action != "accept" or content.get("approve") is not True:
             return f"The person did not approve run {self.run.number}."
         name = self.name or str(content.get("name") or "")
         change = make_approval_change(name, str(content.get("note") or ""), read=self.digest)
+        # The approval is of the record that was shown: if it changed since, it is refused.
         record = change_approvals(self.history, self.run.number, self.run.owner, change)
         return f"Run {self.run.number} (record {record.digest[:12]}…) is approved by {record.approvals[-1].by}."
 
@@ -123,6 +124,7 @@ class RecordTools:
         with ToolErrors():
             serving = service_for_client(self.serving, context)
             run = await self.run_of(serving, number)
+            # Open only the connections that the run asked.
             names = [name for name in serving.members if name in run.tools]
             serving.places.check()
             async with serving.places:
@@ -134,6 +136,7 @@ class RecordTools:
         """Ask the person at the client whether they approve a decision; nobody else can. Call it only at their wish."""
         with ToolErrors():
             serving = service_for_client(self.serving, context)
+            # The client calls again with the person's answer.
             if context.request_state:
                 question = self.waiting.take(context.request_state, serving.user.name)
                 reply: object = (context.input_responses or {}).get(RECORD_KEY)
@@ -142,6 +145,7 @@ class RecordTools:
                 if not has_person(context):
                     raise SetupError(NOBODY.format(question.run.number))
                 request = question.request()
+                # Without an open line to the client the question is the reply, and the work waits under a key.
                 if not context.session.can_send_request:
                     key = self.waiting.put(question, serving.user.name)
                     return InputRequiredResult(input_requests={RECORD_KEY: request}, request_state=key)
@@ -200,6 +204,7 @@ class DecisionTools:
         """
         with ToolErrors():
             serving = service_for_client(self.serving, context)
+            # The client calls again with the person's answer.
             if context.request_state:
                 run = self.waiting.take(context.request_state, serving.user.name)
                 self.hand_over(run, context)
@@ -207,6 +212,7 @@ class DecisionTools:
                 words = {"question": question.strip(), "rules": rules, "goal": goal}
                 run = await self.begin(read_request({**serving.request.given, **words}), connections, after, context)
             while isinstance(news := await run.follow(context), ReadingQuestion):
+                # Without an open line to the client the question is the reply, and the run waits under a key.
                 if not context.session.can_send_request:
                     return InputRequiredResult(
                         input_requests={KEY: news.request()}, request_state=self.waiting.put(run, serving.user.name)
@@ -235,6 +241,7 @@ class DecisionTools:
 
         async def work(attached: Attachments) -> Result:
             result = await data.answer(request, replace(attached, keeping=keeping, earlier=question.earlier))
+            # A run that began here may be read here.
             self.serving.numbers.add(result.number)
             return result
 
@@ -315,6 +322,7 @@ class DecisionTools:
 
         Ids of records are unlike those of runs, and each is of one record.
         """
+        # For the audit: the client's model asks.
         with set_asker("model"):
             observation, number = await tool.call(text), next(self.numbers)
         records = tuple(replace(one, id=f"q{number}.{one.id}") for one in observation.records)

@@ -66,12 +66,12 @@ NO_PAGE = "<!doctype html><html lang=en><title>Decisor</title><p>The API is desc
 
 @dataclass(frozen=True)
 class PageFiles:
-    """The files of the page. contents: bytes of each name. version: hash of all files; it stands in their addresses, so
-    that a browser may keep them for ever.
-    """
+    """The files of the page."""
 
     contents: Mapping[str, bytes]
+    """Bytes of each file, by name."""
     version: str
+    """Hash of all files; it stands in their addresses, so that a browser may keep them for ever."""
 
     @property
     def html(self) -> str:
@@ -83,6 +83,7 @@ class PageFiles:
 def read_page() -> PageFiles:
     folders = (files(package).joinpath("static") for package in ("decisor.views", "decisor.server"))
     contents = dict(sorted(file for folder in folders for file in files_in(folder)))
+    # Names count too: a file that was only renamed has a new address.
     digest = hashlib.sha256(b"".join(name.encode() + content for name, content in contents.items()))
     return PageFiles(contents, digest.hexdigest()[:16])
 
@@ -115,6 +116,7 @@ page_router = APIRouter(include_in_schema=False)
 @page_router.get("/evaluations/{name}", response_class=HTMLResponse)
 async def show_page(request: Request) -> HTMLResponse:
     """Return the one page; its script reads the address."""
+    # The page is fetched anew each time, so that it names the files of this version.
     return HTMLResponse(request.app.state.page.html, headers={"cache-control": "no-cache"})
 
 
@@ -123,6 +125,7 @@ async def send_page_file(version: str, name: str, request: Request) -> Responses
     own: PageFiles = request.app.state.page
     if name not in own.contents:
         raise NotThere(f"There is no file {name[:80]!r}.")
+    # An address of another version gets the file of today, which must not be kept for it.
     keeping = FOREVER if version == own.version else "no-cache"
     return ResponsesResponse(
         own.contents[name], headers={"content-type": content_type_of(name), "cache-control": keeping}
@@ -176,6 +179,7 @@ async def show_api_docs(request: Request) -> HTMLResponse:
         *shapes_html(description),
     )
     page = f"<!doctype html>\n{tag('html', tag('head', head), tag('body', tag('main', body)), lang='en')}\n"
+    # The style is inline: the policy allows it by its hash, and nothing else.
     policy = (
         f"default-src 'none'; style-src '{csp_hash(style)}'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
@@ -241,6 +245,7 @@ async def begin_session(body: TokenBody, state: CurrentState, response: Response
     user = ANYBODY if users.is_open else users.of_token(body.token)
     if user is None:
         raise Refusal(401, "There is no such token.")
+    # No script can read the cookie (httponly), and no other site can send it (samesite).
     if not users.is_open:
         response.set_cookie(
             state.cookie, users.begin(user), max_age=SECONDS, httponly=True, samesite="strict", path="/"
@@ -258,6 +263,7 @@ async def end_session(request: Request, state: CurrentState, response: Response)
 ABOUT = "Decision questions, answered from data with their evidence. The same functions as `decisor` and the library."
 ENTER = "open the address that decisor serve printed, or send it"
 FAULTS: dict[int | str, dict[str, Any]] = {status: {"model": Fault} for status in (400, 401, 403, 404, 422, 429)}
+# The first class that fits counts, so Error stands last.
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (NotThere, 404),
     (Full, 429),
@@ -282,6 +288,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
             try:
                 yield
             finally:
+                # The order matters: runs still write to the history, and both use the pool.
                 await state.open_runs.close()
                 writing.cancel()
                 await asyncio.wait([writing])
@@ -292,6 +299,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
         version=__version__,
         description=ABOUT,
         lifespan=lifespan,
+        # FastAPI's own pages load scripts from another host; /docs is ours.
         docs_url=None,
         redoc_url=None,
         responses=FAULTS,
@@ -378,6 +386,7 @@ class WebServer(uvicorn.Server):
         self.ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Streams end with their runs, and uvicorn waits for open responses.
         await self.state.runs.close()
         await super().shutdown(sockets)
 
@@ -394,8 +403,10 @@ def bind_socket(host: str, port: int) -> socket.socket:
         )
         with contextlib.ExitStack() as stack:
             listening = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            # The port of a server that just ended is held for a while (TIME_WAIT).
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
+            # From here on the socket is the caller's.
             stack.pop_all()
     except OSError as error:
         why = error.strerror or str(error)
@@ -415,6 +426,7 @@ def make_web_server(serving: ServerSettings, ready: Callable[[], None], routers:
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=MOST_HEAD,
+        # X-Forwarded-For and the like are anybody's to send.
         proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_SECONDS,

@@ -10,40 +10,33 @@ from dataclasses import dataclass, field
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
-
-
 BACKLOG = 128
-
-
 """Connections that wait to be accepted. asyncio accepts as many at once, before any of them can be counted."""
-
-
 MOST_OF_ONE = 1_024
-
-
 MOST = 4_096
-
-
 SHARE_OF_FILES, SHARE_OF_ONE = 0.5, 0.75
-
-
-"""Connections, of the files that this process may have open; those of one address, of all."""
+"""Connections in the files that this process may have open, and those of one address in all connections."""
 
 
 @dataclass(eq=False)
 class Connections:
-    """The open connections of one server by address, the longest waiting first. most: limit for all addresses."""
+    """The open connections of one server."""
 
     most: int = MOST
+    """Limit for all addresses."""
     most_of_one: int = MOST_OF_ONE
+    """Limit for one address."""
     count_of_address: Counter[str] = field(default_factory=Counter)
     idle_of_address: dict[str, dict[HttpConnection, None]] = field(default_factory=dict)
+    """Connections without a request by address, the longest waiting first."""
 
     def admit(self, connection: HttpConnection) -> bool:
         """Count a connection in; return False if there is no room and no idle connection to close."""
         address = connection.address
+        # An address at its limit makes room among its own connections.
         if self.count_of_address[address] >= self.most_of_one and not self.evict(address):
             return False
+        # At the limit of all, the address with the most connections gives up one that is idle.
         if self.count_of_address.total() >= self.most and not any(
             self.evict(name) for name, _ in self.count_of_address.most_common()
         ):
@@ -68,6 +61,7 @@ class Connections:
         """Note that a request of the connection is being answered."""
         idle = self.idle_of_address.get(connection.address, {})
         idle.pop(connection, None)
+        # Empty entries would pile up, one for each address that ever called.
         if not idle:
             self.idle_of_address.pop(connection.address, None)
 
@@ -135,6 +129,7 @@ def make_connection_class() -> type[HttpConnection]:
     most = connection_limit()
     crowd = Connections(most, min(MOST_OF_ONE, max(1, int(most * SHARE_OF_ONE))))
 
+    # uvicorn makes the connections and hands them nothing: what one server shares stands in its class.
     class Own(HttpConnection):
         pass
 
@@ -145,6 +140,7 @@ def make_connection_class() -> type[HttpConnection]:
 def connection_limit() -> int:
     """Return the most connections that leave enough files for databases and traces."""
     with suppress(ImportError):
+        # Windows has no such module.
         import resource
 
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -51,8 +51,10 @@ def join_sights(one: Sight, before: Sight | None) -> Sight:
 
     The result has no connections if the earlier sight is not known.
     """
+    # An unknown sight may have been of anything, and a sight without connections is shown to nobody.
     if before is None or not before.connections:
         return Sight()
+    # Kept back is only what neither of the runs saw.
     kept_back = tuple(name for name in one.kept_back if name in before.kept_back)
     return Sight(tuple(dict.fromkeys([*one.connections, *before.connections])), kept_back)
 
@@ -63,6 +65,7 @@ def may_see(user: User, sight: Sight | None, pool: Pool) -> bool:
         return False
     if not all(name in pool.members and user.may_use(name) for name in sight.connections):
         return False
+    # All that is kept from the user now must have been kept from the run.
     return set(sight_of(pool, sight.connections, user.reader).kept_back) <= set(sight.kept_back)
 
 
@@ -72,43 +75,49 @@ READING_SECONDS = 600.0
 
 @dataclass(eq=False)
 class WaitingQuery:
-    """A query that waits to be allowed. reply: '' if it may run, else why not."""
+    """A query that waits to be allowed."""
 
     number: int
     action: Action
     reply: asyncio.Future[str]
+    """'' if it may run, else why not."""
 
 
 @dataclass(eq=False)
 class OpenWords:
-    """Words of the question whose meaning a person is asked. reply: '' if nobody says."""
+    """Words of the question whose meaning a person is asked."""
 
     number: int
     reading: OpenReading
     reply: asyncio.Future[str]
+    """The person's answer, '' if nobody says."""
 
 
 @dataclass(eq=False)
 class LiveRun:
-    """One run under way, or one read from the history. past: the run as the history will have it. id: its number there,
-    or a name of its own if it has none. texts: of its entries, as its streams send them. approvals, readings: all
-    there were, by number. writings: the last of each call under way. is_kept: whether the history has the run.
-    """
+    """One run under way, or one read from the history."""
 
     past: PastRun
+    """The run as the history will have it."""
     id: str
+    """Its number in the history, or a name of its own if it has none."""
     connections: tuple[str, ...] = ()
     state: State = "waiting"
     entries: Sequence[TraceEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    """Texts of its entries, as its streams send them."""
     writings: dict[int, Writing] = field(default_factory=dict)
+    """Last text of each LLM call under way."""
     approvals: dict[int, WaitingQuery] = field(default_factory=dict)
+    """All queries that waited or wait, by number."""
     readings: dict[int, OpenWords] = field(default_factory=dict)
+    """All words that waited or wait, by number."""
     watchers: set[asyncio.Event] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
     is_kept: bool = False
+    """Whether the history has the run."""
 
     @property
     def is_over(self) -> bool:
@@ -159,6 +168,7 @@ class LiveRun:
         try:
             return await one.reply
         finally:
+            # A run that is stopped while it waits leaves no query to allow.
             one.reply.cancel()
             self.wake()
 
@@ -196,6 +206,7 @@ class LiveRun:
     def end(self, state: State, error: str = "") -> None:
         """End the run. state: its end if it came to no decision."""
         past = self.past
+        # The trace came to no conclusion: say how the run ended.
         if past.state == "running":
             past = replace(past, state="failed" if state == "failed" else "interrupted", why=error)
         self.past = replace(
@@ -253,15 +264,20 @@ class RunTraceFile:
 
 @dataclass(eq=False)
 class HistoryWriter:
-    """The writer of a server's history, with many runs in one transaction. beginning, ending: runs that wait for the
-    next transaction. All file access happens in one thread at a time.
+    """The writer of a server's history, with many runs in one transaction.
+
+    All file access happens in one thread at a time.
     """
 
     history: History
     beginning: list[tuple[PastRun, asyncio.Future[int]]] = field(default_factory=list)
+    """New runs that wait for the next transaction."""
     ending: list[tuple[LiveRun, asyncio.Future[None]]] = field(default_factory=list)
+    """Finished runs that wait for the next transaction."""
     pens: dict[int, RunTraceFile] = field(default_factory=dict)
+    """Open trace files, by number of the run."""
     live: dict[int, LiveRun] = field(default_factory=dict)
+    """Runs under way, by number."""
     news: asyncio.Event = field(default_factory=asyncio.Event)
     written_at: float = 0.0
     fault: str = ""
@@ -294,11 +310,13 @@ class HistoryWriter:
 
     async def write(self) -> None:
         begun, ended = self.beginning, self.ending
+        # Runs that come while the thread writes wait in new lists for the next transaction.
         self.beginning, self.ending = [], []
         open_runs = self.due()
         over = [live for live, _ in ended]
         numbers = await asyncio.to_thread(self.written, [run for run, _ in begun], open_runs, over)
         for (_, began), number in zip(begun, numbers, strict=True):
+            # Whoever waited may have been cancelled meanwhile.
             if not began.done():
                 began.set_result(number)
         for live, done in ended:
@@ -350,6 +368,7 @@ class HistoryWriter:
         except OSError as error:
             self.fail(error.strerror or str(error))
             return
+        # Other processes see by the lock that the run is under way.
         lock(file)
         try:
             self.pens[number] = RunTraceFile(file, TraceFile(file))

@@ -90,10 +90,11 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class AppState:
-    """The state of the application that every route uses. cookie: name of the session cookie."""
+    """The state of the application that every route uses."""
 
     serving: ServerSettings
     cookie: str
+    """Name of the session cookie."""
     streams: Streams = field(default_factory=Streams)
     open_runs: Runs | None = None
 
@@ -248,7 +249,8 @@ PAGE_POLICY = (
     f"default-src 'none'; {script_policy()}; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; "
     "sandbox allow-popups allow-scripts"
 )
-"""Of a run as a page of its own: the script that moves drawings may run, and reaches nothing of ours."""
+"""Policy of a run as a page of its own: the script that moves drawings may run, and reaches nothing of ours."""
+# Without x-accel-buffering nginx holds the events back.
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 MOST = Annotated[int, Query(ge=1, le=500)]
 After = Annotated[int, Query(ge=0, le=10**9)]
@@ -300,6 +302,7 @@ async def stream_run(
     state.streams.check()
     is_again = last_event_id.isdecimal()
     sent = int(last_event_id) if is_again else after
+    # At 204 an EventSource does not come back.
     if is_again and live.is_over and sent >= len(live.entries):
         return Response(status_code=204)
     return StreamingResponse(stream_run_events(live, sent, state.streams), headers=STREAM)
@@ -419,6 +422,7 @@ async def rank_changed_data(tool: Tool, text: str) -> Ranking | None:
     if wish.kind not in ("change", "scenario"):
         return None
     scenario, changes, _ = resolve_condition(inside.model, wish)
+    # The scratch copy holds the change of one candidate at a time.
     async with tool.turn:
         inside.start_clock(inside.seconds)
         return await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)

@@ -64,12 +64,13 @@ from decisor.views.terminal import format_table_value, group_records
 Work = Callable[[Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
 MOST_UNKEPT = 200
-"""Runs that the history does not have stay readable; so many of them."""
+"""Number of ended runs that stay readable though the history does not have them."""
 CLOSING = "The server was stopped."
 
 
 def parse_run_id(id: str) -> int:
     """Return the number of a run in the history; 0 if the id is none."""
+    # 15 digits at most: SQLite's integers end at 2**63 - 1.
     return int(id) if id.isascii() and id.isdecimal() and len(id) < 16 else 0
 
 
@@ -79,12 +80,13 @@ class NotThere(Exception):
 
 @dataclass(eq=False)
 class Runs:
-    """All runs of a server. live: by id, the runs under way and the runs that the history does not have."""
+    """All runs of a server."""
 
     serving: ServerSettings
     pool: Pool
     keeper: HistoryWriter
     live: dict[str, LiveRun] = field(default_factory=dict)
+    """By id, the runs under way and the runs that the history does not have."""
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
     places: Places = field(init=False)
@@ -133,9 +135,11 @@ class Runs:
         old, start = before.past, next(events_of(before.entries, RunStart), None)
         question = start.question if start else old.question
         kept = read_kept_request(old.inputs).settings
+        # The history has specs of LLMs; settings of a request name them as /api/choices does.
         settings = {
             name: self.serving.name_of(value) if isinstance(value, str) else value for name, value in kept.items()
         }
+        # What the history holds is checked as a client's own request is.
         technique = check_technique_name(old.technique)
         request = request_of_body(body, self.serving).model_copy(
             update={
@@ -198,6 +202,7 @@ class Runs:
             sight=join_sights(sight, before.past.sight) if before else sight,
         )
         number = await self.keeper.begin(past)
+        # t1, t2, ...: names that no run of the history has.
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), names)
         attached = Attachments(
             on_event=live.hear,
@@ -229,6 +234,7 @@ class Runs:
             live.end("failed", f"It crashed: {type(error).__name__}. The log of the server has more.")
         self.wake(live)
         await self.keeper.end(live)
+        # From here on the history answers for the run, and it need not stay in memory.
         if live.is_kept:
             del self.live[live.id]
         else:
@@ -249,6 +255,7 @@ class Runs:
             return live
         if live is None and (number := parse_run_id(id)):
             return await self.of_history(number, user.name)
+        # The run of another user gets the same answer as none.
         raise NotThere(f"There is no run {id[:80]!r}.")
 
     async def of_history(self, number: int, owner: str) -> LiveRun:
@@ -270,6 +277,7 @@ class Runs:
         try:
             runs = await asyncio.to_thread(history.list, user.name, words, most, before, bool(user.name))
         except SetupError:
+            # If the history cannot be written, runs go on without it: then it lists nothing.
             if not self.keeper.fault:
                 raise
             return []
@@ -415,6 +423,7 @@ async def find_readable_run(runs: Runs, user: User, id: str) -> LiveRun:
     try:
         return await runs.find(user, id)
     except NotThere:
+        # On a server without users there is nobody to show a run to.
         if not user.name or not (number := parse_run_id(id)):
             raise
     try:

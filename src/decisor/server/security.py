@@ -2,14 +2,16 @@
 
 Every request meets it before anything reads the request:
 
-Host one of ours, else 421: a name that was made to lead here (DNS rebinding) gets nothing Origin our own page or none,
-else 403 body JSON, plain, of one length, small, and soon there, else 415, 400, 413 or 408 token where there are users:
-in a header or a cookie, else 401. Only hashes of tokens are kept.
+    Host      one of ours, else 421: a name that was made to lead here (DNS rebinding) gets nothing
+    Origin    our own page or none, else 403
+    body      JSON, plain, of one length, small, and soon there, else 415, 400, 413 or 408
+    token     where there are users, in a header or a cookie, else 401; only hashes of tokens are kept
 
-Connections have deadlines and caps before the guard can judge anything of a request:
+Connections have deadlines and caps before the guard can judge anything of a request (``server.connections``):
 
-head a request's line and headers are there within ``HEAD_SECONDS``, else the connection is closed address one address
-has at most ``MOST_OF_ONE`` connections, and never all all together they leave files for databases and traces
+    head      a request's line and headers are there within ``HEAD_SECONDS``, else the connection is closed
+    address   one address has at most ``MOST_OF_ONE`` connections, and never all
+    all       together they leave files for databases and traces
 
 If there are too many, the one that has waited longest without a request makes room: half-sent heads never keep
 somebody else out. A connection whose request is being answered is never closed for another.
@@ -46,14 +48,14 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True)
 class Hosts:
-    """The names that a server answers to. names: with their port. proxied: names that a proxy answers to, with any
-    port, also over https. numbers: the port with which any numeric address is ours, 0 for none: nobody can have a
-    name of that form.
-    """
+    """The names that a server answers to."""
 
     names: frozenset[str]
+    """Names with their port."""
     proxied: frozenset[str] = frozenset()
+    """Names that a proxy answers to, with any port, also over https."""
     numbers: int = 0
+    """Port with which any numeric address is ours, 0 for none: nobody can have a name of that form."""
 
     def is_ours(self, host: str) -> bool:
         host = host.lower()
@@ -66,9 +68,11 @@ class Hosts:
         """Return whether a page of ``origin`` is one of ours."""
         parts = urlsplit(origin)
         plain = f"{parts.scheme}://{parts.netloc}"
+        # Browsers send an origin without path or user: anything else was made by hand.
         if origin != plain or parts.netloc.lower() != host.lower():
             return False
         name = host.lower().rpartition(":")[0] or host.lower()
+        # https is what a proxy makes of us, so it counts only for the names of a proxy.
         is_proxied = host.lower() in self.proxied or name in self.proxied
         return parts.scheme == "http" or (parts.scheme == "https" and is_proxied)
 
@@ -113,14 +117,14 @@ MOST_SESSIONS = 10_000
 
 @dataclass(frozen=True)
 class User:
-    """A user of the server. name:
-
-    "" if there is only one. connections: names that the user may use, None for all. reader: limits on rows and columns.
-    """
+    """A user of the server."""
 
     name: str = ""
+    """Name; '' if there is only one user."""
     connections: tuple[str, ...] | None = None
+    """Names of connections that the user may use, None for all."""
     reader: Reader = SEES_ALL
+    """Limits on rows and columns."""
 
     def may_use(self, connection: str) -> bool:
         return self.connections is None or connection in self.connections
@@ -136,13 +140,12 @@ ANYBODY = User()
 
 @dataclass(eq=False)
 class Users:
-    """The users of a server and their sessions. by_digest: user of each hash of a token.
-
-    If it is empty, everybody is the same user and no token is needed. sessions: user of each hash of a cookie.
-    """
+    """The users of a server and their sessions."""
 
     by_digest: Mapping[str, User] = field(default_factory=dict)
+    """User of each hash of a token. If empty, everybody is the same user and no token is needed."""
     sessions: dict[str, User] = field(default_factory=dict)
+    """User of each hash of a cookie."""
 
     @property
     def is_open(self) -> bool:
@@ -172,6 +175,7 @@ class Users:
 
     def begin(self, user: User) -> str:
         """Begin a session and return its cookie."""
+        # The oldest session ends, so that sessions without number fill no memory.
         while len(self.sessions) >= MOST_SESSIONS:
             self.sessions.pop(next(iter(self.sessions)))
         cookie = new_token()
@@ -270,7 +274,7 @@ HEADERS: Mapping[bytes, bytes] = {
     b"permissions-policy": b"camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     b"cache-control": b"no-store",
 }
-"""Of every response that has none of its own by the name."""
+"""Headers of every response that has set none of the same name."""
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 Heads = Mapping[str, list[str]]
 
@@ -287,18 +291,20 @@ class Refusal(Exception):
 class RequestGuard:
     """An ASGI application that checks each request before another one gets it.
 
-    The user of a request is in its scope, as ``decisor_user``. inside: beginning of the paths that programs use and
-    that need a token, except for ``free``. enter: how to come by a token. cookie: name of the session cookie, '' if
-    none is taken.
+    The user of a request is in its scope, as ``decisor_user``.
     """
 
     app: ASGIApp
     hosts: Hosts
     users: Users
     enter: str
+    """Sentence on how to come by a token."""
     inside: str = "/"
+    """Beginning of the paths that programs use and that need a token."""
     free: str = ""
+    """Path below ``inside`` that needs none."""
     cookie: str = ""
+    """Name of the session cookie, '' if none is taken."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -306,13 +312,16 @@ class RequestGuard:
             return
         send = with_headers(send)
         if scope["type"] != "http":
+            # No route speaks WebSocket; 1008 is a violation of policy (RFC 6455, section 7.4.1).
             await send({"type": "websocket.close", "code": 1008})
             return
         try:
+            # Host and Origin go first: a stranger's page does not even learn whether a token is needed.
             heads = read_headers(scope)
             check_request_origin(scope, heads, self.hosts, self.inside)
             check_body_headers(scope, heads)
             scope["decisor_user"] = self.user_of(scope["path"], heads)
+            # The whole body is read here, so that its limits hold for every route.
             body = await read_request_body(receive) if scope["method"] in CHANGING else b""
         except Refusal as refusal:
             await send_refusal(send, refusal)
@@ -344,24 +353,29 @@ def check_request_origin(scope: Scope, heads: Heads, hosts: Hosts, inside: str) 
     if not scope["path"].startswith("/"):
         raise Refusal(400, "The target of a request is a path.")
     host = first_header(heads, "host")
+    # Two Host headers could be read in two ways.
     if len(heads.get("host", [])) != 1 or not hosts.is_ours(host):
         raise Refusal(421, "This server does not go by that name: start it with --allow-host NAME.")
     origins = heads.get("origin", [])
     if len(origins) > 1 or (origins and not hosts.is_same(origins[0], host)):
         raise Refusal(403, "Only this server's own page may ask.")
+    # A GET of another site's page has no Origin, but browsers tell its site in Sec-Fetch-Site.
     if scope["path"].startswith(inside) and first_header(heads, "sec-fetch-site") not in ("", "same-origin", "none"):
         raise Refusal(403, "Only this server's own page may ask.")
 
 
 def check_body_headers(scope: Scope, heads: Heads) -> None:
+    # With two lengths one request can be smuggled within another (RFC 9112, section 6.1).
     if "transfer-encoding" in heads and "content-length" in heads:
         raise Refusal(400, "A body has one length.")
     if first_header(heads, "content-encoding") not in ("", "identity"):
         raise Refusal(415, "A body is sent as it is, without Content-Encoding.")
     length = first_header(heads, "content-length")
+    # Cut first: int() refuses thousands of digits with an error of its own.
     if length and (not length.isdecimal() or int(length[:12]) > MOST_BYTES):
         raise Refusal(413, f"A body has at most {MOST_BYTES:,} bytes.")
     kind = first_header(heads, "content-type").partition(";")[0].strip().lower()
+    # No form of another site can send this type.
     if scope["method"] in CHANGING and scope["method"] != "DELETE" and kind != "application/json":
         raise Refusal(415, "A body is JSON: send Content-Type: application/json.")
 
@@ -378,6 +392,7 @@ async def read_request_body(receive: Receive) -> bytes:
                     raise Refusal(400, "The body ended early.")
                 parts.append(message.get("body", b""))
                 size, more = size + len(parts[-1]), message.get("more_body", False)
+                # Count what comes: the header with the length may be missing.
                 if size > MOST_BYTES:
                     raise Refusal(413, f"A body has at most {MOST_BYTES:,} bytes.")
     except TimeoutError as error:
@@ -424,6 +439,7 @@ async def send_refusal(send: Send, refusal: Refusal) -> None:
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
+        # What is left of an unread body must not be taken for a request.
         (b"connection", b"close"),
     ]
     if refusal.status == 401:

@@ -31,11 +31,14 @@ class Full(Exception):
 
 @dataclass(eq=False)
 class Places:
-    """A limit on the runs at once, to be entered around each run. most: at once. line: number of runs that may wait."""
+    """A limit on the runs at once, to be entered around each run."""
 
     most: int = AT_ONCE
+    """Number of runs at once."""
     line: int = IN_LINE
+    """Number of runs that may wait."""
     waiting: int = 0
+    """Number of runs that wait."""
     inside: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
@@ -140,10 +143,11 @@ def connections_of(user: User, serving: ServerSettings, members: Mapping[str, So
 
 @dataclass(eq=False)
 class Watcher:
-    """A watcher of all runs of one user. news: by id, runs that changed since they were last sent."""
+    """A watcher of all runs of one user."""
 
     owner: str
     news: dict[str, LiveRun] = field(default_factory=dict)
+    """Runs that changed since they were last sent, by id."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def take(self) -> list[LiveRun]:
@@ -155,6 +159,8 @@ class Watcher:
 
 @dataclass(eq=False)
 class Watchers:
+    """The watchers of all users; one user may have several."""
+
     everybody: set[Watcher] = field(default_factory=set)
 
     @contextmanager

@@ -98,6 +98,7 @@ def run_reply(live: LiveRun, with_result: bool = True) -> RunReply:
 def compare_steps(before: Sequence[TraceEntry], after: Sequence[TraceEntry]) -> tuple[ChangeReply, ...]:
     """Compare the plans, actions and observations of two runs side by side."""
     olds, news = list(summarise_steps(before)), list(summarise_steps(after))
+    # autojunk would leave out steps that occur often in a long run.
     match = difflib.SequenceMatcher(a=[one[0] for one in olds], b=[one[0] for one in news], autojunk=False)
     changes = plan_changes(before, after)
     many = len(changes)
@@ -158,9 +159,9 @@ def describe_outcome(observation: Observation) -> str:
 
 
 ALIVE_SECONDS = 15.0
+# Measured with performance/serve.py, 200 runs at once: docs/server.md.
 PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.004
-"""How long news are gathered before they are sent: of one stream, and more for each other one that is open. That a run
-is over is told at once."""
+"""Seconds for which a stream gathers news, and more for each stream that is open. The end is told at once."""
 MOST_STREAMS = 256
 MOST_AT_ONCE = 200
 ALIVE = ": still here\n\n"
@@ -212,23 +213,27 @@ def entry_text(entry: TraceEntry) -> str:
 
 @dataclass(eq=False)
 class StreamState:
-    """The part of a run that one stream has sent. sent: number of entries. texts: of each call under way."""
+    """The part of a run that one stream has sent."""
 
     live: LiveRun
     sent: int = 0
+    """Number of entries."""
     state: str = ""
     texts: dict[int, Writing] = field(default_factory=dict)
+    """Text of each LLM call under way."""
     approvals: dict[int, bool] = field(default_factory=dict)
     readings: dict[int, bool] = field(default_factory=dict)
 
     def news(self) -> Iterator[str]:
         """Yield the events that are new since the last time."""
+        # The end has an event of its own, with the result.
         if self.live.state != self.state and not self.live.is_over:
             self.state = self.live.state
             yield event_text("state", run_reply(self.live, with_result=False).model_dump_json())
         yield from self.writings()
         yield from self.decisions()
         yield from self.open_words()
+        # Each entry is formatted once for all streams of its run.
         texts = self.live.texts
         texts += map(entry_text, self.live.entries[len(texts) : self.sent + MOST_AT_ONCE])
         yield from texts[self.sent : self.sent + MOST_AT_ONCE]
@@ -246,6 +251,7 @@ class StreamState:
         for number, writing in list(self.live.writings.items()):
             before = self.texts.get(number)
             if before is None or before.text != writing.text:
+                # Only the part that changed is sent.
                 keep = common_affix_length(before.text, writing.text, False) if before else 0
                 self.texts[number] = writing
                 yield writing_text(writing, keep)
@@ -299,6 +305,7 @@ async def stream_run_events(live: LiveRun, after: int, streams: Streams) -> Asyn
     try:
         with streams.one():
             while True:
+                # Clear before reading, so that news which come meanwhile end the next wait.
                 changed.clear()
                 text = "".join(reader.news())
                 if live.is_over and not reader.is_behind:
@@ -309,6 +316,7 @@ async def stream_run_events(live: LiveRun, after: int, streams: Streams) -> Asyn
                 if reader.is_behind:
                     continue
                 if await wait_for_event(changed, ALIVE_SECONDS):
+                    # Gather news for a pause, but tell the end at once: it waited up to 0.85 s with 200 streams.
                     await wait_for_event(live.over, streams.pause)
                 else:
                     yield ALIVE

@@ -38,6 +38,7 @@ FILE = "tokens.key"
 def draw_seed() -> str:
     """Draw a new seed, '' if no secret can be kept. It begins with the name of this machine's secret."""
     secret = read_machine_secret()
+    # The name of the secret goes first, so that another machine can tell that it cannot make these tokens.
     return f"{name_of_secret(secret)}.{secrets.token_hex(8)}" if secret else ""
 
 
@@ -70,6 +71,7 @@ def read_machine_secret() -> str:
     path = data_folder() / FILE
     try:
         make_private_folder(path.parent)
+        # Two first sessions at once would otherwise draw two secrets, and the tokens of one of them would be lost.
         with lock_folder(path):
             if not path.exists():
                 write_private(path, secrets.token_hex(32))
@@ -89,14 +91,15 @@ HOW = "rows are of a table or of NAME.documents, and masks of a column"
 
 @dataclass(frozen=True)
 class Reader:
-    """A person with limited rights to the data. rows: table and condition that readable rows fulfil. mask: masked
-    columns, as table.column. reveal: whether the result has values in place of tokens.
-    """
+    """A person with limited rights to the data."""
 
     name: str = ""
     rows: tuple[tuple[str, str], ...] = ()
+    """Table and condition that readable rows fulfil."""
     mask: tuple[str, ...] = ()
+    """Masked columns, as table.column."""
     reveal: bool = False
+    """Whether the result has values in place of tokens."""
 
 
 ANYBODY = Reader()
@@ -129,11 +132,13 @@ def restrict_sources(
     log = Audit(Path(audit), reader or system_user_name()) if audit is not None else None
     if not (conditions or columns or reveal or log or any(one.connection for one in sources.places)):
         return sources
+    # A name that matches no source would keep nothing back, in silence.
     for name in [*(name for name, _ in conditions), *columns]:
         if not any(names_of_source([name], one, sources) for one in sources.places):
             raise SetupError(f"There is nothing of which {name} could be kept back: {HOW}.")
     is_masked = columns or any(one.connection and one.connection.mask for one in sources.places)
     seed = draw_seed() if is_masked else ""
+    # Without a secret the key is drawn for this session alone: masks hold, and verify cannot make the tokens again.
     policy = Policy(key=key_of_seed(seed) or secrets.token_hex(16), reveal=reveal, seed=seed)
     places = tuple(restrict_source(one, sources, conditions, columns, policy, log) for one in sources.places)
     if reveal and not any(place.policy.mask for place in places):
@@ -155,6 +160,7 @@ def names_of_source(names: Sequence[str], source: Source, sources: Sources) -> l
     Documents are named NAME.documents with the name of the source, for a database may have a table called documents.
     """
     if source.form != "passages":
+        # NAME.documents is of a source of documents, and must not be taken for a table of a database.
         others = {one.name for one in sources.documents}
         return tables_of_source([name for name in names if name.partition(".")[0] not in others], source, sources)
     heads = (name.partition(".") for name in names)
@@ -170,6 +176,7 @@ def restrict_source(
     audit: Audit | None,
 ) -> Source:
     """Return a source with its part of the policy. Raises SetupError as ``check_source_policy``."""
+    # Conditions add up: those of an earlier restriction, of the person and of the config file all hold.
     own = list(source.policy.rows)
     own += [(name, condition) for one, condition in rows for name in names_of_source([one], source, sources)]
     columns = [*source.policy.mask, *names_of_source(mask, source, sources)]
@@ -183,6 +190,7 @@ def restrict_source(
 
 def check_source_policy(source: Source, policy: Policy) -> None:
     """Raise SetupError if a policy has a name that such a source cannot have."""
+    # Conditions would have to be written into Cypher, for which there is no parser here.
     if source.form == "cypher" and policy:
         raise SetupError(NOT_ON_GRAPHS)
     if source.form != "passages":
@@ -208,6 +216,7 @@ def parse_row_conditions(texts: Sequence[str]) -> dict[str, str]:
     if wrong := [text for text, (name, _, condition) in zip(texts, pairs, strict=True) if not (name and condition)]:
         raise SetupError(f"--rows is TABLE=CONDITION, such as orders=\"region = 'EU'\", not {wrong[0]!r}.")
     names = [name.strip() for name, _, _ in pairs]
+    # In the mapping the second condition would take the place of the first, and open rows that the first closes.
     if twice := [name for at, name in enumerate(names) if name in names[:at]]:
         raise SetupError(f"--rows names {twice[0]} twice: write one condition with AND or OR.")
     return {name.strip(): condition.strip() for name, _, condition in pairs}
@@ -223,6 +232,7 @@ def check_masks(entries: Sequence[TraceEntry], sources: Sources) -> None:
 
 def system_user_name() -> str:
     try:
+        # A user without an entry, as in a container: KeyError before Python 3.13, OSError since.
         return getpass.getuser()
     except (OSError, KeyError):
         return "somebody"
@@ -240,6 +250,7 @@ async def reveal_result(result: Result, tools: Sequence[Tool]) -> Result:
         return result
     tokens = " ".join(sorted(set(TOKEN.findall(repr((result.decision, result.records))))))
     values: dict[str, str] = {}
+    # Only the worker that reads a database knows the values of its tokens.
     for tool in owners if tokens else ():
         values |= {str(token): str(value) for token, value in (await tool.worker.reveal(tokens)).rows}
     if not values:

@@ -1,5 +1,4 @@
-"""What ``decisor doctor`` tries: which LLM there is and whether it answers, whether a database opens, what its sandbox
-lets run, and how tools are shown."""
+"""Checks of ``decisor doctor``: the LLM, a database, the verdicts of its sandbox, and tools as an LLM is shown them."""
 
 from __future__ import annotations
 
@@ -26,21 +25,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseCheck:
-    """The outcome of opening and describing a database. url: without user and password. schema: as an LLM is shown it,
-    for the question if one was named; '' if the database does not open. tokens: estimated tokens of the schema.
-    tables: tables shown with columns. others: number of further tables. layers: limits of a warehouse that hold, and
-    how. role: statements that make an account which only reads the warehouse.
-    """
+    """The outcome of opening and describing a database."""
 
     url: str
+    """URL without user and password."""
     ok: bool
     error: str = ""
     schema: str = ""
+    """Schema as an LLM is shown it, for the question if one was named; '' if the database does not open."""
     tokens: int = 0
+    """Estimated tokens of the schema."""
     tables: tuple[TableView, ...] = ()
+    """Tables shown with columns."""
     others: int = 0
+    """Number of further tables."""
     layers: tuple[str, ...] = ()
+    """Limits of a warehouse that hold, and how."""
     role: tuple[str, ...] = ()
+    """Statements that make an account which only reads the warehouse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def check_database(sources: Sources, question: str = "") -> DatabaseCheck:
         try:
             described = await tool.about(question) if question else tool
             schema = described.describe()
+            # Only a SQL database knows which tables are shown; a graph is its text alone.
             brief = described.brief if isinstance(described, SqlTool) else Brief(schema, (), 0)
             return DatabaseCheck(
                 source.label,
@@ -110,6 +113,7 @@ def check_database(sources: Sources, question: str = "") -> DatabaseCheck:
         return run_in_thread(check())
     except Error as error:
         layers, role = warehouse_protection(source.place)
+        # The text of an error may hold the password of the URL.
         return DatabaseCheck(source.label, False, redact(str(error)), layers=layers, role=role)
 
 

@@ -28,6 +28,7 @@ from decisor.system.settings import IMPORT_PATH, TRUTH, current_name, read_varia
 from decisor.system.storage import data_folder, lock_folder, make_private_folder, write_private
 
 NAME = re.compile(r"\$\{([^{}]*)\}")
+# The colon goes too: what is left of me:${PW}@host is me@host, which has no password to find.
 WITH_COLON = re.compile(r":?\$\{[^{}]*\}")
 
 
@@ -46,6 +47,7 @@ def fill_in_secrets(text: str) -> str:
     Raises:
         SetupError: a name is not set.
     """
+    # A secret that is the whole URL is taken unchanged: encoding would turn its :// into %3A%2F%2F.
     if NAME.fullmatch(text):
         return read_named_secret(text[2:-1])
     return NAME.sub(lambda match: quote(read_named_secret(match[1]), safe=""), text)
@@ -103,26 +105,29 @@ LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows", "settings"), 
 
 @dataclass(frozen=True)
 class Connection:
-    """A database, graph or place with documents, known by a name, with the rules for reading it. url: as for ``--db``,
-    ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``. tables: if not empty, no other tables may be
-    read. deny_tables: may be neither read nor seen. mask: the way a column is shown, by ``"table.column"``. rows: by
-    table, the condition in SQL that readable rows fulfil. definitions: file with the meaning of words in these data.
-    max_scan: limit of one query, as ``--max-scan``. seconds: time limit of one query, 0 for the usual one. settings:
-    of a retriever that ``url`` names by its import path. folder: base of relative paths in ``url`` and
-    ``definitions``.
-    """
+    """A database, graph or place with documents, known by a name, with the rules for reading it."""
 
     name: str
     url: str
+    """As for ``--db``, ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``."""
     tables: tuple[str, ...] = ()
+    """If not empty, no other tables may be read."""
     deny_tables: tuple[str, ...] = ()
+    """Tables that may be neither read nor seen."""
     mask: Mapping[str, str] = field(default_factory=dict)
+    """The way a column is shown, by ``"table.column"``."""
     rows: Mapping[str, str] = field(default_factory=dict)
+    """By table, the condition in SQL that readable rows fulfil."""
     definitions: str = ""
+    """File with the meaning of words in these data."""
     max_scan: str = ""
+    """Limit of one query, as ``--max-scan``."""
     seconds: float = 0.0
+    """Time limit of one query, 0 for the usual one."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of a retriever that ``url`` names by its import path."""
     folder: str = ""
+    """Base of relative paths in ``url`` and ``definitions``."""
 
     @property
     def place(self) -> str:
@@ -143,6 +148,7 @@ class Connection:
         'postgresql://ann@host/shop'
         """
         head = next((scheme for scheme in FILES if self.url.startswith(scheme)), "")
+        # A named secret may be a whole URL, and a server's URL has no path here: neither is made absolute.
         if not self.folder or self.url.startswith("${") or ("://" in self.url and not head) or self.names_code:
             return self.url
         return head + str(Path(self.folder) / self.url[len(head) :])
@@ -150,6 +156,7 @@ class Connection:
     @property
     def names_code(self) -> bool:
         """Whether the URL names a person's own retriever, as ``module:Class``."""
+        # A file whose name looks like module:Class is a file: code is imported only where there is none.
         return bool(IMPORT_PATH.fullmatch(self.url)) and not Path(self.folder, self.url).exists()
 
     @property
@@ -165,10 +172,13 @@ class Connection:
         No link may lead out of the folder, and the URL may take nothing from the environment.
         """
         path, folder = self.file, folder.resolve()
+        # A link may lead out of the folder, and ${NAME} may hold any path: look at the resolved path, and allow no
+        # name.
         if path is None or find_secret_names(self.url) or not path.resolve().is_relative_to(folder):
             return False
         if path.is_file():
             return True
+        # Of a pattern such as data/*.csv, look from the folder before its first wildcard.
         base = Path(PATTERN.split(str(path))[0])
         inside = (base if base.is_dir() else base.parent).rglob("*")
         return all(one.resolve().is_relative_to(folder) for one in inside if one.is_symlink())
@@ -225,6 +235,7 @@ def read_trusted_files() -> dict[str, str]:
     try:
         values = json.loads(path_of_trusted_files().read_text("utf-8"))
     except (OSError, ValueError):
+        # A list that cannot be read trusts nothing.
         return {}
     return {str(key): str(value) for key, value in values.items()} if isinstance(values, dict) else {}
 
@@ -245,6 +256,7 @@ def trust_config_file(path: Path, content: bytes | None) -> None:
     """
     try:
         make_private_folder(data_folder())
+        # Two processes that change the list at once would lose one of the changes.
         with lock_folder(path_of_trusted_files()):
             files = {name: value for name, value in read_trusted_files().items() if name != str(path.resolve())}
             if content is not None:
@@ -265,18 +277,18 @@ MOST_BYTES = 2**20
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A config file that was read and checked. settings: llm, technique, db, history, limits.calls and so on. prices:
-    prices of models, as in ``price=``. left_out: names of the entries that are ignored because the file is not
-    trusted.
-    """
+    """A config file that was read and checked."""
 
     path: Path
     origin: Origin
     is_trusted: bool = True
     settings: Mapping[str, Scalar] = field(default_factory=dict)
+    """Values of llm, technique, db, history, limits.calls and so on."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     prices: Mapping[str, str] = field(default_factory=dict)
+    """Prices of models, as in ``price=``."""
     left_out: tuple[str, ...] = ()
+    """Names of the entries that are ignored because the file is not trusted."""
 
 
 def read_config_file(path: Path, origin: Origin) -> ConfigFile | None:
@@ -290,13 +302,16 @@ def read_config_file(path: Path, origin: Origin) -> ConfigFile | None:
     try:
         if not path.is_file():
             return None
+        # The file may be anybody's: read no more than 1 MiB of it.
         with path.open("rb") as file:
             content = file.read(MOST_BYTES)
     except OSError as error:
         raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
     try:
+        # utf-8-sig drops the byte order mark that some editors write.
         values = tomllib.loads(content.decode("utf-8-sig"))
         config = parse_config(values, path, origin)
+    # tomllib recurses into nested arrays, so a hostile file can exhaust the stack.
     except (ValueError, RecursionError, SetupError) as error:
         raise SetupError(f"{path}: {error}") from error
     return config if origin == "user" or is_trusted_config(path, content) else restrict_untrusted_config(config)
@@ -309,6 +324,7 @@ def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFi
         if not isinstance(table, dict):
             raise SetupError(f"{name} is a table: [{name}]")
     for name, value in values.items():
+        # Files of earlier releases say lm for llm.
         settings[current_name(name)] = check_config_setting(current_name(name), value)
     for name, value in tables["limits"].items():
         settings[f"limits.{name}"] = check_config_limit(name, value)
@@ -341,6 +357,7 @@ def check_config_setting(name: str, value: object) -> Scalar:
 def check_config_limit(name: str, value: object) -> Scalar:
     if name not in LIMITS:
         raise SetupError(f"limits has no {name}; there is {', '.join(LIMITS)}.")
+    # bool is an int in Python: true would be a limit of 1.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise SetupError(f"limits.{name} takes a number above 0, not {value!r}.")
     if LIMITS[name] is int and value != int(value):
@@ -360,6 +377,7 @@ def restrict_untrusted_config(config: ConfigFile) -> ConfigFile:
         for name, one in config.connections.items()
         if one.is_within(folder) and has_definitions_below(one, folder)
     }
+    # A place that is none of these connections could be a server: then nothing is asked by default.
     if any(place not in own for place in as_places(settings.get("db"))):
         settings.pop("db")
     left_out = [
@@ -390,21 +408,23 @@ DEFAULTS: Mapping[str, Scalar] = {"history": True}
 
 @dataclass(frozen=True)
 class ResolvedSetting:
-    """The value of a setting and its origin. where: the file or the variable that sets it."""
+    """The value of a setting and its origin."""
 
     value: Scalar
     origin: Origin
     where: str = ""
+    """The file or the variable that sets it."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The settings, connections and prices that hold here. files: config files that exist, the folder's first."""
+    """The settings, connections and prices that hold here."""
 
     settings: Mapping[str, ResolvedSetting] = field(default_factory=dict)
     connections: Mapping[str, Connection] = field(default_factory=dict)
     prices: Mapping[str, str] = field(default_factory=dict)
     files: tuple[ConfigFile, ...] = ()
+    """Config files that exist, the folder's first."""
 
     def text(self, name: str) -> str:
         """Return a setting as text, '' if it is not set."""
@@ -431,6 +451,7 @@ class Config:
         """
         setting = self.settings.get("llm")
         spec = option or (str(setting.value) if setting and setting.origin != "environment" else None)
+        # A spec is MODEL[@URL] with settings after it; prices are by MODEL alone.
         price = self.prices.get(spec.split()[0].partition("@")[0]) if spec and spec.split() else None
         if spec is None or price is None or " price=" in spec or os.environ.get("DECISOR_PRICE"):
             return spec
@@ -453,8 +474,6 @@ class Config:
 
 def resolve_config(folder: Path | None = None) -> Config:
     """Read the config files of the folder and of the person, and the environment.
-
-    Raises SetupError if a file or a variable cannot be used; the message names it.
 
     Raises:
         SetupError: a file or a variable cannot be used; the message has its name.
@@ -479,12 +498,14 @@ def merge_config_files(files: Sequence[ConfigFile], environ: Mapping[str, str]) 
     settings = {name: ResolvedSetting(value, "default") for name, value in DEFAULTS.items()}
     connections: dict[str, Connection] = {}
     prices: dict[str, str] = {}
+    # The last file has the lowest precedence, so it goes first and the others replace its values.
     for file in reversed(files):
         settings |= {
             name: ResolvedSetting(value, file.origin, str(file.path))
             for name, value in file.settings.items()
             if file.is_trusted or may_set_untrusted(value, settings.get(name))
         }
+        # A file that is not trusted must not take over the name of a person's own connection.
         own = file.connections.items()
         connections |= {name: one for name, one in own if file.is_trusted or name not in connections}
         prices |= file.prices
@@ -507,6 +528,7 @@ def may_set_untrusted(value: Scalar, setting: ResolvedSetting | None) -> bool:
 def parse_config_variable(name: str, variable: str, text: str) -> Scalar:
     """Convert the text of an environment variable to a setting; raise SetupError if it does not fit."""
     if name == "db":
+        # Spaces stand between places; a path with a space is in double quotes.
         return tuple(place.replace('"', "") for place in re.findall(r'(?:"[^"]*"|\S)+', text))
     if name == "history":
         if text.lower() not in TRUTH:

@@ -165,17 +165,20 @@ class Data:
             raise SetupError(WHICH_DATA)
         if not request.question.strip():
             raise SetupError("What is to be decided? The question is empty.")
+        # Choose the technique, and prepare the data that it needs.
         question = Question(request.question, request.rules, request.goal, attached.earlier)
         choice = await choose_technique(request, attached, self.llms)
         view = await self.view(question, choice, request)
         keeping = history_of_request(request, attached, self.sources)
         row_values = build_row_values(self.sources.tools, question, view.tools, past, attached.reader)
+        # Open the run with everything that listens to it.
         with (
             watch_in_notebook((request, attached)) as (_, heard),
             record_run(keeping) as listeners,
             open_run(view.tools, choice, request, heard, listeners, row_values) as begun,
         ):
             run = resume_interrupted_run(begun, past) if past else begun
+            # Reruns, verification and the record read from this event what the run was begun with.
             run.trace.add(
                 RunStart(
                     question,
@@ -188,13 +191,17 @@ class Data:
             )
             for note in self.notes:
                 run.trace.add(note)
+            # Settle words with two meanings before anything is planned.
             choices: Sequence[ReadingChoice] = ()
             if view.suspects or (request.readings == "always" and choice.llm is not None):
                 sources = [*view.databases, *self.documents]
                 choices = await choose_readings(
                     question, sources, view.meaning.needs(), view.suspects, run, attached.reader
                 )
+            # Definitions are cited as records, so they stand in the trace before the decision.
             records = await view.meaning.records(view.meaning.shows(run), run)
+            # The technique concludes in a span of its own: the Conclusion outside any span is the final one, with
+            # citations.
             with run.span("decision") if view.meaning or choices else nullcontext(run) as inner:
                 decision = await decide_by_technique(
                     choice.technique, question_as_read(question, choices) if choices else question, inner
@@ -221,10 +228,12 @@ class Data:
             ask_anew=self.answer_anew,
             keeping=keeping,
         )
+        # Only the result gets values for tokens: the trace and the history are written by now.
         return await reveal_result(result, self.databases)
 
     async def answer_anew(self, request: AskRequest, attached: Attachments) -> Result:
         """Decide a question; open the data again in another event loop or if they are closed."""
+        # Connections work only in the event loop that opened them.
         if self.loop is asyncio.get_running_loop():
             return await self.answer(request, attached)
         return await ask_once(self.sources, request, attached)
@@ -287,8 +296,10 @@ async def open_data(sources: Sources) -> AsyncIterator[Data]:
             model = await open_whatif_of_file(sources.model, databases, stack, definitions)
             models = [model] if model else []
         tools = [*databases, *models, *places[len(databases) :], *await open_user_tools(sources.tools, stack)]
+        # The tools of an MCP server have names only once it is open, so names are compared last.
         check_unique_names([tool.name for tool in tools])
         data = Data(tools, databases, llms, sources, definitions, asyncio.get_running_loop())
+        # Data that outlive their block can tell that they are closed, and are opened again.
         stack.callback(setattr, data, "loop", None)
         yield data
 
@@ -302,12 +313,14 @@ async def ask_once(
     """
     from decisor.llms.shared import close_llm
 
+    # LLM objects also stand in settings such as critic_llm.
     llms: list[Any] = [attached.llm, *(value for key, value in attached.settings.items() if key.endswith("_llm"))]
     try:
         async with open_data(sources) as data:
             return await data.answer(request, attached, past)
     finally:
         for llm in llms:
+            # What an LLMSpec names is opened and closed with the data.
             if llm is not None and not isinstance(llm, LLMSpec):
                 await close_llm(llm)
 

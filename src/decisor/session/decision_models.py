@@ -56,6 +56,7 @@ async def opened_model(
         try:
             yield machine
         finally:
+            # close() waits for the machine's process, so it does not run on the loop.
             await asyncio.to_thread(machine.close)
     finally:
         await source.close()
@@ -66,13 +67,13 @@ TECHNIQUE, TOOL, SECOND = "model_first", "decision_model", "#### second"
 
 @dataclass(frozen=True)
 class DraftedModel:
-    """A decision model that an LLM wrote, with the result of its run. model: text of the model file that ranks, '' if
-    none was agreed on. models: both texts if two differ.
-    """
+    """A decision model that an LLM wrote, with the result of its run."""
 
     result: Result
     model: str = ""
+    """Text of the model file that ranks, '' if none was agreed on."""
     models: Sequence[str] = ()
+    """Both texts if two differ."""
 
 
 def draft_model(question: Question, *, db: Place, **options: Unpack[Options]) -> DraftedModel:
@@ -82,6 +83,7 @@ def draft_model(question: Question, *, db: Place, **options: Unpack[Options]) ->
         SetupError: there is no LLM, or the data cannot be opened.
         LLMError: the endpoint failed for good.
     """
+    # The caller's settings go last: they may turn the questions to a person off.
     options["settings"] = {"asks_person": True, **options.get("settings", {})}
     options["technique"] = TECHNIQUE
     result = ask(question, db=db, **options)

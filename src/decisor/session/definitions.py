@@ -50,15 +50,15 @@ HEAD = "What words of the question mean in these data, by the people who keep th
 
 @dataclass
 class DefinedTool:
-    """A database with the definitions that a question needs. used: metrics that its queries computed. other: metrics
-    that they computed in another way, and how.
-    """
+    """A database with the definitions that a question needs."""
 
     tool: Database
     definitions: Definitions
     needs: Sequence[Definition]
     used: dict[str, Metric] = field(default_factory=dict)
+    """Metrics that its queries computed."""
     other: dict[str, str] = field(default_factory=dict)
+    """Metrics that they computed in another way, and how."""
 
     @property
     def name(self) -> str:
@@ -96,6 +96,7 @@ class DefinedTool:
     async def call(self, text: str) -> Observation:
         observation = await self.tool.call(text)
         dialect = sqlglot_dialect_of(self.tool)
+        # A graph has no SQL, so its queries are not compared with metrics.
         if not dialect:
             return observation
         from decisor.parsing.cleaning import strip_fence
@@ -120,13 +121,14 @@ def sqlglot_dialect_of(tool: object) -> str:
 
 @dataclass
 class Meaning:
-    """The definitions that one question needs. tools: the databases with them. files: all definitions, by the name of a
-    database. modelled: metrics of a decision model.
-    """
+    """The definitions that one question needs."""
 
     tools: Mapping[str, DefinedTool]
+    """Databases with their definitions, by name."""
     files: Mapping[str, Definitions] = field(default_factory=dict)
+    """All definitions, by the name of a database."""
     modelled: Sequence[Metric] = ()
+    """Metrics of a decision model."""
 
     def around(self, tools: Sequence[T]) -> Sequence[T | DefinedTool]:
         """Return the same tools, the databases with their definitions."""
@@ -163,6 +165,7 @@ class Meaning:
 
         env: Any = run.env
         tool = DefinitionsTool(definitions, tuple(self.files.values()))
+        # The toolbox counts on with the run's own counter, so that ids of definitions and of rows never meet.
         try:
             observation = await run.using(env=Toolbox([tool], env.counter)).act(Action(NAME, tool.names()))
         except BudgetExceeded:
@@ -189,6 +192,7 @@ class Meaning:
 
         If queries computed a metric only in another way, a reason says so.
         """
+        # Without an answer there is nothing that could rest on a definition.
         if not decision.answer:
             return decision
         names = {section_title(definition): definition for definition in used}
@@ -259,6 +263,7 @@ async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Lim
         run = Run(model, Toolbox([tool]), Budget(limits))
         try:
             return await improve_draft(first, tool, tool.describe(), run)
+        # The draft from the schema is sound without the LLM.
         except ParseError as error:
             return ImportedDefinitions(first, [f"what the LLM wrote could not be read: {error}"])
     finally:
@@ -348,6 +353,7 @@ def fill_metric_queries(model: DecisionModel, definitions: Definitions | None, s
                 f"there is {', '.join(there)}" if there else "there are no definitions: give them with --definitions"
             )
             raise SetupError(f"measure.{measure.name} names the metric {measure.metric}; {names}.")
+        # The copy of a decision model is DuckDB, whatever its source is.
         query = there[measure.metric].full_query()
         try:
             queries[measure.name] = sqlglot.transpile(query, read=sqlglot_dialect_of(source) or None, write="duckdb")[0]
@@ -366,13 +372,13 @@ READINGS_HEAD = "What is meant, where words could mean two things:"
 
 @dataclass(frozen=True)
 class ReadingChoice:
-    """The chosen meaning of open words. choice: the meaning that is taken. by: the person who chose, '' if nobody could
-    be asked.
-    """
+    """The chosen meaning of open words."""
 
     open: OpenReading
     choice: str
+    """Meaning that is taken."""
     by: str = ""
+    """Person who chose, '' if nobody could be asked."""
 
     @property
     def other(self) -> str:
@@ -400,6 +406,7 @@ async def find_readings_in_documents(question: Question, documents: Sequence[Too
 
     records: list[Record] = []
     for tool in documents:
+        # For the audit: Decisor searches here, not the model.
         with set_asker("decisor"), suppress(ToolError):
             records += (await tool.call(question.text)).records
     return find_readings_in_passages(question, records)
@@ -440,11 +447,13 @@ async def judge_readings(
     with run.span("readings") as sub:
         try:
             open_readings = await ask_for_readings(question, data, suspects, sub)
+        # Readings are a help: without them the question is decided as it stands.
         except (BudgetExceeded, ModelMistake) as error:
             sub.trace.add(
                 Note(f"Whether the question has two readings could not be judged: {explain_error(error)}"), sub.span_id
             )
             return ()
+    # An LLM may call open what a definition settles; nobody is asked about that.
     return [
         reading for reading in open_readings if not any(is_settled_reading(reading, group) for group in needs.values())
     ]
@@ -486,6 +495,7 @@ async def add_readings_to_decision(
         if choice.by or not choice.other:
             run.trace.add(event_of_reading_choice(choice))
             continue
+        # After a limit or a failure there is no room for a second decision.
         other, why = None, "the run ended before"
         if decision.stopped in ("answered", "no_answer"):
             with run.span(f"{OTHER_READING}{choice.other}") as sub:

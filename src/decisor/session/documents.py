@@ -1,5 +1,5 @@
-"""``--docs``: an index on disk or in PostgreSQL, a folder or file small enough to be indexed in memory, or somebody's
-own retriever, as a tool that finds passages."""
+"""Open what ``--docs`` names as a tool that finds passages: an index on disk or in PostgreSQL, a folder or file small
+enough to be indexed in memory, or a person's own retriever."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from decisor.sandbox.process import Audit
     from decisor.session.config import Connection
 
+# A folder without an index is read anew at each opening; a larger one gets an index on disk.
 MOST_BYTES = 50_000_000
 PASSAGES = "passages"
 
@@ -42,8 +43,10 @@ async def open_documents_for_reader(
         return replace(await open_documents(place, name, connection=connection), audit=audit)
     condition = DocumentCondition(tuple(conditions))
     condition.check()
+    # A person's own retriever may have other columns than our passages.
     if not is_retriever_path(place) and (missing := condition.unknown()):
         raise SetupError(f"Documents have no {missing[0]}; they have {', '.join(COLUMNS)}.")
+    # Titles and counts would tell of documents that the reader may not see.
     tool = await open_documents(place, name, connection=connection, titles=False)
     return replace(tool, retriever=RestrictedRetriever(tool.retriever, condition), audit=audit, is_restricted=True)
 
@@ -116,6 +119,7 @@ async def open_documents_table(place: str, name: str, limit: int, titles: bool =
 
     try:
         of_them = format_titles(*await index.titles()) if titles else ""
+    # The connection is ours until the tool has it, also when this is cancelled.
     except BaseException:
         await end()
         raise
@@ -138,6 +142,7 @@ def format_titles(titles: Sequence[str], all_of_them: bool) -> str:
 def embedder_of_environment(name: str) -> Embedder | None:
     """Return the embedder of DECISOR_EMBED if it made the vectors. None leaves it to the index."""
     spec = os.environ.get("DECISOR_EMBED", "")
+    # DECISOR_EMBED is MODEL@URL, and vectors of two models cannot be compared.
     if not spec.startswith(name):
         return None
     from decisor.llms.embeddings import open_embedder
@@ -169,6 +174,7 @@ def index_documents_in_memory(path: Path) -> DocumentIndex:
             try:
                 passages += document.cut()
             except UnreadableDocument:
+                # One bad file does not keep the folder from being asked.
                 continue
     finally:
         reading.close()

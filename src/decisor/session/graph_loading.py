@@ -1,4 +1,4 @@
-"""Loads a graph: what files or a database hold, read through the sandbox, into a file, a folder or a server."""
+"""Load a graph from files or a database, read through the sandbox, into a file, a folder or a server."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ COUNT = re.compile(r": [\d,]+ rows from ")
 
 @dataclass(frozen=True, slots=True)
 class GraphRequest:
-    """A request to load a graph, either from ``files`` or from a ``database``. out: a file that ends in .kgl, or the
-    URL of a graph.
-    """
+    """A request to load a graph, either from ``files`` or from a ``database``."""
 
     out: str
+    """A file that ends in .kgl, or the URL of a graph."""
     files: tuple[str, ...] = ()
     database: str | Connection = ""
     names: ColumnChoice = field(default_factory=ColumnChoice)
@@ -49,6 +48,7 @@ async def load_graph(request: GraphRequest, progress: Progress = ignore_progress
     if bool(request.files) == bool(request.database):
         raise SetupError("Name the files with nodes and edges, or a database: --from URL.")
     url = graph_url(request.out)
+    # Look at the target first, as reading may take long.
     check_graph_target(url)
     try:
         draft = await (
@@ -106,6 +106,7 @@ async def read_graph_database(request: GraphRequest, progress: Progress) -> Grap
         tool = next((tool for tool in data.tools if isinstance(tool, SqlTool)), None)
         if tool is None:
             raise SetupError("--from takes a relational database; that is none.")
+        # A view shows rows of tables once more: only tables become nodes and edges.
         tables = [table for table in tool.tables if not table.view and table.runs]
         rows: dict[str, SourceTable] = {}
         for number, table in enumerate(tables):

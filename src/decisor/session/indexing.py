@@ -1,4 +1,4 @@
-"""From what is named to an index of documents: what ``decisor index`` does."""
+"""Build and update indexes of documents, as ``decisor index`` does."""
 
 from __future__ import annotations
 
@@ -25,29 +25,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexRequest:
-    """A request to index documents. source: a folder, a file, or a database, of which ``tables`` are read (all if none
-    is named). out: the index, a folder or the table of ``postgresql://HOST/DATABASE/TABLE``. fresh: build an
-    existing index anew; else it is updated. dense: whether the model on this machine makes vectors. embed: endpoint
-    that makes vectors, as MODEL@URL.
-    """
+    """A request to index documents."""
 
     source: str | Connection
+    """A folder, a file or a database."""
     out: str
+    """The index: a folder, or the table of ``postgresql://HOST/DATABASE/TABLE``."""
     language: str
     dense: bool
+    """Whether the model on this machine makes vectors."""
     embed: str
+    """Endpoint that makes vectors, as MODEL@URL."""
     form: RowForm
     tables: Sequence[str] = ()
+    """Tables of a database to read, all if none is named."""
     fresh: bool = False
+    """Whether to build an existing index anew; else it is updated."""
 
 
 @dataclass(frozen=True)
 class IndexReport:
-    """The outcome of indexing. reading: reader of the files, None for a database. bytes: size of the index."""
+    """The outcome of indexing."""
 
     changes: IndexChanges
     reading: FolderReader | None
+    """Reader of the files, None for a database."""
     bytes: int
+    """Size of the index."""
 
 
 def build_or_update_index(
@@ -62,6 +66,7 @@ def build_or_update_index(
     from decisor.documents.postgres import is_table_url, parse_table_place
     from decisor.documents.search import build_analyzer
 
+    # An unknown language is told before anything is read.
     build_analyzer(request.language)
     table = parse_table_place(request.out) if is_table_url(request.out) else None
     embedder = open_requested_embedder(request.dense, request.embed)
@@ -73,6 +78,7 @@ def build_or_update_index(
         if table is not None:
             from decisor.documents.postgres import update_table_index
 
+            # may_be_empty=False: a source without documents leaves the index as it was.
             changes, size = update_table_index(
                 documents, table, about, embedder, request.fresh, progress, may_be_empty=False
             )

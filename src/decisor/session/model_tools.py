@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from decisor.decision_models.client import OpenModel
 
 Find: TypeAlias = Callable[[str], WhatIf]
-"""The decision model, for a semantics."""
+"""A function that returns the decision model under a semantics."""
 
 NO_DEFINITIONS: Mapping[str, Definitions] = {}
 
@@ -62,6 +62,7 @@ async def open_whatif_of_file(
     from decisor.decision_models.file import read_model_file
 
     source = databases[0]
+    # A file whose name looks like module:function is a file.
     if IMPORT_PATH.fullmatch(str(path)) and not path.exists():
         return build_whatif_tool(await load_function_models(str(path), source))
     return await open_whatif_of_model(read_model_file(path), source, stack, definitions)
@@ -181,20 +182,20 @@ MOST = 10
 LOOKED_UP = "looked_up"
 """A measure of ours that names the columns of the inputs."""
 NOTHING = "SELECT 0.0"
-"""What a measure without ``read`` is at present."""
+"""Query of a measure without ``read``."""
 
 
 @dataclass(frozen=True)
 class ModellingTool:
     """A tool that checks and ranks decision models on the first database of a session.
 
-    Satisfies ``types.Tool``. seconds: the longest that a ranking, the checks of a model or a comparison of two may take
-    each; it then ends with the results so far, and says so.
+    Satisfies ``types.Tool``.
     """
 
     source: Database
     trials: int = 200
     seconds: float = 120.0
+    """Time limit of a ranking, of the checks or of a comparison; it ends with the results so far."""
     name: str = "decision_model"
 
     def describe(self) -> str:
@@ -209,6 +210,7 @@ class ModellingTool:
         try:
             return await jobs[job.strip()](body)
         except (SetupError, ModelMistake) as error:
+            # The LLM wrote no measure of that name: tell it of the input that it did write.
             raise ToolError(str(error).replace(f"measure.{LOOKED_UP}.sql", "input")) from error
 
     async def facts(self, text: str) -> Observation:
@@ -295,6 +297,7 @@ class ModellingTool:
         try:
             yield machine
         finally:
+            # close() waits for the machine's process, so it does not run on the loop.
             await asyncio.to_thread(machine.close)
 
 
@@ -343,6 +346,7 @@ def build_model_of_facts(text: str) -> DecisionModel:
     try:
         facts = tomllib.loads(text)
         columns = [name.partition(".") for name in facts.get("input", {})]
+        # 0 * count(COLUMN) changes no value, and makes the database name a table or column that is not there.
         zero = "SELECT 0.0" + "".join(
             f" + 0 * (SELECT count({quote_identifier(column) if column else '*'}) FROM {quote_identifier(table)})"
             for table, _, column in columns
@@ -358,6 +362,7 @@ def build_model_of_facts(text: str) -> DecisionModel:
         key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts
     }
     content["measure"] = measures
+    # At most five faults go back at a time, so that the prompt stays short.
     if wrong := [f"{'.'.join(path)} {words}" for path, words in find_schema_faults(content)]:
         raise ToolError("; ".join(wrong[:5]) + ".")
     model = build_model(content, text, {}, {})

@@ -139,6 +139,7 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
     tool = await open_source_by_form(source, tables, deny_tables)
     try:
         return limit_tool_scans(tool, scan_limits_of_source(source))
+    # The tool is ours until it is returned.
     except SetupError:
         await tool.close()
         raise
@@ -169,6 +170,7 @@ async def open_source_by_form(source: Source, tables: Sequence[str], deny_tables
 
     store = await asyncio.to_thread(import_place, source.place)
     tool = await SqlTool.open(store.url, source.name, caps, deny_tables, tables, source.policy, source.audit)
+    # The tool reads a copy of the files, which does not know how they were read.
     tool.notes = (*store.notes, *tool.notes)
     return tool
 
@@ -178,6 +180,7 @@ def apply_configured_policy(source: Source) -> Source:
 
     Raises SetupError as ``check_source_policy``.
     """
+    # Where there is a policy, restrict_sources has put the connection's rules into it already.
     if source.connection is None or not (source.connection.mask or source.connection.rows) or source.policy:
         return source
     policy = build_policy({}, split_names(tuple(source.connection.mask)))
@@ -209,6 +212,7 @@ async def open_user_tools(specs: ToolSpecs, stack: AsyncExitStack) -> list[Tool]
     """
     tools = await open_tools_with_servers(specs)
     for tool in tools:
+        # A tool that was given as an object stays open for its owner.
         if not any(tool is spec for spec in specs.specs):
             stack.push_async_callback(tool.close)
             check_reserved_names([tool.name])
@@ -256,6 +260,7 @@ async def check_denied_tables(sources: Sources) -> None:
     """
     names = dict(zip(sources.databases, await map_concurrently(read_table_names, sources.databases), strict=True))
     for denied in sources.deny_tables:
+        # A name is meant for each source that it can be of; one of these must have it.
         here = [(source, own[0]) for source in names if (own := tables_of_source([denied], source, sources))]
         there = {name for source, _ in here for name in names[source]}
         if any(name_without_schema(own, source) in names[source] for source, own in here):
@@ -274,6 +279,7 @@ async def read_table_names(source: Source) -> frozenset[str]:
             names = [table.bare for table in tool.tables]
         elif isinstance(tool, CypherTool):
             names = [*tool.schema.labels, *tool.schema.types]
+        # Engines fold the case of names in different ways.
         return frozenset(map(str.lower, names))
     finally:
         await tool.close()

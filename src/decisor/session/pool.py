@@ -16,20 +16,23 @@ from decisor.session.sources import Source, Sources, tables_of_source
 from decisor.session.user_tools import NO_TOOLS
 
 TOOLS = "tools"
-"""What a person's own tools are called together."""
+"""Name of the member that holds a person's own tools."""
 
 
 @dataclass(eq=False)
 class Pool:
-    """Sources for many questions in any combination, each opened when it is first needed. members: by the name that a
-    model calls each by. Tables that a program handed over stay open as long as ``sources``.
+    """Sources for many questions in any combination, each opened when it is first needed.
+
+    Tables that a program handed over stay open as long as ``sources``.
     """
 
     sources: Sources
     members: Mapping[str, Sources]
+    """Sources by the name that a model calls each by."""
     llms: LLMs = field(default_factory=LLMs)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     open: dict[tuple[str, Reader], Data] = field(default_factory=dict)
+    """Opened members, by name and reader."""
     turns: dict[tuple[str, Reader], asyncio.Lock] = field(default_factory=dict)
     seen: dict[Reader, Mapping[str, Sources]] = field(default_factory=dict)
 
@@ -41,7 +44,9 @@ class Pool:
         if name not in self.members:
             raise SetupError(f"There is no connection {name!r}; there is {', '.join(self.members) or 'none'}.")
         seen = self.members_for(reader)[name]
+        # A reader from whom nothing is kept back shares the data that are open for anybody.
         place = (name, ANYBODY if seen == self.members[name] else reader)
+        # One caller opens and the others wait; if it fails, the next one tries again.
         async with self.turns.setdefault(place, asyncio.Lock()):
             if place not in self.open:
                 self.open[place] = await self.stack.enter_async_context(open_data(seen))
@@ -66,6 +71,7 @@ class Pool:
             raise SetupError("Two of these connections have a decision model: name one of them.")
         chosen = self.sources_of(names, reader)
         meanings = {name: one for part in parts for name, one in part.definitions.items()}
+        # Who asks a server is not told where its data lie.
         return Data([*databases, *others], databases, self.llms, chosen, meanings, tells_places=False)
 
     def sources_of(self, names: Sequence[str], reader: Reader = ANYBODY) -> Sources:
@@ -128,6 +134,7 @@ def combine_sources(parts: Sequence[Sources]) -> Sources:
         tuple(place for one in parts for place in one.places),
         tools,
         model,
+        # A member names its tables without their source; together they need its name again.
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.tables),
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.deny_tables),
         next((one.frames for one in parts if one.frames), None),

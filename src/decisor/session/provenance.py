@@ -29,6 +29,7 @@ from decisor.version import __version__
 if TYPE_CHECKING:
     from decisor.session.request import AskRequest, Attachments
 
+# Texts in quotes and numbers, but no digits that are part of a name.
 LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
 
@@ -75,6 +76,7 @@ def hide_masked_values(condition: str, masks: tuple[str, ...]) -> str:
 def build_used_model(path: Path, tools: Sequence[Tool], tells_place: bool) -> UsedFile:
     """Build the provenance of the decision model, as it was opened."""
     file = build_used_file(path, tells_place)
+    # The text of the opened model goes before that of the file, which may have changed since.
     text = next(iterate_model_texts(tools), "")
     if text:
         return UsedFile(file.path, digest_of_content(text.encode()), text)
@@ -158,6 +160,7 @@ def places_to_keep(sources: Sources, form: str, left_out: list[str]) -> tuple[st
         if source.connection is not None:
             texts.append(source.name)
         elif sources.frames is not None and source.place == sources.frames.url:
+            # A table that a program handed over is gone with the program.
             left_out.append(f"the table {source.name}")
         else:
             text = source.place if source.name == source.form else f"{source.name}={source.place}"

@@ -1,4 +1,4 @@
-"""A recorded run, gone on from with one thing changed: the data and the LLM are named again, a trace holds neither."""
+"""Rerun a recorded run with one thing changed. Data and LLM are named again, since a trace holds neither."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ async def rerun_on_data(
     settings: dict[str, str] = {}
     calling: Calling = "auto"
     asking: Asking = USUAL
+    # Configure the technique; of the trace only settings that reach nothing outside are taken.
     if past.technique or request.technique:
         own: dict[str, str] = {key: str(value) for key, value in request.settings.items()}
         name, settings = check_recorded_settings(past.technique, past.settings, request.technique, own)
@@ -78,6 +79,7 @@ async def rerun_on_data(
         reports.append(await rerun_with_edits(entries, [edit], run, technique))
         return reports[0].after
 
+    # Run the technique again from the change on.
     choice = Choice(name, again, llm, settings, calling=calling, asking=asking)
     with open_run(add_calculator(data.tools, technique), choice, request, attached) as run:
         if start is not None:
@@ -87,9 +89,12 @@ async def rerun_on_data(
                     start.question, name, run.llm.name, settings, start.tools, edit=edit.texts(), provenance=origin
                 )
             )
+        # For the audit: a query that a person wrote in place of the model's is the person's.
         with mark_as_handwritten(get_action_input(edit.action) if edit.action else ""):
             decision = await decide_by_technique(again, past.question or Question(""), run)
+        # A limit may end the run before it reports; then there is nothing to compare but the decisions.
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
+        # Replayed actions were not done again.
         usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
         run.trace.add(RunUsage(usage))
     return RerunComparison(report, usage)

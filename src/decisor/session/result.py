@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 FIRST_ROWS = 20
-"""Of an observation that a decision rests on, beside those that it cites."""
+"""Rows of a cited observation that go on to the next question beside the cited ones."""
 
 
 class EndedRun(Protocol):
@@ -81,6 +81,7 @@ def build_earlier(result: EndedRun) -> Earlier:
     past, decision = result.question.earlier, result.decision
     cited = frozenset(decision.evidence.ids)
     own = tuple(find_cited_steps(result.trace, cited))
+    # Of the runs before that one only cited records go on; of itself the first rows too.
     older = tuple(cut_step_records(step, cited, 0) for step in past.steps if is_cited(step, cited)) if past else ()
     numbers = [
         parse_observation_number(record.id)
@@ -120,12 +121,14 @@ def cut_step_records(step: Step, cited: Collection[str], most: int) -> Step:
     records = tuple(one for at, one in enumerate(observation.records) if at < most or one.id in cited)
     if len(records) == len(observation.records):
         return step
+    # The total keeps the number of all rows, so that a cut observation does not pass for a whole one.
     total = observation.total if observation.total is not None or observation.truncated else len(observation.records)
     return replace(step, observation=replace(observation, records=records, truncated=True, total=total))
 
 
 def is_in_notebook() -> bool:
     """Return whether a notebook kernel runs this. IPython in a terminal has no kernel."""
+    # Look into sys.modules: importing IPython takes long, and a notebook has done it.
     ipython = sys.modules.get("IPython")
     return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
@@ -144,7 +147,7 @@ def watch_in_notebook(asked: tuple[AskRequest, Attachments]) -> Iterator[tuple[A
 
 
 AskAnew = Callable[["AskRequest", "Attachments"], Coroutine[object, object, "Result"]]
-"""Opens the same data and asks them."""
+"""A function that decides a request on the same data."""
 WIDTH = 100
 NO_LLM = f"No LLM planned this: the decision model computed every candidate. To have an LLM plan it, {NAME_ONE}."
 
@@ -153,21 +156,24 @@ NO_LLM = f"No LLM planned this: the decision model computed every candidate. To 
 class Result:
     """The result of one question.
 
-    ``decision`` holds all of it; ``answer``, ``ranking`` and ``evidence`` are its parts. ``records``: those that the
-    decision cites, as they were seen. ``usage``: calls, tokens, dollars (None: the price is not known), seconds,
-    actions. ``trace``: the entries of the run, an event each. ``trace_fault``: why the
-    file that was to hold it is not whole. ``technique``: what ran; ``llm``: '' where none was asked.
+    ``decision`` holds all of it; ``answer``, ``ranking`` and ``evidence`` are its parts.
     """
 
     question: Question
     decision: Decision
     technique: str
+    """Name of the technique that ran."""
     llm: str
+    """Name of the LLM; '' if none was asked."""
     usage: Usage
+    """Calls, tokens, dollars (None: the price is not known), seconds and actions."""
     records: tuple[Record, ...] = ()
+    """Records that the decision cites, as they were seen."""
     settings: Mapping[str, str] = field(default_factory=dict)
     trace: tuple[TraceEntry, ...] = ()
+    """Entries of the run, one event each."""
     trace_fault: str = ""
+    """Reason why the trace file is not whole; '' if it is."""
     request: AskRequest | None = None
     attached: Attachments | None = None
     ask_anew: AskAnew | None = None
@@ -247,6 +253,7 @@ class Result:
             new,
             llm=old.llm if "llm" in again else new.llm,
             technique=old.technique if "technique" in again else new.technique,
+            # What the caller does not name stays as in the run before.
             settings=old.settings if "settings" in again else new.settings,
             reader=new.reader or old.reader,
             keeping=kept if "history" in again else new.keeping,
@@ -411,6 +418,7 @@ def build_recorded_result(
     if the entries do not tell it.
     """
     start = next(events_of(entries, RunStart), RunStart(Question("")))
+    # A Conclusion within a span is that of a part; the run's own stands in none.
     decisions = [one.event.decision for one in entries if isinstance(one.event, Conclusion) and not one.span]
     decision = decisions[-1] if decisions else otherwise
     usages = list(events_of(entries, RunUsage))

@@ -46,12 +46,12 @@ Fit = Literal["enough", "tight", "unknown", "not"]
 LONG_PROMPTS, SHORT_PROMPTS = 8_192, 2_048
 """Tokens of context for a technique whose prompt holds the steps so far, and for one that reads little."""
 LEAST_SHARE = 4
-"""With less than one in so many of these tokens not even the tools and the question have room."""
+"""With less than this part of these tokens (one in four) not even the tools and the question have room."""
 SHORT = ("vanilla", "rag", "single_rag", "self_ask")
 WANT_TOKENS = ("self_rag", "rq_rag")
 """These read the log-probabilities of control tokens that only fine-tuned weights know."""
 CALLS, REPLY_TOKENS = 8, 250
-"""Of an ordinary question of plan_rag."""
+"""LLM calls of an ordinary question of plan_rag, and tokens of each reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,7 @@ class LLMs:
     async def open(self, key: str, spec: str | LLMSpec, environ: dict[str, str]) -> LLM | None:
         from decisor.llms import choose
 
+        # One lock for all names: two questions at once must not open one LLM twice.
         async with self.opening:
             if key not in self.by_spec:
                 llm = await asyncio.to_thread(
@@ -174,10 +175,11 @@ class TechniqueSetting:
 
 @dataclass(frozen=True, slots=True)
 class TechniqueRow:
-    """A technique with its settings. about: first paragraph of its module's docstring."""
+    """A technique with its settings."""
 
     name: str
     about: str
+    """First paragraph of its module's docstring."""
     settings: tuple[TechniqueSetting, ...]
 
 
@@ -266,6 +268,7 @@ async def decide_by_technique(technique: Technique, question: Question, run: Run
         decision = Decision(
             "", reasons=(f"{error} The run stopped there; ask again when it is back.",), stopped="failed"
         )
+    # A technique may have recorded its conclusion itself.
     if not any(isinstance(entry.event, Conclusion) and entry.span == run.span_id for entry in run.trace.entries):
         run.trace.add(Conclusion(decision), run.span_id)
     return add_pitfalls(decision, run.trace.entries)
@@ -305,6 +308,7 @@ async def choose_technique(request: AskRequest, attached: Attachments, llms: LLM
     name = typed = technique if isinstance(technique, str) else name_of_technique(technique)
     asks = not name or asks_llm(find_technique_class(technique) if isinstance(technique, str) else technique)
     model = await llms.get(attached.llm or request.llm) if asks else None
+    # Without an LLM a decision model can still decide.
     if model is None and name in ("", AUTO):
         name = technique = EXACT
     elif model is None and asks:
@@ -313,6 +317,7 @@ async def choose_technique(request: AskRequest, attached: Attachments, llms: LLM
     kind = find_technique_class(name) if isinstance(technique, str) else type(technique)
     asking, own = split_asking_settings(kind, name, own)
     loop = await configure_technique(name if isinstance(technique, str) else technique, own, llms)
+    # The trace is shown to others: an LLM object stands in it by its name, and no password does.
     texts = {key: redact(str(getattr(value, "name", value))) for key, value in settings.items()}
     return Choice(name, loop, model, texts, by_name=name == typed, calling=calling, asking=asking)
 
@@ -331,6 +336,7 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
     parts = map_llm_settings(kind) if is_dataclass(kind) else {}
     own = {key: value for key, value in settings.items() if key not in parts}
     if isinstance(technique, str):
+        # Texts are checked as those of the command line; objects can only come from Python.
         texts = {key: str(value) for key, value in own.items() if isinstance(value, TEXTS)}
         objects = {key: value for key, value in own.items() if key not in texts}
         loop: Any = set_object_settings(technique, build_from_settings(kind, technique, texts), objects)
@@ -392,6 +398,7 @@ def open_run(
         )
         try:
             yield run
+        # Whatever ends the run, an interrupt too, its cost is told: it has been paid for.
         except BaseException as error:
             record_cost_at_error(error, run)
             raise

@@ -140,10 +140,12 @@ def apply_connections(sources: Sources) -> Sources:
         if source.connection is None:
             continue
         file = source.connection.definitions
+        # A file that a person names goes before that of the connection.
         if file and not any(name in ("", source.name) for name, _ in sources.definitions):
             files.append((source.name, Path(source.connection.folder, file)))
         denied += [f"{source.name}.{name}" for name in split_names(source.connection.deny_tables)]
         allowed, own = split_names(source.connection.tables), tables_of_source(sources.tables, source, sources)
+        # Engines fold the case of names in different ways, so it does not count here.
         if allowed and own and (beyond := [name for name in own if name.lower() not in map(str.lower, allowed)]):
             raise SetupError(
                 f"{beyond[0]} may not be read: decisor.toml lets only {', '.join(allowed)} be read of {source.name}."
@@ -211,6 +213,7 @@ def tables_of_source(names: Sequence[str], source: Source, sources: Sources) -> 
 
 
 def iterate_places(places: Places) -> Iterator[str | Connection]:
+    # A text is iterable too: it is one place, not its letters.
     if isinstance(places, str | os.PathLike | Connection):
         places = (places,)
     if not isinstance(places, Iterable):
@@ -232,6 +235,7 @@ def split_place_name(text: str) -> tuple[str, str]:
     (('rents', 'sqlite:///prices.db'), ('', 'postgresql://host/shop?sslmode=require'))
     """
     match = NAMED.fullmatch(text)
+    # A file with = in its name is a file.
     return ("", text) if match is None or Path(text).exists() else (match[1], match[2])
 
 
@@ -255,6 +259,7 @@ def name_from_place(place: str) -> str:
     """
     parts = urlsplit(place) if "://" in place else None
     name = PurePath(parts.path if parts else place).stem
+    # bolt://HOST names no database, so the host gives the name.
     if parts and not name:
         name = parts.hostname or parts.scheme
     return re.sub(r"\W+", "_", name).strip("_") or "data"

@@ -1,6 +1,4 @@
-"""A person's own tools:
-
-Python functions, web APIs by their OpenAPI documents, and MCP servers.
+"""A person's own tools: Python functions, web APIs by their OpenAPI documents, and MCP servers.
 
 An API is only called by GET unless other methods are named, and only the servers of its document are sent keys. A
 command of an MCP server is started when a question is asked. The guard of row values knows the rows of earlier runs
@@ -32,27 +30,26 @@ FORM = (
 CALCULATOR = "calculator"
 MCP = "mcp:"
 OF_SERVERS = "mcp="
-"""Before a variable that is for MCP servers alone."""
+"""Prefix of a variable in ``auth`` whose key is for MCP servers alone."""
+# Names in the quotes of any engine, and everything else up to a comma.
 PART = re.compile(r"""(?:"[^"]*"|`[^`]*`|\[[^\]]*\]|[^,])+""")
 NO_SOURCES = (CALCULATOR, "whatif", "decision_model", "person", "definitions", "think", "combine")
 
 
 @dataclass(frozen=True)
 class ToolSpecs:
-    """A person's tools, with the way to call the APIs among them. specs: functions, ``"module:function"``, OpenAPI
-    documents (``"api.json"``, ``"api.json#operation,operation"``), MCP servers (``"mcp:COMMAND"``, ``"mcp:URL"``,
-    ``"mcp:URL#tool,tool"``), or any object with the methods of a ``Tool``.
-
-    ``methods``: HTTP methods beside GET that may be called. ``base_url`` takes the place of the documents' servers.
-    ``auth``: environment variables with keys, as NAME or SCHEME=NAME. ``row_values``: whether they get values of rows:
-    ask (a person, else no), allow or refuse; never those of a source of which something is kept back.
-    """
+    """A person's tools, with the way to call the APIs among them."""
 
     specs: Sequence[ToolSpec] = ()
+    """Functions, ``"module:function"``, OpenAPI documents, MCP servers (``"mcp:COMMAND|URL"``), or ``Tool`` objects."""
     methods: Sequence[str] = ()
+    """HTTP methods beside GET that may be called."""
     base_url: str = ""
+    """Address in place of the servers that documents name."""
     auth: Sequence[str] = ()
+    """Environment variables with keys, as NAME or SCHEME=NAME."""
     row_values: RowValuePolicy = "ask"
+    """Values of rows: ask (a person, else no), allow or refuse; never of a source with something kept back."""
 
     def __post_init__(self) -> None:
         if self.row_values not in get_args(RowValuePolicy):
@@ -143,6 +140,7 @@ async def open_tools_with_servers(tools: ToolSpecs) -> list[Tool]:
                 opened += await open_mcp_tools(str(spec), read_mcp_keys(tools.auth, os.environ))
             else:
                 opened += open_tools_of_spec(spec, tools)
+    # A server that was started must not outlive a later one that fails.
     except BaseException:
         for tool in opened:
             await tool.close()
@@ -163,6 +161,7 @@ def open_tools_of_spec(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
     if is_mcp_spec(text):
         raise SetupError(f"{hide_password(text)} is an MCP server: it is started when a question is asked.")
     file, _, names = text.partition("#")
+    # A file of that name goes before a function.
     if not Path(file).is_file() and SPEC.fullmatch(text):
         return [FunctionTool(load_function(text))]
     if file.endswith(".py") and not file.startswith("http"):
@@ -173,6 +172,7 @@ def open_tools_of_spec(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
     from decisor.tools.openapi_call import OpenApiClient, build_operation_tools
 
     document = read_openapi(file, ("get", *tools.methods), tools.base_url)
+    # A key that is named for MCP servers is sent to no API.
     client = OpenApiClient(
         document, read_api_keys([one for one in tools.auth if not one.startswith(OF_SERVERS)], os.environ)
     )
@@ -247,7 +247,9 @@ def build_row_values(
     """
     words = " ".join((question.text, question.rules, question.goal))
     values = RowValues(specs.row_values, ask_for_release(reader) if reader else None, words)
+    # Values can only leave by a tool that reaches outside: without one nothing need be remembered.
     if any(map(is_outward, tools)):
+        # The source of an earlier run's values is not known: they count as kept back if any source here is.
         governed = any(map(is_governed, tools))
         if question.earlier:
             values.add(Observation(tuple(question.earlier.records)), "an earlier run", governed)

@@ -53,15 +53,15 @@ from decisor.types import Decision, Observation, Question, Ranking, Record, Rule
 
 @dataclass(frozen=True)
 class PastDecision:
-    """A past decision with the steps that it rests on, from a trace or from its record. model: the decision model as
-    text, '' if unknown. seeds: of the tokens of its masked sources.
-    """
+    """A past decision with the steps that it rests on, from a trace or from its record."""
 
     question: Question
     decision: Decision
     steps: Sequence[PastStep]
     model: str = ""
+    """Decision model as text, '' if unknown."""
     seeds: frozenset[str] = frozenset()
+    """Seeds of the tokens of its masked sources."""
 
 
 def seeds_of(sources: Sequence[DataSource]) -> frozenset[str]:
@@ -121,8 +121,10 @@ async def tools_of_past_decision(data: Data, past: PastDecision, stack: AsyncExi
         SetupError: a tool that it rests on is not here.
     """
     tools = {tool.name: tool for tool in (*data.tools, CalculatorTool(), CombineTool())}
+    # Thoughts and a person's words are not computed again; definitions are compared only if they are named.
     needed = {one.step.action.tool for one in past.steps} - {"think", "person", DEFINITIONS}
     if MODELLING in needed and data.databases:
+        # No trials: the ranking alone is compared.
         tools[MODELLING] = ModellingTool(data.databases[0], trials=0)
     if WHATIF in needed and WHATIF not in tools:
         tool = await whatif_of_past_decision(past, data, stack)
@@ -153,6 +155,7 @@ async def repeat_past_step(past: PastStep, tools: Mapping[str, Tool]) -> Observa
             observation = await tools[action.tool].call(action.input)
     except ToolError as error:
         return Observation(note=str(error), error=True)
+    # combine reads earlier observations by their number.
     combine = tools[COMBINE]
     if isinstance(combine, CombineTool) and past.number:
         combine.remember(past.number, action, observation, tools[action.tool])
@@ -165,31 +168,35 @@ State = Literal["holds", "does not hold", "cannot be said"]
 
 @dataclass(frozen=True)
 class RecordChange:
-    """A change in a cited record. before, after: the differing values; ``after`` is '' if it is gone."""
+    """A change in a cited record."""
 
     id: str
     before: str
+    """Values that differ, as they were."""
     after: str
+    """Values that differ, as they are; '' if the record is gone."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome of computing a past decision on the data of today. records: number of cited records that were read
-    again. best: best candidate of today, '' if nothing ranks. rules: tested on the old answer, if there is a
-    decision model. others: queries that return other rows beside the cited ones, which are unchanged. outcomes:
-    candidates whose outcome changed, by name. faults: parts of a record that are not as it was made.
-    """
+    """The outcome of computing a past decision on the data of today."""
 
     answer: str
     state: State
     why: str
     records: int = 0
+    """Number of cited records that were read again."""
     changes: Sequence[RecordChange] = ()
     best: str = ""
+    """Best candidate of today, '' if nothing ranks."""
     rules: Sequence[RuleTest] = ()
+    """Tests of the rules on the old answer, if there is a decision model."""
     others: Sequence[str] = ()
+    """Queries that return other rows beside the cited ones, which are unchanged."""
     outcomes: Sequence[RecordChange] = ()
+    """Candidates whose outcome changed, by name."""
     faults: Sequence[str] = ()
+    """Parts of a record that are not as it was made."""
 
 
 async def verify_trace(entries: Sequence[TraceEntry], data: Data) -> Verification:
@@ -219,6 +226,7 @@ async def verify_record(document: RecordFile, data: Data) -> Verification:
 
 
 async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
+    # Masked values can be compared only if every masked source has the key of then.
     has_same_tokens = "" not in past.seeds and past.seeds >= {
         one.policy.seed for one in data.sources.places if one.policy.mask
     }
@@ -230,6 +238,7 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
         count, is_computed = 0, False
         now: Ranking | None = None
         rules: Sequence[RuleTest] = ()
+        # Run each step again, and compare it.
         for one in past.steps:
             action, before = one.step.action, one.step.observation
             if action.tool == DEFINITIONS and action.tool not in tools:
@@ -239,16 +248,20 @@ async def verify_past_decision(past: PastDecision, data: Data) -> Verification:
             count += len(cited)
             new = list(find_record_changes(cited, after, has_same_tokens))
             changes += new
+            # The cited rows stayed, and the query brings other rows beside them.
             if not new and one.digest and one.digest != rows_digest(after.records):
                 others.append(f"{action.tool}: {action.input}")
+            # Only the step that brought the ranking says which candidate wins now.
             if one.ranks and before.ranking is not None and before.ranking.options:
                 is_computed, now = True, after.ranking
                 outcomes += find_outcome_changes(before.ranking, now) if now else []
                 rules = await check_rules_on_answer(tools[action.tool], action.input, past.decision.answer)
+    # Judge the decision by its ranking, else by its records.
     verdict = judge_past_decision(past.decision, [*changes, *others], now, is_computed, rules, has_same_tokens)
     if not has_same_tokens and (unseen := find_masked_columns(past)):
         note = f"Masked values ({', '.join(unseen)}) were not compared: the key of their tokens is not on this machine."
         verdict = replace(verdict, why=f"{verdict.why} {note}")
+        # Rows that were compared in part cannot show that a decision holds.
         if verdict.state == "holds" and now is None:
             verdict = replace(verdict, state="cannot be said")
     return replace(verdict, records=count, changes=changes, others=others, outcomes=outcomes, rules=rules)
@@ -302,6 +315,7 @@ def find_record_changes(
 
 def find_outcome_changes(before: Ranking, now: Ranking) -> Iterator[RecordChange]:
     """Yield the candidates whose outcome changed, at most ``MOST_OUTCOMES``."""
+    # NaN for a candidate that is gone: it is close to no number.
     here = {one.name: one.outcome for one in now.options}
     every = (
         RecordChange(one.name, format_amount(one.outcome, before.unit), format_amount(here[one.name], now.unit))
@@ -330,6 +344,7 @@ def judge_past_decision(
         return Verification(answer, "cannot be said", "It names a masked value, whose token is made with another key.")
     if computed and now is None:
         return Verification(answer, "cannot be said", "The decision model does not run on the data of today.")
+    # With a ranking, the candidate that wins today decides.
     if now is not None:
         if not now.options:
             return Verification(answer, "does not hold", "No candidate is allowed any more.")
@@ -343,6 +358,7 @@ def judge_past_decision(
             stands += f"; it breaks {', '.join(broken)}"
         why = f"{best.name} wins with {now.measure} {format_amount(best.outcome, now.unit)}; of {answer}: {stands}."
         return Verification(answer, "does not hold", why, best=best.name)
+    # Without one, the cited records decide.
     if not decision.evidence.ids:
         return Verification(answer, "cannot be said", "It cites no record.")
     if changes:
@@ -374,13 +390,17 @@ NAME_THEM = "name the rows with --rows TABLE=CONDITION, and the masks with --mas
 
 
 def apply_recorded_policy(sources: Sources, origin: Sequence[DataSource]) -> Sources:
-    """Return the sources with the rows and masks that held when a decision was made. origin: the data as the decision
-    names them; two sources that are the only ones of their form match by whatever name. Rules of the config file for
-    a connection hold anyway.
+    """Return the sources with the rows and masks that held when a decision was made.
+
+    Two sources that are the only ones of their form match by whatever name. Rules of the config file hold anyway.
+
+    Args:
+        origin: Data as the decision names them.
 
     Raises:
         SetupError: which rows they were is not known, or not for a file to say.
     """
+    # A condition that is the config file's own holds anyway, and need not be checked.
     holds = {text for one in sources.places if one.connection for text in one.connection.rows.values()}
     rows: dict[str, str] = {}
     mask: list[str] = []
@@ -388,6 +408,7 @@ def apply_recorded_policy(sources: Sources, origin: Sequence[DataSource]) -> Sou
         name = match_source_name(one, origin, sources)
         for row in one.rows if name else ():
             if row.condition not in holds:
+                # A table may have several conditions, and all of them hold.
                 table = f"{name}.{row.table}"
                 rows[table] = " AND ".join(
                     [*([rows[table]] if table in rows else []), f"({check_recorded_condition(row)})"]
@@ -405,6 +426,7 @@ def match_source_name(one: DataSource, origin: Sequence[DataSource], sources: So
 
 def check_recorded_condition(row: RowPolicy) -> str:
     """Return a recorded condition; raise SetupError if it is unknown or does more than compare."""
+    # A forged record would otherwise put SQL of its own into every statement that runs.
     if not is_plain_comparison(row.condition):
         raise SetupError(f"Which rows of {row.table} were for who asked cannot be taken from this file: {NAME_THEM}.")
     return row.condition
@@ -423,6 +445,7 @@ def is_plain_comparison(condition: str) -> bool:
     import sqlglot
     from sqlglot import exp
 
+    # An allow list: calls, subqueries, casts and whatever else sqlglot reads are refused.
     plain = (
         exp.Column,
         exp.Identifier,
@@ -451,4 +474,5 @@ def is_plain_comparison(condition: str) -> bool:
         tree = sqlglot.parse_one(condition)
     except sqlglot.errors.SqlglotError:
         return False
+    # type(), not isinstance(): a subclass of these nodes may do more.
     return all(type(node) in plain for node in tree.walk())
