@@ -177,14 +177,9 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     ):
         if halt is not None:
             raise halt
-<<<<<<< HEAD
+    # A technique may go on after a failed call; without an answer the failure, not the technique, is what went wrong.
     if watch.failure is not None and not decision.answer:
         crash = crash or str(watch.failure)
-=======
-    # A technique may go on after a failed call; without an answer the failure, not the technique, is what went wrong.
-    if llm.failure is not None and not decision.answer:
-        crash = crash or str(llm.failure)
->>>>>>> we
     crash = crash or "; ".join(lost.values())
     # Put the outcome together.
     trace.add(RunUsage(budget.spent))
