@@ -74,6 +74,7 @@ class TraceFile:
             self.file.write("".join(map(format_trace_line, entries)))
             self.file.flush()
         except OSError as error:
+            # The run may be paid for, so a full disk must not end it; who opened the file reads the fault.
             self.fault = error.strerror or str(error)
 
 
@@ -114,11 +115,13 @@ def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
         line = decode(text)
         event = line.data
         if isinstance(event, RunStart) and not event.llm:
+            # Until 0.2 the field was ``lm``, and some settings had other names.
             llm = json.loads(text)["data"].get("lm")
             event = replace(event, llm=str(llm or ""), settings=with_current_names(event.settings))
         if isinstance(event, LLMCall):
             if isinstance(event.messages, PromptAddition):
                 event = replace(event, messages=event.messages.extend(prompts))
+            # A later prompt may be an addition to this one, so whole prompts are kept while a trace is read.
             prompts[line.id] = event.messages
         yield TraceEntry(line.id, line.span, line.at, event)
 
@@ -135,6 +138,7 @@ def read_trace(path: Path) -> list[TraceEntry]:
         SetupError: the file cannot be read or is not a trace.
     """
     try:
+        # Not splitlines: it also splits at marks such as U+2028, which a JSON text may hold unescaped.
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise SetupError(
