@@ -17,6 +17,7 @@ INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u
 EDGES = "".join(map(chr, INVISIBLE)) + " \t\r\n"
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 SURROGATE = re.compile(r"[\ud800-\udfff]")
+# The opening tag is optional: some chat templates put it into the prompt, so a reply has the closing one alone.
 THINK = re.compile(r"\s*(?:<think(?:ing)?>)?((?:(?!</?think(?:ing)?>).)*)</think(?:ing)?>", re.S | re.I)
 OPEN_THINK = re.compile(r"\s*<think(?:ing)?>", re.I)
 END = re.compile(

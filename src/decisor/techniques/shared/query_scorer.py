@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Words are hashed: a table of counts of one size for any corpus, without its vocabulary.
 BUCKETS = 1 << 16
 WORD = re.compile(r"\w+", re.UNICODE)
 NAME = re.compile(r"\b[A-Z0-9][\w'\u2019.-]*(?:\s+(?:of|the|de|and|von|van|for|in|&)?\s*[A-Z0-9][\w'\u2019.-]*)*")
@@ -83,11 +84,10 @@ def find_capitalised_names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Rarity:
-    """The rarity of words in a corpus of ``passages``. counts: passages that contain a word, shape (BUCKETS,), hashed;
-    None means that every word weighs 1.
-    """
+    """The rarity of words in a corpus of ``passages``."""
 
     counts: NDArray[np.int32] | None = None
+    """Passages that contain a word, shape (BUCKETS,), hashed; None means that every word weighs 1."""
     passages: int = 0
 
     @classmethod
@@ -105,6 +105,7 @@ class Rarity:
         if self.counts is None:
             return 1.0
         count = int(self.counts[bucket(word)])
+        # The inverse document frequency of BM25, as Lucene has it.
         return math.log1p((self.passages - count + 0.5) / (count + 0.5))
 
     def mass(self, different: Iterable[str]) -> float:
@@ -113,6 +114,7 @@ class Rarity:
 
 @lru_cache(maxsize=200_000)
 def bucket(word: str) -> int:
+    # Not hash(): Python salts it, and the counts are stored in files.
     return zlib.crc32(word.encode()) % BUCKETS
 
 
@@ -338,8 +340,6 @@ class Trees:
 
     ``roots`` of shape (trees,) says where each begins. A node with ``left`` = its own number is a leaf. x goes left
     where x[feature] <= threshold.
-
-    A node with ``left`` = its own number is a leaf. x goes left where x[feature] <= threshold.
     """
 
     feature: NDArray[np.int32]
@@ -355,6 +355,7 @@ class Trees:
         """Predict the value of each row, shape (n, features) -> (n,)."""
         import numpy as np
 
+        # All rows go down all trees at once, level by level; who has come to a leaf stays there.
         at = np.broadcast_to(self.roots, (len(rows), len(self.roots)))
         row = np.arange(len(rows))[:, None]
         for _ in range(self.depth):
@@ -396,6 +397,7 @@ class Trees:
             raise SetupError(f"These are no trees: {error}.") from error
         nodes = len(parts[0])
         feature, _, left, right, _, roots = parts
+        # numpy would take a negative index from the end, so both bounds are checked.
         inside = [(feature, features), (left, nodes), (right, nodes), (roots, nodes)]
         if any(
             a.ndim != 1 or a.dtype.kind not in "iu" or (a.size and (a.min() < 0 or a.max() >= n)) for a, n in inside
@@ -403,6 +405,7 @@ class Trees:
             raise SetupError(
                 "These trees point outside themselves: the file is damaged or was made for other features."
             )
+        # The depth is a loop count: from a foreign file it could be anything.
         if len({len(part) for part in parts[:-1]}) != 1 or not 0 <= depth <= 64:
             raise SetupError("These trees are damaged: their arrays differ in length.")
         return cls(feature, parts[1], left, right, parts[4], roots, base, depth)
@@ -467,9 +470,11 @@ def fit_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int
     )
     with threadpool_limits(1, user_api="openmp"):
         model.fit(rows, labels)
+    # scikit-learn has no public way to read the nodes of its trees.
     grown = [predictors[0].nodes for predictors in model._predictors]
     starts = np.cumsum([0, *(len(nodes) for nodes in grown)])[:-1]
     nodes = np.concatenate(grown)
+    # A tree numbers its own nodes from 0: in one row of arrays each number moves by where its tree begins.
     shift = np.repeat(starts, [len(tree) for tree in grown])
     own = np.arange(len(nodes))
     leaf = nodes["is_leaf"].astype(bool)
@@ -514,15 +519,14 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class QueryScorer:
-    """A trained scorer that predicts reciprocal ranks. ``card`` says on which data it was trained and how well it did.
-
-    ``rule``: weight of the untrained rule beside the trees, for a scorer that is asked about a corpus unlike its own.
-    """
+    """A trained scorer that predicts reciprocal ranks."""
 
     trees: Trees
     rarity: Rarity = field(default_factory=Rarity)
     card: Mapping[str, Value] = field(default_factory=dict)
+    """On which data it was trained, and how well it did."""
     rule: float = 0.0
+    """Weight of the untrained rule beside the trees, for a corpus unlike the one of the training."""
 
     def score(self, scene: QueryContext, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
         import numpy as np
@@ -597,6 +601,7 @@ def load_query_scorer(folder: Path = DEFAULT) -> QueryScorer:
 
     try:
         card = json.loads((folder / "card.json").read_text("utf-8"))
+        # Without pickle: a scorer may be someone else's, and a pickle runs code when it is loaded.
         with np.load(folder / "trees.npz", allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, zipfile.BadZipFile, KeyError) as error:
