@@ -344,6 +344,7 @@ def parse_plan_steps(text: str) -> tuple[str, ...]:
     bare = replace_surrogates(text).strip().strip("[]").strip()
     if not bare:
         return ()
+    # Commas do not separate steps, because steps hold commas: the labels do.
     parts = re.split(r"(?:^|[\s,;\[])(?:\*\*)?Step\s+\d+\s*[:.)](?:\*\*)?", bare, flags=re.I)
     if len(parts) == 1:
         parts = re.split(r"(?:^|\n)\s*(?:\d{1,3}[.)]|[-*])\s+", bare)

@@ -120,7 +120,9 @@ def shorten_prompt(
     Records that a retriever ranked last go first, then records of the oldest observations. None means that the prompt
     is too long even without any record.
 
-    ``count``: the tokens of a prompt; ``size``: of a line.
+    Args:
+        count: returns the tokens of a prompt.
+        size: returns the tokens of a line.
     """
     order = sort_by_worth([section for message in messages for section in sections_of(message.content)])
     at, now = 0, tuple(messages)

@@ -128,6 +128,7 @@ def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
 
 def read_trace_text(text: str) -> list[TraceEntry]:
     """Read the text of a whole trace file. Raises the errors of ``read_entries``."""
+    # Not splitlines: of a str it also splits at marks such as U+2028, which JSON need not escape.
     return list(read_entries(line for line in text.split("\n") if line))
 
 
@@ -138,7 +139,6 @@ def read_trace(path: Path) -> list[TraceEntry]:
         SetupError: the file cannot be read or is not a trace.
     """
     try:
-        # Not splitlines: it also splits at marks such as U+2028, which a JSON text may hold unescaped.
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise SetupError(
