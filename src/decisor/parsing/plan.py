@@ -150,6 +150,7 @@ def read_json_drafts(value: Value, repairs: list[str]) -> PlanDraft:
     nodes = value.get("nodes") if isinstance(value, Mapping) else value
     if nodes is None or nodes in ([], {}):
         raise ParseError("The plan has no nodes.", "missing_field")
+    # The forms that nodes are written in: an object by id, texts, pairs of ids, or objects.
     if isinstance(nodes, Mapping):
         repairs.append("map_form")
         nodes = [{"id": id, **part} if isinstance(part, Mapping) else part for id, part in nodes.items()]
@@ -539,6 +540,7 @@ def parse_plan_graph(
         return PlanGraph((), tuple(repairs), simple=True)
     if len(drafts.drafts) > MAX_PARTS:
         raise ParseError(f"The plan has more than {MAX_PARTS} parts.", "limits")
+    # Drafts become parts: parents from lists and tags, equal parts merged, withdrawn ones left out.
     written = []
     for draft in drafts.drafts:
         # A tag makes a parent, whether the plan lists it or not.
@@ -547,6 +549,7 @@ def parse_plan_graph(
     parts = merge_equal_parts(written, repairs)
     parts = {id: part for id, part in parts.items() if id not in drafts.drop}
     parts = match_part_sources(parts, sources, repairs, mend)
+    # A second reply is mended, a first one goes back with all its defects.
     if mend:
         for part in list(parts.values()):
             for parent in part.parents:

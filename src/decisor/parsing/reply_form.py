@@ -148,6 +148,7 @@ def read_dataclass(kind: type, value: Mapping[str, Value]) -> Any:
         elif inner is None and one.default is MISSING and one.default_factory is MISSING:
             raise ParseError(f"{key} is missing.", "missing_field")
     hints = get_type_hints(kind)
+    # A nested dataclass is built only if one of its keys was written.
     for name, values in parts.items():
         part = drop_none_type(hints[name])
         if missing := [read_key_name(f) for f in fields(part) if f.name not in values and f.default is MISSING]:
@@ -375,6 +376,7 @@ def convert_function_call(value: Mapping[str, Value], shapes: tuple[ReplyShape, 
     keys = {key for shape in shapes for key in shape.says}
     own = {key: one for key, one in arguments.items() if key in keys}
     rest = {key: one for key, one in arguments.items() if key not in keys}
+    # A tool of several parameters gets them as one JSON text, as its input.
     text = rest["input"] if set(rest) == {"input"} else rest
     names = [
         tool for shape in shapes for tool in shape.enums.get("action", ()) if normalize_function_name(tool) == name

@@ -342,6 +342,7 @@ class ChargedCall:
         """
         raw = estimate_prompt_tokens(messages)
         prompt = self.budget.estimates.tokens(self.llm.name, raw)
+        # What the call may cost, and the cap that keeps it within its limits and the context.
         request, keep, cap = self.plan(prompt, sampling)
         if context := self.known_context():
             cap = min(cap, max(context - prompt, SHORTEST_REPLY))
@@ -377,6 +378,7 @@ class ChargedCall:
             raise BudgetExceeded("seconds", self.budget.limit_of_seconds()) from error
         finally:
             self.budget.charge(request, used)
+        # Only a reply that came whole corrects the estimates.
         self.budget.estimates.learn_from(self.llm.name, raw, reply)
         model = reply.model or self.llm.name
         event = LLMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)

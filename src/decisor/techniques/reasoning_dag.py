@@ -194,6 +194,7 @@ class ReasoningDAG:
             chunk, documents, retrievals = await self.write_on(question, context, sources, run)
         else:
             chunk, documents, retrievals = await self.write(question, context, sources, run)
+        # Doubt is handed down: what rests on an unknown answer is not certain.
         sure = all(parent.sure and parent.status != "unknown" for parent in parents)
         return build_node_answer(part, question, chunk, documents, retrievals, sure)
 
@@ -272,6 +273,7 @@ class ReasoningDAG:
 
         Return the records and the number of retrievals.
         """
+        # Passages that were read already do not answer the question a second time.
         old = {record.text for record in earlier}
         searches: list[str] = []
         rejected: list[Record] = []

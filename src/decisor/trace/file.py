@@ -56,9 +56,8 @@ def format_trace_array(entries: Sequence[TraceEntry]) -> str:
 class TraceFile:
     """A file that gets each entry as it happens, flushed.
 
-    Give ``write`` to a trace as a listener. Of several entries the last is flushed.
-
-    ``fault``: why the file ends early, as on a disk that is full; the run goes on, for it may be paid for.
+    Give ``write`` to a trace as a listener. Of several entries the last is flushed. ``fault`` tells why the file ends
+    early, as on a disk that is full.
     """
 
     def __init__(self, file: TextIO) -> None:

@@ -49,6 +49,7 @@ def build_node_answer(
 
     An empty text means unknown; beyond 20 documents only cited ones are kept.
     """
+    # Attribution as in section 4 of the paper: the answer is a part of its document.
     attribution, document, support = attribute_answer(chunk.text, chunk.quote, documents, retrievals > 0)
     cited = {document, *find_supporting_documents(chunk.text, chunk.quote, documents)}
     return NodeAnswer(

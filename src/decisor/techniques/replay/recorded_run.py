@@ -483,6 +483,7 @@ class ReplayingEnvironment:
 
     def missing(self) -> tuple[str, ...]:
         """Return the tools of the past run that are not available now."""
+        # A thought needs no tool.
         there = (*self.env.tools(), THINK)
         return tuple(tool for tool in self.past.tools if tool not in there)
 

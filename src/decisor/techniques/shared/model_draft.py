@@ -391,6 +391,7 @@ def build_model_file(reply: TomlReply, known: TomlReply, sentences: Sequence[str
         name: drop_read_key(measures.get(name, {})) | own_measures.get(name, {})
         for name in {**measures, **own_measures}
     }
+    # A rule that no data can test stays in the file, so that the decision says that it was not tested.
     untested = {name for name in find_unwritten_rules(rules, own_rules) if rules[name].get("kind") == "untestable"}
     content["rule"] = {
         name: build_rule(rules.get(name, {}), own_rules.get(name, {}), sentences)

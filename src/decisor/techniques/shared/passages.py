@@ -267,8 +267,7 @@ async def send_back(decision: Decision, run: Run, write: Callable[[str], Awaitab
 
 
 def check_weights(continuations: Iterable[Continuation], names: Sequence[str], run: Run, needs: str) -> None:
-    """Raise SetupError if an LLM writes to the token limit without any likely control token. It then has other weights.
-    """
+    """Raise SetupError if an LLM has other weights: it writes to the token limit without a likely control token."""
     written = [one for one in continuations if one.tokens]
     likely = {text.strip() for one in written for token in one.tokens for text in (token.text, *token.top)}
     # The fine-tuned weights end by a control token. Other weights write on, and their answers would look right.

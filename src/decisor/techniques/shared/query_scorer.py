@@ -132,15 +132,17 @@ class QueryFeatures(NamedTuple):
     """How many different words it has."""
     mass: float
     mean_weight: float
-    """Of a word; ``max_weight``: of its rarest."""
+    """Of a word."""
     max_weight: float
+    """Of its rarest word."""
     is_question: float
     placeholder: float
     """Whether it still holds a # for an answer that is not known."""
     names: float
     from_question: float
-    """Share of the query that comes from the question; ``of_question``: share of the question that is in the query."""
+    """Share of the query that comes from the question."""
     of_question: float
+    """Share of the question that is in the query."""
     from_evidence: float
     bridge_share: float
     bridge_mass: float
@@ -149,16 +151,19 @@ class QueryFeatures(NamedTuple):
     nowhere_mass: float
     open_mass: float
     of_open: float
-    """Share of the open words that are in the query; ``of_covered``: of the question's other words."""
+    """Share of the open words that are in the query."""
     of_covered: float
+    """Share of the question's other words that are in the query."""
     names_in_titles: float
-    """How many names of the query meet a title of the evidence; ``names_new``: are not in the question."""
+    """How many names of the query meet a title of the evidence."""
     names_new: float
+    """How many names of the query are not in the question."""
     last_title: float
-    """Share that is in the title of the last evidence; ``near_last``: in its title or text."""
+    """Share that is in the title of the last evidence."""
     evidence: float
     """How many passages of evidence there are."""
     near_last: float
+    """Share that is in the title or text of the last evidence."""
 
 
 class HitFeatures(NamedTuple):
@@ -168,14 +173,17 @@ class HitFeatures(NamedTuple):
     """
 
     top: float = 0.0
-    """The best score; ``top_share``: for each mass of the query."""
+    """The best score."""
     top_share: float = 0.0
+    """The best score for each mass of the query."""
     gap_2: float = 0.0
-    """How far the second score is below the best, as a share; ``gap_5``: the fifth."""
+    """How far the second score is below the best, as a share."""
     gap_5: float = 0.0
+    """How far the fifth score is below the best, as a share."""
     known_hits: float = 0.0
-    """How many of the first five are evidence; ``known_top``: whether the first is."""
+    """How many of the first five are evidence."""
     known_top: float = 0.0
+    """Whether the first is evidence."""
     new_rank: float = 0.0
     """Of the first new passage, as is all of ``new_...``."""
     new_score: float = 0.0
@@ -187,8 +195,9 @@ class HitFeatures(NamedTuple):
     new_title_in_evidence: float = 0.0
     new_title_bridges: float = 0.0
     new_of_open: float = 0.0
-    """Share of the open words that it has; ``new_of_bridge``: of the bridges."""
+    """Share of the open words that it has."""
     new_of_bridge: float = 0.0
+    """Share of the bridges that it has."""
     new_in_question_hits: float = 0.0
     """Whether the question itself brings it back too."""
     spread: float = 0.0
