@@ -22,7 +22,7 @@ from decisor.trace.events import FailedCall, LLMCall, Note, ShortenedPrompt, Tra
 from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage
 
 NUMBER = r"(\d[\d,]*)"
-# Each endpoint words its refusal differently and none sends the sizes as fields, so they are read from the message.
+# Each endpoint words its refusal differently, so the sizes are looked for in the text of it.
 CONTEXT = (
     rf"(?:maximum )?context (?:length|window|size)(?: of the model)?(?: is| of|:)? (?:only )?{NUMBER}",
     rf"context (?:length|window|size) \({NUMBER}",
@@ -124,7 +124,7 @@ def cut_in_half(messages: Sequence[Message]) -> list[Message] | None:
         keep = max(len(text) - over - len(GAP), len(text) // 4)
         texts[at] = text[: keep * 2 // 5] + GAP + text[len(text) - (keep - keep * 2 // 5) :]
         able.remove(at)
-    # Not even near half: sending it would most likely be refused again, at a price.
+    # Not even near half: sending it would most likely be refused again.
     if sum(map(len, texts)) > goal * 1.5:
         return None
     return [Message(message.role, text) for message, text in zip(messages, texts, strict=True)]
@@ -378,7 +378,7 @@ class ChargedCall:
             raise BudgetExceeded("seconds", self.budget.limit_of_seconds()) from error
         finally:
             self.budget.charge(request, used)
-        # Only a reply that came whole corrects the estimates.
+        # Only a reply that came back corrects the estimates.
         self.budget.estimates.learn_from(self.llm.name, raw, reply)
         model = reply.model or self.llm.name
         event = LLMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
