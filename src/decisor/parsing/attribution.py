@@ -40,6 +40,7 @@ def contains_phrase(text: str, answer: str) -> bool:
     >>> contains_phrase("masts—standing rigging—and which adjust", "standing rigging")
     True
     """
+    # The form of SQuAD first; the second also separates words at dashes and quotes beyond ASCII.
     for form in (normalize_answer, keep_words):
         phrase = form(answer)
         if phrase and f" {phrase} " in f" {form(text)} ":
@@ -73,6 +74,7 @@ def attribute_answer(
 
     ``looked``: whether a document was looked for at all.
     """
+    # "no" stands in many a document by chance, so yes and no are attributed by their quotation alone.
     if normalize_answer(answer) not in NO_NAME:
         for document in documents:
             if contains_phrase(join_record_words(document), answer) or is_answer_in_row(document, answer):

@@ -17,6 +17,7 @@ INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u
 EDGES = "".join(map(chr, INVISIBLE)) + " \t\r\n"
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 SURROGATE = re.compile(r"[\ud800-\udfff]")
+# The opening tag is optional: some chat templates put it into the prompt, so a reply has the closing one alone.
 THINK = re.compile(r"\s*(?:<think(?:ing)?>)?((?:(?!</?think(?:ing)?>).)*)</think(?:ing)?>", re.S | re.I)
 OPEN_THINK = re.compile(r"\s*<think(?:ing)?>", re.I)
 END = re.compile(
@@ -44,9 +45,11 @@ def clean_reply(text: str, repairs: list[str] | None = None) -> str:
     Raises:
         ParseError: it is too long (limits), holds nothing (empty), or ends within its own reasoning (truncated).
     """
+    # Before any pattern runs, so that a reply without end cannot hold the process.
     if len(text) > MAX_CHARS:
         raise ParseError(f"Your reply is longer than {MAX_CHARS:,} characters.", "limits")
     repairs = [] if repairs is None else repairs
+    # Searched for first: without a closing tag the pattern would try the whole reply in vain.
     while "</think" in text.casefold() and (block := THINK.match(text)):
         repairs.append("strip_think")
         text = text[block.end() :]
@@ -96,6 +99,7 @@ def strip_quotes(text: str) -> str:
     >>> strip_quotes('**"elm"**'), strip_quotes('"elm" or "oak"')
     ('elm', '"elm" or "oak"')
     """
+    # Twice, for marks around quotes and quotes around marks.
     for opening, closing in PAIRS * 2 if text.startswith(OPENINGS) else ():
         inside = text[len(opening) : len(text) - len(closing)]
         if text.startswith(opening) and text.endswith(closing) and len(text) > len(opening + closing):
@@ -112,6 +116,7 @@ def strip_fence(text: str) -> str:
     ('SELECT 1', 'SELECT 1')
     """
     bare = text.strip()
+    # A stop word or a length limit may have cut off one of the two fences.
     if bare.count("```") == 1:
         bare = bare.removesuffix("```").strip()
     elif bare.startswith("```") and bare.count("```") == 2:
@@ -175,10 +180,6 @@ def is_copy(value: str) -> bool:
 
 
 def refuse_copies(name: str, value: str) -> None:
-    """Raise ParseError (copied) if a value is the text of the form.
-
-    Raises:
-        ParseError: the value is the form's own (copied).
-    """
+    """Raise ParseError (copied) if a value is the text of the form."""
     if is_copy(value):
         raise ParseError(f"Your {name} is the text of the form. Write your own in its place.", "copied")

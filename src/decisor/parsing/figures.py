@@ -26,10 +26,11 @@ MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class NumberMeaning:
-    """A possible meaning of a written number. ``value``: its value. ``room``: half a unit of its last digit."""
+    """A possible meaning of a written number."""
 
     value: float
     room: float
+    """Half a unit of its last digit."""
 
 
 def written_numbers(text: str) -> tuple[str, ...]:
@@ -93,12 +94,14 @@ def list_decimal_forms(digits: str) -> tuple[str, ...]:
         return (digits,)
     last = marks[-1]
     head, _, tail = digits.rpartition(last)
+    # Two different marks: the last one is the decimal mark.
     if len(set(marks)) == 2:
         if last in marks[:-1]:
             return ()
         return (head.replace(marks[0], "") + "." + tail,)
     if len(marks) > 1:
         return (digits.replace(last, ""),)
+    # One mark: three digits after it may be thousands. The likelier reading first: 1.234 a decimal, 1,234 thousands.
     decimal, whole = f"{head}.{tail}", head + tail
     if len(tail) != 3 or len(head.lstrip("+-")) > 3 or head.lstrip("+-") in ("", "0"):
         return (decimal,)
@@ -126,14 +129,14 @@ WRITTEN = re.compile(rf"(?<![\d.,])({WRITTEN_NUMBER}(?:\s*{MARK}\s*{WRITTEN_NUMB
 
 @dataclass(frozen=True, slots=True)
 class WrittenCalculation:
-    """A calculation that a text writes out.
-
-    ``parts``: numbers as written and the marks between them. ``result``: number after the equals sign.
-    """
+    """A calculation that a text writes out."""
 
     parts: tuple[str, ...]
+    """Numbers as written, and the marks between them."""
     result: str
+    """The number after the equals sign, as written."""
     value: float
+    """What the calculation gives."""
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -224,6 +227,8 @@ def check_figures(text: str, sources: Iterable[tuple[str, Sequence[float]]]) -> 
     texts = written_numbers(CITATION.sub(" ", text))
     numbers_by_source = list(sources) if texts else []
     supports = {figure: find_figure_source(figure, numbers_by_source) for figure in texts}
+    # A calculation starts from figures that the text quotes. From all numbers of all rows some pair would give nearly
+    # any figure.
     quoted = [operand for operand in supports.values() if operand is not None]
     written = find_supported_calculations(CITATION.sub(" ", text), supports)
     return tuple(
@@ -454,6 +459,7 @@ def find_quantities(text: str) -> list[Quantity]:
     [('dozen', 12.0), ('three', 3.0), ('4.5 thousand', 4500.0)]
     """
     figures = []
+    # One blank for each letter, so that places in the text stay the same.
     text = UNSPACED.sub(" ", text.translate(WIDE))
     for match in QUANTITY.finditer(text):
         size = SCALES.get((match["scale"] or match["letter"] or "").lower().rstrip("."), 1.0)
@@ -494,6 +500,7 @@ def iterate_periods(text: str) -> Iterator[Period]:
         if kind == "iso":
             months, day = (numbers[1],), numbers[2]
         elif kind in ("dot", "slash"):
+            # 05.03. is day and month, 05/03/ month and day unless the first is above 12.
             day, month = numbers[:2] if kind == "dot" or numbers[0] > 12 else reversed(numbers[:2])
             months = (month,)
         elif kind in ("dmy", "mdy"):

@@ -1,6 +1,4 @@
-"""Labelled replies:
-
-``Thought: ... Action: ... Action input: ...``, with or without a plan, and the moves of a search.
+"""Labelled replies, ``Thought: ... Action: ... Action input: ...``, with or without a plan, and the moves of a search.
 
 Accepted are any case, markdown around labels, any order, a label repeated with the same value, and several names for
 one thing. A reply with two readings is asked for again. Text after an ``Observation:`` that the LLM wrote itself is
@@ -68,6 +66,7 @@ NAMES = {
 }
 WORDS = "|".join(sorted((re.escape(name).replace(r"\ ", "[ _]?") for name in NAMES), key=len, reverse=True))
 PLAIN_NAMES = {re.sub(r"[ _]", "", name): field for name, field in NAMES.items()}
+# A number before the label (a list), marks around it and a full-width colon are seen in replies of small models.
 LABEL = re.compile(
     r"^[ \t]*(?:\d{1,2}[.)][ \t]+)?(?:(?P<heading>\#{1,6})[ \t]*)?(?P<mark>[*_>-]{0,3})[ \t]*"
     rf"(?P<name>{WORDS})[ \t]*(?:\d{{1,3}}[ \t]*)?[*_]{{0,3}}[ \t]*"
@@ -90,7 +89,7 @@ class WrittenCall:
 
 @dataclass(frozen=True, slots=True)
 class LabelledReply:
-    """One labelled reply with either a call or an answer. ``replan`` is None if the reply does not say."""
+    """One labelled reply with either a call or an answer."""
 
     call: WrittenCall | None = None
     answer: str | None = field(default=None, metadata={"key": "final_answer"})
@@ -101,6 +100,7 @@ class LabelledReply:
     current: str = field(default="", metadata={"key": "current_step"})
     thought: str = ""
     replan: bool | None = None
+    """None if the reply does not say."""
     why: str = ""
     repairs: tuple[str, ...] = ()
 
@@ -176,6 +176,7 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
         call = WrittenCall(match_tool(call.tool, tools, repairs), query)
     if reply.plan:
         refuse_copies("Plan", reply.plan[0])
+    # The action comes first: the answer was written before its observation, so it cannot rest on it.
     if call and reply.answer is not None:
         repairs.append("action_first")
         reply = replace(reply, answer=None, because="")
@@ -185,6 +186,7 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
         raise ParseError("There is no observation yet: query the data before you answer.", "no_evidence")
     if not call and reply.answer is None:
         raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
+    # "Yes" without a new plan: the old plan stays, which is cheaper than another call.
     if reply.replan and not reply.plan:
         repairs.append("plan_kept")
         reply = replace(reply, replan=False)
@@ -196,6 +198,7 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
 def read_fields_of_any_form(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, str]:
     """Map labels to their values. Without an action or answer label, read the other forms of a reply."""
     fields = read_fields(text, repairs)
+    # ``Action: sql[SELECT 1]``, as in the prompts of the ReAct paper.
     if "action" in fields and not fields.get("input") and (call := CALL.fullmatch(fields["action"])):
         head = call["tool"].casefold()
         if head in (tool.casefold() for tool in tools):
@@ -210,6 +213,7 @@ def read_fields_of_any_form(text: str, tools: Sequence[str], repairs: list[str])
         return {**fields, "action": query[0], "input": fields.get("input") or query[1]}
     if "action" in fields or "answer" in fields:
         return fields
+    # What follows an observation that the LLM made up rests on nothing, so no form is looked for there.
     before = text[: start.start()] if (start := OBSERVATION.search(text)) else text
     if (lines := ON_ONE_LINE.sub("\n", before)) != before and "input" not in fields:
         spread = read_fields(lines, [])
@@ -249,6 +253,7 @@ def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
             repairs.append("case")
         if label["heading"] or label["mark"]:
             repairs.append("markdown_labels")
+        # Bold that began before the label ends with the value.
         if label["mark"].strip("->_ ") and value.endswith("**"):
             value = value.strip("* ")
         values_by_name.setdefault(name, []).append(value)
@@ -260,6 +265,7 @@ def merge_label_values(name: str, values: list[str], all_values: dict[str, list[
     if len(values) == 1:
         return values[0]
     if name not in ONE_VALUED:
+        # The last plan counts, as a correction of those before it.
         return "\n".join(values) if name != "plan" else values[-1]
     if len(set(values)) == 1 and not (len(all_values.get("action", ())) > 1 and len(all_values.get("input", ())) > 1):
         repairs.append("duplicate_key_same")
@@ -284,6 +290,7 @@ def read_labelled_input(text: str, repairs: list[str]) -> str:
     bare = strip_fence(text)
     if BLANK.fullmatch(bare) and not NO_ARGUMENTS.fullmatch(bare):
         raise ParseError("Action input is missing.", "missing_field")
+    # Only a query loses its quotes: of another input they may be a part.
     if START.match(inside := strip_quotes(bare)):
         return inside
     if (
@@ -337,6 +344,7 @@ def parse_plan_steps(text: str) -> tuple[str, ...]:
     bare = replace_surrogates(text).strip().strip("[]").strip()
     if not bare:
         return ()
+    # Commas do not separate steps, because steps hold commas: the labels do.
     parts = re.split(r"(?:^|[\s,;\[])(?:\*\*)?Step\s+\d+\s*[:.)](?:\*\*)?", bare, flags=re.I)
     if len(parts) == 1:
         parts = re.split(r"(?:^|\n)\s*(?:\d{1,3}[.)]|[-*])\s+", bare)
@@ -448,9 +456,6 @@ def refuse_form_text(value: object, form: Form[object]) -> None:
     """Raise ParseError (copied) if an input or answer repeats the form.
 
     A plan is refused if it has at least two parts and all of them do.
-
-    Raises:
-        ParseError: what the value asks for or answers stands in the form (copied); of a plan, all of its parts.
     """
     texts: tuple[str, ...] = ()  # A word alone is none of them: to choose what a form offers is no copy.
     match value:
@@ -466,6 +471,7 @@ def refuse_form_text(value: object, form: Form[object]) -> None:
     copies = [
         len(letters := keep_letters(text)) >= LEAST
         and letters in letters_of_form(form_text)
+        # A text with a number that the form lacks is the LLM's own.
         and set(re.findall(r"\d+", text)) <= set(re.findall(r"\d+", form_text))
         for text in texts
     ]

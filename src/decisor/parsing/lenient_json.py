@@ -26,6 +26,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\"
 
 
 def check_depth(text: str) -> None:
+    # The reader recurses, so a reply of brackets alone could otherwise exhaust the stack.
     depth = 0
     for bracket in re.finditer(r"[\[({\])}]", text):
         depth += 1 if bracket.group() in "[({" else -1
@@ -59,6 +60,7 @@ class JsonReader:
             if word.group()[0].isupper():
                 self.repairs.append("python_literal")
             return WORDS[word.group()]
+        # Python's json would accept these, and a comparison with NaN is always false.
         if word and word.group().lstrip("-") in ("NaN", "Infinity", "nan", "inf"):
             raise ParseError(f"{word.group()} is not a number that can be used.", "number")
         raise ParseError(f"Your JSON cannot be read at character {self.at + 1}.", "syntax")
@@ -113,6 +115,8 @@ class JsonReader:
         if head == bracket:
             self.at += 1
             return True
+        # A missing bracket at the end is closed, but not after a comma or an opening bracket: there a value is missing
+        # too.
         if not head or self.text.startswith(("```", "~~~"), self.at):
             if self.text[: self.at].rstrip().endswith((",", "{", "[")):
                 raise ParseError("Your reply is cut off.", "truncated")
@@ -181,6 +185,7 @@ class JsonReader:
 
 def read_json_number(text: str) -> int | float:
     if re.fullmatch(r"[-+]?\d+", text):
+        # int() of a very long text takes quadratic time, so the length is looked at first.
         if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
             raise ParseError("A whole number is beyond 64 bits.", "number")
         return int(text)
@@ -240,6 +245,7 @@ def read_first_value(text: str, start: int, repairs: list[str]) -> tuple[Value, 
             if (start := text.find("{", start + 1)) < 0:
                 raise first from None
             continue
+        # One bracket is forgotten; several mean that the reply hit its length limit.
         if reader.repairs.count("close_brackets") > 1:
             raise ParseError("Your reply is cut off.", "truncated")
         repairs += [name for name in dict.fromkeys(reader.repairs) if name not in repairs]

@@ -1,5 +1,4 @@
-"""The parser of a plan: from the form in which an LLM wrote it to a graph of parts, each after the parts that it
-needs.
+"""The parser of a plan: from its form in a reply to a graph of parts, each after the parts that it needs.
 
     {"nodes": [{"id", "ask", "needs", "source"}], "final": id}      or {"simple": true}; the form that is asked for
     {"nodes": [{"depth", "ask", "source"}]}                         the same held to a schema, which has no ids
@@ -41,6 +40,7 @@ NUMBERED = re.compile(r"[QA#]?(\d{1,4})", re.I)
 TAG = re.compile(r"<A(\d{1,4}\.\d{1,4})>")
 ANY_TAG = re.compile(r"<A(\d{1,4}\.\d{1,4})>|\{[AQ]?(\d{1,4}\.\d{1,4})\}", re.I)
 NUMBERED_TAG = re.compile(r"#(\d{1,4})\b|<A?(\d{1,4})>|\{[AQ]?(\d{1,4})\}", re.I)
+# LLMs write tags in other angle brackets too.
 ANGLES = str.maketrans("⟨⟩〈〉‹›", "<><><>")
 
 
@@ -56,16 +56,15 @@ class PartDraft:
 
 @dataclass(frozen=True, slots=True)
 class PlanDraft:
-    """The nodes of a plan before it is a graph.
-
-    ``numbered``: ids were 1, 2, 3 (here Q1.0, Q2.0), which tell no depth. ``drop``: nodes that the LLM withdrew.
-    """
+    """The nodes of a plan before it is a graph."""
 
     drafts: tuple[PartDraft, ...] = ()
     final: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    """Ids of nodes that the LLM withdrew."""
     simple: bool = False
     numbered: bool = False
+    """True if ids were 1, 2, 3 (here Q1.0, Q2.0), which tell no depth."""
 
 
 def find_tagged_parts(query: str) -> list[str]:
@@ -123,9 +122,7 @@ SOURCE = ("source", "tool")
 
 
 def read_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft:
-    """Read the drafts of a plan; raise ParseError if the text contains no plan.
-
-    Its reasons are syntax, missing_field, shape, duplicate_id, truncated and limits.
+    """Read the drafts of a plan.
 
     Raises:
         ParseError: there is no plan in it (syntax, missing_field, shape, duplicate_id, truncated, limits).
@@ -135,6 +132,7 @@ def read_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft:
         return read_json_drafts(read_json_value(text, repairs), repairs)
     except ParseError as error:
         drafts: PlanDraft | None = None
+        # Not JSON, so perhaps one of the other forms. Other reasons mean JSON with a defect that the LLM can correct.
         if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
             drafts = read_tuple_drafts(text, repairs, salvage) or read_line_drafts(text, repairs, salvage)
         if drafts is None and salvage and error.reason != "limits":
@@ -152,6 +150,7 @@ def read_json_drafts(value: Value, repairs: list[str]) -> PlanDraft:
     nodes = value.get("nodes") if isinstance(value, Mapping) else value
     if nodes is None or nodes in ([], {}):
         raise ParseError("The plan has no nodes.", "missing_field")
+    # The forms that nodes are written in: an object by id, texts, pairs of ids, or objects.
     if isinstance(nodes, Mapping):
         repairs.append("map_form")
         nodes = [{"id": id, **part} if isinstance(part, Mapping) else part for id, part in nodes.items()]
@@ -246,6 +245,7 @@ def read_tuple_drafts(text: str, repairs: list[str], salvage: bool) -> PlanDraft
 def read_literal_pairs(text: str) -> list[tuple[str, str]]:
     """Read pairs from a Python literal; ``ast.literal_eval`` runs no code. Empty if the text is no literal."""
     try:
+        # An invalid escape such as "\d" in a reply makes Python warn on stderr.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
             value = ast.literal_eval(text)
@@ -332,6 +332,7 @@ def salvage_drafts(text: str, repairs: list[str]) -> PlanDraft | None:
             node = reader.value()
         except ParseError:
             break
+        # This node was cut off: its last text may be half.
         if "close_brackets" in reader.repairs:
             break
         nodes.append(node)
@@ -347,17 +348,16 @@ MAX_STEPS_DEEP = 32
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """One node of a reasoning DAG.
-
-    ``parents``: parts whose answers it needs. ``source``: tool that serves it, empty if not given. ``degraded``: True
-    if it lost a parent that it should have.
-    """
+    """One node of a reasoning DAG."""
 
     id: str
     query: str
     parents: tuple[str, ...] = ()
+    """Ids of the parts whose answers it needs."""
     source: str = ""
+    """Tool that serves it; empty if not given."""
     degraded: bool = False
+    """True if it lost a parent that it should have."""
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -367,11 +367,12 @@ class PlanPart:
 
 @dataclass(frozen=True, slots=True)
 class PlanGraph:
-    """Parts of a plan, each after its parents. ``simple``: True if the LLM says that no plan is needed."""
+    """Parts of a plan, each after its parents."""
 
     parts: tuple[PlanPart, ...]
     repairs: tuple[str, ...] = ()
     simple: bool = False
+    """True if the LLM says that no plan is needed."""
 
     @property
     def levels(self) -> tuple[tuple[PlanPart, ...], ...]:
@@ -414,6 +415,7 @@ def merge_equal_parts(parts: Sequence[PlanPart], repairs: list[str]) -> dict[str
     Case and spaces of the query do not matter.
     """
     by_id = {part.id: part for part in parts}
+    # To merge two parts may make their children equal, so it is repeated until nothing changes.
     while True:
         first: dict[tuple[str, frozenset[str], str], str] = {}
         double: dict[str, str] = {}
@@ -455,6 +457,7 @@ def find_back_edges(parts: Mapping[str, PlanPart]) -> list[tuple[str, str]]:
     for root in sorted(parts, key=split_part_id):
         if root in state:
             continue
+        # 1: on the path that is followed now; 2: done. An edge into a part on the path closes a cycle.
         state[root] = 1
         stack = [(root, iter(children[root]))]
         while stack:
@@ -537,13 +540,16 @@ def parse_plan_graph(
         return PlanGraph((), tuple(repairs), simple=True)
     if len(drafts.drafts) > MAX_PARTS:
         raise ParseError(f"The plan has more than {MAX_PARTS} parts.", "limits")
+    # Drafts become parts: parents from lists and tags, equal parts merged, withdrawn ones left out.
     written = []
     for draft in drafts.drafts:
+        # A tag makes a parent, whether the plan lists it or not.
         needs = tuple(dict.fromkeys([*draft.needs, *find_tagged_parts(draft.query)]))
         written.append(PlanPart(draft.id, replace_surrogates(draft.query), needs, draft.source))
     parts = merge_equal_parts(written, repairs)
     parts = {id: part for id, part in parts.items() if id not in drafts.drop}
     parts = match_part_sources(parts, sources, repairs, mend)
+    # A second reply is mended, a first one goes back with all its defects.
     if mend:
         for part in list(parts.values()):
             for parent in part.parents:
@@ -551,6 +557,8 @@ def parse_plan_graph(
                     parts[part.id] = drop_parent(parts[part.id], parent)
                     repairs.append("stripped_tag")
         while edges := find_back_edges(parts):
+            # The edge into the highest id, because it most likely points back; one at a time, for one cut may open
+            # several cycles.
             parent, child = max(edges, key=lambda edge: (split_part_id(edge[1]), split_part_id(edge[0])))
             parts[child] = drop_parent(parts[child], parent)
             repairs.append("cut_edge")

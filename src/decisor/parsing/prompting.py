@@ -72,14 +72,12 @@ WORDS: ContextVar[Mapping[str, str]] = ContextVar("words", default={})  # noqa: 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Settings of a person for every LLM call of a technique. temperature, top_p:
-
-    None means as the technique has them. words: replacement of a technique's text, by that text.
-    """
+    """Settings of a person for every LLM call of a technique. None means as the technique has it."""
 
     temperature: float | None = None
     top_p: float | None = None
     words: Mapping[str, str] = field(default_factory=dict)
+    """Replacement of a technique's text, by that text."""
 
     def of(self, sampling: Sampling) -> Sampling:
         """Return ``sampling`` with the temperature and top_p of a person.
@@ -200,6 +198,7 @@ def append_complaint(prompt: Sequence[Message], reply: str, complaint: ParseErro
         parts.append(f"Reply again in this form, with values of your own:\n{example}")
     else:
         parts.append("Reply again, in the form asked for.")
+    # Appended to the last message, so that the prefix that an endpoint has cached still fits.
     last = prompt[-1]
     return [*prompt[:-1], Message(last.role, last.content + "\n".join(parts) + "\n")]
 

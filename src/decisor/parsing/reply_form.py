@@ -59,18 +59,18 @@ SIZES: Mapping[str, Size] = {
 
 @dataclass(frozen=True)
 class ReplyShape:
-    """One JSON object that a reply may be.
-
-    ``says``: key to its description, in the order of writing. ``name``: of the function that gives the object.
-    ``when``: in which case it is written. ``enums``: all allowed values of a key. ``sizes``: minimum and maximum
-    letters or items of a key that differ from the usual ones.
-    """
+    """One JSON object that a reply may be."""
 
     says: Mapping[str, str]
+    """Description of each key, in the order of writing."""
     name: str = "reply"
+    """Name of the function that gives the object."""
     when: str = ""
+    """In which case it is written."""
     enums: Mapping[str, Sequence[str]] = field(default_factory=lambda: NONE)
+    """All allowed values of a key."""
     sizes: Mapping[str, Size] = field(default_factory=dict)
+    """Minimum and maximum letters or items of a key, where they differ from the usual ones."""
 
 
 @cache
@@ -148,6 +148,7 @@ def read_dataclass(kind: type, value: Mapping[str, Value]) -> Any:
         elif inner is None and one.default is MISSING and one.default_factory is MISSING:
             raise ParseError(f"{key} is missing.", "missing_field")
     hints = get_type_hints(kind)
+    # A nested dataclass is built only if one of its keys was written.
     for name, values in parts.items():
         part = drop_none_type(hints[name])
         if missing := [read_key_name(f) for f in fields(part) if f.name not in values and f.default is MISSING]:
@@ -208,22 +209,22 @@ TAGS = re.compile(r"^\s*<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>\s*)?$", r
 
 @dataclass(frozen=True)
 class Form(Generic[T]):
-    """One kind of reply: how to ask for it and how to read it.
-
-    ``text``: how labelled text is asked for. ``read_text`` reads it, or raises ParseError. ``kind``: the dataclass that
-    ``shapes`` are of; ``read_object`` reads one of them, or raises ParseError. Without it objects are texts too.
-    ``now``: what of ``shapes`` fits at this step; a prompt tells of all, so that prompts of one run begin alike.
-    ``objections``: what in the value of a reply does not stand on its rows; it goes back to the model once.
-    """
+    """One kind of reply: how to ask for it and how to read it."""
 
     name: str
     text: str
+    """How labelled text is asked for."""
     read_text: Callable[[str], T]
+    """Reads labelled text, or raises ParseError."""
     kind: type = str
+    """The dataclass that ``shapes`` are of."""
     shapes: tuple[ReplyShape, ...] = ()
     read_object: Callable[[Mapping[str, Value]], T] | None = None
+    """Reads an object, or raises ParseError; None means that objects are read as text."""
     now: tuple[ReplyShape, ...] = ()
+    """Those of ``shapes`` that fit at this step. A prompt tells of all, so that prompts of one run begin alike."""
     objections: Callable[[Any], Sequence[Objection]] = list_decision_objections
+    """Statements of a value that its rows do not support; they go back to the LLM once."""
 
     def read(self, reply: str) -> T:
         """Read a reply written in any way, whichever was asked for.
@@ -231,6 +232,7 @@ class Form(Generic[T]):
         Raises:
             ParseError: it cannot be read.
         """
+        # In whichever way it was asked: an LLM that was asked for text may write JSON, and the other way round.
         if self.read_object is not None and (value := read_json_reply(reply)) is not None:
             return self.read_object(self.plain(value))
         return self.read_text(reply)
@@ -245,6 +247,7 @@ class Form(Generic[T]):
         """Return the JSON schema with an object at its root, as every endpoint accepts it."""
         schemas = [build_object_schema(self.kind, shape) for shape in self.now or self.shapes]
         one = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+        # OpenAI refuses a strict schema with anyOf at its root, so a union is wrapped in an object.
         return build_closed_schema({UNION: one}) if len(self.shapes) > 1 else one
 
     def functions(self) -> tuple[Function, ...]:
@@ -319,6 +322,7 @@ def normalize_function_name(tool: str) -> str:
     >>> normalize_function_name("plants/list all")
     'plants_list_all'
     """
+    # OpenAI's rule for function names: letters, digits, _ and -, at most 64.
     return re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:64] or "_"
 
 
@@ -360,6 +364,7 @@ def convert_function_call(value: Mapping[str, Value], shapes: tuple[ReplyShape, 
     name, arguments = value.get("name"), value.get("arguments", value.get("parameters"))
     if not isinstance(name, str) or arguments is None:
         return value
+    # OpenAI sends the arguments of a call as a text that holds JSON.
     if isinstance(arguments, str):
         read = read_json_value(arguments, []) if arguments.strip().startswith("{") else {"input": arguments}
         arguments = read if isinstance(read, Mapping) else {"input": arguments}
@@ -371,6 +376,7 @@ def convert_function_call(value: Mapping[str, Value], shapes: tuple[ReplyShape, 
     keys = {key for shape in shapes for key in shape.says}
     own = {key: one for key, one in arguments.items() if key in keys}
     rest = {key: one for key, one in arguments.items() if key not in keys}
+    # A tool of several parameters gets them as one JSON text, as its input.
     text = rest["input"] if set(rest) == {"input"} else rest
     names = [
         tool for shape in shapes for tool in shape.enums.get("action", ()) if normalize_function_name(tool) == name

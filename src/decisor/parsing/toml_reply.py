@@ -39,11 +39,13 @@ def read_toml_reply(reply: str) -> TomlReply:
         ParseError: it is no TOML, or says nothing.
     """
     fences = FENCE.findall(reply)
+    # The longest fence is the file: others quote parts of it.
     text = max(fences, key=len) if fences else strip_fence(clean_reply(reply))
     if not fences and (start := START.search(text)):
         text = text[start.start() :]
     try:
         content = tomllib.loads(text)
+    # TOMLDecodeError is a ValueError; deeply nested arrays raise RecursionError.
     except (ValueError, RecursionError) as error:
         raise ParseError(f"This is no TOML: {error}. Write the whole file, in one ```toml fence.", "shape") from error
     if not content:
@@ -125,6 +127,7 @@ def format_toml_value(value: object) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower()
     text = str(value)
+    # A literal text is used where it can be: SQL stays as it was written, without escapes.
     if "\n" in text and "'''" not in text and re.sub(r"[\n\t]", "", text).isprintable():
         return f"'''\n{text}'''"
     if '"' in text and "'" not in text and text.isprintable():

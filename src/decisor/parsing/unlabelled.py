@@ -34,8 +34,10 @@ def find_query_tool(query: str, tools: Sequence[str]) -> str:
     if start is None:
         return ""
     word = start[1].split()[0].casefold()
+    # WITH begins a query in SQL and in Cypher: only SQL writes ``WITH name AS (``.
     if word == "with":
         word = "select" if TABLE.match(query) else "match"
+    # A Cypher query has a node in brackets; "Match the names" is prose.
     if word != "select" and "(" not in query:
         return ""
     return LANGUAGES[word] if LANGUAGES[word] in tools else ""
@@ -58,6 +60,7 @@ def find_lone_query(text: str, tools: Sequence[str]) -> tuple[str, str] | None:
         tool = find_query_tool(inside, tools)
         return (tool, inside) if tool and language in ("", tool) else None
     word = next(iter(text.split(maxsplit=1)), "")
+    # "Select the best one" is prose: a query begins in capitals or in small letters.
     tool = find_query_tool(text, tools) if word in (word.upper(), word.lower()) else ""
     return (tool, text.strip()) if tool and "\n\n" not in text.strip() else None
 
@@ -127,6 +130,7 @@ def match_tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
     if re.fullmatch(r"[a-z_]+", plain) and bare in by_plain_name:
         repairs.append("tool_alias")
         return by_plain_name[bare]
+    # A misspelling is not guessed: a query sent to the wrong tool costs more than a complaint.
     near = difflib.get_close_matches(plain, by_plain_name, 1)
     hint = f" Did you mean {by_plain_name[near[0]]}?" if near else ""
     ascii_name = name[:60].encode("ascii", "backslashreplace").decode()
@@ -204,6 +208,7 @@ def read_unlabelled_fields(text: str, tools: Sequence[str], repairs: list[str]) 
     if "{" in bare and (fields := read_json_fields(bare, repairs)):
         return fields
     calls = [call for line in bare.splitlines() if (call := CALL.fullmatch(line.strip())) and call["tool"] in tools]
+    # ``tool: text`` may be prose about the tool, so only brackets make a call here.
     if len(calls) == 1 and not calls[0]["rest"]:
         repairs.append("call_form")
         return {"action": calls[0]["tool"], "input": extract_call_input(calls[0])}
@@ -289,6 +294,7 @@ def extract_input_text(value: Value) -> str:
     """
     if isinstance(value, str) and value.strip().startswith("{"):
         try:
+            # Not strict, because LLMs write line ends within texts.
             value = json.loads(value, strict=False)
         except (ValueError, RecursionError):
             return format_json_text(value)

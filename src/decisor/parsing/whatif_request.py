@@ -108,6 +108,7 @@ def build_changed_value(column: str, mark: str, rest: str) -> str:
     if amount["percent"]:
         factor = number / 100 if sign in ("×", "*", "x", "times") else 1 + (-number if sign == "-" else number) / 100
         return f"{place} * {factor:.12g}"
+    # "by 5 %" is clear, "by 5" is not: a guess would change the data in one of two ways.
     if sign == "by":
         raise ToolError(f"By {rest}: times that much, or that much more? {FORM}")
     return f"{place} {'*' if sign in ('×', 'x', 'times') else sign} {number:.12g}"
@@ -149,12 +150,10 @@ ASKS: tuple[tuple[Kind, str], ...] = (
 
 @dataclass(frozen=True)
 class WhatIfWish:
-    """A request to the tool ``whatif``.
-
-    ``candidates``: empty means all. ``text``: the candidates as written, because a name may contain a comma.
-    """
+    """A request to the tool ``whatif``."""
 
     candidates: tuple[str, ...] = ()
+    """Empty means all."""
     semantics: str = ""
     percent: float = 5.0
     trials: int = 200
@@ -163,6 +162,7 @@ class WhatIfWish:
     changes: tuple[DataChange, ...] = ()
     scenario: str = ""
     text: str = field(default="", compare=False, repr=False)
+    """The candidates as written, because a name may contain a comma."""
 
 
 def parse_wish(text: str) -> WhatIfWish:
@@ -191,6 +191,7 @@ def parse_wish(text: str) -> WhatIfWish:
     others = [word.casefold().strip(".") for word in rest if word not in settings]
     if head.casefold().strip(".") in ("", "rank", "all") and set(others) <= ALL:
         return parse_rank_settings([word.partition("=") for word in settings])
+    # Changes come before the phrases: "set" and "x 1.1" are unmistakable, a phrase takes any name.
     if is_change(text):
         return WhatIfWish(kind="change", changes=parse_changes(text))
     plain = " ".join(text.split()).rstrip("?.! ")
@@ -259,6 +260,7 @@ def parse_rank_settings(pairs: Sequence[tuple[str, str, str]]) -> WhatIfWish:
     semantics = texts.get("semantics", "").lower()
     if semantics not in SEMANTICS:
         raise ToolError(f"semantics is paper or released, not {semantics!r}.")
+    # float() accepts nan and inf: nan fails each of these comparisons.
     if not (0 <= percent <= 100 and 0 <= trials <= 100_000 and seconds > 0):
         raise ToolError("percent is from 0 to 100, trials from 0 to 100,000, and seconds above 0.")
     return WhatIfWish((), semantics, percent, trials, seconds, scenario=texts.get("scenario", ""))

@@ -64,15 +64,17 @@ CALL: ContextVar[CallUnderWay | None] = ContextVar("CALL", default=None)
 
 @dataclass(slots=True)
 class Clock:
-    """The wall clock of a run, which stands still while all calls wait in line. running: calls and actions under way.
-    waiting: those of them that wait for a place among other runs' calls.
-    """
+    """The wall clock of a run, which stands still while all calls wait in line."""
 
     started: float = field(default_factory=time.monotonic)
     running: int = 0
+    """Calls and actions under way."""
     waiting: int = 0
+    """Those of them that wait for a place among other runs' calls."""
     still: float = 0.0
+    """Seconds that the clock stood still, without the present stop."""
     stopped: float = 0.0
+    """When the present stop began (monotonic); 0 if the clock runs."""
 
     def seconds(self) -> float:
         """Return the seconds since the start, without the time that the clock stood still."""
@@ -82,6 +84,7 @@ class Clock:
     def change(self, running: int = 0, waiting: int = 0) -> None:
         self.running += running
         self.waiting += waiting
+        # One call that works is enough for time to pass: the run uses its seconds then.
         stands = self.waiting > 0 and self.waiting >= self.running
         if stands and not self.stopped:
             self.stopped = time.monotonic()
@@ -92,18 +95,19 @@ class Clock:
 
 @dataclass(slots=True)
 class CallUnderWay:
-    """A call in progress; within its block, waits and requests are noted on it until its deadline. say: shows a line to
-    whoever watches the run. waits: number of waits for a place or a connection just now. sent: the endpoint may have
-    worked on a request of this call.
-    """
+    """A call in progress; within its block, waits and requests are noted on it until its deadline."""
 
     clocks: tuple[Clock, ...]
     seconds_left: Callable[[], float | None]
     deadline: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
     say: Callable[[str], None] = lambda words: None
+    """Shows a line to whoever watches the run."""
     waits: int = 0
+    """Number of waits for a place or a connection just now."""
     sent: bool = False
+    """True if the endpoint may have worked on a request of this call."""
     waiting: float = 0.0
+    """Seconds waited in line."""
     token: Token[CallUnderWay | None] = field(init=False)
 
     def __aenter__(self) -> Awaitable[object]:
@@ -127,12 +131,14 @@ class CallUnderWay:
     def stand_still(self) -> None:
         for clock in self.clocks:
             clock.change(waiting=1)
+        # The deadline is of working time: it is set anew when the wait is over.
         self.deadline.reschedule(None)
 
     def go_on(self) -> None:
         for clock in self.clocks:
             clock.change(waiting=-1)
         left = self.seconds_left()
+        # A deadline that has expired cannot be rescheduled: asyncio raises RuntimeError.
         if not self.deadline.expired():
             self.deadline.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
 
@@ -199,29 +205,34 @@ class Limits:
 class Budget:
     """An allowance of calls, tokens, dollars, seconds and actions, with the usage so far.
 
-    Budgets nest: a child's usage is charged to its parents too, and all must allow it. pending: amounts reserved for
-    calls and actions under way. above: the parent and its parents. limits_dollars: this budget or a parent limits
-    dollars. limits_cost: one of them limits dollars or tokens.
+    Budgets nest: a child's usage is charged to its parents too, and all must allow it.
     """
 
     limits: Limits = Limits()
     keep_calls: int = 1
+    """Calls that only a final call may use."""
     keep_share: float = 0.1
+    """Share of tokens, dollars and seconds that only a final call may use."""
     parent: Budget | None = None
     spent: Usage = field(default_factory=Usage)
     pending_calls: int = 0
+    """Reserved for calls under way, as are the other ``pending_...``."""
     pending_tokens: int = 0
     pending_dollars: float = 0.0
     pending_actions: int = 0
     clock: Clock = field(default_factory=Clock)
     estimates: TokenEstimates = field(default_factory=TokenEstimates)
     above: tuple[Budget, ...] = field(init=False, repr=False)
+    """The parent and its parents."""
     limits_dollars: bool = field(init=False)
+    """True if this budget or a parent limits dollars."""
     limits_cost: bool = field(init=False)
+    """True if this budget or a parent limits dollars or tokens."""
 
     def __post_init__(self) -> None:
         above = self.parent
         self.above = above.chain() if above is not None else ()
+        # What was learned of an LLM's tokenizer holds for the whole run, so a child shares its parent's estimates.
         self.estimates = above.estimates if above is not None else self.estimates
         self.limits_dollars = self.limits.dollars is not None or (above is not None and above.limits_dollars)
         self.limits_cost = (
@@ -284,6 +295,7 @@ class Budget:
         """Estimate the completion tokens of a call as the mean of the calls so far."""
         for budget in self.chain():
             if budget.spent.calls:
+                # Rounded up: an estimate that is too low would keep back too little.
                 return -(-budget.spent.completion_tokens // budget.spent.calls)
         return FIRST_REPLY
 
@@ -293,6 +305,7 @@ class Budget:
         Nothing is set aside then. keep: likely cost of a final call after this one.
         """
         chain = self.chain()
+        # All are checked before any is changed, so a refusal leaves no reservation behind.
         for budget in chain:
             budget._check(request, final, keep)
         for budget in chain:
@@ -316,6 +329,7 @@ class Budget:
 
     def _check(self, request: Usage, final: bool, keep: Usage) -> None:
         limits, spent = self.limits, self.spent
+        # One call is never kept back from all others: under a limit of one call that call can still be made.
         keep_calls = 0 if final or limits.calls is None else min(self.keep_calls, limits.calls - 1)
         if limits.calls is not None and spent.calls + self.pending_calls + request.calls > limits.calls - keep_calls:
             raise BudgetExceeded("calls", limits.calls)
@@ -325,6 +339,7 @@ class Budget:
             back = self._back(limits.seconds, self._a_call(limits.seconds), final)
             if self.clock.seconds() >= limits.seconds - back:
                 raise BudgetExceeded("seconds", limits.seconds)
+        # An action costs neither tokens nor dollars, so those limits do not concern it.
         if not request.calls:
             return
         if limits.tokens is not None:

@@ -22,6 +22,7 @@ from decisor.trace.events import FailedCall, LLMCall, Note, ShortenedPrompt, Tra
 from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage
 
 NUMBER = r"(\d[\d,]*)"
+# Each endpoint words its refusal differently, so the sizes are looked for in the text of it.
 CONTEXT = (
     rf"(?:maximum )?context (?:length|window|size)(?: of the model)?(?: is| of|:)? (?:only )?{NUMBER}",
     rf"context (?:length|window|size) \({NUMBER}",
@@ -54,6 +55,8 @@ def read_refused_sizes(complaint: str) -> tuple[int, int]:
     (200000, 210000)
     """
     context, prompt = first_number(CONTEXT, complaint), first_number(PROMPT, complaint)
+    # A prompt that fits its context is not refused for its length: then the number that was read as the context is
+    # another one.
     return (context, prompt) if not prompt or context <= prompt else (0, prompt)
 
 
@@ -66,18 +69,19 @@ def first_number(forms: tuple[str, ...], text: str) -> int:
 
 @dataclass
 class ContextLength:
-    """The context length of one model at one endpoint, in tokens. look: asks the endpoint; 0 means that it does not
-    say.
-    """
+    """The context length of one model at one endpoint, in tokens; 0 if unknown."""
 
     look: Callable[[], int] = lambda: 0
+    """Asks the endpoint; 0 means that it does not say."""
     tokens: int = 0
     looks: int = 0
+    """Number of times that the endpoint was asked."""
 
     async def find(self) -> int:
         """Return the context length in tokens, 0 if unknown. The endpoint is asked at most ``LOOKS`` times."""
         if not self.tokens and self.looks < LOOKS:
             self.looks += 1
+            # The question is a blocking request, and a refusal may name the length while it is under way.
             self.tokens = await asyncio.to_thread(self.look) or self.tokens
         return self.tokens
 
@@ -111,13 +115,16 @@ def cut_in_half(messages: Sequence[Message]) -> list[Message] | None:
     """
     texts = [message.content for message in messages]
     goal = sum(map(len, texts)) // 2
+    # A system message has the task and the form: without it no reply could be read.
     able = [i for i, message in enumerate(messages) if message.role != "system" and len(message.content) > SHORTEST_CUT]
     while able and (over := sum(map(len, texts)) - goal) > 0:
         at = max(able, key=lambda i: len(texts[i]))
         text = texts[at]
+        # A quarter of a message always stays, more of its end (3/5) than of its beginning, for the request comes last.
         keep = max(len(text) - over - len(GAP), len(text) // 4)
         texts[at] = text[: keep * 2 // 5] + GAP + text[len(text) - (keep - keep * 2 // 5) :]
         able.remove(at)
+    # Not even near half: sending it would most likely be refused again.
     if sum(map(len, texts)) > goal * 1.5:
         return None
     return [Message(message.role, text) for message, text in zip(messages, texts, strict=True)]
@@ -125,15 +132,16 @@ def cut_in_half(messages: Sequence[Message]) -> list[Message] | None:
 
 @dataclass(frozen=True, slots=True)
 class LLMSettings:
-    """The settings of a person for every call of one LLM. timeout: seconds for one completion with all its retries.
-    context: tokens that prompt and reply may have together. max_tokens: of a reply. temperature: of calls for which
-    a technique names none.
-    """
+    """The settings of a person for every call of one LLM. None means that the person set nothing."""
 
     timeout: float | None = None
+    """Seconds for one completion with all its retries."""
     context: int | None = None
+    """Tokens that prompt and reply may have together."""
     max_tokens: int | None = None
+    """Tokens of a reply."""
     temperature: float | None = None
+    """Of calls for which a technique names none."""
 
 
 NONE = LLMSettings()
@@ -180,15 +188,14 @@ UNSENT = "It was cut off before it was sent, so it cost nothing."
 
 @dataclass(frozen=True)
 class ChargedCall:
-    """A call of one LLM that is charged to one budget and recorded in one trace. final: it may use the part that the
-    budget keeps back.
-    """
+    """A call of one LLM that is charged to one budget and recorded in one trace."""
 
     llm: LLM
     budget: Budget
     trace: Trace
     span: int
     final: bool = False
+    """Whether it may use the part that the budget keeps back."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Send the prompt, shortened if it must be, and return the reply.
@@ -213,6 +220,7 @@ class ChargedCall:
         usual = THOUGHTFUL_REPLY if self.llm.name in self.budget.estimates.thinkers else LONGEST_REPLY
         cap = sampling.max_tokens or settings.max_tokens or usual
         cap = min(cap, settings.max_tokens or cap)
+        # A temperature of 0 counts as unnamed: it is the default of ``Sampling``.
         temperature = sampling.temperature or settings.temperature or 0.0
         return replace(sampling, max_tokens=cap, capped=cap != sampling.max_tokens, temperature=temperature)
 
@@ -242,11 +250,13 @@ class ChargedCall:
         """
         tokens = self.count(messages)
         if context := await self.context(tokens):
+            # Prompt and reply share the context: a share of it is left for the reply.
             room = context - min(sampling.max_tokens or LONGEST_REPLY, max(context // REPLY_SHARE, SHORTEST_REPLY))
             shorter = self.shortened(messages, tokens, room, "context")
             if shorter is None and self.is_too_long(messages, room):
                 raise LLMError(TOO_LONG.format(tokens=tokens, context=context, room=room), "context")
             messages = shorter or messages
+        # The final call is the run's last chance to answer: it is shortened rather than refused for its tokens.
         left = self.budget.tokens_left(True, 0) if self.final else None
         if left is not None:
             messages = self.shortened(messages, self.count(messages), left - LAST_REPLY, "tokens") or messages
@@ -255,6 +265,8 @@ class ChargedCall:
     def is_too_long(self, messages: Sequence[Message], room: int) -> bool:
         if self.budget.estimates.knows(self.llm.name):
             return self.count(messages) > room
+        # Nothing was counted yet, so only a prompt that is too long by the lowest estimate, and by a margin, is refused
+        # unsent.
         return sum(estimate_fewest_tokens(message.content) for message in messages) > room * UNSURE
 
     def shortened(
@@ -290,6 +302,7 @@ class ChargedCall:
             if self.count(messages) > room:
                 return messages  # which will be made to fit
         tokens = self.count(messages)
+        # The refusal named no size, or one that the estimate meets: half is certain to make a difference.
         shorter = self.shortened(messages, tokens, min(room or tokens, tokens) // 2, "context")
         shorter = shorter or cut_in_half(messages)
         if shorter is None:
@@ -306,9 +319,11 @@ class ChargedCall:
             return CALL, NOTHING, cap
         likely = self.budget.likely_reply()
         price: Pricing | None = getattr(self.llm, "price", None)
+        # A final call shows about the same prompt, so its cost is estimated from this one.
         keep = Usage(1, prompt, likely, price.dollars(prompt, likely) if price else None)
         if price is None and self.budget.limits_dollars:
             raise SetupError(f"The price of {self.llm.name} is not known, so a limit of dollars says nothing: {PRICE}.")
+        # The whole cap is reserved. One far above the usual reply would reserve the limit away.
         cap = min(cap, max(USUAL_REPLY, 2 * likely))
         if (tokens := self.budget.tokens_left(self.final, keep.tokens)) is not None:
             cap = min(cap, (tokens - prompt) // sampling.n)
@@ -327,11 +342,13 @@ class ChargedCall:
         """
         raw = estimate_prompt_tokens(messages)
         prompt = self.budget.estimates.tokens(self.llm.name, raw)
+        # What the call may cost, and the cap that keeps it within its limits and the context.
         request, keep, cap = self.plan(prompt, sampling)
         if context := self.known_context():
             cap = min(cap, max(context - prompt, SHORTEST_REPLY))
         if cap != sampling.max_tokens:
             sampling = replace(sampling, max_tokens=cap, capped=True)
+        # From here to ``charge`` in the finally block there is a reservation, whatever happens between.
         self.budget.reserve(request, self.final, keep)
         used, since, began = CALL, len(self.trace.entries), time.monotonic()
         clocks = tuple(budget.clock for budget in self.budget.chain())
@@ -339,6 +356,7 @@ class ChargedCall:
         try:
             async with call:
                 reply = await self.reply(messages, sampling)
+            # The seconds of the shared endpoint are kept: they are without the wait for a place.
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=call.seconds(began))
         except LLMError as error:
             used = used + error.used
@@ -349,14 +367,18 @@ class ChargedCall:
             raise
         except (TimeoutError, asyncio.CancelledError) as error:
             reason = "seconds" if isinstance(error, TimeoutError) else "cancelled"
+            # The endpoint does not tell what a broken call cost, and will bill it: an estimate, unless it was never
+            # sent.
             cost = Usage() if call.is_unsent else self.likely_cost(messages, sampling, request)
             used = replace(cost, seconds=call.seconds(began))
             self.trace.add(FailedCall(reason, UNSENT if call.is_unsent else CUT_OFF, used), self.span)
+            # A cancellation must be raised on, or the task that was told to stop goes on.
             if reason == "cancelled":
                 raise
             raise BudgetExceeded("seconds", self.budget.limit_of_seconds()) from error
         finally:
             self.budget.charge(request, used)
+        # Only a reply that came back corrects the estimates.
         self.budget.estimates.learn_from(self.llm.name, raw, reply)
         model = reply.model or self.llm.name
         event = LLMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)

@@ -28,14 +28,12 @@ NOTICE = "({count} left out here, because the prompt would be too long.)"
 
 @dataclass(frozen=True, slots=True)
 class PromptSection:
-    """A record within a prompt: its id and its line. The records of one observation keep their order.
-
-    ``ranked``: a retriever put it at its place, so what is last is worth the least; else what is oldest.
-    """
+    """A record within a prompt: its id and its line. The records of one observation keep their order."""
 
     id: str
     line: str
     ranked: bool = False
+    """A retriever put it at its place: the last is worth the least. Otherwise the oldest is."""
 
 
 class PromptText(str):
@@ -79,6 +77,7 @@ class PromptTemplate(string.Template):
                     texts.append(value)
                     sections += value.sections
                 else:
+                    # A text with records stays word for word: their lines are looked for when they are left out.
                     texts.append(apply_wording(str(value)))
         return PromptText("".join(texts), sections)
 
@@ -96,6 +95,7 @@ def split_template(template: str) -> tuple[tuple[str, str], ...]:
     pieces, at = [], 0
     for match in string.Template.pattern.finditer(template):
         if match["invalid"] is not None:
+            # The standard library words the complaint, with line and column.
             string.Template(template).substitute(defaultdict(str))  # which raises
         dollar = "$" if match["escaped"] else ""
         pieces.append((template[at : match.start()] + dollar, match["named"] or match["braced"] or ""))
@@ -105,10 +105,11 @@ def split_template(template: str) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class ShortPrompt:
-    """A prompt without some of its records. left_out: their ids, those of least worth first."""
+    """A prompt without some of its records."""
 
     messages: tuple[Message, ...]
     left_out: tuple[str, ...]
+    """Ids of the missing records, those of least worth first."""
 
 
 def shorten_prompt(
@@ -119,10 +120,13 @@ def shorten_prompt(
     Records that a retriever ranked last go first, then records of the oldest observations. None means that the prompt
     is too long even without any record.
 
-    ``count``: the tokens of a prompt; ``size``: of a line.
+    Args:
+        count: returns the tokens of a prompt.
+        size: returns the tokens of a line.
     """
     order = sort_by_worth([section for message in messages for section in sections_of(message.content)])
     at, now = 0, tuple(messages)
+    # Sizes of single lines are estimates, so the whole prompt is counted anew after each round.
     while (over := count(now) - room) > 0:
         if at == len(order):
             return None
@@ -137,9 +141,11 @@ def shorten_prompt(
 def sort_by_worth(sections: Sequence[PromptSection]) -> list[PromptSection]:
     """Return each section once, the section of least worth first."""
     observations: dict[str, list[PromptSection]] = {}
+    # A loop shows the same record in several messages: it counts once, and is left out of all.
     for section in dict.fromkeys(sections):
         observations.setdefault(observation_of(section), []).append(section)
     places = {
+        # False sorts before True, so passages that a retriever ranked go before rows, and of them the last ranks.
         section: (False, -rank, age) if section.ranked else (True, age, -rank)
         for age, own in enumerate(observations.values())
         for rank, section in enumerate(own)
@@ -169,6 +175,7 @@ def replace_with_notices(text: str, gone: Collection[PromptSection]) -> str:
             continue
         notice = NOTICE.format(count="1 record is" if row - at == 1 else f"{row - at} records are")
         for number, section in enumerate(sections[at:row]):
+            # The notice stands in the place of the first record of the run; the others leave no line.
             plain = drop_line(plain, section.line, "" if number else notice)
         at = row
     return PromptText(plain, left)
@@ -179,6 +186,7 @@ def drop_line(text: str, line: str, notice: str = "") -> str:
     >>> drop_line("a\\nb\\nc", "b"), drop_line("a\\nb", "b"), drop_line("ab\\nb\\nbc", "b", "-")
     ('a\\nc', 'a', 'ab\\n-\\nbc')
     """
+    # Whole lines first, since the line of one record may be a part of another's.
     at = f"\n{text}\n".find(f"\n{line}\n")
     at = text.find(line) if at < 0 else at  # within a line of a template
     if at < 0:
@@ -263,18 +271,19 @@ def estimate_prompt_tokens(messages: Sequence[Message]) -> int:
 
 @dataclass(slots=True)
 class TokenEstimates:
-    """Corrections of token estimates: counted and estimated tokens of prompts, by name of the LLM. thinkers: names of
-    LLMs whose replies were cut off before they wrote an answer.
-    """
+    """Corrections of token estimates, by name of the LLM."""
 
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Tokens of prompts as counted by the endpoint, and as estimated."""
     thinkers: set[str] = field(default_factory=set)
+    """LLMs whose replies were cut off before they wrote an answer."""
 
     def tokens(self, llm: str, raw: int) -> int:
         """Correct an estimate of ``raw`` tokens for a prompt by the counts of this LLM."""
         return math.ceil(raw * self.factor(llm))
 
     def factor(self, llm: str) -> float:
+        # Bounded, so that one odd count cannot spoil all later estimates.
         real, likely = self.counts.get(llm, (0, 0))
         return min(max(real / likely, LEAST), MOST) if real and likely else 1.0
 
@@ -282,9 +291,11 @@ class TokenEstimates:
         return llm in self.counts
 
     def learn_from(self, llm: str, raw: int, reply: Completion) -> None:
+        # An estimate that was charged tells nothing about the tokenizer.
         if not reply.usage.estimates:
             self.learn(llm, raw, reply.usage.prompt_tokens)
         if reply.finish == "length":
+            # The reply hit its cap: if little of it can be seen, hidden thoughts used the rest.
             seen = sum(map(estimate_tokens, reply.texts))
             if reply.usage.completion_tokens > THOUGHT * max(seen, 1):
                 self.thinkers.add(llm)

@@ -52,11 +52,7 @@ ACTION = Usage(actions=1)
 
 @dataclass(frozen=True)
 class Run:
-    """A run of one LLM in one environment, with one budget and one trace.
-
-    ``retries``: how often a reply that cannot be read goes back to the model with the complaint. ``calling``: in which
-    way replies are asked for. ``asking``: what a person has said of temperatures and words.
-    """
+    """A run of one LLM in one environment, with one budget and one trace."""
 
     llm: LLM
     env: Environment
@@ -64,8 +60,11 @@ class Run:
     trace: Trace = field(default_factory=Trace)
     span_id: int = 0
     retries: int = 2
+    """How often a reply that cannot be read goes back to the LLM with the complaint."""
     calling: Calling = "text"
+    """In which way replies are asked for."""
     asking: Asking = USUAL
+    """Temperature and wording that a person set."""
 
     @property
     def way(self) -> Way:
@@ -124,6 +123,7 @@ class Run:
             try:
                 reply = await self.complete(messages, self.sampling(form, vary_sampling(sampling, attempt)), final)
             except (BudgetExceeded, LLMError):
+                # The value before the objection could be read, which is better than no answer.
                 if standing:
                     return standing[0]
                 raise
@@ -132,9 +132,12 @@ class Run:
                 if reply.finish in UNFINISHED:
                     raise ParseError(*UNFINISHED[reply.finish])
                 value = form.read(reply.text)
+                # Small models copy the form or its example instead of filling it in.
                 refuse_form_text(value, form)
                 if why := explain_wrong_form(self.env, get_reply_answer(value)):
                     raise ParseError(why, "wrong_form")
+                # An objection is raised once: an LLM that keeps its claim has decided, and asking on would be paid in
+                # vain.
                 if standing or attempt == last or not (objections := form.objections(value)):
                     return value
                 standing.append(value)
@@ -146,7 +149,9 @@ class Run:
                     if standing:
                         return standing[0]
                     raise
+                # If ``auto`` just gave up a way of asking, the next prompt must say the new form in words.
                 example = self.example(form, complaint.reason) if self.way == way else self.wording(form)
+                # Built on the first prompt, not the last one, so that complaints do not pile up.
                 messages = append_complaint(prompt, reply.text, complaint, example)
         raise AssertionError("unreachable")
 
@@ -160,6 +165,7 @@ class Run:
         ways = ways_of(self.llm)
         if ways is None or self.calling != "auto" or way == "text" or not form.shapes:
             return
+        # An endpoint that ignores a schema says so only by its reply: whole, and no object.
         if way not in ways.against and reply.finish == "stop" and reply.text.strip() and not is_json_reply(reply.text):
             ways.against[way] = "it wrote text all the same"
         if self.way != way:
@@ -183,6 +189,7 @@ class Run:
         self, reply: Completion, missing: int, messages: Sequence[Message], sampling: Sampling, final: bool
     ) -> Completion:
         async def one_more(number: int) -> Completion | None:
+            # With the same seed each further text would be the same.
             seed = None if sampling.seed is None else sampling.seed + number
             try:
                 return await self._complete(messages, replace(sampling, n=1, seed=seed), final)
@@ -212,7 +219,9 @@ class Run:
         began = time.monotonic()
         try:
             async with call:
+                # What tools bring back is other people's text: it is cleaned, so that nothing hides in it.
                 observation = frame_observation(await self.env.step(action))
+        # A failed query is something that the LLM can learn from, so it becomes an observation.
         except ToolError as error:
             observation, outage = (
                 Observation(note=frame_text(redact(str(error)), first=False), error=True),
@@ -223,6 +232,7 @@ class Run:
         finally:
             self.budget.charge(ACTION, ACTION)
         self.trace.add(ActionResult(start, observation, round(time.monotonic() - began, 6)), self.span_id)
+        # The trace gets the observation first; then the run ends, for asking on would be paid for in vain.
         if outage:
             raise OutageError(observation.note)
         return observation

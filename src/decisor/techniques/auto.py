@@ -49,6 +49,7 @@ class Auto:
         """Return the name of a technique, the reason for the choice, and the technique."""
         tools = set(list_tool_languages(run.env).values())
         if "whatif" in tools:
+            # Imported where it is chosen: each technique loads what it needs, and only one runs.
             from decisor.techniques.exact import Exact
 
             return "exact", "There is a decision model: every candidate can be computed.", Exact()

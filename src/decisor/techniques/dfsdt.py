@@ -52,6 +52,7 @@ class DFSDT:
             up = await self.visit(tree, await tree.grow(node))
             if self.answers and len(tree.answers()) >= self.answers:
                 return up
+            # This node is one of the levels to go up: its other children are skipped.
             if up > 1:
                 return up - 1
         return 1

@@ -111,6 +111,7 @@ class FuRePA:
                     record_search_problem(run, "low_score", f"{query}: {score:.2f}")
                     break
                 before, trajectory = trajectory, self.add(proposals, query, looked[query], trajectory)
+                # The temperature falls back only where the query brought something new.
                 raised = 0 if len(self.evidence(trajectory)) > len(self.evidence(before)) else raised
             else:
                 record_search_problem(run, "many_rounds", f"No answer in {self.max_rounds} rounds.")
@@ -145,6 +146,8 @@ class FuRePA:
         earlier = [step.action.input for step in trajectory.steps]
         fresh: list[str] = []
         for query in (query for one in proposals for query in one.queries[: self.queries]):
+            # CLUSTER and "- tried" of the paper in one: no query like an earlier one, nor like one chosen in this
+            # round.
             if all(cosine_of_words(query, other) < self.alike for other in (*earlier, *fresh)):
                 fresh.append(query)
         return fresh
@@ -157,11 +160,13 @@ class FuRePA:
         ``looked``: results of each query so far; updated here, so that no query is run twice.
         """
         if self.choose != "scored":
+            # Seeded by seed, step and question, so that a case gives the same draw in whichever order cases run.
             draw = random.Random(f"{self.seed} {len(trajectory.steps)} {trajectory.question.text}")
             query = queries[0] if self.choose == "first" else draw.choice(queries)
             looked[query] = await run_query_search(query, run)
             return query, math.inf
         if self.assess == "before":
+            # Before the queries are run there are no hits to compare, so the question's own are left out too.
             scene = QueryContext(trajectory.question.text, self.evidence(trajectory), ())
             query, score = self.best(scene, queries, [()] * len(queries), run)
             looked[query] = looked[query] if query in looked else await run_query_search(query, run)
@@ -169,6 +174,7 @@ class FuRePA:
         if new := [query for query in queries if query not in looked]:
             with run.span("assess") as inside:
                 steps = await map_concurrently(lambda query: run_query_search(query, inside), new)
+            # In a span of its own: these searches were looked at by the scorer, and not shown to the LLM.
             looked.update(zip(new, steps, strict=True))
         scene = QueryContext(
             trajectory.question.text, self.evidence(trajectory), whole.observation.records if whole else ()

@@ -57,6 +57,7 @@ class IRCoT:
                 sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE, tries=left))
                 if ANSWERED.search(sentences[-1]):
                     break
+                # Ids of passages are no words to search with.
                 trajectory = await find_passages(without_citations(sentences[-1]), self.k, trajectory, run)
         except (BudgetExceeded, ParseError) as problem:
             error = problem

@@ -47,6 +47,7 @@ class IterRetGen:
                 try:
                     generation = await run.ask(self.prompt(trajectory, run), GENERATION)
                 except ParseError:
+                    # No text to search with: the round is lost, and the next one asks the LLM anew.
                     continue
                 trajectory = await find_passages(f"{question.text} {generation}", self.k, trajectory, run)
         except BudgetExceeded as error:

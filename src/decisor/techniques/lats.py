@@ -59,6 +59,7 @@ class LATS:
                     worth[leaf.id] = await rate_state(tree, leaf, judge)
                 for child in children:
                     back_up(child, worth[child.id])
+                # A child that ended at once is the leaf itself, and was counted above.
                 if leaf not in children:
                     back_up(leaf, worth[leaf.id])
                 if worth[leaf.id] < self.low and len(tree.lessons) < self.lessons:
@@ -78,6 +79,7 @@ class LATS:
 
     def uct(self, node: TreeNode) -> float:
         assert node.parent is not None
+        # A child that was not visited comes first: its UCT is infinite.
         if not node.visits:
             return math.inf
         return node.value / node.visits + self.c * math.sqrt(math.log(max(node.parent.visits, 1)) / node.visits)

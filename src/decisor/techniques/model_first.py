@@ -47,10 +47,11 @@ class Undecided(ModelMistake):
 
 @dataclass(frozen=True)
 class WrittenModel:
-    """A decision model that passed all checks. ``doubts``: findings that a person must judge."""
+    """A decision model that passed all checks."""
 
     text: str = ""
     doubts: Sequence[str] = ()
+    """Findings that a person must judge."""
 
 
 Models = tuple[WrittenModel, WrittenModel]
@@ -60,16 +61,16 @@ NO_FACTS, NO_ROWS = TomlReply("", {}), Observation()
 
 @dataclass(frozen=True)
 class ModelDraft:
-    """The state of the work before the model.
-
-    ``facts``: as the LLM wrote them. ``examples``: as written in a model file.
-    """
+    """The state of the work before the model."""
 
     question: Question
     facts: TomlReply = NO_FACTS
+    """As the LLM wrote them."""
     candidates: Observation = NO_ROWS
     settled: Sequence[str] = ()
+    """Open points with the answers of a person."""
     examples: Sequence[Table] = ()
+    """As written in a model file."""
 
     @cached_property
     def sentences(self) -> Sequence[str]:
@@ -112,6 +113,8 @@ class ModelFirst:
             draft = await self.by_hand(draft, run)
             models = (await self.model(draft, run), WrittenModel())
             if self.twice:
+                # The second model shares only what is chosen and measured: with the first one's facts it would share
+                # their mistakes.
                 apart = replace(draft, facts=checks.keep_choice_and_measures(draft.facts), examples=())
                 models = (models[0], await self.model(apart, run.using(llm=self.second), OTHERWISE))
                 models, comparison = await self.agree(draft, apart, models, run)
@@ -164,6 +167,7 @@ class ModelFirst:
         prompt = prompts.build_examples_prompt(
             run.env.describe(), draft.words(), facts.text, draft.candidates, facts.content["measure"]
         )
+        # After ``looks`` rounds of queries the prompt says that no more can be made.
         for look in range(self.looks + self.repairs):
             reply = await run.ask(prompts.add_rows_to_prompt(prompt, seen, look >= self.looks), form, sampling)
             if queries := checks.list_texts(reply.content.get("queries")):
@@ -191,6 +195,7 @@ class ModelFirst:
         """
         form = toml_form("model", lambda reply: checks.check_model_reply(reply, draft.facts, draft.sentences))
         prompt = prompts.build_model_prompt(run.env.describe(), draft.words(), draft.facts.text)
+        # An example may be blamed once: after that the model is repaired until it fits.
         again = bool(draft.examples)
         messages = prompts.build_repair_prompt(prompt, last, complaints, False) if last else prompt
         reply = NO_FACTS
@@ -220,6 +225,7 @@ class ModelFirst:
             return models, difference
         hand = await self.by_hand(replace(apart, candidates=candidate), run, OTHERWISE)
         first, second = checks.explain_contradictions(candidate, hand.examples)
+        # The example speaks against both or neither, so it does not tell which one to repair.
         if bool(first) == bool(second):
             return models, difference
         if first:
@@ -248,6 +254,7 @@ class ModelFirst:
             collect_ranking_evidence(observation, ranking),
             ranking,
             plan=prompts.PLAN,
+            # The last line of explain_ranking says that no LLM took part.
             reasons=(*explain_ranking(ranking)[:-1], *checks.explain_rules(observation), prompts.COMPUTED, *doubts),
             assumptions=(
                 *open_points,

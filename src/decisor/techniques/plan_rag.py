@@ -98,12 +98,14 @@ class PlanRAG:
                 decision_of(move)
             return move
 
+        # An answer before any observation is refused, unless evidence is free (the paper).
         tools, steps = (*run.env.tools(), THINK), trajectory.seen + (self.evidence == "free")
         text = FORM[self.order] + (REPLAN if self.replan else "") + AFTER.substitute(last=self.max_steps)
         first, later = (
             build_action_shape(tools, ORDERS[self.order], sizes={"plan": (1, 8)}),
             build_action_shape(tools, self.keys()),
         )
+        # A schema offers at this step what fits: first a plan, and no answer before an observation.
         now = () if trajectory.plan and steps else (later,) if trajectory.plan else (first,)
         return build_labelled_form(
             "plan and action", text, tools, steps, check, (later, build_answer_shape()), now, objections
@@ -121,6 +123,7 @@ class PlanRAG:
         if not trajectory.plan:
             run.trace.add(Plan(move.plan), run.span_id)
             return replace(trajectory, plan=move.plan, first_plan=move.plan)
+        # A plan that comes without the decision to replan is a repetition of the old one.
         if not (self.replan and move.replan and trajectory.steps):
             return trajectory
         change = Replan(len(trajectory.steps), move.why or move.thought, move.plan)

@@ -93,6 +93,7 @@ class RadAgent:
         rules = replace(PRESETS[self.preset], **own)
         if min(rules.tau, rules.r) <= 0 or min(self.calls, self.max_steps, rules.votes, self.at_once) < 1:
             raise SetupError("radagent needs tau and r above 0, and calls, max_steps, votes and at_once of 1 or more.")
+        # Where success can be tested, judging wastes calls: simulated on Game of 24, a tree without it finds more.
         return replace(rules, matches=0, side_matches=0, playoff=0) if self.check else rules
 
 
@@ -182,10 +183,12 @@ class EloSearch:
         while not node.ended:
             self.tree.need(keep + 1)
             node = await self.tree.grow(node)
+        # Only a whole sequence is rated: a sequence that the budget cut off would make the ratings above it stale.
         self.rate(node)
         if self.settings.check and node.answer and self.settings.check(node.answer):
             self.passed = node
         for number in range(self.rules.matches + self.rules.side_matches):
+            # One comparison at a time: the best sequence is known only once the last one is rated.
             async with self.turn:
                 x = node if number < self.rules.matches else self.luck.choice(self.rated())
                 if not self.over() and (rival := self.rival(x, number >= self.rules.matches)):
@@ -205,6 +208,7 @@ class EloSearch:
         node = self.tree.root
         while True:
             open_ = [child for child in node.children if child.rated and not child.closed]
+            # The rejection node is the last of the odds: drawn, it means that the search grows from here.
             odds = softmax([*(child.elo for child in open_), self.rules.explore], self.tau(node))
             (place,) = self.luck.choices(range(len(odds)), odds)
             if place == len(open_):
@@ -219,6 +223,7 @@ class EloSearch:
         """Add an ended sequence to the tree, all its new steps at Elo 0."""
         for node in leaf.path():
             node.rated = True
+        # An ended sequence has no next step, so the walk must not end in it.
         leaf.closed = True
         if self.rules.close == "parent" and leaf.parent is not self.tree.root and leaf.parent is not None:
             leaf.parent.closed = True
@@ -245,9 +250,11 @@ class EloSearch:
         score = await compare_sequences(self.tree, x, y, self.judge, self.rules.votes)
         self.played += 1
         for node, won in ((x, score == 1), (y, score == 0)):
+            # A draw neither lengthens a streak nor ends it.
             self.streaks[node.id] = self.streaks[node.id] + won if won or score == 0.5 else 0
         x.elo, y.elo = update_ratings(x.elo, y.elo, score, self.rules.K, self.rules.r)
         for leaf in (x, y):
+            # M_d of eq. 8: the matches through a node, so that the temperature falls where more is known.
             for node in (self.tree.root, *leaf.path()):
                 node.matches += 1
         for leaf in (x, y):
@@ -277,6 +284,7 @@ class EloSearch:
         """Return the answer by eq. 9, or a random one for comparison."""
         answers = [node for node in self.tree.answers() if node.rated]
         if self.settings.select == "random" and answers and not self.passed:
+            # A generator of its own: to ask for the answer must not change the search.
             return random.Random(f"{self.settings.seed} {len(answers)}").choice(answers)
         return self.highest()
 

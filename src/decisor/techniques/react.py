@@ -71,6 +71,7 @@ class ReAct:
 
         def read(reply: str) -> LabelledReply | Decision:
             move = parse_labelled(reply, (SEARCH,), trajectory.seen)
+            # An answer is read once more, as a short answer whose citations are checked.
             return move if move.call else parse_cited_answer(reply, trajectory, passages)
 
         def read_object(value: Mapping[str, Value]) -> LabelledReply | Decision:

@@ -102,6 +102,7 @@ class ReasoningDAG:
         why = ""
         try:
             plan = await self.experts.plan(run, question, self.max_nodes)
+        # Without a plan the question is answered as its own only node (no plan is not the end of a run).
         except (ParseError, BudgetExceeded) as error:
             plan, why = PlanGraph((), (FALLBACK,), simple=True), explain_error(error)
         if plan.simple:
@@ -130,6 +131,7 @@ class ReasoningDAG:
                 why = f"it needs {', '.join(lost)}"
                 return record_node_answer(NodeAnswer(part.id, part.query, status="blocked", why=why), sub)
             try:
+                # One slow node must not hold up those that wait for it until the run's own limit.
                 async with asyncio.timeout(self.node_seconds or None):
                     parents = [self.of_its_own(parent) for parent in parents]
                     sub_question = await self.put(part, parents, sub)
@@ -138,6 +140,7 @@ class ReasoningDAG:
             except BudgetExceeded as error:
                 return record_node_answer(NodeAnswer(part.id, part.query, status="budget", why=str(error)), sub)
             except LLMError as error:
+                # A wrong key or an empty account would fail in every node: the run ends.
                 if error.permanent:
                     raise
                 return record_node_answer(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
@@ -165,6 +168,7 @@ class ReasoningDAG:
         """
         by_node = {parent.node: parent for parent in parents}
         filled = [by_node[id] for id in part.tags]
+        # A short answer fits where its tag stood: no call is needed (the paper always asks).
         short = all(len(parent.answer.split()) <= SHORT and "\n" not in parent.answer for parent in filled)
         plain = self.dynamic == "never" or (self.dynamic == "auto" and short)
         in_brackets = TAG.sub(lambda tag: replace_tag(by_node[f"Q{tag[1]}"]), part.query)
@@ -190,6 +194,7 @@ class ReasoningDAG:
             chunk, documents, retrievals = await self.write_on(question, context, sources, run)
         else:
             chunk, documents, retrievals = await self.write(question, context, sources, run)
+        # Doubt is handed down: what rests on an unknown answer is not certain.
         sure = all(parent.sure and parent.status != "unknown" for parent in parents)
         return build_node_answer(part, question, chunk, documents, retrievals, sure)
 
@@ -204,6 +209,7 @@ class ReasoningDAG:
             for _ in range(self.rounds if self.critic == "auto" else 1):
                 new, searches = await self.search(sources, search, question, "", documents, run)
                 count += searches
+                # Nothing new after the first round: another draft would have nothing more to go by.
                 if not new and count > searches:
                     break
                 documents = new
@@ -215,6 +221,7 @@ class ReasoningDAG:
             chunk = await self.experts.generate(run, question, context, documents, None)
             if last or (chunk.text and not await self.doubts(question, context, chunk, documents, run)):
                 break
+            # The draft joins the search only after the first round: before, it is a guess from memory.
             search = f"{question} {chunk.text}".strip() if count else question
             new, searches = await self.search(sources, search, question, chunk.text, documents, run)
             count += searches
@@ -266,11 +273,13 @@ class ReasoningDAG:
 
         Return the records and the number of retrievals.
         """
+        # Passages that were read already do not answer the question a second time.
         old = {record.text for record in earlier}
         searches: list[str] = []
         rejected: list[Record] = []
         while True:
             by_place = [(await run.act(Action(source, search))).records for source in sources]
+            # Taken in turns, so that no source fills the places of another.
             mixed = [record for rank in zip_longest(*by_place) for record in rank if record is not None]
             records = [record for record in drop_repeated_records(mixed) if record.text not in old][: self.documents]
             old |= {record.text for record in records}
@@ -311,6 +320,7 @@ class ReasoningDAG:
             answer, because = await self.experts.aggregate(run, question, answers)
             decision = build_graph_decision(question, plan, answers, answer, because)
         except (ParseError, BudgetExceeded, LLMError) as error:
+            # The last answered node is the nearest to the main question.
             best = [one for one in answers if one.status == "answered"]
             if not best and isinstance(error, LLMError):
                 raise

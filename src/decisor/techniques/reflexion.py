@@ -57,6 +57,7 @@ async def reflect_on_sequence(tree: Tree, node: TreeNode) -> str:
     try:
         return await tree.ask([Message("user", prompt)], LESSON_FORM)
     except ParseError:
+        # An unreadable reply does not mean that the trial was right, so there is another one.
         return NO_LESSON
 
 

@@ -59,15 +59,15 @@ NEEDS = "RQ-RAG needs its fine-tuned weights (zorowin123/rq_rag_llama2_7B)"
 
 @dataclass(frozen=True)
 class QueryPath:
-    """A trajectory so far.
-
-    ``tokens``: written by the LLM. ``passages``: contained in the text. ``answer``: None before it is written.
-    """
+    """A trajectory so far."""
 
     text: str
     tokens: tuple[Token, ...] = ()
+    """Those that the LLM wrote."""
     passages: tuple[Record, ...] = ()
+    """Those in the text."""
     answer: Continuation | None = None
+    """None before it is written."""
 
     @property
     def perplexity(self) -> float:
@@ -102,6 +102,7 @@ class RQRAG:
         trajectory, finished = Trajectory(question), list[QueryPath]()
         paths = [QueryPath(build_rq_rag_prompt(question))]
         try:
+            # First the answer without a search: if the budget ends later, there is one.
             finished = [await write_path_answer(paths[0], run, final=True)]
             check_weights([path.answer for path in finished if path.answer], CONTROL, run, NEEDS)
             for _ in range(self.max_depth):

@@ -79,6 +79,7 @@ class SelfAsk:
         try:
             decision = await run.ask(prompt, form)
         except ParseError:
+            # An unreadable intermediate answer is not the end of the run: the LLM may ask in other words.
             return NOTHING
         citations = "".join(f" [{id}]" for id in decision.evidence.ids)
         return f"{decision.answer}{citations}" if decision.answer else NOTHING

@@ -104,6 +104,7 @@ class SelfRAG:
             check_weights([continuation], CONTROL, run, NEEDS)
             text = remove_control_tokens(continuation.text)
             return trajectory.decision(text, "", "answered" if text else "no_answer")
+        # Calls that run at once end in any order: the retriever's order decides between equal scores.
         order = {record.id: at for at, record in enumerate(trajectory.steps[-1].observation.records)}
         continuations = sorted(continuations, key=lambda pair: order[pair[0].id])
         written = [continuation for _, continuation in continuations]
@@ -132,6 +133,7 @@ class SelfRAG:
 
     def score(self, continuation: Continuation) -> float:
         """Score an answer by its control tokens; a kind of token that is missing counts 0."""
+        # The model writes [Relevant] or [Irrelevant] first; support and utility come at places of their own.
         relevant = normalize_token_chances(continuation.first, RELEVANT)["[Relevant]"]
         support = normalize_token_chances(find_first_token(continuation.tokens, SUPPORTED), SUPPORTED)
         use = normalize_token_chances(find_first_token(continuation.tokens, UTILITY), UTILITY)
@@ -143,6 +145,7 @@ class SelfRAG:
         """Return the index of the first best score; if ``closed``, of the best score for the best answer."""
         sums: dict[str, float] = defaultdict(float)
         answers = [remove_control_tokens(continuation.text).casefold() for continuation in continuations]
+        # If not closed, each answer stands for itself.
         names = answers if self.closed else [str(at) for at in range(len(answers))]
         for name, score in zip(names, scores, strict=True):
             sums[name] += score
@@ -150,8 +153,10 @@ class SelfRAG:
 
 
 def build_self_rag_prompt(question: Question, complaint: str = "") -> str:
-    """In the form that the weights were trained on. The goal is the instruction, the question its input, with what was
-    objected to behind it."""
+    """Build the prompt in the form that the weights were trained on.
+
+    Rules and goal are the instruction, the question is its input, followed by the complaint.
+    """
     instructions = [part for part in (question.rules, question.goal) if part]
     wording = f"{question.text}\n{complaint}".strip() if complaint else question.text
     text = "\n".join(instructions) + f"\n\n## Input:\n\n{wording}" if instructions else wording
@@ -160,6 +165,7 @@ def build_self_rag_prompt(question: Question, complaint: str = "") -> str:
 
 def with_passage(prompt: str, passage: Record) -> str:
     parts = (str(passage.fields.get("title", "")), passage.text)
+    # A control token within a passage would be read as the model's own verdict.
     text = "\n".join(frame_text(remove_control_tokens(part)) for part in parts)
     return f"{prompt}[Retrieval]<paragraph>{text}</paragraph>"
 

@@ -65,6 +65,7 @@ class ToT:
                 continue  # no list could be read: each is asked for again, a new sample, while there are calls
             states_met: set[str] = set()
             for state in states:
+                # Two ways to one state are valued once; the later one keeps the value 0, so it comes last.
                 if (what := read_state_key(state)) not in states_met:
                     states_met.add(what)
                     state.value = await rate_chance(tree, state, judge, self.samples)

@@ -27,26 +27,29 @@ Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """The answer of one node: its question with tags filled in, the answer, and its support.
-
-    ``documents``: those that were kept for it, each citable by its id. ``document`` is the one that the answer stands
-    in and ``support`` the words there; ``also``: other documents that it rests on. ``why``: of a failure. ``sure`` is
-    False where a parent's answer was unknown. ``query``: the question as it was planned, with its tags.
-    """
+    """The answer of one node of a reasoning DAG, with its support."""
 
     node: str
     question: str
+    """Its tags are filled in."""
     answer: str = ""
     status: Status = "answered"
     attribution: Attribution = "unattributed"
     document: str = ""
+    """Id of the document that the answer stands in."""
     support: str = ""
+    """The words there."""
     documents: tuple[Record, ...] = ()
+    """Those that were kept for the answer, each citable by its id."""
     why: str = ""
+    """Reason of a failure."""
     retrievals: int = 0
     sure: bool = True
+    """False if a parent's answer was unknown."""
     query: str = ""
+    """The question as planned, with its tags."""
     also: tuple[str, ...] = ()
+    """Ids of other documents that the answer rests on."""
 
     @property
     def missing(self) -> bool:
@@ -55,29 +58,33 @@ class NodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlan:
-    """A plan of sub-questions. steps: its lines for people. why: no plan could be read."""
+    """A plan of sub-questions."""
 
     steps: tuple[str, ...]
+    """The lines of the plan for people."""
     graph: PlanGraph
     why: str = ""
+    """Why no plan could be read; '' if one was."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSpan:
-    """A stretch of the run in which one node is answered. question: still with its tags."""
+    """A stretch of the run in which one node is answered."""
 
     node: str
     question: str
+    """Still with its tags."""
     parents: tuple[str, ...] = ()
     source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeResult:
-    """A node's whole answer, which a later run may take from here. reused: it was taken from the run before."""
+    """A node's whole answer, which a later run may take from here."""
 
     answer: NodeAnswer
     reused: bool = False
+    """True if it was taken from the run before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +114,13 @@ class SearchNode:
 
 @dataclass(frozen=True, slots=True)
 class SearchMatch:
-    """A comparison of two leaves. score: 1 if the first won, 0 if the second did. elos: ratings after it."""
+    """A comparison of two leaves of a search tree."""
 
     nodes: tuple[int, int]
     score: float
+    """1 if the first won, 0 if the second did, else 0.5."""
     elos: tuple[float, float]
+    """Ratings after the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +133,14 @@ class AnswerSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class NodeRating:
-    """A node of a finished tree. parent: None for the root. matches: how often its ``elo`` was updated."""
+    """A node of a finished tree."""
 
     node: int
     parent: int | None = None
+    """None for the root."""
     elo: float = 0.0
     matches: int = 0
+    """Number of updates of ``elo``."""
     value: float = 0.0
     ended: Ended = ""
     answer: str = ""
@@ -241,22 +252,24 @@ async def stream_if_possible(llm: LLM, messages: Sequence[Message], sampling: Sa
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """The text so far of the reply to one call, in the span of that id. call: counts from 1 in the run.
-
-    The text gets shorter if an attempt broke and is made anew. is_over: the call ended; its event, if any, comes next.
-    """
+    """The text so far of the reply to one call."""
 
     call: int
+    """Number of the call in the run, from 1."""
     span: int
+    """Id of the span that the call is in."""
     text: str
+    """It gets shorter if an attempt broke and is made anew."""
     is_over: bool = False
+    """True if the call ended; its event, if any, comes next."""
 
 
 @dataclass(slots=True)
 class Writers:
-    """The LLM calls of one run that write replies just now. hear: gets every Writing."""
+    """The LLM calls of one run that write replies just now."""
 
     hear: Callable[[Writing], None]
+    """Gets every Writing."""
     calls: Iterator[int] = field(default_factory=lambda: count(1))
 
     @contextmanager
@@ -267,11 +280,13 @@ class Writers:
         def on_text(text: str) -> None:
             nonlocal last
             last = text
+            # The whole text so far is searched each time: a key may arrive in pieces.
             self.hear(Writing(number, span, redact_text(text)))
 
         try:
             yield on_text
         finally:
+            # Also where the call failed, or a watcher would wait for the end of this reply for ever.
             self.hear(Writing(number, span, redact_text(last), is_over=True))
 
 
@@ -282,13 +297,11 @@ OTHER_READING = "other reading: "
 
 @dataclass(frozen=True, slots=True)
 class RunStart:
-    """The start of a run: its question and everything that is put to it. technique: in an evaluation its label,
-    settings included, beside ``benchmark``, ``case`` and ``repeat``. edit: the changes, if a recorded run is gone on
-    from. provenance: when, by whom, on which data.
-    """
+    """The start of a run: its question and everything that is put to it."""
 
     question: Question
     technique: str = ""
+    """In an evaluation its label, settings included, beside ``benchmark``, ``case`` and ``repeat``."""
     llm: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[str, ...] = ()
@@ -296,6 +309,7 @@ class RunStart:
     case: str = ""
     repeat: int = 0
     edit: Mapping[str, str] = field(default_factory=dict)
+    """The changes, if a recorded run is continued."""
     provenance: Provenance = UNKNOWN
 
 
@@ -315,18 +329,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """A new plan: after which step (1-based), and why."""
+    """A new plan."""
 
     after_step: int
+    """Number of the step before it, from 1."""
     why: str
     steps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LLMCall:
-    """One complete call of the LLM. since: the last entry before the call began, so it may have waited for entries up
-    to that one.
-    """
+    """One complete call of the LLM."""
 
     model: str
     messages: Annotated[Sequence[Message], PromptInFile()]
@@ -334,6 +347,7 @@ class LLMCall:
     finish: str = "stop"
     usage: Usage = NO_USAGE
     since: int | None = None
+    """Id of the last entry before the call began: the call may have waited for any entry up to it."""
     replayed: bool = False
 
 
@@ -347,26 +361,30 @@ class ActionStart:
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """The observation of an action. action: id of its ActionStart. seconds: since that entry."""
+    """The observation of an action."""
 
     action: int
+    """Id of its ActionStart."""
     observation: Observation
     seconds: float = 0.0
+    """Time since that entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The decision of a technique; of the run itself if it stands in no span."""
+    """The decision of a technique; of the run itself if it is in no span."""
 
     decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableReply:
-    """A reply that could not be read. reason: a word for counting. text: the complaint, as the model is told."""
+    """A reply that could not be read."""
 
     reason: str
+    """A word for counting."""
     text: str
+    """The complaint, as the LLM is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,15 +398,14 @@ class FailedCall:
 
 @dataclass(frozen=True, slots=True)
 class ShortenedPrompt:
-    """A prompt from which records were left out.
-
-    The next prompt of this span would have had ``tokens``, more than the ``room`` that a limit leaves it (of the
-    model's context, or of the run's tokens).
-    """
+    """A prompt from which records were left out: the next prompt of its span."""
 
     limit: Literal["context", "tokens"]
+    """The model's context, or the run's tokens."""
     tokens: int
+    """Tokens that the prompt would have had."""
     room: int
+    """Tokens that the limit leaves it."""
     left_out: tuple[str, ...]
 
     @property
@@ -437,10 +454,11 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message to read in the story. passing: of no account once it is over."""
+    """A message to read in the story of a run."""
 
     text: str
     passing: bool = False
+    """True if it is of no account once it is over."""
 
 
 Event: TypeAlias = (
@@ -476,39 +494,42 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """One event with its place in the trace. id: counts from 1. span: id of the entry it happened in, 0 for the run
-    itself. at: seconds since the run began.
-    """
+    """One event with its place in the trace."""
 
     id: int
+    """Counts from 1."""
     span: int
+    """Id of the entry it happened in; 0 for the run itself."""
     at: float
+    """Seconds since the run began."""
     event: Event
 
 
 @dataclass(slots=True)
 class Trace:
-    """The entries of one run, without keys and passwords that a model wrote.
-
-    ``listeners`` are called with each new one, such as the ``write`` of a trace file. ``fault``: why that file is not
-    whole. ``writers``: where somebody wants to see replies while they are written.
-    """
+    """The entries of one run, without keys and passwords that a model wrote."""
 
     entries: list[TraceEntry] = field(default_factory=list)
     listeners: list[Callable[[TraceEntry], None]] = field(default_factory=list)
+    """Called with each new entry, such as the ``write`` of a trace file."""
     began: float = field(default_factory=time.monotonic)
     prompts: PromptHistory = field(default_factory=PromptHistory)
     fault: str = ""
+    """Why the trace file is not whole; '' if it is."""
     writers: Writers | None = None
+    """None if nobody wants to see replies while they are written."""
 
     def add(self, event: Event, span: int = 0) -> int:
         """Append an event and return its entry's id (1, 2, ...)."""
         number = len(self.entries) + 1
+        # The pitfalls of queries are known to the trace alone, so it adds them to the decision that cites their rows.
         if isinstance(event, Conclusion):
             event = replace(event, decision=add_pitfalls(event.decision, self.entries))
         if type(event) is LLMCall:
+            # A prompt repeats the one before it, so only its new lines are searched for secrets.
             prompt = self.prompts.add(redact_messages(event.messages, self.prompts.latest(span)), span, number)
             event = replace(event, messages=prompt, texts=redact_event(event.texts))
+        # What tools brought back is the evidence, and stays as it is.
         elif type(event) is not ActionResult:
             event = redact_event(event)
         entry = TraceEntry(number, span, round(time.monotonic() - self.began, 6), event)

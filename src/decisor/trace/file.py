@@ -56,9 +56,8 @@ def format_trace_array(entries: Sequence[TraceEntry]) -> str:
 class TraceFile:
     """A file that gets each entry as it happens, flushed.
 
-    Give ``write`` to a trace as a listener. Of several entries the last is flushed.
-
-    ``fault``: why the file ends early, as on a disk that is full; the run goes on, for it may be paid for.
+    Give ``write`` to a trace as a listener. Of several entries the last is flushed. ``fault`` tells why the file ends
+    early, as on a disk that is full.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -74,6 +73,7 @@ class TraceFile:
             self.file.write("".join(map(format_trace_line, entries)))
             self.file.flush()
         except OSError as error:
+            # The run may be paid for, so a full disk must not end it; who opened the file reads the fault.
             self.fault = error.strerror or str(error)
 
 
@@ -114,17 +114,20 @@ def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
         line = decode(text)
         event = line.data
         if isinstance(event, RunStart) and not event.llm:
+            # Until 0.2 the field was ``lm``, and some settings had other names.
             llm = json.loads(text)["data"].get("lm")
             event = replace(event, llm=str(llm or ""), settings=with_current_names(event.settings))
         if isinstance(event, LLMCall):
             if isinstance(event.messages, PromptAddition):
                 event = replace(event, messages=event.messages.extend(prompts))
+            # A later prompt may be an addition to this one, so whole prompts are kept while a trace is read.
             prompts[line.id] = event.messages
         yield TraceEntry(line.id, line.span, line.at, event)
 
 
 def read_trace_text(text: str) -> list[TraceEntry]:
     """Read the text of a whole trace file. Raises the errors of ``read_entries``."""
+    # Not splitlines: of a str it also splits at marks such as U+2028, which JSON need not escape.
     return list(read_entries(line for line in text.split("\n") if line))
 
 

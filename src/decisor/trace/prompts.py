@@ -49,21 +49,23 @@ class PromptInFile:
 
 @dataclass(frozen=True, eq=False)
 class TracePrompt(Sequence[Message]):
-    """A prompt that is kept as an addition to an earlier one, and reads like the list of its messages.
-
-    ``entry``: the number of its entry. It begins with ``same`` messages of ``before``; of the message after those, the
-    first ``start`` and the last ``end`` characters are as there, and ``new`` begins with what is between. Without
-    ``before``, ``new`` is all.
-    """
+    """A prompt that is kept as an addition to an earlier one, and reads like the list of its messages."""
 
     entry: int
+    """Id of the entry of its call."""
     new: tuple[Message, ...]
+    """The messages that differ; the first of them without its ``start`` and ``end``."""
     before: TracePrompt | None = None
+    """The earlier prompt; None if ``new`` is all."""
     same: int = 0
+    """Number of messages at the beginning that are as in ``before``."""
     start: int = 0
+    """Characters at the beginning of the next message that are as in ``before``."""
     end: int = 0
+    """Characters at its end that are as in ``before``."""
 
     def whole(self) -> tuple[Message, ...]:
+        # A loop, not recursion: reading a prompt follows up to LINKS earlier ones.
         links: list[TracePrompt] = []
         at = self
         while at.before is not None:
@@ -118,6 +120,8 @@ class PromptHistory:
             prompt = build_addition(entry, whole, before, earlier)
         self.last[span] = prompt, whole, links + 1 if prompt.before else 0
         if len(self.last) > SPANS:
+            # Spans end without notice: the one that was used longest ago is forgotten, and its next prompt is kept
+            # whole.
             self.last.popitem(last=False)
         return prompt
 
@@ -136,6 +140,7 @@ def build_addition(
     if new and same < len(earlier) and earlier[same].role == new[0].role:
         here, there = new[0].content, earlier[same].content
         start = common_affix_length(here, there, False)
+        # Beginning and end must not overlap in either text: in "aa" to "aaa" each letter counts once.
         end = min(common_affix_length(here, there, True), len(here) - start, len(there) - start)
         new = (Message(new[0].role, here[start : len(here) - end]), *new[1:])
     if start + end + sum(len(message.content) for message in whole[:same]) < WORTH:
@@ -161,6 +166,7 @@ def common_affix_length(one: str, other: str, at_the_end: bool) -> int:
     (8, 6)
     """
     low, high = 0, min(len(one), len(other))
+    # Bisection over slices, which C compares: a loop over characters is slow on prompts of 100,000.
     while low < high:
         middle = (low + high + 1) // 2
         if at_the_end:
@@ -189,6 +195,7 @@ def redact_new_lines(text: str, before: str) -> str:
     """
     if text == before:
         return text
+    # From the beginning of the first line that differs, because a key may go on from the old part of a line.
     cut = text.rfind("\n", 0, common_affix_length(text, before, False)) + 1
     new = text[cut:]
     return text if (hidden := redact_text(new)) is new else text[:cut] + hidden

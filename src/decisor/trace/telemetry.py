@@ -41,13 +41,11 @@ NANO = 1_000_000_000
 
 @dataclass
 class Telemetry:
-    """The OpenTelemetry spans of one run; ``hear`` is a listener of its trace.
-
-    Times are those of the trace. content: prompts, replies, queries and answers are sent too.
-    """
+    """The OpenTelemetry spans of one run, at the times of its trace; ``hear`` is a listener of the trace."""
 
     tracer: Tracer
     content: bool = False
+    """Whether prompts, replies, queries and answers are sent too."""
     began: int = field(default_factory=time.time_ns)
     run: Span | None = None
     actions: dict[int, Span] = field(default_factory=dict)
@@ -65,6 +63,7 @@ class Telemetry:
             case LLMCall() as call:
                 self.call(call, at)
             case FailedCall() as failure:
+                # The event comes at the end of a call, so the span is dated back by the call's seconds.
                 span = self.span("chat", at - int(failure.usage.seconds * NANO))
                 span.set_attributes({"gen_ai.operation.name": "chat", "error.type": failure.reason})
                 self.fail(span, failure.text)
@@ -120,6 +119,7 @@ class Telemetry:
             self.run.end(at)
 
     def span(self, name: str, start: int) -> Span:
+        # Imported here: the package is an extra, and most runs are not telemetered.
         from opentelemetry.trace import set_span_in_context
 
         context = set_span_in_context(self.run) if self.run is not None else None
@@ -128,6 +128,7 @@ class Telemetry:
     def fail(self, span: Span, text: str) -> None:
         from opentelemetry.trace import Status, StatusCode
 
+        # An error text may quote a query or a row, so it goes out only with content.
         span.set_status(Status(StatusCode.ERROR, redact(text) if self.content else None))
 
     def tell(self, span: Span, name: str, value: object) -> None:

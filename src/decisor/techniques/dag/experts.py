@@ -43,6 +43,7 @@ async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer])
         question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "", form=run.wording(FORM)
     )
     with run.span("aggregator") as sub:
+        # The final answer is checked against the documents of the nodes before it is taken.
         form = replace(FORM, objections=lambda rank_text: find_graph_objections(question, answers, *rank_text))
         return await sub.ask([Message("user", prompt)], form, final=True, tries=TRIES)
 
@@ -115,6 +116,7 @@ def read_evidence_needed(reply: str) -> bool:
     (True, False)
     """
     text = read_expert_labels(reply, "evidence needed").get("evidence needed", clean_reply(reply))
+    # Not "yes or no": that is the form, copied.
     words = re.findall(r"^\W*(yes|no|true|false)\b(?! or )", text.lower())
     if not words:
         raise ParseError("Write Evidence needed: yes or Evidence needed: no", "missing_field")
@@ -201,6 +203,7 @@ async def generate_answer(
         if text_so_far is None:
             return await sub.ask(GENERATE.substitute(values, form=run.wording(ANSWER)), ANSWER, tries=TRIES)
         if tokens:
+            # A chunk of so many tokens is cut anywhere, so it cannot be in a form: it is read as it comes.
             written = {"text_so_far": text_so_far or "(nothing yet)", "form": WRITE_ON}
             messages = [Message("user", CONTINUE.substitute(values, **written))]
             return build_sentence_chunk((await sub.complete(messages, Sampling(max_tokens=tokens))).text.strip())
@@ -231,6 +234,7 @@ def clean_answer_chunk(answer: str, quote: str) -> Chunk:
     text = " ".join(re.sub(r"\[\d+\]", " ", answer).split()).strip(' *_`"')
     if not text:
         raise ParseError("Your answer is empty. Write Answer: unknown where you do not know it.", "missing_field")
+    # The full stop of a sentence goes, that of an initial ("J. K.") stays.
     text = text[:-1] if text.endswith(".") and not re.search(r"\b\w\.\w?\.?$", text) else text
     quote = re.sub(r"\[\d+\]$", "", quote).strip(' *_`"')
     return Chunk("" if UNKNOWN.fullmatch(text) else text, "" if UNKNOWN.fullmatch(quote) else quote)
@@ -314,12 +318,14 @@ NONE = "none"
 
 async def plan_parts(run: Run, question: Question, max_nodes: int) -> PlanGraph:
     sources = run.env.tools()
+    # With one index of documents alone there is no source to choose.
     one_index = [form == PASSAGES for form in list_tool_languages(run.env).values()] == [True]
     mixed = MIXED.substitute(tools=run.env.describe()) if sources and not one_index else ""
     first = True
 
     def read(reply: str) -> PlanGraph:
         nonlocal first
+        # The first reply is read strictly, and all its defects go back at once; each later one is mended.
         mend, first = not first, False
         graph = parse_plan_graph(reply, max_nodes, (*sources, NONE) if mixed else (), mend)
         if mixed and not mend and (without := [part.id for part in graph.parts if not part.source]):
@@ -503,6 +509,7 @@ MANY = "Helps: the numbers of all documents that are needed, like [1],[3], or [N
 
 
 async def rewrite(run: Run, question: str, searches: Sequence[str], rejected: Sequence[Record]) -> str:
+    # Titles or beginnings alone, so that the prompt stays short.
     titles = dict.fromkeys(str(record.fields.get("title") or record.text[:60]) for record in rejected)
     prompt = REWRITE.substitute(
         question=question,

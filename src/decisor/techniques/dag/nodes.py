@@ -49,6 +49,7 @@ def build_node_answer(
 
     An empty text means unknown; beyond 20 documents only cited ones are kept.
     """
+    # Attribution as in section 4 of the paper: the answer is a part of its document.
     attribution, document, support = attribute_answer(chunk.text, chunk.quote, documents, retrievals > 0)
     cited = {document, *find_supporting_documents(chunk.text, chunk.quote, documents)}
     return NodeAnswer(
@@ -154,6 +155,7 @@ def read_expert_value(reply: str, name: str, most_words: int = MOST_WORDS) -> st
         text = " ".join(clean_reply(reply).split())
         if NO_HELP.search(text):
             raise ParseError("That is a refusal. Write a reply in the form asked for.", "model_refusal")
+        # A reply that is only the beginning of its label was cut off.
         cut_off = f"{name}:".startswith(text.casefold())
         if cut_off or len(text.split()) > most_words or re.search(r"[.!:]\s+\S|^[{\[(]?[\"{]", text):
             raise ParseError(f"Write it as {name.capitalize()}: and nothing else.", "missing_field")
@@ -180,6 +182,7 @@ def build_graph_decision(
     name = "" if none else without_citations(answer).strip(LEFT_OUT)
     records = [record for one in answers for record in one.documents]
     sources = [(record.id, collect_record_numbers(record)) for record in records]
+    # A figure may rest on the answer of a node too, which itself rests on documents.
     sources += [(one.node, list(iterate_numbers(one.answer))) for one in answers]
     sources.append(("question", list(iterate_numbers(str(question)))))
     ids = tuple(dict.fromkeys(id for one in answers for id in (one.document, *one.also) if id))
@@ -252,6 +255,7 @@ def attribute_graph_answer(answer: str, plan: PlanGraph, answers: Sequence[NodeA
     needs.
     """
     if answer and normalize_answer(answer) not in NO_NAME:
+        # The last nodes first: they are nearest to the final answer.
         for one in reversed(answers):
             for document in one.documents:
                 if contains_phrase(join_record_words(document), answer):

@@ -148,6 +148,7 @@ def drop_repeated_records(records: Sequence[Record]) -> list[Record]:
     """Drop records whose text came before; a corpus may contain a passage twice."""
     first: dict[str, Record] = {}
     for record in records:
+        # Rows have no text, and two equal rows may both count.
         first.setdefault(record.text or record.id, record)
     return list(first.values())
 

@@ -79,17 +79,20 @@ def check_recorded_settings(
     """
     name = technique or check_built_in(recorded)
     kind = find_technique_class(name)
+    # Settings belong to a technique: those of another one are left out.
     own = not technique or technique == recorded
     from_trace = {key: str(text) for key, text in recorded_settings.items()} if own else {}
     fields, hints = setting_fields(kind), get_type_hints(kind)
     for key, text in from_trace.items():
         if key in settings or (key in fields and text == fields[key].default):
             continue
+        # An LLM is a host: a trace that names one could have a person's data sent to it.
         if (part := key.removesuffix("_llm")) in list_llm_parts(kind) and part != key:
             raise SetupError(
                 f"The trace names an LLM for the {part}, {drop_unprintable(text)}. LLMs come from the command line "
                 f"only: give -o {key}=MODEL@URL to use one."
             )
+        # A text may be a path or a module, which a foreign trace must not choose.
         if key in fields and not is_harmless_type(hints[key]):
             raise SetupError(
                 f"The trace sets {key} to {drop_unprintable(text)}. That comes from the command line only: give "
@@ -136,11 +139,12 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class RecordedReply:
-    """A reply of the LLM with its finish reason. ``prompt``: (role, content) of each message."""
+    """A reply of the LLM with its finish reason."""
 
     text: str
     finish: str
     prompt: tuple[tuple[str, str], ...] = ()
+    """Role and content of each message."""
 
 
 READINGS = "readings"
@@ -149,24 +153,24 @@ READINGS = "readings"
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run read from a trace.
-
-    ``technique``: empty if the trace does not name it; an evaluation stores it as a label with its settings.
-    ``replies``: of each LLM call in order. ``plans``: steps of each plan by the number of the action before it, 0 for
-    the first. ``nested``: True if it has spans, so that calls may have run at the same time.
-    """
+    """A run read from a trace."""
 
     question: Question | None = None
     technique: str = ""
+    """Empty if the trace does not name it."""
     settings: Mapping[str, str] = field(default_factory=dict)
     replies: tuple[RecordedReply, ...] = ()
+    """One for each LLM call, in order."""
     steps: tuple[RecordedStep, ...] = ()
     plan: PlanGraph | None = None
     plans: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Steps of each plan by the number of the action before it; 0 for the first."""
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     decision: Decision | None = None
     nested: bool = False
+    """True if it has spans, so that calls may have run at the same time."""
     at_hand: tuple[str, ...] = ()
+    """Tools that were available."""
 
     def plan_after(self, step: int) -> tuple[str, ...]:
         """Return the plan in force after a number of steps; empty without one."""
@@ -193,10 +197,8 @@ def parse_observation_number(id: str) -> int:
 def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
     """Read a recorded run from the entries of a trace.
 
-    Raise SetupError if the trace refers to an action or technique that does not exist.
-
     Raises:
-        SetupError: the trace names what is not there.
+        SetupError: the trace refers to an action or technique that does not exist.
     """
     past = RecordedRun()
     replies: list[RecordedReply] = []
@@ -275,16 +277,14 @@ NO_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class ReplyFields:
-    """The required content of a reply; an empty field stays as the LLM wrote it.
-
-    ``why``: reason of a replan; with it the plan is a new one.
-    """
+    """The required content of a reply; an empty field stays as the LLM wrote it."""
 
     thought: str = ""
     action: str = ""
     input: str | None = None
     plan: tuple[str, ...] = ()
     why: str = ""
+    """Reason of a replan; with it the plan is a new one."""
 
     def labels(self) -> dict[str, str]:
         plan = ", ".join(f"Step {number}: {' '.join(step.split())}" for number, step in enumerate(self.plan, 1))
@@ -329,6 +329,7 @@ def replace_reply_fields(reply: str, changes: ReplyFields, tools: Sequence[str] 
             return json.dumps({**unwrap_labelled_object(value, tools), **changes.keys()}, ensure_ascii=False)
     except ParseError as error:
         raise SetupError(NO_FIELDS) from error
+    # In reverse, because a missing label is put in front of the reply.
     for name, text in reversed(changes.labels().items()):
         reply = replace_label(reply, name, text)
     return reply
@@ -361,18 +362,17 @@ NOTHING = ReplyFields()
 class ReplayingLLM:
     """An LLM that repeats recorded replies first, without a call, and then asks the real one.
 
-    ``begins``: required content of the first new reply: thought and plan are told to the LLM, and the plan replaces any
-    other plan in the reply.
-
     A prompt gets the reply that it got before, and one that was never asked gets the next in order: a tool that is
-    described in other words changes every prompt. ``left`` is taken from, and may be shared with a judge's LLM.
-    ``prompt``: that of the first new reply, which those to a reply that could not be read begin with too.
+    described in other words changes every prompt.
     """
 
     llm: LLM
     left: list[RecordedReply]
+    """Replies not used yet; may be shared with the LLM of a judge."""
     begins: ReplyFields = NOTHING
+    """Required content of the first new reply: the LLM is told thought and plan, and the plan replaces any other."""
     prompt: Sequence[Message] = ()
+    """Prompt of the first new reply; the prompts after an unreadable reply begin with it."""
 
     @property
     def name(self) -> str:
@@ -465,6 +465,7 @@ class ReplayingEnvironment:
         self.left = list(self.done) if self.left is None else self.left
         names = [record.id for step in self.done for record in step.observation.records]
         last = max((parse_observation_number(name) for name in names), default=0)
+        # New ids go on after the recorded ones: an id that is used twice would make a citation ambiguous.
         self.shift = max(last, len(self.done)) if self.done else self.past.observations if self.past.answers else 0
         numbered: Callable[[int], Environment] | None = getattr(self.env, "numbered_from", None)
         if numbered is not None:
@@ -482,6 +483,7 @@ class ReplayingEnvironment:
 
     def missing(self) -> tuple[str, ...]:
         """Return the tools of the past run that are not available now."""
+        # A thought needs no tool.
         there = (*self.env.tools(), THINK)
         return tuple(tool for tool in self.past.tools if tool not in there)
 

@@ -85,25 +85,24 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class StepChange:
-    """A node or step in both runs, in words. ``how``: reused, edited or again."""
+    """A node or step in both runs, in words."""
 
     at: str
     before: str
     after: str
     how: str
+    """reused, edited or again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """A recorded run and its repetition with changes.
-
-    ``replayed``: actions that count in the usage but were not executed again.
-    """
+    """A recorded run and its repetition with changes."""
 
     before: Decision
     after: Decision
     changes: tuple[StepChange, ...]
     replayed: int = 0
+    """Actions that count in the usage but were not executed again."""
 
 
 async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: ReasoningDAG, run: Run) -> Rerun:
@@ -120,6 +119,7 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
 
     async def act(id: str, done: Mapping[str, NodeAnswer]) -> NodeAnswer:
         part, edit = parts[id], edit_of.get(id)
+        # A node is answered again only if what it rests on changed: the rest keeps its answer, at no cost.
         changed = edit is not None or not all(is_same_answer(done[parent], old.get(parent)) for parent in part.parents)
         state_of[id] = "edited" if edit else "again" if changed or id not in old else "reused"
         if edit and edit.answer is not None:
@@ -127,6 +127,7 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
             return keep_node_answer(part, NodeAnswer(id, query, edit.answer, attribution="manual"), later, reused=False)
         if state_of[id] == "reused":
             return keep_node_answer(part, old[id], later)
+        # A blocked node asks no source, so a source that is gone does not matter to it.
         if not any(done[parent].missing for parent in part.parents):
             for source in choose_part_sources(part, list_tool_languages(env)):
                 env.need(source)
@@ -134,6 +135,7 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
 
     needs = {part.id: part.parents for part in plan.parts}
     answers = await run_in_dependency_order(act, needs, technique.at_once, technique.schedule == "levels")
+    # Nothing changed, so the decision stands, without a call of the aggregator.
     if all(is_same_answer(answer, old.get(id)) for id, answer in answers.items()):
         decision = record_decision(past.decision, later)
     else:
@@ -338,6 +340,7 @@ async def rerun_with_edits(
     past = replace(past, question=question)
     if isinstance(technique, ReasoningDAG):
         return await rerun_graph(past, edits, technique, run)
+    # Replies are replayed in their order, which says nothing where calls ran at the same time.
     if past.nested or getattr(technique, "at_once", 1) > 1:
         raise SetupError(
             f"A run of {past.technique or technique} cannot be gone on from: its steps are not in one line: several "
@@ -357,6 +360,7 @@ class BoughtLLM:
     def name(self) -> str:
         return self.llm.name
 
+    # Price, context, ways and settings of the LLM are read by name: all of them are the real one's.
     def __getattr__(self, name: str) -> object:
         return getattr(self.llm, name)
 
@@ -370,6 +374,7 @@ class BoughtLLM:
         """Return the stored reply to a prompt and remove it. None if none is left or log-probabilities are wanted."""
         if not (replies := self.replies.get(build_prompt_key(messages))) or sampling.logprobs:
             return None
+        # Each reply once: an LLM that was asked the same twice gave two samples.
         reply = replies.pop(0)
         return Completion(reply.texts, Usage(), finish=reply.finish, model=reply.model or self.name, replayed=True)
 

@@ -170,4 +170,5 @@ def show_earlier(earlier: Earlier) -> PromptText:
     answer = earlier.answer or "none: it was not decided"
     assumed = [f"Taken for granted: {'; '.join(earlier.assumptions)}"] if earlier.assumptions else []
     texts = [EARLIER, *before, f"Question: {earlier.question}", f"Decision: {answer}", *reasons, *assumed, *evidence]
+    # rstrip makes a plain text of it, so the records are put back.
     return PromptText(join_texts("\n", texts).rstrip(), sections_of(join_texts("\n", texts)))

@@ -75,6 +75,7 @@ def explain_no_comparison(name: str, cited: Sequence[Record], question: Question
     )
     if not brought and is_only_candidate(plain, [record for _, record in holders], steps):
         return NAMED.format(name=name)
+    # One passage can hold the right candidate and still not show that the rules choose it.
     if len(cited) == 1 and cited[0].text and (question.rules or question.goal):
         return ONE_PASSAGE.format(name=name, id=cited[0].id)
     return ""
@@ -102,6 +103,7 @@ def is_only_candidate(plain: str, holders: Sequence[Record], steps: Sequence[Ste
 
     For rows: no other value in the candidate's columns. For passages: no search for anything else.
     """
+    # Passages have no columns to compare, so only the searches tell whether another candidate was looked for.
     if any(record.text for record in holders):
         return all(mentions_candidate(step.action.input, plain) for step in steps if step.observation.records)
     columns = {column for record in holders for column in find_candidate_columns(plain, record)}
@@ -125,6 +127,7 @@ def is_list_with(plain: str, step: Step) -> bool:
     rows = step.observation.records
     if any(row.text for row in rows) or not any(holds_name(row, plain) for row in rows):
         return False
+    # Of one or two rows each is an extreme by chance: only whether the query asked for the name tells anything.
     if len(rows) < FEW_ROWS:
         return not mentions_candidate(step.action.input, plain)
     return any(True for row in rows for _ in iterate_numeric_fields(row))
@@ -159,7 +162,7 @@ LEFT_OUT = " \t\r\n.*_`\"'\u201c\u201d"
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The question, steps and plan of a technique so far. ``observations``: as the LLM reads them."""
+    """The question, steps and plan of a technique so far."""
 
     question: Question
     steps: tuple[Step, ...] = ()
@@ -167,8 +170,10 @@ class Trajectory:
     replans: tuple[Replan, ...] = ()
     first_plan: tuple[str, ...] = ()
     observations: tuple[Rendering, ...] = field(default=(), repr=False, compare=False)
+    """The observations of the steps as the LLM reads them."""
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen. The renderings of earlier steps are reused, because each call shows the whole past.
         object.__setattr__(self, "observations", render_steps(self.steps, self.observations))
 
     def shown_records(self) -> dict[str, Record]:
@@ -192,6 +197,7 @@ class Trajectory:
 
         The limits are ``max_steps`` actions, and twice as many steps with thoughts.
         """
+        # Thoughts cost no action, but an LLM that only thinks must come to an end.
         return self.actions < max_steps and len(self.steps) < 2 * max_steps
 
     def show(self, thoughts: bool = True) -> PromptText:
@@ -230,6 +236,7 @@ class Trajectory:
 
     def figures(self, shown_records: Mapping[str, Record], cited: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
         """Iterate over possible sources of figures with their numbers, cited records first."""
+        # In the order of trust: the first source that holds a figure is named as its support.
         yield from ((id, collect_record_numbers(shown_records[id])) for id in cited)
         if ranking := self.ranking():
             yield f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]
@@ -271,6 +278,7 @@ def decide_from_reply(
             "be decided, write Final answer: none",
             "no_evidence",
         )
+    # A citation of what was never shown is made up, or copied from the form.
     if (unknown := [id for id in cited_ids if id not in shown_records]) and not (lenient or free):
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
     if not (cited_ids or lenient or free):
@@ -321,6 +329,7 @@ def build_answer_check(
     Under the rule ``asked`` it complains once about missing evidence. With ``compares`` it complains once about an
     answer without a comparison.
     """
+    # Counted over all tries of one call, so that each complaint is made once.
     complaints = alone = 0
 
     def check(reply: LabelledReply) -> Decision:
@@ -342,6 +351,7 @@ def parse_final_answer(
     """Parse a reply that must contain a final answer into a decision."""
     fields = read_fields(clean_reply(reply), [])
     if not fields.get("answer"):
+        # On the last call a short reply without labels is taken as the name: better than no answer.
         if not lenient or LABEL.search(reply) or len(reply) > 200:
             raise ParseError("Write it as Final answer: and the name of the candidate.", "missing_field")
         fields["answer"] = reply.strip()
@@ -388,14 +398,17 @@ async def retrieve_step(move: LabelledReply, trajectory: Trajectory, run: Run) -
     query = normalize_action_input(action.input)
     earlier = [step for step in trajectory.steps if step.action.tool == action.tool]
     earlier = [step for step in earlier if normalize_action_input(step.action.input) == query]
+    # It was told once already that the query was run; a third time it would go on until the limit.
     if any(step.observation.note.startswith(RAN_BEFORE) for step in earlier):
         raise ParseError("You made the same query three times.", "repeated")
+    # A thought goes to no tool: it is in the trace, and costs no action.
     if action.tool == THINK and THINK not in run.env.tools():
         start = run.trace.add(ActionStart(THINK, action.input), run.span_id)
         observation = Observation(note="(noted)")
         run.trace.add(ActionResult(start, observation), run.span_id)
     else:
         observation = await run.act(action)
+    # The same rows once more would only fill the prompt.
     if earlier and has_same_records(earlier[0].observation, observation):
         records = earlier[0].observation.records
         name = records[0].id.partition(".")[0] if records else f"step {trajectory.steps.index(earlier[0]) + 1}"
@@ -446,6 +459,7 @@ async def ask_last_answer(
         if isinstance(failure, LLMError) and failure.permanent:
             raise
         ranking = trajectory.ranking()
+        # No reply can be used: the best of a computed ranking is still supported.
         best = ranking.options[0].name if ranking and ranking.options else ""
         decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {explain_error(failure)}",))
     reasons = decision.reasons if any(why in reason for reason in decision.reasons) else (*decision.reasons, why)

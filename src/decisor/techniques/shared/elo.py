@@ -21,6 +21,7 @@ def expected_score(x: float, y: float, r: float) -> float:
     0.75
     """
     gap = (y - x) / r
+    # math.exp raises OverflowError above about 709.
     return 1 / (1 + math.exp(gap)) if gap < 700 else 0.0
 
 
@@ -35,6 +36,7 @@ def update_ratings(x: float, y: float, score: float, k: float, r: float) -> tupl
 
 def softmax(values: Sequence[float], tau: float) -> list[float]:
     """Return the softmax of values at temperature tau (eq. 4 and 5). P(d_i) = exp(v_i / tau) / sum_j exp(v_j / tau)."""
+    # Shifted by the largest value: the odds are the same, and exp cannot overflow.
     top = max(values)
     weights = [math.exp((value - top) / tau) for value in values]
     total = math.fsum(weights)
@@ -42,9 +44,9 @@ def softmax(values: Sequence[float], tau: float) -> list[float]:
 
 
 def backed_up_value(values: Sequence[float], tau: float, backup: Backup = "soft") -> float:
-    """Return the value of a parent (eq.
+    """Return the value of a parent by equation 7.
 
-    7): v_parent = sum_j alpha_j v_j with alpha = softmax(v / tau). ``mean`` weighs all equally.
+    v_parent = sum_j alpha_j v_j with alpha = softmax(v / tau). ``mean`` weighs all equally.
     """
     if backup == "mean":
         return math.fsum(values) / len(values)
@@ -52,9 +54,9 @@ def backed_up_value(values: Sequence[float], tau: float, backup: Backup = "soft"
 
 
 def temperature_at(tau: float, matches: int, form: Anneal = "paper") -> float:
-    """Return the temperature at a node (eq.
+    """Return the temperature at a node by equation 8.
 
-    8): tau_d = tau_0 / (1 + sqrt(ln(M_d + 1))). The authors' code has tau_0 / sqrt(1 + ln(M_d + 1)).
+    tau_d = tau_0 / (1 + sqrt(ln(M_d + 1))). The authors' code has tau_0 / sqrt(1 + ln(M_d + 1)).
 
     >>> temperature_at(1, 0), round(temperature_at(1, 40), 3), round(temperature_at(1, 40, "code"), 3)
     (1.0, 0.342, 0.461)

@@ -31,21 +31,23 @@ WORTH = {"sure": 20.0, "likely": 1.0, "impossible": 0.001}
 
 
 async def compare_sequences(tree: Tree, x: TreeNode, y: TreeNode, judge: Run, votes: int = 1) -> float:
-    """Compare two sequences in both orders:
+    """Compare two sequences in both orders, for 2 x ``votes`` calls.
 
-    1 if x wins both, 0 if it loses both, else 1/2 (R of eq. 2). It costs 2 x ``votes`` calls.
+    Return 1 if x wins both, 0 if it loses both, else 1/2 (R of eq. 2).
 
     With several votes an order goes to the majority. A vote that cannot be read is an abstention.
 
     Raises:
         BudgetExceeded: fewer calls are left than it needs; none is made.
     """
+    # Both orders or none: half a comparison would carry the judge's bias for a position.
     tree.need(2 * votes)
     tree.mark()
     texts = format_tree_sequence(x), format_tree_sequence(y)
 
     async def vote(number: int) -> int:
         """1 for x, -1 for y."""
+        # Both orders are asked, because LLM judges favour one place (R of eq. 2).
         x_first = number < votes
         first, second = texts if x_first else texts[::-1]
         prompt = JUDGE.substitute(task=tree.question, a=first, b=second, form=judge.wording(BETTER_FORM))
@@ -88,6 +90,7 @@ def parse_better(reply: str) -> Side:
     """
     if not (matches := BETTER.findall(reply)):
         raise ParseError("End with Better: A or Better: B", "missing_field")
+    # The last verdict counts: the reasoning before it may weigh both sides.
     return {"a": "A", "b": "B"}.get(matches[-1].casefold(), "")  # type: ignore[return-value]
 
 

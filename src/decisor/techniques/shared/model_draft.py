@@ -230,10 +230,12 @@ def check_facts(reply: TomlReply, sentences: Sequence[str]) -> None:
             "left_out",
         )
     aside = [sentences[number - 1] for number in parse_sentence_numbers(content.get("aside"))]
+    # A number in a sentence most likely limits or computes something: set aside, it would be lost without a word.
     if rules := [one for one in aside if [*iterate_numbers(one)] and not one.endswith("?")]:
         raise ParseError(
             f"A sentence with a number is not aside; put it under how, or make it a rule: {rules[0]}", "left_out"
         )
+    # A parameter that is nowhere in the question was made up, and would decide unseen.
     there = set(iterate_numbers(" ".join(sentences)))
     for name, value in (content.get("parameter") or {}).items():
         if isinstance(value, int | float) and not is_question_number(float(value), there):
@@ -309,6 +311,7 @@ def build_worked_examples(
     reply: TomlReply, known: TomlReply, candidates: Observation, values: Observation
 ) -> list[dict[str, Any]]:
     """Build the examples: chosen rows, measures and broken sentences of each candidate."""
+    # The calculator's values come in the order of list_example_expressions: example by example, measure by measure.
     numbers = iter([float(str(record.fields["value"])) for record in values.records])
     return [
         {"choice": json.loads(str(candidate.fields["choice"]))}
@@ -349,6 +352,7 @@ def keep_choice_and_measures(known: TomlReply) -> TomlReply:
 def check_model_reply(reply: TomlReply, known: TomlReply, sentences: Sequence[str]) -> None:
     """Raise ParseError if a rule or measure of the facts is missing in a model or differs."""
     content = reply.content
+    # Such a reply blames an example, and holds no model.
     if "example_wrong" in content:
         return
     measures, rules = select_subtables(content, "measure"), select_subtables(content, "rule")
@@ -387,6 +391,7 @@ def build_model_file(reply: TomlReply, known: TomlReply, sentences: Sequence[str
         name: drop_read_key(measures.get(name, {})) | own_measures.get(name, {})
         for name in {**measures, **own_measures}
     }
+    # A rule that no data can test stays in the file, so that the decision says that it was not tested.
     untested = {name for name in find_unwritten_rules(rules, own_rules) if rules[name].get("kind") == "untestable"}
     content["rule"] = {
         name: build_rule(rules.get(name, {}), own_rules.get(name, {}), sentences)
@@ -499,6 +504,7 @@ def format_line_prefix(line: object) -> str:
 
 
 def is_about_example(observation: Observation) -> bool:
+    # Checks 4 and 5 compare with the worked examples: outcomes, and rules broken or kept.
     return any(one.fields.get("check") in (4, 5) for one in observation.records)
 
 

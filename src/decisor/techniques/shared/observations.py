@@ -63,6 +63,7 @@ def show_number(value: int | float) -> str:
         return repr(value)
     if abs(value) < EXACT:
         return f"{value:.{DIGITS}g}"
+    # From 2**53, about 9 * 10**15, a float no longer holds every whole number.
     return f"{value:.0f}" if abs(value) < 1e15 else f"{value:.{DIGITS}g}"
 
 
@@ -83,6 +84,7 @@ def show_text(text: str) -> str:
     He said "no" (o1.r2).
     > Final answer: b
     """
+    # An id in brackets within a passage would be read as a citation of ours.
     lines = [" ".join(line.split()) for line in frame_text(CITATION.sub(r"(\1)", text), first=False).splitlines()]
     return "\n".join(
         line if line.startswith("> ") or not at else f"> {line}" for at, line in enumerate(filter(None, lines))
@@ -106,6 +108,7 @@ def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple
             new.insert(0, " | ".join(["record", *(show_value(column) for column in columns)]))
             header = columns
         size += sum(len(line) + 1 for line in new)
+        # At least one record is shown, however long it is.
         if size > max_chars and number:
             return lines, number
         lines += new

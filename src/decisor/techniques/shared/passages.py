@@ -41,6 +41,7 @@ def find_passages_tool(env: Environment) -> str:
         SetupError: there is none, or there are several.
     """
     tools, forms = env.tools(), list_tool_languages(env)
+    # A tool of a person's own need not say what it returns: if it is the only one, it is meant.
     finders = [name for name in tools if forms[name] == PASSAGES] or [name for name in tools if len(tools) == 1]
     if not finders or forms[finders[0]] in NO_PASSAGES:
         there = ", ".join(tools) or "none"
@@ -69,6 +70,7 @@ def unique_passages(trajectory: Trajectory, most: int) -> tuple[Record, ...]:
     first: dict[tuple[str, str], Record] = {}
     for step in trajectory.steps:
         for record in step.observation.records:
+            # Ids differ between searches; source and text tell whether it is the same passage.
             first.setdefault((record.source, record.text), record)
     return tuple(first.values())[:most]
 
@@ -115,6 +117,7 @@ def parse_cited_answer(reply: str, trajectory: Trajectory, passages: Sequence[Re
         if NO_HELP.search(text):
             raise ParseError("That is a refusal. Write a final answer.", "model_refusal")
         answer, because = parse_answer({"answer": ANSWER_IS.sub("", text)})
+        # Several lines are reasoning, and an object is another form: neither is a short answer.
         if "\n" in text or len(text) > 200 or text.startswith("{"):
             raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
     if not answer:
@@ -207,11 +210,12 @@ SERVE = "Serve those weights with vLLM and name them: --llm MODEL@http://HOST:PO
 
 @dataclass(frozen=True)
 class Continuation:
-    """A text that was written after a prompt, with its tokens. ``finish``: stop or length."""
+    """A text that was written after a prompt, with its tokens."""
 
     text: str
     tokens: tuple[Token, ...]
     finish: str = "stop"
+    """stop or length."""
 
     @property
     def first(self) -> Token | None:
@@ -236,6 +240,7 @@ async def continue_text(prompt: str, run: Run, sampling: Sampling, needs: str, f
     try:
         reply = await run.complete([Message("user", prompt)], sampling, final)
     except LLMError as error:
+        # Most likely the endpoint has no completions API or gives no log-probabilities: a person must change it.
         if error.kind != "request":
             raise
         raise SetupError(f"{needs}, {API}. {error}") from error
@@ -262,13 +267,10 @@ async def send_back(decision: Decision, run: Run, write: Callable[[str], Awaitab
 
 
 def check_weights(continuations: Iterable[Continuation], names: Sequence[str], run: Run, needs: str) -> None:
-    """Raise SetupError if an LLM writes to the token limit without any likely control token. It then has other weights.
-
-    Raises:
-        SetupError: the model wrote on and on, and at no place was one of its control tokens likely: other weights.
-    """
+    """Raise SetupError if an LLM has other weights: it writes to the token limit without a likely control token."""
     written = [one for one in continuations if one.tokens]
     likely = {text.strip() for one in written for token in one.tokens for text in (token.text, *token.top)}
+    # The fine-tuned weights end by a control token. Other weights write on, and their answers would look right.
     if written and all(one.finish == "length" for one in written) and not likely & {name.strip() for name in names}:
         raise SetupError(f"{needs}: {run.llm.name} knows none of its control tokens. {SERVE}")
 
@@ -279,6 +281,7 @@ def normalize_token_chances(token: Token | None, names: Sequence[str]) -> dict[s
     All are 0 if none was among the likely ones.
     """
     top = {name.strip(): math.exp(logprob) for name, logprob in token.top.items()} if token else {}
+    # The token that was drawn need not be among the likeliest, which is all that an endpoint lists.
     if token and token.text.strip() not in top:
         top[token.text.strip()] = math.exp(token.logprob)
     probabilities = {name: top.get(name, 0.0) for name in names}

@@ -45,6 +45,7 @@ def list_technique_modules(first: ModuleType) -> list[ModuleType]:
     """List the modules of a technique and, also indirectly, of this package's techniques that it uses."""
     modules = {first.__name__: first}
     waiting = [first]
+    # A prompt may be in a module that the technique uses only through another one.
     while waiting:
         for value in vars(waiting.pop(0)).values():
             name = str(getattr(value, "__module__", ""))
@@ -78,6 +79,7 @@ def format_prompts_file(prompts: Mapping[str, str]) -> str:
 
 def quote_toml_text(text: str) -> str:
     if "'''" in text:
+        # A literal text of TOML has no escapes, so three quotes in it need the other kind.
         escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
         return f'"""\n{escaped}"""'
     return f"'''\n{text}'''"
@@ -138,6 +140,7 @@ def read_sampling_setting(key: str, settings: Mapping[str, Any], most: float) ->
     try:
         value = float(settings[key])
     except (TypeError, ValueError):
+        # Outside of the range, so that it gets the message below.
         value = -1.0
     if not 0.0 <= value <= most:
         raise SetupError(f"{key} is a number from 0 to {most:g}, not {settings[key]!r}.")

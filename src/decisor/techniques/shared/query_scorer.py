@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Words are hashed: a table of counts of one size for any corpus, without its vocabulary.
 BUCKETS = 1 << 16
 WORD = re.compile(r"\w+", re.UNICODE)
 NAME = re.compile(r"\b[A-Z0-9][\w'\u2019.-]*(?:\s+(?:of|the|de|and|von|van|for|in|&)?\s*[A-Z0-9][\w'\u2019.-]*)*")
@@ -83,11 +84,10 @@ def find_capitalised_names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Rarity:
-    """The rarity of words in a corpus of ``passages``. counts: passages that contain a word, shape (BUCKETS,), hashed;
-    None means that every word weighs 1.
-    """
+    """The rarity of words in a corpus of ``passages``."""
 
     counts: NDArray[np.int32] | None = None
+    """Passages that contain a word, shape (BUCKETS,), hashed; None means that every word weighs 1."""
     passages: int = 0
 
     @classmethod
@@ -105,6 +105,7 @@ class Rarity:
         if self.counts is None:
             return 1.0
         count = int(self.counts[bucket(word)])
+        # The inverse document frequency of BM25, as Lucene has it.
         return math.log1p((self.passages - count + 0.5) / (count + 0.5))
 
     def mass(self, different: Iterable[str]) -> float:
@@ -113,6 +114,7 @@ class Rarity:
 
 @lru_cache(maxsize=200_000)
 def bucket(word: str) -> int:
+    # Not hash(): Python salts it, and the counts are stored in files.
     return zlib.crc32(word.encode()) % BUCKETS
 
 
@@ -130,15 +132,17 @@ class QueryFeatures(NamedTuple):
     """How many different words it has."""
     mass: float
     mean_weight: float
-    """Of a word; ``max_weight``: of its rarest."""
+    """Of a word."""
     max_weight: float
+    """Of its rarest word."""
     is_question: float
     placeholder: float
     """Whether it still holds a # for an answer that is not known."""
     names: float
     from_question: float
-    """Share of the query that comes from the question; ``of_question``: share of the question that is in the query."""
+    """Share of the query that comes from the question."""
     of_question: float
+    """Share of the question that is in the query."""
     from_evidence: float
     bridge_share: float
     bridge_mass: float
@@ -147,16 +151,19 @@ class QueryFeatures(NamedTuple):
     nowhere_mass: float
     open_mass: float
     of_open: float
-    """Share of the open words that are in the query; ``of_covered``: of the question's other words."""
+    """Share of the open words that are in the query."""
     of_covered: float
+    """Share of the question's other words that are in the query."""
     names_in_titles: float
-    """How many names of the query meet a title of the evidence; ``names_new``: are not in the question."""
+    """How many names of the query meet a title of the evidence."""
     names_new: float
+    """How many names of the query are not in the question."""
     last_title: float
-    """Share that is in the title of the last evidence; ``near_last``: in its title or text."""
+    """Share that is in the title of the last evidence."""
     evidence: float
     """How many passages of evidence there are."""
     near_last: float
+    """Share that is in the title or text of the last evidence."""
 
 
 class HitFeatures(NamedTuple):
@@ -166,14 +173,17 @@ class HitFeatures(NamedTuple):
     """
 
     top: float = 0.0
-    """The best score; ``top_share``: for each mass of the query."""
+    """The best score."""
     top_share: float = 0.0
+    """The best score for each mass of the query."""
     gap_2: float = 0.0
-    """How far the second score is below the best, as a share; ``gap_5``: the fifth."""
+    """How far the second score is below the best, as a share."""
     gap_5: float = 0.0
+    """How far the fifth score is below the best, as a share."""
     known_hits: float = 0.0
-    """How many of the first five are evidence; ``known_top``: whether the first is."""
+    """How many of the first five are evidence."""
     known_top: float = 0.0
+    """Whether the first is evidence."""
     new_rank: float = 0.0
     """Of the first new passage, as is all of ``new_...``."""
     new_score: float = 0.0
@@ -185,8 +195,9 @@ class HitFeatures(NamedTuple):
     new_title_in_evidence: float = 0.0
     new_title_bridges: float = 0.0
     new_of_open: float = 0.0
-    """Share of the open words that it has; ``new_of_bridge``: of the bridges."""
+    """Share of the open words that it has."""
     new_of_bridge: float = 0.0
+    """Share of the bridges that it has."""
     new_in_question_hits: float = 0.0
     """Whether the question itself brings it back too."""
     spread: float = 0.0
@@ -338,8 +349,6 @@ class Trees:
 
     ``roots`` of shape (trees,) says where each begins. A node with ``left`` = its own number is a leaf. x goes left
     where x[feature] <= threshold.
-
-    A node with ``left`` = its own number is a leaf. x goes left where x[feature] <= threshold.
     """
 
     feature: NDArray[np.int32]
@@ -355,6 +364,7 @@ class Trees:
         """Predict the value of each row, shape (n, features) -> (n,)."""
         import numpy as np
 
+        # All rows go down all trees at once, level by level; who has come to a leaf stays there.
         at = np.broadcast_to(self.roots, (len(rows), len(self.roots)))
         row = np.arange(len(rows))[:, None]
         for _ in range(self.depth):
@@ -396,6 +406,7 @@ class Trees:
             raise SetupError(f"These are no trees: {error}.") from error
         nodes = len(parts[0])
         feature, _, left, right, _, roots = parts
+        # numpy would take a negative index from the end, so both bounds are checked.
         inside = [(feature, features), (left, nodes), (right, nodes), (roots, nodes)]
         if any(
             a.ndim != 1 or a.dtype.kind not in "iu" or (a.size and (a.min() < 0 or a.max() >= n)) for a, n in inside
@@ -403,6 +414,7 @@ class Trees:
             raise SetupError(
                 "These trees point outside themselves: the file is damaged or was made for other features."
             )
+        # The depth is a loop count: from a foreign file it could be anything.
         if len({len(part) for part in parts[:-1]}) != 1 or not 0 <= depth <= 64:
             raise SetupError("These trees are damaged: their arrays differ in length.")
         return cls(feature, parts[1], left, right, parts[4], roots, base, depth)
@@ -467,9 +479,11 @@ def fit_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int
     )
     with threadpool_limits(1, user_api="openmp"):
         model.fit(rows, labels)
+    # scikit-learn has no public way to read the nodes of its trees.
     grown = [predictors[0].nodes for predictors in model._predictors]
     starts = np.cumsum([0, *(len(nodes) for nodes in grown)])[:-1]
     nodes = np.concatenate(grown)
+    # A tree numbers its own nodes from 0: in one row of arrays each number moves by where its tree begins.
     shift = np.repeat(starts, [len(tree) for tree in grown])
     own = np.arange(len(nodes))
     leaf = nodes["is_leaf"].astype(bool)
@@ -514,15 +528,14 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class QueryScorer:
-    """A trained scorer that predicts reciprocal ranks. ``card`` says on which data it was trained and how well it did.
-
-    ``rule``: weight of the untrained rule beside the trees, for a scorer that is asked about a corpus unlike its own.
-    """
+    """A trained scorer that predicts reciprocal ranks."""
 
     trees: Trees
     rarity: Rarity = field(default_factory=Rarity)
     card: Mapping[str, Value] = field(default_factory=dict)
+    """On which data it was trained, and how well it did."""
     rule: float = 0.0
+    """Weight of the untrained rule beside the trees, for a corpus unlike the one of the training."""
 
     def score(self, scene: QueryContext, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
         import numpy as np
@@ -597,6 +610,7 @@ def load_query_scorer(folder: Path = DEFAULT) -> QueryScorer:
 
     try:
         card = json.loads((folder / "card.json").read_text("utf-8"))
+        # Without pickle: a scorer may be someone else's, and a pickle runs code when it is loaded.
         with np.load(folder / "trees.npz", allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, zipfile.BadZipFile, KeyError) as error:

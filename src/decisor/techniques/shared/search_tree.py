@@ -104,28 +104,30 @@ UNREADABLE = "(unreadable)"
 
 @dataclass(slots=True, eq=False)
 class TreeNode:
-    """A node of a search tree.
-
-    ``env``: the state after ``step``. ``text``: the step as the LLM reads it. ``elo`` and ``matches`` (number of
-    updates) belong to RadAgent, ``value`` and ``visits`` to ToT and LATS. ``rated``: True if a sequence through the
-    node ended. ``closed``: True if the search does not enter it.
-    """
+    """A node of a search tree."""
 
     id: int
     parent: TreeNode | None
     depth: int
     env: Environment
+    """The state after ``step``."""
     step: Step | None = None
     text: str = ""
+    """The step as the LLM reads it."""
     ended: Ended = ""
     answer: str = ""
     because: str = ""
     children: list[TreeNode] = field(default_factory=list)
     elo: float = 0.0
+    """Rating of RadAgent."""
     matches: int = 0
+    """Number of updates of ``elo``."""
     rated: bool = False
+    """True if a sequence through the node ended."""
     closed: bool = False
+    """True if the search does not enter it."""
     value: float = 0.0
+    """Of ToT and LATS, as is ``visits``."""
     visits: int = 0
 
     def path(self) -> list[TreeNode]:
@@ -188,12 +190,7 @@ TRIES = 3
 
 @dataclass
 class Tree:
-    """A search tree that a technique grows.
-
-    ``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of the answer. ``halt``:
-    the limit that was reached. ``as_printed``: show the Elo of earlier attempts and ask for another step, as the paper
-    does.
-    """
+    """A search tree that a technique grows."""
 
     question: Question
     run: Run
@@ -202,16 +199,21 @@ class Tree:
     temperature: float
     seed: int
     every: int = 30
+    """Calls between two snapshots of the answer."""
     tools: tuple[str, ...] = ()
     as_printed: bool = False
+    """Show the Elo of earlier attempts and ask for another step, as RadAgent's paper does."""
     nodes: list[TreeNode] = field(default_factory=list)
     sequences: list[TreeNode] = field(default_factory=list)
     lessons: list[str] = field(default_factory=list)
     best: Callable[[], TreeNode | None] = lambda: None
+    """Returns the sequence that would be the answer now."""
     sampled: int = 0
     marked: int = 0
     promised: int = 0
+    """Calls of comparisons that have begun: nothing else may take them."""
     halt: BudgetExceeded | None = None
+    """The limit that was reached; None if none was."""
 
     @classmethod
     def plant(
@@ -228,6 +230,7 @@ class Tree:
 
         At most ``calls`` LLM calls, and no more than the run allows.
         """
+        # No retries in the run: ``ask`` says itself how often a reply is asked for.
         run = replace(run, retries=0).using(budget=run.budget.child(Limits(calls=calls)))
         env = run.env.fork()
         root = TreeNode(id=0, parent=None, depth=0, env=env, rated=True)
@@ -294,6 +297,7 @@ class Tree:
         self.promised -= promised
         self.need(1)
         self.sampled += 1
+        # A large stride, so that two seeds of a search share no seed of a call.
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
         with self.limits():
             return await (run or self.run).ask(prompt, form, sampling, final=True, tries=min(tries, self.spare()))
@@ -310,6 +314,7 @@ class Tree:
             note = f"The reply could not be used: {explain_reason(error.reason)}."
             step = Step(Action(UNREADABLE, ""), Observation(note=note, error=True))
             example = self.run.example(self.form(), error.reason)
+            # The complaint is the step's text, so that a sequence of unreadable replies comes to an end.
             text = UNREAD.substitute(complaint=error, example=example)
             return self.add(node, step, node.env, text=text)
         return await self.attempt(node, move)
@@ -386,6 +391,7 @@ class Tree:
 
     def prompt(self, node: TreeNode, differ: bool = True) -> list[Message]:
         form = self.run.wording(self.form())
+        # Always of the root, so that all prompts of a search begin alike (prefix cache).
         system = SYSTEM.substitute(tools=self.root.env.describe(), form=form)
         steps = join_texts("\n", [step.text for step in node.path()]) or "(nothing yet)\n"
         others = [child for child in node.children if child.step and child.step.action.tool != UNREADABLE]
@@ -417,6 +423,7 @@ class Tree:
 
     def decide(self, chosen: TreeNode | None, why: str) -> Decision:
         """Return the decision of a sequence and add the whole tree to the trace."""
+        # The search is over: the snapshots that are still due have this answer.
         self.mark(min(limit for budget in self.run.budget.chain() if (limit := budget.limits.calls) is not None))
         tree = SearchTree(tuple(map(build_node_rating, self.nodes)), chosen.id if chosen else None)
         self.run.trace.add(tree, self.run.span_id)

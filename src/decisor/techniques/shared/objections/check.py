@@ -55,6 +55,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
         yield from self.check_name()
         memory: list[Mention] = [self.subject] if self.subject else []
         for clause in [*self.reasons, *self.runner_up]:
+            # Passages tell of several things at once, so which name a citation is for is not known.
             if not self.has_texts:
                 yield from self.check_citations(clause, memory)
             yield from self.check_figures_of(clause, memory)
@@ -62,6 +63,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
             yield from self.check_periods(clause, memory)
             yield from self.check_order_words(clause, memory)
             if clause.names:
+                # Later clauses without a name speak of names before: single ones add up, a list starts anew.
                 memory = [*memory, *clause.names][-4:] if len(clause.names) == 1 else list(clause.names)
         yield from self.check_extreme()
 
@@ -69,6 +71,7 @@ class AnswerCheck(FigureCheck, OrderCheck):
         answer, ground = self.claims.answer.strip(), self.ground
         options = [option.name for option in self.ranking.options] if self.ranking else []
         best = options[0].lower() if options else ""
+        # An answer that names the best in its reasons departs from it knowingly.
         if best and best not in self.claims.because.lower() and (text := describe_departure(answer, self.ranked)):
             yield Objection("ranking", text)
         is_sought = len(answer) >= (LEAST if self.has_texts else 1)

@@ -94,6 +94,7 @@ class FigureCheck(AnswerReading):
                     if figure not in explained:  # Costs more than to look into rows.
                         explained[figure] = self.is_explained(figure, clause)
                     misses |= {} if explained[figure] else {figure: rows}
+            # The reading with the fewest misses counts: the most favourable one to the answer.
             best = misses if best is None or len(misses) < len(best) else best
             if not best:
                 return
@@ -275,6 +276,7 @@ class FigureCheck(AnswerReading):
     def from_column(self, figure: Quantity, column: NumberColumn, clause: Clause) -> bool:
         """Return whether a whole column, or one column of rows that the answer names, gives the figure."""
         text, because, total, count = clause.masked, self.claims.because, column.total, len(column.numbers)
+        # All pairs of many rows would give nearly any figure, and take long.
         own = [column.by_id[id] for id in self.own_rows(clause) if id in column.by_id][:MOST_ROWS]
         is_beside = self.is_beside_name(figure, clause)
         near = clause.rows_before(figure.start) if is_beside else clause.name_ids
@@ -326,6 +328,7 @@ class FigureCheck(AnswerReading):
         for (column, a), (divisor, b) in (
             pair for row in rows for pair in permutations(iterate_numeric_fields(row), 2)
         ):
+            # A product or ratio of keys means nothing, and would explain a figure by chance.
             if is_key(column) or is_key(divisor) or not math.isfinite(a * b) or fits(figure, a, b):
                 continue
             units = {unit_of_column(column), unit_of_column(divisor)}
@@ -365,8 +368,10 @@ class FigureCheck(AnswerReading):
         cells = [cell for cell in cells if not wanted or cell.column in wanted]
         if not cells or not value:
             return None
+        # A misplaced decimal point is the likeliest mistake, so its row is named first.
         if scaled := [cell for cell in cells if is_scaled(figure, cell.value)]:
             return scaled[0]
+        # By ratio, not by difference: numbers of different columns differ in size.
         best = min(cells, key=lambda cell: abs(math.log(cell.value / value)))
         return best if wanted or abs(math.log(best.value / value)) < 1 else None
 

@@ -120,6 +120,7 @@ class OrderCheck(AnswerReading):
             change = pair[1].meanings[0].value - pair[0].meanings[0].value
             if change and (change > 0) != bool(trend[0]["up"]):
                 yield Objection("direction", f"You wrote {trend[0].group()}, from {pair[0].text} to {pair[1].text}.")
+        # Ranks and comparisons need a column of numbers that the answer is about.
         if self.has_texts or not self.deciding:
             return
         yield from self.check_superlatives(clause, memory)
@@ -147,6 +148,7 @@ class OrderCheck(AnswerReading):
         for match in SUPERLATIVE.finditer(text):
             before, after = text[: match.start()], text[match.end() :]
             is_limited = LIMITED.search(f"{before[-45:]}{match.group()}{after[:45]}")
+            # "The largest of those allowed" and "its highest" are about other rows than all that were shown.
             if is_limited or re.search(rf"(?:{ORDINAL}[ -]|\b(?:its|their|his|her|at|than)\s+)$", before, re.I):
                 continue
             near = [period for period in clause.periods if -1 < period.start - match.end() < 15]
@@ -194,6 +196,7 @@ class OrderCheck(AnswerReading):
             readings += [list(clause.names)] if not is_clear and len(clause.names) == len(tokens) else []
         apart = [names for names in readings if len({name.start for name in names}) == len(tokens)]
         tried = [list(self.false_ranks(tokens, names, column)) for names in apart or readings]
+        # The most favourable reading: a false objection costs a call and trust.
         yield from min(tried, key=len, default=[])
 
     def rank_of(self, match: re.Match[str], clause: Clause) -> Rank | None:
@@ -224,6 +227,7 @@ class OrderCheck(AnswerReading):
             row = column.row_of(name)
             if not row or not (ends := column.ranks(row)):
                 continue
+            # Without a goal a place may be counted from either end.
             allowed = {*ends[0 if token.goal == "max" else 1]} if token.goal else {*ends[0], *ends[1]}
             if token.number not in allowed:
                 says = f"by {column.name} it is number {min(allowed)} of the rows of {column.table}."
@@ -234,6 +238,7 @@ class OrderCheck(AnswerReading):
     def check_comparative(self, match: re.Match[str], clause: Clause, memory: Sequence[Mention]) -> Iterator[Objection]:
         text, is_up = clause.masked, bool(match["up"])
         before, tail = text[: match.start()], text[match.end() :]
+        # "No higher than" and the like say the opposite, or nothing of an order.
         if re.search(r"\b(?:no|not|never|rather|any|much|once|one|neither|nor|nothing|nobody)\s+$", before, re.I):
             return
         column = self.column_of(noun_phrase(tail))

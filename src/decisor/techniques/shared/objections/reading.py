@@ -136,6 +136,7 @@ class NumberColumn:
         """Return the places of a row from the largest and from the smallest; equal numbers share theirs."""
         if id is None or id not in self.by_id:
             return None
+        # Sums of floats differ in their last digits: such numbers are equal.
         own, room = self.by_id[id], 1e-9 * abs(self.by_id[id])
         above = sum(number > own + room for number in self.numbers)
         below = sum(number < own - room for number in self.numbers)
@@ -164,6 +165,7 @@ class Ground:
                         texts.setdefault(column, []).append(value)
             columns = [column for column, values in texts.items() if not rows[0].text and are_names(values)]
             for column in columns:
+                # The first column of names names the rows. A further one does only if it tells all rows apart.
                 if column != columns[0] and (is_key(column) or len(set(texts[column])) < len(rows)):
                     continue
                 for row in rows:
@@ -220,6 +222,7 @@ class Ground:
         return [cell.value for cell in self.cells]
 
     def between(self, low: float, high: float) -> Iterable[Cell]:
+        # Cells are sorted by size, so a figure looks at those of its size alone.
         for at in range(bisect_left(self._sizes, low), len(self.cells)):
             if self.cells[at].value > high:
                 return
@@ -231,6 +234,7 @@ class Ground:
         for meaning in figure.meanings:
             value, near = abs(meaning.value), meaning.room * (1 + 1e-9) + 1e-9 * abs(meaning.value)
             cells |= dict.fromkeys(self.between(value - near, value + near))
+            # 12 % may be stored as 0.12.
             if figure.unit == "%" or (figure.is_word and value == 0.5):
                 parts = self.between((value - near) / 100, (value + near) / 100)
                 cells |= dict.fromkeys(cell for cell in parts if not unit_of_column(cell.column) or cell.value <= 1)
@@ -451,6 +455,7 @@ class AnswerReading:
         cites = list(CITATION.finditer(text))
         masked = text
         for name in names:
+            # As many letters as before, so that places in the masked text are those of the text.
             masked = masked[: name.start] + "X" * (name.end - name.start) + masked[name.end :]
         for match in cites:
             masked = masked[: match.start()] + " " * len(match.group()) + masked[match.end() :]
@@ -485,6 +490,7 @@ class AnswerReading:
 
     def cells(self, figure: Quantity, clause: Clause) -> list[Cell]:
         cells, value = self.ground.cells_with(figure), abs(figure.meanings[0].value)
+        # "Over 40,000" is a bound, not a rounding: numbers up to half as much again count.
         bound = None if cells else BOUND.search(clause.masked[: figure.start])
         if bound and (figure.unit or rounded_to(value) > 1):  # Nobody says over 42 of 44.
             is_low = re.match(r"over|above|more|at least|exceed", bound.group(), re.I)
