@@ -102,8 +102,7 @@ class Toolbox:
                     self.cache[query] = CachedObservation(number, observation)
                 # Also from the cache: the values were seen in this run all the same.
                 self.row_values.learn(observation, tool, self.members)
-                for member in self.remembering:
-                    member.remember(number, action, observation, tool)
+                self.remember(number, action, observation)
                 return observation
         near = difflib.get_close_matches(action.tool, self.tools(), 1)
         hint = f" Did you mean {near[0]}?" if near else ""
@@ -117,6 +116,14 @@ class Toolbox:
         except ToolError as error:
             self.row_values.learn(Observation(note=str(error)), tool, self.members)
             raise
+
+    # Called with recorded observations too, when a run is resumed: combine must find what was fetched before.
+    def remember(self, number: int, action: Action, observation: Observation) -> None:
+        """Pass an observation to the tools that work with the records of others."""
+        for tool in self.members if self.remembering else ():
+            if tool.name == action.tool:
+                for member in self.remembering:
+                    member.remember(number, action, observation, tool)
 
     @cached_property
     def remembering(self) -> Sequence[Remembering]:
