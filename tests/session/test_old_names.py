@@ -25,6 +25,14 @@ def test_the_command_takes_lm(sites: Path, words: list[str], capsys: pytest.Capt
     assert "--llm" in capsys.readouterr().err
 
 
+def test_the_old_and_the_new_option_together_are_one_option_twice(
+    sites: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["ask", "Which site?", "--db", str(sites), "--lm", "none", "--llm", "none"]
+    assert run_command_line(words) == 2
+    assert "--llm is there twice" in capsys.readouterr().err
+
+
 def test_requests_of_clients_and_of_the_history_are_read() -> None:
     body = {"lm": "m@http://127.0.0.1:9/v1", "settings": {"critic_lm": "n", "max_steps": 3}}
     for request in (AskRequest.model_validate(body), read_kept_request(body)):

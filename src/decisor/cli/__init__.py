@@ -149,12 +149,13 @@ def call_command(words: Sequence[str]) -> int:
     wrong_usage: type[Any] = typer.BadParameter.__bases__[0]
     is_completing = "_DECISOR_COMPLETE" in os.environ
     words = list(words) or ([] if is_completing else ["--help"])
+    # Scripts of earlier releases say --lm. Renamed before repeats are looked for, so that --lm beside --llm is one.
+    end = [*words, "--"].index("--")
+    words[:end] = [re.sub("^--lm(?==|$)", "--llm", word) for word in words[:end]]
     command: Any = typer.main.get_command(build_app(read_typed_words() if is_completing else words))
     improve_help(command)
     check_repeats(command, words)
     raise_on_interrupt()
-    # Scripts of earlier releases say --lm.
-    words = [re.sub("^--lm(?==|$)", "--llm", word) for word in words]
     try:
         code = command(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
