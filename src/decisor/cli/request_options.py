@@ -11,13 +11,11 @@ import typer
 from pydantic.fields import FieldInfo
 
 from decisor.errors import SetupError
-from decisor.session.request import AskRequest, DataRequest, Flag, LimitsRequest, read_request, spell_option
+from decisor.session.request import AskRequest, DataRequest, Flag, LimitsRequest, find_flag, read_request, spell_option
 
 DATA = tuple(DataRequest.model_fields)
 """Fields that say which data may be read."""
-OPTIONS = tuple(
-    name for name, info in AskRequest.model_fields.items() if any(isinstance(one, Flag) for one in info.metadata)
-)
+OPTIONS = tuple(name for name, info in AskRequest.model_fields.items() if find_flag(info))
 """All fields that have an option."""
 
 
@@ -83,7 +81,7 @@ def iterate_fields(names: Sequence[str]) -> Iterator[tuple[str, str, FieldInfo]]
 
 def option_of_field(name: str, info: FieldInfo, note: str = "") -> inspect.Parameter:
     """Return the parameter that typer makes the option of a field of."""
-    flag = next((one for one in info.metadata if isinstance(one, Flag)), Flag())
+    flag = find_flag(info) or Flag()
     words = f"{note}{' '.join((info.description or '').split())}"
     spelling = flag.names or (spell_option(name),)
     default: object = None

@@ -138,8 +138,7 @@ class Journal:
 
     def llm(self, llm: LLM, repeat: int = 0) -> SharedLLM:
         """Return ``llm`` with this journal, for one run of one case."""
-        shared = llm if isinstance(llm, SharedLLM) else SharedLLM(llm)
-        return replace(shared, journal=self, repeat=repeat, occurrences=Counter())
+        return replace(share_llm(llm), journal=self, repeat=repeat, occurrences=Counter())
 
     async def reply(self, key: str, ask: Callable[[], Awaitable[Completion]]) -> Completion:
         """Return the kept reply, after a wait while another run buys it; else buy and keep it."""
@@ -283,6 +282,11 @@ def limit_concurrency(llms: Sequence[LLM], most: int, slots: Mapping[str, int] =
             endpoint.retries.overloaded = limit.slower
         shared.append(SharedLLM(llm, limit))
     return shared
+
+
+def share_llm(llm: LLM) -> SharedLLM:
+    """Return an LLM that a journal or an observer can be added to."""
+    return llm if isinstance(llm, SharedLLM) else SharedLLM(llm)
 
 
 async def close_llm(llm: LLM | None) -> None:

@@ -32,6 +32,9 @@ class NumberMeaning:
     room: float
     """Half a unit of its last digit."""
 
+    def times(self, factor: float) -> NumberMeaning:
+        return NumberMeaning(self.value * factor, self.room * factor)
+
 
 def written_numbers(text: str) -> tuple[str, ...]:
     """Return the numbers in a text as written, at most 200, without duplicates.
@@ -64,7 +67,7 @@ def interpret_number(text: str) -> tuple[NumberMeaning, ...]:
     if scaled := SCALED.search(text):
         size, unscaled = SCALES[scaled[1].lower().rstrip(".")], interpret_number(text[: scaled.start()])
         # Tables in millions hold 1.2 for "1.2 million", so the number as it stands is its second meaning.
-        return (*(NumberMeaning(one.value * size, one.room * size) for one in unscaled), *unscaled)
+        return (*(meaning.times(size) for meaning in unscaled), *unscaled)
     times = TIMES.get(text[-1:], 1.0)
     bare = (
         text.rstrip("% 万亿萬億" + SPACES)
@@ -463,10 +466,7 @@ def find_quantities(text: str) -> list[Quantity]:
     text = UNSPACED.sub(" ", text.translate(WIDE))
     for match in QUANTITY.finditer(text):
         size = SCALES.get((match["scale"] or match["letter"] or "").lower().rstrip("."), 1.0)
-        hits = [
-            NumberMeaning(one.value * size, one.room * size)
-            for one in interpret_number(match["body"] + (match["wide"] or ""))
-        ]
+        hits = [meaning.times(size) for meaning in interpret_number(match["body"] + (match["wide"] or ""))]
         if size > 1 and "," in match["body"]:
             hits = hits[:1]  # 5,495 thousand: nobody writes three decimals before a word for a thousand.
         words = " ".join((match["unit"] or match["before"] or "").lower().split())

@@ -26,6 +26,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
@@ -216,9 +217,14 @@ def spell_option(name: str) -> str:
     >>> spell_option("deny_tables"), spell_option("settings"), spell_option("calls")
     ('--deny-tables', '--option', '--calls')
     """
-    fields = AskRequest.model_fields
-    flag = next((one for one in fields[name].metadata if isinstance(one, Flag)), Flag()) if name in fields else Flag()
-    return flag.names[0] if flag.names else f"--{name.replace('_', '-')}"
+    info = AskRequest.model_fields.get(name)
+    flag = find_flag(info) if info else None
+    return flag.names[0] if flag and flag.names else f"--{name.replace('_', '-')}"
+
+
+def find_flag(info: FieldInfo) -> Flag | None:
+    """Return the option of a field; None if the command has none."""
+    return next((mark for mark in info.metadata if isinstance(mark, Flag)), None)
 
 
 def read_request(values: Mapping[str, object], spell: Callable[[str], str] = str) -> AskRequest:

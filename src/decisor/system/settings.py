@@ -20,7 +20,7 @@ IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 TRUTH = {"yes": True, "true": True, "1": True, "on": True, "no": False, "false": False, "0": False, "off": False}
 
 
-OLD_NAME = re.compile(r"(^|_)(lm|LM)(?=s?$|_)")
+OLD_NAME = re.compile(r"(^|_)lm(?=s?$|_)")
 
 
 def current_name(name: str) -> str:
@@ -29,7 +29,7 @@ def current_name(name: str) -> str:
     >>> current_name("lm"), current_name("critic_lm"), current_name("film"), current_name("llm")
     ('llm', 'critic_llm', 'film', 'llm')
     """
-    return OLD_NAME.sub(lambda match: match[1] + ("llm" if match[2] == "lm" else "LLM"), name)
+    return OLD_NAME.sub(r"\1llm", name)
 
 
 def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from decisor.errors import LLMError, OutageError, ToolError
 from decisor.lab.judges import THIS_CASE
 from decisor.llms.retry import Retries
-from decisor.llms.shared import SharedLLM
+from decisor.llms.shared import SharedLLM, share_llm
 from decisor.runtime.run import explain_wrong_form
 from decisor.techniques.shared.analyst import list_tool_languages
 from decisor.types import LLM, Action, Completion, Environment, Observation
@@ -160,7 +160,7 @@ class LLMWatch:
 
     def attach(self, llm: LLM) -> SharedLLM:
         """Return the LLM as this watch listens to it."""
-        return replace(llm if isinstance(llm, SharedLLM) else SharedLLM(llm), observer=self)
+        return replace(share_llm(llm), observer=self)
 
     def watch(self) -> AbstractContextManager[None]:
         return self.outages.trying(self.place)
