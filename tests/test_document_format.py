@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import pytest
+from annotated_types import Ge, Gt, Le
 
 from decisor.system.serialization import SECTION_NAME, DecodeError, DocumentFormat, SectionName, TextRule
 from decisor.system.structured_files import FileFault, TomlFile
@@ -33,7 +34,10 @@ class Sites:
 
     title: Annotated[str, TextRule()]
     site: Mapping[Name, Site] = field(default_factory=dict)
-    take: int | str = 1
+    take: Annotated[int, Ge(1)] | str = 1
+    share: Annotated[float, Gt(0), Le(1000)] = 1.0
+    change: Annotated[str, TextRule(is_list=True, joint=";\n")] = ""
+    bound: int | float | str = 0
 
 
 SITES = DocumentFormat(Sites, is_closed=True, keys={"name": SECTION_NAME, "source": "from"})
@@ -69,6 +73,12 @@ def test_a_toml_file_is_read_into_its_classes() -> None:
         ("title = 'x'\n[site.'a b']\ngoal = 'min'", "line 2: site.a b is not a name that can stand here."),
         ("title = true\nsite = 3", "line 1: title is to be a text, not true; line 2: site is to be a table, not 3."),
         ("title = 'x'\ntake = [1]", "line 2: take is to be a whole number or a text, not a list."),
+        ("title = 'x'\ntake = 0", "line 2: take is to be at least 1, not 0."),
+        ("title = 'x'\nshare = 0", "line 2: share is to be above 0, not 0."),
+        ("title = 'x'\nshare = 5000", "line 2: share is to be at most 1,000, not 5000."),
+        ("title = 'x'\nbound = nan", "line 2: bound is to be a finite number, not NaN."),
+        ("title = 'x'\nbound = []", "line 2: bound is to be a number or a text, not a list."),
+        ("title = 'x'\nchange = ['a', '']", "line 2: change.2 is empty."),
         ("title = ", "line 1: this is not TOML: Invalid value."),
     ],
 )
@@ -76,6 +86,15 @@ def test_every_fault_of_a_toml_file_has_its_line_and_what_was_found(text: str, c
     with pytest.raises(FileFault) as error:
         read(text)
     assert str(error.value) == complaint
+
+
+def test_a_list_of_texts_is_joined_where_one_text_is_meant() -> None:
+    assert [read(f"title = 'x'\nchange = {text}").change for text in ("['a', 'b']", "'a'", "''", "[]")] == [
+        "a;\nb",
+        "a",
+        "",
+        "",
+    ]
 
 
 def test_an_open_format_ignores_unknown_keys_and_takes_no_text_for_a_number() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from decision_shops import SITES, database, opened
-from decisor.decision_models.file import ModelFault, parse_model
+from decisor.decision_models.file import parse_model
 from decisor.errors import SetupError, ToolError
 from decisor.session.decision_models import opened_model
+from decisor.system.structured_files import FileFault
 
 MODEL = """
 decide = "x"
@@ -173,6 +174,6 @@ async def test_a_swarm_of_rows_is_stopped_and_does_not_take_the_machine_along(tm
     ],
 )
 def test_a_file_made_to_break_its_reader_is_one_line(text: str) -> None:
-    with pytest.raises(ModelFault) as caught:
+    with pytest.raises(FileFault) as caught:
         parse_model(text)
     assert len(str(caught.value)) < 2000 and "\n" not in str(caught.value)

@@ -273,6 +273,9 @@ def test_nobody_is_asked_where_there_is_no_terminal() -> None:
             "read = \"SELECT rent FROM site WHERE name = 'Bale'\"\n[rule",
             "^measure.cost.read gives no",
         ),
+        ("[input]", "[input", "^line .*: this is not TOML"),
+        ('goal = "min"', 'goal = "low"', '^line .*: measure.cost.goal is to be "min" or "max", not "low"'),
+        ("[input]", '[input]\n"site.name" = { spred = "5 % each" }', "spred is not known here; there is unit"),
     ],
 )
 async def test_facts_about_a_column_or_a_row_that_is_not_there_go_back(

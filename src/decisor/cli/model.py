@@ -248,9 +248,9 @@ def whatif_command(
 @app.command("schema")
 def print_model_schema() -> None:
     """Print the JSON Schema of a model file."""
-    from decisor.system.structured_files import MODEL
+    from decisor.decision_models.file import MODEL_FILE
 
-    print(json.dumps(MODEL, indent=2))
+    print(json.dumps(MODEL_FILE.json_schema("Decisor's decision model"), indent=2))
 
 
 def show_rank_progress() -> Callable[[int, int], None] | None:

@@ -84,7 +84,9 @@ def model_adapter() -> TypeAdapter[DecisionModel]:
 
 def build_machine_content(model: DecisionModel, copies: Mapping[str, Copy]) -> str:
     """Build the JSON text of the model and its tables that a worker opens on."""
-    program = model_adapter().dump_python(model, mode="json", exclude={"text", "lines"}, warnings=False)
+    program = model_adapter().dump_python(
+        model, mode="json", exclude={"text", "lines", "examples"}, exclude_defaults=True
+    )
     # Cells go by json: to pydantic each is a union, and a table has millions.
     tables = {name: [vars(column) for column in copy.columns] for name, copy in copies.items()}
     text = json.dumps({"model": program, "tables": tables}, ensure_ascii=False)

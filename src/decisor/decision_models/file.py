@@ -10,25 +10,25 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from decisor.errors import ModelMistake, SetupError
-from decisor.system.structured_files import (
-    MAX_CHARS,
-    SPREAD,
-    Lines,
-    TomlFault,
-    find_line_number,
-    find_line_numbers,
-    find_schema_faults,
-    format_faults,
-    parse_toml,
-    read_text_file,
-)
+from annotated_types import Ge, Gt, Le
+
+from decisor.errors import SetupError
+from decisor.system.serialization import SECTION_NAME, DocumentFormat, SectionName, TextRule
+from decisor.system.structured_files import MAX_CHARS, FileFault, Lines, TomlFile, find_line_number, read_text_file
 from decisor.types import Goal
 
+MAX_SECONDS = 3600
+SPREAD = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*(each|together|by\s+(\w+))\s*")
+Text = Annotated[str, TextRule()]
+Texts = Annotated[tuple[str, ...], TextRule(is_list=True)]
+Statements = Annotated[str, TextRule(is_list=True, joint=";\n")]
+"""SQL; the file may hold a list of statements."""
 Bound = int | float | str
 """A number, or a query that gives one."""
+PartName = Annotated[str, TextRule(r"^[A-Za-z_]\w*$")]
+InputName = Annotated[str, TextRule(r"^[^.]+\.[^.]+$", "TABLE.COLUMN")]
 
 
 @dataclass(frozen=True)
@@ -55,47 +55,48 @@ class Take:
 
 @dataclass(frozen=True)
 class Recompute:
-    """Statements that run repeatedly:
+    """Statements after the change, which run ``times`` times or until a number settles."""
 
-    ``times`` times, or until a number settles. until: a query of that number, compared at relative 1e-9.
-    """
-
-    sql: str
-    times: int = 0
-    until: str = ""
+    sql: Statements
+    times: Annotated[int, Ge(1), Le(10_000)] = 0
+    until: Text = ""
+    """A query of that number, compared at relative 1e-9."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a candidate, by its query. now: the value in the books today. sum: the same as a linear sum over
-    variables, for the solver. metric: name of a metric of the definitions, whose query becomes ``sql``.
-    """
+    """What is computed. The first measure decides; several give the Pareto front."""
 
-    name: str
+    name: Annotated[str, SectionName()]
     goal: Goal
     unit: str = ""
-    sql: str = ""
+    sql: Text = ""
+    """A query of one number."""
     now: float | None = None
-    sum: str = ""
-    metric: str = ""
+    """The value in the books today."""
+    sum: Text = ""
+    """The same as a linear sum over variables, for the solver."""
+    metric: Text = ""
+    """Instead of sql: a metric of the definitions."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that candidates keep or break.
+    """What a candidate may not do: a query of the rows that break the rule, or a bound on a measure."""
 
-    It has ``broken``, a query of the rows that break it, or a measure with ``at_most`` or ``at_least``; a rule that no
-    data can test is not ``testable`` and has neither.
-    """
-
-    name: str
-    text: str = ""
-    broken: str = ""
-    say: str = ""
-    measure: str = ""
+    name: Annotated[str, SectionName()]
+    text: Text = ""
+    broken: Text = ""
+    """A query of the rows that break it."""
+    say: Text = ""
+    """A sentence for each of these rows, with {column}."""
+    measure: Text = ""
     at_most: Bound | None = None
+    """A number, or a query that gives one."""
     at_least: Bound | None = None
+    """A number, or a query that gives one."""
     testable: bool = True
+    """False if no data can test it; then it has only its text."""
 
     @property
     def bound(self) -> Bound | None:
@@ -109,88 +110,134 @@ class Rule:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A change of the data before the choice. weight: its likelihood; None if unknown."""
+    """A change of the data before the choice."""
 
-    name: str
-    change: str
-    weight: float | None = None
-    text: str = ""
+    name: Annotated[str, SectionName()]
+    change: Statements
+    weight: Annotated[float, Ge(0)] | None = None
+    """Its likelihood; None if unknown."""
+    text: Text = ""
 
 
 @dataclass(frozen=True)
 class Input:
-    """A column of the data that the outcome depends on."""
+    """A column of the data that the outcome depends on. Its name is TABLE.COLUMN."""
 
-    table: str
-    column: str
+    name: Annotated[str, SectionName()]
     unit: str = ""
-    raises: tuple[str, ...] = ()
+    raises: Texts = ()
     """Measures that grow if it grows."""
-    lowers: tuple[str, ...] = ()
+    lowers: Texts = ()
     """Measures that fall if it grows."""
-    share: float = 0.0
-    """Largest relative change in a trial, 0.1 for 10 %."""
-    how: str = ""
-    """Rows that vary alike: "each" row by itself, all "together", or those with the same value in the column of this
-    name; '' if the input is taken as certain."""
+    variation: Annotated[str, TextRule(f"^{SPREAD.pattern}$", "10 % each | together | by COLUMN")] = ""
+    """Largest relative change in a trial, and the rows that vary alike."""
 
     @property
-    def name(self) -> str:
-        return f"{self.table}.{self.column}"
+    def table(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def column(self) -> str:
+        return self.name.partition(".")[2]
+
+    @property
+    def share(self) -> float:
+        """The largest relative change in a trial, 0.1 for 10 %."""
+        match = SPREAD.fullmatch(self.variation)
+        return float(match[1]) / 100 if match else 0.0
+
+    @property
+    def how(self) -> str:
+        """The rows that vary alike: "each" by itself, all "together", or those with one value in the column of this
+        name; '' if the input is taken as certain.
+        """
+        match = SPREAD.fullmatch(self.variation)
+        return (match[3] or match[2]) if match else ""
 
     @property
     def spread(self) -> str:
-        """The variation in trials as the file writes it; '' if it is taken as certain."""
+        """The variation in trials, such as "10 % each"; '' if the input is taken as certain."""
         how = self.how if self.how in ("each", "together") else f"by {self.how}"
         return f"{self.share * 100:g} % {how}" if self.how else ""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """Unknowns of an integer program, one for each row of ``each``.
+    """Unknowns of an integer program, one for each row of the query ``each``."""
 
-    most: highest value of a whole number or an amount.
-    """
-
-    name: str
-    each: str
-    kind: Literal["yes or no", "whole", "amount"] = "yes or no"
+    name: Annotated[str, SectionName()]
+    each: Text
+    kind: Literal["yes or no", "whole", "amount"]
     most: float | None = None
+    """Highest value of a whole number or an amount."""
+
+
+Side = Literal["at_most", "at_least", "equals"]
+SIDES: tuple[Side, ...] = ("at_most", "at_least", "equals")
 
 
 @dataclass(frozen=True)
 class Require:
-    """A linear requirement for each row of ``each`` ('' means one).
+    """A linear requirement for each row of the query ``each``, or a single one."""
 
-    ``sum`` is at most, at least or equal to ``bound``.
-    """
+    name: Annotated[str, SectionName()]
+    sum: Text
+    text: Text = ""
+    each: Text = ""
+    at_most: Bound | None = None
+    """A number, or a query that gives one."""
+    at_least: Bound | None = None
+    """A number, or a query that gives one."""
+    equals: Bound | None = None
+    """A number, or a query that gives one."""
 
-    name: str
-    sum: str
-    side: Literal["at_most", "at_least", "equals"]
-    bound: Bound
-    each: str = ""
-    text: str = ""
+    @property
+    def sides(self) -> dict[Side, Bound]:
+        """The bounds that the file has; a sound file has one."""
+        bounds = zip(SIDES, (self.at_most, self.at_least, self.equals), strict=True)
+        return {side: bound for side, bound in bounds if bound is not None}
+
+    @property
+    def side(self) -> Side:
+        return next(iter(self.sides))
+
+    @property
+    def bound(self) -> Bound:
+        return self.sides[self.side]
 
 
 @dataclass(frozen=True)
 class ModelExample:
-    """A candidate worked by hand: its measures and the rules it breaks.
-
-    breaks: None if the rules were not worked out.
-    """
+    """A candidate worked by hand: its measures, each under its own name, and the rules it breaks."""
 
     choice: tuple[str, ...]
     outcomes: Mapping[str, float] = field(default_factory=dict)
     breaks: tuple[str, ...] | None = None
+    """None if the rules were not worked out."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        def build(table: dict[str, Any]) -> ModelExample:
+            choice, breaks = tuple(map(str, table.pop("choice"))), table.pop("breaks", None)
+            return cls(choice, table, breaks)
+
+        keys = {
+            "choice": core_schema.typed_dict_field(handler.generate_schema(tuple[str | int | float, ...])),
+            "breaks": core_schema.typed_dict_field(handler.generate_schema(tuple[Text, ...]), required=False),
+        }
+        # Every other key is the name of a measure. This schema does not take over the settings of the format.
+        settings = core_schema.CoreConfig(strict=True, allow_inf_nan=False)
+        table = core_schema.typed_dict_schema(
+            keys, extra_behavior="allow", extras_schema=core_schema.float_schema(), config=settings
+        )
+        return core_schema.no_info_after_validator_function(build, table)
 
 
 @dataclass(frozen=True)
 class DecisionModel:
-    """A decision model as its file describes it. copy: table of the copy -> query in the source's own language.
-    parameters: $name in statements. keys: table -> columns that tell its rows apart. seconds: the longest that a
-    statement may take.
-    """
+    """A decision model as its file describes it."""
 
     decide: str
     measures: tuple[Measure, ...]
@@ -205,9 +252,13 @@ class DecisionModel:
     requires: tuple[Require, ...] = ()
     examples: tuple[ModelExample, ...] = ()
     copy: Mapping[str, str] = field(default_factory=dict)
+    """Query in the source's own language by table of the copy."""
     parameters: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    """Value of $name in statements."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Columns that tell the rows of a table apart."""
     seconds: float = 20.0
+    """The longest that a statement may take."""
     text: str = field(default="", repr=False, compare=False)
     lines: Lines = field(default_factory=dict, repr=False, compare=False)
 
@@ -243,15 +294,39 @@ class DecisionModel:
         return {part: sql for part, sql in parts.items() if sql.strip()}
 
 
-SIDES = ("at_most", "at_least", "equals")
+@dataclass(frozen=True)
+class ModelFile:
+    """What may be chosen, what choosing it changes, and what is measured."""
+
+    decide: Text
+    """What is chosen, in words."""
+    measure: Mapping[PartName, Measure]
+    choice: Text = ""
+    """A query of the rows that may be chosen."""
+    take: (
+        Annotated[int, Ge(1)]
+        | Annotated[str, TextRule(r"^\s*(\d+\s*-\s*\d+|one per \w+)\s*$", '1, a number, "0-2", or "one per COLUMN"')]
+    ) = 1
+    change: Statements = ""
+    """UPDATE, DELETE, INSERT: what choosing it does to the copy."""
+    recompute: Recompute | None = None
+    rule: Mapping[PartName, Rule] = field(default_factory=dict)
+    scenario: Mapping[PartName, Scenario] = field(default_factory=dict)
+    input: Mapping[InputName, Input] = field(default_factory=dict)
+    variable: Mapping[PartName, Variable] = field(default_factory=dict)
+    require: Mapping[PartName, Require] = field(default_factory=dict)
+    example: tuple[ModelExample, ...] = ()
+    copy: Mapping[str, Text] = field(default_factory=dict)
+    """By table, a query on the source."""
+    parameter: Mapping[PartName, str | int | float | bool] = field(default_factory=dict)
+    """$name in statements, and its value."""
+    key: Mapping[str, Texts] = field(default_factory=dict)
+    """By table, the columns that tell its rows apart."""
+    seconds: Annotated[float, Gt(0), Le(MAX_SECONDS)] = 20.0
+    """The longest that a statement may take."""
 
 
-class ModelFault(ModelMistake):
-    """A fault of a text that is no decision model. faults: pairs of line (0 if it has none) and complaint."""
-
-    def __init__(self, faults: list[tuple[int, str]]) -> None:
-        super().__init__(format_faults(faults))
-        self.faults = tuple(faults)
+MODEL_FILE = DocumentFormat(ModelFile, is_closed=True, keys={"name": SECTION_NAME, "variation": "spread"})
 
 
 def read_model_text(path: Path) -> str:
@@ -263,80 +338,52 @@ def read_model_file(path: Path, **parameters: str | float | bool) -> DecisionMod
     """Read a model file; raise SetupError, with lines, if it is missing or is no decision model."""
     try:
         return parse_model(read_model_text(path), **parameters)
-    except ModelFault as error:
+    except FileFault as error:
         raise SetupError(f"{path}: {error}") from error
 
 
 def parse_model(text: str, **parameters: str | float | bool) -> DecisionModel:
     """Parse the text of a model file. ``parameters`` take the place of the file's own.
 
-    >>> parse_model('decide = "a site"\\n[measure.cost]\\ngoal = "low"\\nsql = "SELECT 1"')
+    >>> parse_model('decide = "a site"\n[measure.cost]\ngoal = "low"\nsql = "SELECT 1"')
     Traceback (most recent call last):
-    decisor.decision_models.file.ModelFault: line 3: measure.cost.goal is to be "min" or "max", not "low".
+    decisor.system.structured_files.FileFault: line 3: measure.cost.goal is to be "min" or "max", not "low".
 
     Raises:
-        ModelFault: all faults, with their lines.
+        FileFault: all faults, with their lines.
     """
-    content = parse_model_toml(text)
-    lines = find_line_numbers(text)
-    wrong = [
-        (find_line_number(lines, path), f"{'.'.join(path) or 'a decision model'} {words}")
-        for path, words in find_schema_faults(content)
-    ]
-    if wrong:
-        raise ModelFault(wrong)
-    model = build_model(content, text, lines, parameters)
-    wrong = [(find_line_number(lines, path), words) for path, words in find_model_contradictions(model)]
-    if wrong:
-        raise ModelFault(wrong)
-    return model
-
-
-def parse_model_toml(text: str) -> dict[str, Any]:
-    """Parse TOML; raise ModelFault if the text is too long or no TOML."""
     if len(text) > MAX_CHARS:
-        raise ModelFault([(0, f"a decision model has at most {MAX_CHARS:,} characters")])
-    try:
-        return parse_toml(text)
-    except TomlFault as error:
-        raise ModelFault([(error.line, str(error))]) from error
+        raise FileFault([(0, f"a decision model has at most {MAX_CHARS:,} characters")])
+    return build_model(TomlFile(text), text, **parameters)
 
 
-def build_model(content: Mapping[str, Any], text: str, lines: Lines, parameters: Mapping[str, Any]) -> DecisionModel:
-    recompute = content.get("recompute")
-    return DecisionModel(
-        decide=" ".join(content["decide"].splitlines()),
-        measures=tuple(Measure(name, **one) for name, one in content["measure"].items()),
-        choice=content.get("choice", ""),
-        take=parse_take(content.get("take", 1)),
-        change=join_statements(content.get("change", "")),
-        recompute=Recompute(join_statements(recompute["sql"]), recompute.get("times", 0), recompute.get("until", ""))
-        if recompute
-        else None,
-        rules=tuple(Rule(name, **one) for name, one in content.get("rule", {}).items()),
-        scenarios=tuple(
-            Scenario(name, **(one | {"change": join_statements(one["change"])}))
-            for name, one in content.get("scenario", {}).items()
-        ),
-        inputs=tuple(input_of(name, one) for name, one in content.get("input", {}).items()),
-        variables=tuple(Variable(name, **one) for name, one in content.get("variable", {}).items()),
-        requires=tuple(require_of(name, one) for name, one in content.get("require", {}).items()),
-        examples=tuple(map(build_model_example, content.get("example", ()))),
-        copy=content.get("copy", {}),
-        parameters={**content.get("parameter", {}), **parameters},
-        keys={name: to_text_tuple(columns) for name, columns in content.get("key", {}).items()},
-        seconds=content.get("seconds", 20.0),
+def build_model(toml: TomlFile, text: str, **parameters: str | float | bool) -> DecisionModel:
+    """Build the model of a TOML file; raise FileFault with all faults."""
+    toml.name_sections("measure", "rule", "scenario", "input", "variable", "require")
+    file = toml.decode(MODEL_FILE, "a decision model")
+    model = DecisionModel(
+        decide=" ".join(file.decide.splitlines()),
+        measures=tuple(file.measure.values()),
+        choice=file.choice,
+        take=parse_take(file.take),
+        change=file.change,
+        recompute=file.recompute,
+        rules=tuple(file.rule.values()),
+        scenarios=tuple(file.scenario.values()),
+        inputs=tuple(file.input.values()),
+        variables=tuple(file.variable.values()),
+        requires=tuple(file.require.values()),
+        examples=file.example,
+        copy=file.copy,
+        parameters={**file.parameter, **parameters},
+        keys=file.key,
+        seconds=file.seconds,
         text=text,
-        lines=lines,
+        lines=toml.lines,
     )
-
-
-def join_statements(sql: str | list[str]) -> str:
-    return sql if isinstance(sql, str) else ";\n".join(sql)
-
-
-def to_text_tuple(words: str | list[str]) -> tuple[str, ...]:
-    return (words,) if isinstance(words, str) else tuple(words)
+    if faults := [(find_line_number(toml.lines, path), words) for path, words in find_model_contradictions(model)]:
+        raise FileFault(faults)
+    return model
 
 
 def parse_take(take: int | str) -> Take:
@@ -351,31 +398,6 @@ def parse_take(take: int | str) -> Take:
         return Take(per=take.strip().removeprefix("one per ").strip())
     low, high = (int(word) for word in take.split("-"))
     return Take(low, high)
-
-
-def input_of(name: str, one: Mapping[str, Any]) -> Input:
-    table, _, column = name.partition(".")
-    spread = re.fullmatch(SPREAD, one.get("spread", ""))
-    return Input(
-        table,
-        column,
-        one.get("unit", ""),
-        to_text_tuple(one.get("raises", [])),
-        to_text_tuple(one.get("lowers", [])),
-        float(spread[1]) / 100 if spread else 0.0,
-        spread[3].removeprefix("by").strip() if spread else "",
-    )
-
-
-def require_of(name: str, one: Mapping[str, Any]) -> Require:
-    side = next((side for side in SIDES if side in one), "equals")
-    return Require(name, one["sum"], side, one.get(side, 0.0), one.get("each", ""), one.get("text", ""))  # type: ignore[arg-type]
-
-
-def build_model_example(one: Mapping[str, Any]) -> ModelExample:
-    outcomes = {name: float(value) for name, value in one.items() if name not in ("choice", "breaks")}
-    breaks = tuple(one["breaks"]) if "breaks" in one else None
-    return ModelExample(tuple(map(str, one["choice"])), outcomes, breaks)
 
 
 def find_model_contradictions(model: DecisionModel) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -401,9 +423,7 @@ def find_model_contradictions(model: DecisionModel) -> Iterator[tuple[tuple[str,
                     f'input."{one.name}" names {name}, which is no measure; there is {", ".join(measures)}',
                 )
     for require in model.requires:
-        # The lines tell which keys are written; of several, the parser has taken one.
-        sides = [side for side in SIDES if ("require", require.name, side) in model.lines]
-        if len(sides) != 1:
+        if len(require.sides) != 1:
             yield ("require", require.name), f"require.{require.name} needs one of {', '.join(SIDES)}"
     for number, example in enumerate(model.examples, 1):
         for name in (*example.outcomes, *(example.breaks or ())):

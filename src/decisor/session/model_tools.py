@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import tomllib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -25,11 +24,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from decisor.decision_models.file import DecisionModel, build_model, find_model_contradictions, parse_model
+from decisor.decision_models.file import DecisionModel, build_model, parse_model
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.semantics.definitions import Definitions
+from decisor.system.serialization import DocumentFormat
 from decisor.system.settings import IMPORT_PATH, import_named_module
-from decisor.system.structured_files import find_schema_faults
+from decisor.system.structured_files import TomlFile
 from decisor.system.text import quote_identifier
 from decisor.system.wording import format_count, format_ranking
 from decisor.tools.abilities import Database
@@ -337,35 +337,44 @@ def observe_findings(findings: Sequence[Finding]) -> Observation:
     return Observation(records, "\n".join(map(str, findings)) or "Nothing to complain about.")
 
 
+@dataclass(frozen=True)
+class FactMeasure:
+    """A measure of facts: a query that reads it at present takes the place of one that computes it."""
+
+    goal: str = ""
+    unit: str = ""
+    read: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The parts of facts that a model cannot take over unchanged. Other keys are the model's, or the technique's."""
+
+    measure: Mapping[str, FactMeasure] = field(default_factory=dict)
+    input: Mapping[str, object] = field(default_factory=dict)
+
+
+FACTS = DocumentFormat(Facts)
+MODEL_KEYS = ("decide", "choice", "take", "parameter", "input", "copy")
+
+
 def build_model_of_facts(text: str) -> DecisionModel:
     """Build a model from facts. It measures values that are read at present, and looks up the columns of its inputs.
 
     Raises:
-        ToolError: they do not fit.
+        FileFault: they do not fit.
     """
-    try:
-        facts = tomllib.loads(text)
-        columns = [name.partition(".") for name in facts.get("input", {})]
-        # 0 * count(COLUMN) changes no value, and makes the database name a table or column that is not there.
-        zero = "SELECT 0.0" + "".join(
-            f" + 0 * (SELECT count({quote_identifier(column) if column else '*'}) FROM {quote_identifier(table)})"
-            for table, _, column in columns
-        )
-        measures = {
-            name: {"goal": one.get("goal"), "unit": one.get("unit", ""), "sql": one.get("read") or NOTHING}
-            for name, one in facts.get("measure", {}).items()
-        }
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise ToolError(f"The facts cannot be read: {error}.") from error
-    measures[LOOKED_UP] = {"goal": "min", "unit": "", "sql": zero}
-    content: dict[str, object] = {
-        key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts
+    file = TomlFile(text)
+    facts = file.decode(FACTS)
+    columns = [name.partition(".") for name in facts.input]
+    # 0 * count(COLUMN) changes no value, and makes the database name a table or column that is not there.
+    zero = "SELECT 0.0" + "".join(
+        f" + 0 * (SELECT count({quote_identifier(column) if column else '*'}) FROM {quote_identifier(table)})"
+        for table, _, column in columns
+    )
+    measures = {
+        name: {"goal": one.goal, "unit": one.unit, "sql": one.read or NOTHING} for name, one in facts.measure.items()
     }
-    content["measure"] = measures
-    # At most five faults go back at a time, so that the prompt stays short.
-    if wrong := [f"{'.'.join(path)} {words}" for path, words in find_schema_faults(content)]:
-        raise ToolError("; ".join(wrong[:5]) + ".")
-    model = build_model(content, text, {}, {})
-    if contrary := [words for _, words in find_model_contradictions(model)]:
-        raise ToolError("; ".join(contrary[:5]) + ".")
-    return model
+    measures[LOOKED_UP] = {"goal": "min", "unit": "", "sql": zero}
+    file.content = {key: file.content[key] for key in MODEL_KEYS if key in file.content} | {"measure": measures}
+    return build_model(file, text)

@@ -108,6 +108,12 @@ KIND_WORDS = {
     "model": "a table",
     "none": "null",
 }
+LIMIT_WORDS = {
+    "greater_than": "above {gt:,g}",
+    "greater_than_equal": "at least {ge:,g}",
+    "less_than_equal": "at most {le:,g}",
+    "finite_number": "a finite number",
+}
 SHOWN_CHARS = 60
 SECTION_NAME = "[name]"
 """The key under which a section holds its name; no person writes it."""
@@ -131,6 +137,9 @@ class TextRule:
     """The pattern in words, such as YYYY-MM-DD."""
     is_list: bool = False
     """Whether the value is a tuple of such texts, for which a document may hold a single text."""
+    joint: str = ""
+    """The text that joins the items of a list to one text, such as SQL of statements, which may be blank; '' keeps the
+    tuple."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> Any:
         from pydantic_core import PydanticCustomError, core_schema
@@ -146,8 +155,12 @@ class TextRule:
         text = core_schema.no_info_after_validator_function(check, core_schema.str_schema())
         if not self.is_list:
             return text
+        several = core_schema.tuple_variable_schema(text)
+        if self.joint:
+            joined = core_schema.no_info_after_validator_function(self.joint.join, several)
+            return core_schema.union_schema([core_schema.str_schema(), joined])
         single = core_schema.no_info_after_validator_function(lambda text: (text,), text)
-        return core_schema.union_schema([single, core_schema.tuple_variable_schema(text)])
+        return core_schema.union_schema([single, several])
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
         text = {"type": "string", "pattern": self.pattern or r"\S"}
@@ -237,7 +250,8 @@ class DocumentFormat(Generic[T]):
         for fault in error.errors(include_url=False):
             kind, loc, facts = fault["type"], fault["loc"], fault.get("ctx", {})
             if kind == "json_invalid":
-                yield (), f"is not JSON: {facts['error']}"
+                deep = facts["error"].startswith("recursion limit")
+                yield (), "is nested too deeply" if deep else f"is not JSON: {facts['error']}"
                 return
             document = json.loads(text) if document is None else document
             path = _path_in_document(loc, document)
@@ -248,6 +262,11 @@ class DocumentFormat(Generic[T]):
             elif kind == "rule":
                 told.append(path)
                 yield path, "is not a name that can stand here" if loc[-1] == "[key]" else fault["msg"]
+            elif kind in LIMIT_WORDS:
+                # The kind of the value is right: other kinds that may stand there are no news.
+                if path not in told:
+                    yield path, f"is to be {LIMIT_WORDS[kind].format(**facts)}, not {show_found_value(fault['input'])}"
+                told.append(path)
             else:
                 words = KIND_WORDS.get(kind.removesuffix("_type").removesuffix("_from_float"))
                 if kind == "literal_error":
@@ -257,7 +276,10 @@ class DocumentFormat(Generic[T]):
         for path, alternatives in expected.items():
             # A list with a wrong text is no text either: of the two, only what is wrong inside is told.
             if not any(inner[: len(path)] == path for inner in (*told, *(set(expected) - {path}))):
-                yield path, f"is to be {' or '.join(dict.fromkeys(alternatives))}, not {found[path]}"
+                kinds = dict.fromkeys(alternatives)
+                if "a number" in kinds:
+                    kinds.pop("a whole number", None)
+                yield path, f"is to be {' or '.join(kinds)}, not {found[path]}"
         for path, names in missing.items():
             yield path, f"needs {', '.join(names)}"
 
