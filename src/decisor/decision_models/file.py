@@ -345,7 +345,7 @@ def read_model_file(path: Path, **parameters: str | float | bool) -> DecisionMod
 def parse_model(text: str, **parameters: str | float | bool) -> DecisionModel:
     """Parse the text of a model file. ``parameters`` take the place of the file's own.
 
-    >>> parse_model('decide = "a site"\n[measure.cost]\ngoal = "low"\nsql = "SELECT 1"')
+    >>> parse_model('decide = "a site"\\n[measure.cost]\\ngoal = "low"\\nsql = "SELECT 1"')
     Traceback (most recent call last):
     decisor.system.structured_files.FileFault: line 3: measure.cost.goal is to be "min" or "max", not "low".
 
