@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +71,15 @@ class Environment(Protocol):
     async def step(self, action: Action) -> Observation: ...
 
     def fork(self) -> Environment: ...
+
+
+@runtime_checkable
+class ObservationMemory(Protocol):
+    """An environment whose tools may work with the records of other tools."""
+
+    def remember(self, number: int, action: Action, observation: Observation) -> None:
+        """Pass the observation ``o<number>`` of an action to the tools that work with it."""
+        ...
 
 
 class BulkSource(Protocol):

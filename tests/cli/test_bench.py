@@ -85,7 +85,7 @@ def test_a_trace_of_each_question_is_kept_where_asked(
     [
         (["--technique", "exact", "--form", "paper"], "form is one of sql, graph"),
         (["--technique", "exact", "--scenario", "war"], "scenario is one of locating, building, both"),
-        (["--technique", "exact", "-o", "semantics"], "A setting is key=value"),
+        (["--technique", "exact", "-o", "semantics"], "A setting is name=value"),
         (["--technique", "exact", "-o", "semantics=mine"], "semantics is one of"),
         (["--technique", "guess"], "There is no technique 'guess'"),
         (["--technique", "exact", "--db", "bolt://localhost"], "not sql"),

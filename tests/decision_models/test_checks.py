@@ -142,6 +142,22 @@ def test_the_command_checks_shows_ranks_and_tells_the_schema(
     assert "there is no scenario war; there is dear_fuel" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("CASE WHEN gain > 100 THEN gain END", "price of a is a number, and was none"),
+        ("CASE WHEN gain < 100 THEN gain END", "price of a is no number any more"),
+    ],
+)
+async def test_a_number_that_appears_or_is_lost_in_another_unit_is_seen(sql: str, words: str, tmp_path: Path) -> None:
+    model = PRICE.replace("100 - gain", sql).replace('goal = "min"', 'goal = "min"\nunit = "EUR"')
+    model = model.replace("FROM mill", "FROM mill WHERE gain > 20", 1)
+    model += '[input]\n"mill.gain" = { unit = "EUR", raises = "price" }\n'
+    async with opened_model(parse_model(model), database(tmp_path, MILLS)) as machine:
+        seen = await asyncio.to_thread(lambda: [one.words for one in check_model(machine) if one.number == 10])
+    assert len(seen) == 1 and words in seen[0]
+
+
 async def test_a_unit_that_is_mixed_is_seen_where_the_outcome_is_0(tmp_path: Path) -> None:
     model = PRICE.replace("100 - gain", "gain - 30").replace('goal = "min"', 'goal = "min"\nunit = "EUR"')
     model += '[input]\n"mill.gain" = { unit = "EUR", raises = "price" }\n'

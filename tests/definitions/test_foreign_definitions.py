@@ -26,6 +26,27 @@ def test_a_metric_of_dbt_that_aggregates_by_itself_computes_its_own_expression(
     assert [one.sql for one in import_dbt_manifest(file).definitions.metrics] == ["SUM(amount - discount)"]
 
 
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ({"semantic_models": [{"name": "a"}, {"entities": []}]}, "semantic_models[1]"),
+        (
+            {"semantic_models": [{"name": "a", "dimensions": [{"type": "categorical"}]}]},
+            "semantic_models[0].dimensions[0]",
+        ),
+        ({"semantic_models": [], "metrics": [{"type": "simple"}]}, "metrics[0]"),
+    ],
+)
+def test_a_part_of_a_manifest_without_a_name_is_named_by_its_place(
+    content: dict[str, object], place: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "semantic_manifest.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(SetupError) as error:
+        import_dbt_manifest(file)
+    assert str(error.value) == f"{file}: {place} has no name: let dbt write the manifest again (dbt parse)."
+
+
 @pytest.mark.parametrize("text", ["SUM(a) / 0", "SUM(a) * 1e999999999", "SUM(a) / 1e-999999999", "SUM(a) / (0 * 2)"])
 def test_no_number_in_a_query_stops_its_comparison(text: str) -> None:
     assert [one.written for one in find_computations(f"SELECT {text} FROM t", "duckdb", ())] == [text]

@@ -1,12 +1,14 @@
 """Judges by a scripted LLM."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import pytest
 
 from decisor.errors import LLMError
 from decisor.lab.judges import (
     JudgedAttempt,
+    OwnLLM,
     PassJudge,
     Preference,
     compute_mean_ranks,
@@ -18,9 +20,10 @@ from decisor.lab.judges import (
     solvable_pass_rate,
 )
 from decisor.llms.scripted import ScriptedLLM
+from decisor.llms.shared import Journal
 from decisor.runtime.budget import Limits
 from decisor.trace.events import UnscoredAnswer
-from decisor.types import Message
+from decisor.types import Completion, Message
 
 ATTEMPT = JudgedAttempt(
     "Find a cheap flight to Rome.", "flights: searches flights", "Flight AZ12 for 40 EUR", "flights(Rome)"
@@ -158,6 +161,24 @@ async def test_half_of_the_evaluations_that_can_be_read_are_enough() -> None:
     found = await PassJudge(evaluations=3)(ATTEMPT, open_judge_run(llm))
     assert (found.right, found.votes, found.unread) == (True, (True, False), 1)
     assert (await PassJudge(evaluations=2)(ATTEMPT, open_judge_run(ScriptedLLM(lambda messages: "?")))).right is None
+
+
+async def test_each_vote_of_a_panel_is_a_reply_of_its_own_and_is_bought_once() -> None:
+    @dataclass
+    class Replies:
+        kept: dict[str, Completion] = field(default_factory=dict)
+
+        async def reply(self, key: str) -> Completion | None:
+            return self.kept.get(key)
+
+        async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+            return self.kept.setdefault(key, reply)
+
+    llm = ScriptedLLM(["Verdict: solved", "Verdict: unsolved", "Verdict: solvable", "Verdict: solved"])
+    own = OwnLLM("judge", llm, Journal(Replies()))
+    for _ in range(2):  # the second time nothing is left of the script
+        found = await PassJudge(evaluations=3)(ATTEMPT, open_judge_run(own.for_case()))
+        assert (found.votes, len(llm.seen)) == ((True, False, True), 4)
 
 
 def test_the_solvable_pass_rate_by_hand() -> None:

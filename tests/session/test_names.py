@@ -9,6 +9,7 @@ from typing import get_type_hints
 import pytest
 
 import decisor
+from decisor.errors import SetupError
 from decisor.runtime.budget import Limits
 from decisor.session.request import (
     AskRequest,
@@ -42,6 +43,11 @@ NAMES = {
     "ask",
     "open",
 }
+
+
+def test_a_setting_that_is_named_by_no_text_is_refused_in_words() -> None:
+    with pytest.raises(SetupError, match="named by texts, such as max_steps, not by 1"):
+        decisor.ask("x", settings={1: 2})  # type: ignore[dict-item]
 
 
 def test_the_names_are_few_listed_and_documented() -> None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from decisor.errors import SetupError
 from decisor.session.request import AskRequest, DataRequest, Flag, LimitsRequest, find_flag, read_request, spell_option
+from decisor.system.settings import parse_settings
 
 DATA = tuple(DataRequest.model_fields)
 """Fields that say which data may be read."""
@@ -56,18 +56,6 @@ def takes_request(
         return call
 
     return decorate
-
-
-def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Parse settings given as NAME=VALUE; raise SetupError for any other text.
-
-    >>> parse_settings(["max_steps=20", "order=paor"])
-    {'max_steps': '20', 'order': 'paor'}
-    """
-    pairs = [text.partition("=") for text in texts]
-    if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
-        raise SetupError(f"-o takes name=value, not {wrong[0]!r}.")
-    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def iterate_fields(names: Sequence[str]) -> Iterator[tuple[str, str, FieldInfo]]:

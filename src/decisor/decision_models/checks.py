@@ -285,10 +285,17 @@ def check_units(subject: CheckSubject) -> Iterator[Finding]:
             continue
         scaled = subject.rerun(changes=build_scaling_updates(of_unit, UNIT))
         now = subject.outcomes.values[:, at]
-        if not np.allclose(scaled.values[:, at], UNIT * now, rtol=1e-6, equal_nan=True):
-            place = int(np.nanargmax(np.abs(scaled.values[:, at] - UNIT * now)))
+        apart = ~np.isclose(scaled.values[:, at], UNIT * now, rtol=1e-6, equal_nan=True)
+        if apart.any():
+            # A number that appears or is lost has no distance: it is named only if nothing else is apart.
+            distance = np.nan_to_num(np.abs(scaled.values[:, at] - UNIT * now), nan=0.0)
+            place = int(np.argmax(np.where(apart, distance, -1.0)))
             names = ", ".join(one.name for one in of_unit)
-            grown = f"{scaled.values[place, at] / now[place]:.4g} times as large" if now[place] else "no longer 0"
+            before, after = float(now[place]), float(scaled.values[place, at])
+            if np.isnan(before) or np.isnan(after):
+                grown = "a number, and was none" if np.isnan(before) else "no number any more"
+            else:
+                grown = f"{after / before:.4g} times as large" if before else "no longer 0"
             words = (
                 f"with every input in {base_unit(measure.unit)} ({names}) {UNIT:g} times as large, {measure.name} of "
                 f"{subject.name(place)} is {grown}: a column or a constant in that unit is missing in [input], or "

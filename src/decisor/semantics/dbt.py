@@ -60,6 +60,8 @@ def convert_dbt_manifest(content: object) -> ImportedDefinitions:
     """
     if not isinstance(content, dict) or not isinstance(content.get("semantic_models"), list):
         raise SetupError("This is no semantic manifest of dbt: it has no semantic_models.")
+    if nameless := find_nameless_part(content):
+        raise SetupError(f"{nameless} has no name: let dbt write the manifest again (dbt parse).")
     manifest = Manifest(
         [SemanticModel(one) for one in content["semantic_models"] if isinstance(one, dict)],
         {one["name"]: one for one in content.get("metrics") or ()},
@@ -81,6 +83,16 @@ def convert_dbt_manifest(content: object) -> ImportedDefinitions:
         ),
         notes,
     )
+
+
+def find_nameless_part(content: Mapping[str, Any]) -> str:
+    """Return the first semantic model, metric, dimension or entity without a name; '' if all have one."""
+    parts = {f"semantic_models[{at}]": model for at, model in enumerate(content["semantic_models"])}
+    parts |= {f"metrics[{at}]": metric for at, metric in enumerate(content.get("metrics") or ())}
+    for place, model in [*parts.items()]:
+        for key in ("entities", "dimensions") if isinstance(model, dict) else ():
+            parts |= {f"{place}.{key}[{at}]": part for at, part in enumerate(model.get(key) or ())}
+    return next((place for place, part in parts.items() if isinstance(part, dict) and not part.get("name")), "")
 
 
 @dataclass(frozen=True)
@@ -348,7 +360,10 @@ def import_dbt_manifest(path: Path) -> ImportedDefinitions:
         content: Value = json.loads(read_definitions_text(path))
         if not (isinstance(content, dict) and "semantic_models" in content):
             raise SetupError(f"{path} is no semantic manifest of dbt (target/semantic_manifest.json).")
-        return convert_dbt_manifest(clean_value(content))
+        try:
+            return convert_dbt_manifest(clean_value(content))
+        except SetupError as error:
+            raise SetupError(f"{path}: {error}") from error
     except json.JSONDecodeError as error:
         raise SetupError(f"{path} is no JSON: {error}.") from error
     except RecursionError as error:

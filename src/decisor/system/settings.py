@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -33,7 +33,9 @@ def current_name(name: str) -> str:
 
 
 def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping with its keys as they are called now."""
+    """Return a mapping with its keys as they are called now; raise SetupError if a key is no text."""
+    if wrong := [name for name in values if not isinstance(name, str)]:
+        raise SetupError(f"Settings and options are named by texts, such as max_steps, not by {wrong[0]!r:.100}.")
     return {current_name(name): value for name, value in values.items()}
 
 
@@ -78,6 +80,21 @@ def build_from_settings(kind: type, name: str, settings: Mapping[str, str]) -> A
     if missing := [key for key in needed if key not in values]:
         raise SetupError(f"{name} needs {', '.join(missing)}: write {name} {missing[0]}=...")
     return kind(**values)
+
+
+def parse_settings(words: Sequence[str]) -> dict[str, str]:
+    """Parse settings given as name=value; raise SetupError for any other text.
+
+    >>> parse_settings(["max_steps=20", "order = paor"])
+    {'max_steps': '20', 'order': 'paor'}
+    """
+    settings = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name.strip() and equals):
+            raise SetupError(f"A setting is name=value, such as max_steps=20, not {word!r}.")
+        settings[name.strip()] = value.strip()
+    return settings
 
 
 def label_with_settings(name: str, instance: object, settings: Mapping[str, str]) -> str:

@@ -73,9 +73,10 @@ def run_dqa_command(
     """
     from decisor.lab.cli.report import print_report
     from decisor.lab.dqa.failures import build_summary_document, compare_with_paper
-    from decisor.lab.evaluation.suite import SuiteRequest, open_suite, parse_setting_words
+    from decisor.lab.evaluation.suite import SuiteRequest, open_suite
     from decisor.lab.report.document import make_report
     from decisor.runtime.budget import Limits
+    from decisor.system.settings import parse_settings
 
     if db and graph:
         raise SetupError("Give --db or --graph: the questions are asked of one of them.")
@@ -89,7 +90,7 @@ def run_dqa_command(
         "db": graph or db,
         "fresh": "yes" if fresh else None,
     }
-    own_settings = parse_setting_words(settings or [])
+    own_settings = parse_settings(settings or [])
     suite = open_suite(
         SuiteRequest(
             benches=(

@@ -29,7 +29,7 @@ from decisor.lab.statistics import STATES, SummaryRow, summarise_outcomes
 from decisor.llms import choose
 from decisor.parsing.prompting import Asking, Calling, split_calling
 from decisor.runtime.budget import Limits
-from decisor.system.settings import label_with_settings, with_current_names
+from decisor.system.settings import label_with_settings, parse_settings, with_current_names
 from decisor.techniques import asks_llm, build_technique, find_technique_class
 from decisor.techniques.shared.judge import map_llm_settings
 from decisor.techniques.shared.prompts_file import OWN, split_asking_settings
@@ -201,19 +201,7 @@ def parse_suite_entry(text: str) -> tuple[str, dict[str, str]]:
         name, *rest = shlex.split(text)
     except ValueError as error:
         raise SetupError(f"{text!r} is no name with settings, such as: iter_rag max_steps=20") from error
-    return name, parse_setting_words(rest)
-
-
-def parse_setting_words(words: Sequence[str]) -> dict[str, str]:
-    """Parse settings of the form key=value.
-
-    >>> parse_setting_words(["replan=no", "max_steps=20"])
-    {'replan': 'no', 'max_steps': '20'}
-    """
-    pairs = [word.partition("=") for word in words]
-    if wrong := [key for key, equals, _ in pairs if not (key and equals)]:
-        raise SetupError(f"A setting is key=value, not {wrong[0]!r}.")
-    return {key: value for key, _, value in pairs}
+    return name, parse_settings(rest)
 
 
 HEAD = (

@@ -51,6 +51,7 @@ from decisor.types import (
     Environment,
     Message,
     Observation,
+    ObservationMemory,
     Pricing,
     Question,
     Record,
@@ -503,18 +504,14 @@ class ReplayingEnvironment:
         """
         left = self.left or []
         if (place := next((place for place, one in enumerate(left) if one.action == action), None)) is not None:
-            return self.remembered(action, left.pop(place).observation)
+            observation = left.pop(place).observation
+            if isinstance(self.env, ObservationMemory) and observation.records:
+                self.env.remember(parse_observation_number(observation.records[0].id), action, observation)
+            return observation
         self.need(action.tool)
         observation = await self.env.step(action)
         records = tuple(shift_record_id(record, self.shift) for record in observation.records)
         return replace(observation, records=records)
-
-    def remembered(self, action: Action, observation: Observation) -> Observation:
-        """Pass a recorded observation to the tools that work with other tools' records, and return it."""
-        remember: Callable[[int, Action, Observation], None] | None = getattr(self.env, "remember", None)
-        if remember is not None and observation.records:
-            remember(parse_observation_number(observation.records[0].id), action, observation)
-        return observation
 
     def fork(self) -> ReplayingEnvironment:
         return replace(self, env=self.env.fork())
