@@ -11,21 +11,17 @@ masked column counts as ``masked``, and a decimal number has 12 digits.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
-
-from pydantic import TypeAdapter, ValidationError
 
 from decisor.errors import SetupError
 from decisor.history.store import Approval
 from decisor.sandbox.engine import TOKEN
-from decisor.system.serialization import finite_json_value, format_json_path
+from decisor.system.serialization import DecodeError, DocumentFormat, dataclass_field_names, finite_json_value
 from decisor.system.text import fit_on_one_line
 from decisor.trace.events import DataSource, MeaningChoice, UsedFile
 from decisor.types import Figure, Objection, Pitfall, Ranking, Record, Replan, RuleTest, Usage
@@ -211,15 +207,12 @@ def published_schema() -> str:
 
 def derive_schema() -> str:
     """Derive the text of ``schema.json`` from the classes."""
-    schema = record_adapter().json_schema(mode="serialization")
+    from pydantic import TypeAdapter
+
+    schema = TypeAdapter(DecisionRecord).json_schema(mode="serialization")
     tighten_schema(schema)
     whole = {"$schema": DIALECT, "$id": ID, **schema}
     return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
-
-
-@cache
-def record_adapter() -> TypeAdapter[DecisionRecord]:
-    return TypeAdapter(DecisionRecord)
 
 
 def tighten_schema(part: Any) -> None:
@@ -243,34 +236,33 @@ def tighten_schema(part: Any) -> None:
             tighten_schema(one)
 
 
+RECORD_FILE = DocumentFormat(DecisionRecord, is_closed=True)
+
+
 def parse_record(plain: Mapping[str, object], where: str) -> DecisionRecord:
     """Parse a record; raise SetupError if it does not meet the schema."""
     try:
-        # From JSON, as strict takes a list for a tuple only there.
-        record = record_adapter().validate_json(json.dumps(plain), strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        what = " is missing" if first["type"] == "missing" else f": {fit_on_one_line(first['msg'], 200)}"
-        raise SetupError(f"{where} does not meet the schema: {format_json_path(first['loc'])}{what}.") from error
-    # Dataclasses ignore unknown fields and fill in defaults; a record must have all and no others.
-    if wrong := next(find_field_faults(plain, record), ""):
-        raise SetupError(f"{where} does not meet the schema: {wrong}.")
+        record = RECORD_FILE.decode_value(plain)
+    except DecodeError as error:
+        raise SetupError(f"{where} does not meet the schema: {fit_on_one_line(str(error), 400)}.") from error
+    # The format fills in defaults; a record must have all fields.
+    if missing := next(find_missing_fields(plain, record), ""):
+        raise SetupError(f"{where} does not meet the schema: {missing} is missing.")
     return record
 
 
-def find_field_faults(plain: Any, value: Any, place: str = "") -> Iterator[str]:
-    """Yield the fields of a record that are unknown or missing."""
-    if dataclasses.is_dataclass(value):
-        names = [one.name for one in dataclasses.fields(value)]
-        for name in [*plain, *names]:
+def find_missing_fields(plain: Any, value: Any, place: str = "") -> Iterator[str]:
+    """Yield the fields of a record that its JSON lacks."""
+    if names := dataclass_field_names(type(value)):
+        for name in names:
             inside = f"{place}.{name}".lstrip(".")
-            if name not in names or (name not in plain and name not in LATER):
-                yield f"{inside} is {'missing' if name in names else 'no field of it'}"
-            elif name in plain:
-                yield from find_field_faults(plain[name], getattr(value, name), inside)
+            if name in plain:
+                yield from find_missing_fields(plain[name], getattr(value, name), inside)
+            elif name not in LATER:
+                yield inside
     elif isinstance(value, tuple | list) and isinstance(plain, list):
-        for at, (one, other) in enumerate(zip(plain, value, strict=False)):
-            yield from find_field_faults(one, other, f"{place}[{at}]")
+        for at, (written, item) in enumerate(zip(plain, value, strict=True)):
+            yield from find_missing_fields(written, item, f"{place}[{at}]")
 
 
 MASKED = "masked"
