@@ -247,19 +247,18 @@ def parse_record(plain: Mapping[str, object], where: str) -> DecisionRecord:
         raise SetupError(f"{where} does not meet the schema: {fit_on_one_line(str(error), 400)}.") from error
     # The format fills in defaults; a record must have all fields.
     if missing := next(find_missing_fields(plain, record), ""):
-        raise SetupError(f"{where} does not meet the schema: {missing} is missing.")
+        raise SetupError(f"{where} does not meet the schema: {missing}.")
     return record
 
 
 def find_missing_fields(plain: Any, value: Any, place: str = "") -> Iterator[str]:
-    """Yield the fields of a record that its JSON lacks."""
+    """Yield a complaint of each field of a record that its JSON lacks."""
     if names := dataclass_field_names(type(value)):
         for name in names:
-            inside = f"{place}.{name}".lstrip(".")
             if name in plain:
-                yield from find_missing_fields(plain[name], getattr(value, name), inside)
+                yield from find_missing_fields(plain[name], getattr(value, name), f"{place}.{name}".lstrip("."))
             elif name not in LATER:
-                yield inside
+                yield f"{place or 'it'} needs {name}"
     elif isinstance(value, tuple | list) and isinstance(plain, list):
         for at, (written, item) in enumerate(zip(plain, value, strict=True)):
             yield from find_missing_fields(written, item, f"{place}[{at}]")

@@ -16,10 +16,13 @@ report: both are made by ``lab/statistics.py``.
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
+
+from annotated_types import Ge
+from pydantic import AllowInfNan
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome, open_bench
@@ -29,7 +32,9 @@ from decisor.lab.statistics import STATES, SummaryRow, summarise_outcomes
 from decisor.llms import choose
 from decisor.parsing.prompting import Asking, Calling, split_calling
 from decisor.runtime.budget import Limits
+from decisor.system.serialization import DocumentFormat, dataclass_values
 from decisor.system.settings import label_with_settings, parse_settings, with_current_names
+from decisor.system.structured_files import FileFault, TomlFile, read_text_file
 from decisor.techniques import asks_llm, build_technique, find_technique_class
 from decisor.techniques.shared.judge import map_llm_settings
 from decisor.techniques.shared.prompts_file import OWN, split_asking_settings
@@ -52,59 +57,38 @@ class SuiteRequest:
     benches: tuple[str, ...] = ()
     techniques: tuple[str, ...] = ("plan_rag",)
     models: tuple[str, ...] = ()
-    repeats: int = 1
-    seed: int | None = None
-    limit_cases: int | None = None
-    cases_at_once: int = 8
-    calls_at_once: int = 32
-    grace: float = 10.0
-    patience: float = PATIENCE_SECONDS
+    repeats: Annotated[int, Ge(0)] = 1
+    seed: Annotated[int, Ge(0)] | None = None
+    limit_cases: Annotated[int, Ge(0)] | None = None
+    cases_at_once: Annotated[int, Ge(0)] = 8
+    calls_at_once: Annotated[int, Ge(0)] = 32
+    grace: Annotated[float, Ge(0)] = 10.0
+    patience: Annotated[float, Ge(0), AllowInfNan()] = PATIENCE_SECONDS
     limits: Limits = field(default_factory=Limits)
 
 
+SUITE_FILE = DocumentFormat(SuiteRequest, is_closed=True)
+
+
 def read_suite(path: Path) -> SuiteRequest:
-    """Read a suite file. Raise SetupError if it cannot be read, or a key or value is unknown."""
+    """Read a suite file. Raise SetupError, with lines, if it cannot be read, or a key or value is unknown."""
+    text = read_text_file(path, "a suite")
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SetupError(f"Cannot read the suite {path}: {getattr(error, 'strerror', None) or error}.") from error
-    limits = values.pop("limits", {})
-    check_suite_values(path, "[limits]", limits, {one.name: (int, float) for one in fields(Limits)})
-    check_suite_values(path, "A suite", values, KINDS)
-    for name in ("benches", "techniques", "models"):
-        if name in values:
-            values[name] = tuple(map(str, values[name]))
+        file = TomlFile(text)
+        request = file.decode(SUITE_FILE, "a suite")
+        limits = dataclass_values(request.limits).items()
+        if faults := [
+            file.locate(("limits", name), f"is to be at least 0, not {most}")
+            for name, most in limits
+            if isinstance(most, int | float) and most < 0
+        ]:
+            raise FileFault(faults)
+    except FileFault as error:
+        raise SetupError(f"{path}: {error}") from error
     # A relative store lies beside its suite file, wherever the command is run.
-    if "store" in values and "://" not in values["store"]:
-        values["store"] = str(path.parent / values["store"])
-    return SuiteRequest(**values, limits=Limits(**limits))
-
-
-Kinds = Mapping[str, type | tuple[type, ...]]
-KINDS: Kinds = {
-    "store": str,
-    "benches": list,
-    "techniques": list,
-    "models": list,
-    "repeats": int,
-    "seed": int,
-    "limit_cases": int,
-    "cases_at_once": int,
-    "calls_at_once": int,
-    "grace": (int, float),
-    "patience": (int, float),
-}
-
-
-def check_suite_values(path: Path, what: str, table: object, kinds: Kinds) -> None:
-    if not isinstance(table, dict):
-        raise SetupError(f"{path}: {what} holds keys and values.")
-    if unknown := table.keys() - kinds.keys():
-        raise SetupError(f"{path}: {what} has no {', '.join(sorted(unknown))}; it has {', '.join(kinds)}.")
-    for name, value in table.items():
-        # A bool is an int for Python, so it is refused by name.
-        if not isinstance(value, kinds[name]) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
-            raise SetupError(f"{path}: {name} cannot be {value!r}.")
+    if "store" in file.content and "://" not in request.store:
+        return replace(request, store=str(path.parent / request.store))
+    return request
 
 
 def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
