@@ -24,6 +24,7 @@ from decisor.decision_models.client import OpenModel, build_updates, resolve_nam
 from decisor.decision_models.optimize import SOLVE_SECONDS, rank_or_solve, rank_solved
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import (
+    CONTENDERS,
     HIGH,
     LOW,
     MIDDLE,
@@ -114,14 +115,6 @@ def compute_regrets(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float
     return np.asarray((costs - best).max(axis=1))
 
 
-def find_best_place(values: NDArray[np.float64], goal: Goal) -> int | None:
-    """Return the place of the best number; None if all are nan."""
-    if np.isnan(values).all():
-        return None
-    return int(np.nanargmin(values) if goal == "min" else np.nanargmax(values))
-
-
-CONTENDERS = 50
 TRIALS = 100
 
 
@@ -473,9 +466,7 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
     require_best_candidate(base)
     first = model.model.first
     sides = compare_scenarios(model, base.outcomes)
-    picks = {"best in the worst case": compute_worst_cases(sides.values, first.goal)}
-    regret = compute_regrets(sides.values, first.goal)
-    name = model.candidates.name
+    worst, regret = compute_worst_cases(sides.values, first.goal), compute_regrets(sides.values, first.goal)
     lines = [
         f"In {one.name}: {one.best or 'nothing is allowed'}{at_value(one.outcome, first.unit)}."
         + (f" {base.best_name}: {one.why}." if one.usual is None and one.why else "")
@@ -493,21 +484,19 @@ def answer_scenarios(model: OpenModel, base: BaseOutcomes) -> Observation:
         for one in sides.scenes
     ]
     picked = {base.order[0]: base.best_name}
-    for words, values in picks.items():
-        if (place := find_best_place(values, first.goal)) is not None:
-            picked[place] = name(int(base.outcomes.candidates[place]))
-            lines.append(f"The {words} is {picked[place]}: {format_amount(float(values[place]), first.unit)}.")
-    if (place := find_best_place(regret, "min")) is not None:
-        picked[place] = name(int(base.outcomes.candidates[place]))
-        lines.append(
-            f"Least regret has {picked[place]}: at most {format_amount(float(regret[place]), first.unit)} "
-            "behind the best of a scenario."
-        )
-    else:
+    if np.isnan(worst).all():
         lines.append("No candidate is allowed in every scenario.")
+    else:
+        safest, calmest = int(np.nanargmin(worst if first.goal == "min" else -worst)), int(np.nanargmin(regret))
+        picked |= {at: model.candidates.name(int(base.outcomes.candidates[at])) for at in (safest, calmest)}
+        lines += [
+            f"The best in the worst case is {picked[safest]}: {format_amount(float(worst[safest]), first.unit)}.",
+            f"Least regret has {picked[calmest]}: at most {format_amount(float(regret[calmest]), first.unit)} "
+            "behind the best of a scenario.",
+        ]
     for place, candidate in picked.items():
         cells = {side: none_of(float(value)) for side, value in zip(sides.names, sides.values[place], strict=True)}
-        rows.append({"candidate": candidate, **cells, "worst": none_of(float(picks["best in the worst case"][place]))})
+        rows.append({"candidate": candidate, **cells, "worst": none_of(float(worst[place]))})
     return observe_study(model, base, "Scenarios side by side", rows, lines, scenes=sides.scenes)
 
 

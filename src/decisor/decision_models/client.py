@@ -11,14 +11,14 @@ from __future__ import annotations
 import difflib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.candidates import Candidates, explain_broken_rule
 from decisor.decision_models.copies import Copy, build_machine_content, read_copies
 from decisor.decision_models.file import DecisionModel
-from decisor.decision_models.outcomes import OutcomeCollector, Outcomes
+from decisor.decision_models.outcomes import OutcomeCollector, Outcomes, Reason
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import DataChange
 from decisor.system.tasks import counter_of
@@ -446,27 +446,12 @@ def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
     outcomes = model.outcomes([number])
     tests = []
     for rule in file.rules:
-        if rule.name not in outcomes.rules:
-            tests.append(
-                RuleTest(rule.name, rule.text, "not testable", "nothing in the data says it", candidate=candidate)
-            )
-            continue
-        test = rule.broken or rule.limit
-        if not outcomes.broken[0, outcomes.rules.index(rule.name)]:
-            tests.append(RuleTest(rule.name, rule.text, "kept", "its query gives no row", test, candidate=candidate))
-            continue
-        reason = outcomes.reasons.get((number, rule.name))
-        rows = reason.rows if reason else ()
-        tests.append(
-            RuleTest(
-                rule.name,
-                rule.text,
-                "broken",
-                explain_broken_rule(file, rule.name, reason),
-                test,
-                reason.count if reason else len(rows),
-                rows,
-                candidate,
-            )
-        )
+        test = RuleTest(rule.name, rule.text, "not testable", "nothing in the data says it", candidate=candidate)
+        if rule.name in outcomes.rules:
+            test = replace(test, state="kept", why="its query gives no row", test=rule.broken or rule.limit)
+        if rule.name in outcomes.rules_broken(0):
+            reason = outcomes.reasons.get((number, rule.name), Reason(0))
+            why = explain_broken_rule(file, rule.name, reason)
+            test = replace(test, state="broken", why=why, count=reason.count, rows=reason.rows)
+        tests.append(test)
     return tuple(tests)

@@ -119,7 +119,7 @@ def find_named_tables(model: DecisionModel, source: Schema) -> Iterator[tuple[st
     Raises SetupError for a view if the model changes data: a copy of a view cannot follow.
     """
     # Any word of a statement may be a table: rather copy one too many than miss one.
-    words = set(re.findall(r"\w+", " ".join(model.statements().values()).lower()))
+    words = model.statement_words()
     words |= {one.table.lower() for one in model.inputs}
     texts = " ".join(model.statements().values()).lower()
     covered = {name.lower() for name in model.copy}
@@ -165,7 +165,7 @@ def explain_too_large(
             f"{name} is too large to copy: its query in [copy] gives more than {rows:,} rows. Let it add up "
             "(GROUP BY), or leave out what the model does not need."
         )
-    words = set(re.findall(r"\w+", " ".join(model.statements().values()).lower()))
+    words = model.statement_words()
     inputs = {one.column.lower() for one in model.inputs if one.table.lower() == name.lower()}
     quoted = source.quoted if isinstance(source, Schema) else str
     own = [one for lower, one in columns.items() if lower in words | inputs] or [*columns.values()]

@@ -293,6 +293,10 @@ class DecisionModel:
         parts |= {f"require.{one.name}": one.bound for one in self.requires if isinstance(one.bound, str)}
         return {part: sql for part, sql in parts.items() if sql.strip()}
 
+    def statement_words(self) -> set[str]:
+        """Return the words of all statements in lower case: any of them may be a table or column."""
+        return set(re.findall(r"\w+", " ".join(self.statements().values()).lower()))
+
 
 @dataclass(frozen=True)
 class ModelFile:

@@ -9,7 +9,6 @@ wins: it is found by a scan, then by ever smaller steps.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -324,7 +323,7 @@ def find_empty_cell(model: OpenModel, candidate: int) -> str:
 
     The chosen rows come first, then rows that share a value with them.
     """
-    words = set(re.findall(r"\w+", " ".join(model.model.statements().values()).lower()))
+    words = model.model.statement_words()
     table, rows = model.candidates.table, model.candidates.rows(candidate)
     for row in rows:
         if lacks := [name for name, cell in zip(table.columns, row, strict=True) if is_empty(cell)]:

@@ -8,7 +8,6 @@ person's own function gets the tables and gives candidates with outcomes.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -96,7 +95,7 @@ def show_certainty(model: OpenModel) -> Iterator[str]:
     certain = [one.name for one in inputs if not one.spread]
     yield f"Uncertain: {', '.join(varied) or 'nothing'}."
     yield f"Taken as certain: {', '.join(certain) or 'all the rest'}."
-    words = set(re.findall(r"\w+", " ".join(model.model.statements().values()).lower()))
+    words = model.model.statement_words()
     unused = [
         f"{copy.name}.{column.name}"
         for copy in model.copies.values()
