@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,13 +24,12 @@ from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.lab.dqa import worlds as dumps
+from decisor.lab.dqa.rows import WORLD_TABLES
 from decisor.lab.dqa.worlds import (
     DqaWorld,
     WorldData,
     build_world_graph,
     build_world_schema,
-    column_types_of,
-    iterate_world_tables,
 )
 from decisor.sandbox.engines import parse_url
 from decisor.system.extras import require_package
@@ -40,9 +39,6 @@ from decisor.types import BulkSource, Tool
 if TYPE_CHECKING:
     import psycopg
     from pyspark.sql.connect.session import SparkSession
-
-    from decisor.lab.dqa.building import BuildingData
-    from decisor.lab.dqa.locating import LocatingData
 
 
 async def open_database(url: str) -> Tool:
@@ -71,7 +67,7 @@ def form_of_url(url: str) -> str:
     return "graph" if scheme in ("kglite", "bolt", "neo4j") else "sql"
 
 
-TYPES = {"str": "STRING", "float": "DOUBLE", "int": "INT", "bool": "BOOLEAN"}
+SPARK_TYPES = {"str": "STRING", "float": "DOUBLE", "int": "INT", "bool": "BOOLEAN"}
 
 
 def to_spark(world: WorldData, url: str) -> None:
@@ -82,9 +78,9 @@ def to_spark(world: WorldData, url: str) -> None:
     with spark_session(url) as (session, name):
         session.sql(f"CREATE DATABASE `{name}`")
         try:
-            notes = column_types_of(world)
-            for table, columns, rows in iterate_world_tables(world):
-                kinds = ", ".join(f"`{column}` {TYPES[notes[table][column]]}" for column in columns)
+            for table, rows in world.tables.items():
+                types = WORLD_TABLES[table].types
+                kinds = ", ".join(f"`{column}` {SPARK_TYPES[kind]}" for column, kind in types.items())
                 frame = session.createDataFrame(list(rows), kinds)
                 # One partition, as Spark keeps an order of rows only within a file.
                 frame.coalesce(1).write.saveAsTable(f"`{name}`.`{table}`")
@@ -162,8 +158,8 @@ def to_sqlite(world: WorldData, url: str) -> None:
         db.execute("BEGIN")
         for statement in build_world_schema(world):
             db.execute(statement)
-        for name, columns, rows in iterate_world_tables(world):
-            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
+        for name, rows in world.tables.items():
+            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(WORLD_TABLES[name].types))})", rows)
         db.execute("COMMIT")
 
 
@@ -174,11 +170,11 @@ def to_duckdb(world: WorldData, url: str) -> None:
         db.execute("BEGIN")
         for statement in build_world_schema(world):
             db.execute(statement)
-        for name, columns, rows in iterate_world_tables(world):
+        for name, rows in world.tables.items():
             if rows:
                 # Columns as lists: DuckDB inserts row by row slowly.
-                each = ", ".join("unnest(?)" for _ in columns)
-                db.execute(f"INSERT INTO {name} SELECT {each}", [list(column) for column in zip(*rows, strict=True)])
+                columns = [list(column) for column in zip(*rows, strict=True)]
+                db.execute(f"INSERT INTO {name} SELECT {', '.join('unnest(?)' for _ in columns)}", columns)
         db.execute("COMMIT")
 
 
@@ -188,8 +184,8 @@ def to_postgres(world: WorldData, url: str) -> None:
     with report_load_errors(url, psycopg.Error), _connect_or_create_database(url) as db, db.cursor() as cursor:
         for statement in build_world_schema(world):
             cursor.execute(statement)
-        for name, columns, rows in iterate_world_tables(world):
-            with cursor.copy(f"COPY {name} ({', '.join(columns)}) FROM STDIN") as copy:
+        for name, rows in world.tables.items():
+            with cursor.copy(f"COPY {name} ({', '.join(WORLD_TABLES[name].types)}) FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)
 
@@ -235,12 +231,12 @@ def to_mysql(world: WorldData, url: str) -> None:
                 ending = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
                 # InnoDB keeps rows by primary key; the order of writing needs a column, which SELECT * does not show.
                 statements = build_world_schema(world, more="ord BIGINT INVISIBLE, ", ending=ending)
-                for statement, (name, columns, rows) in zip(statements, iterate_world_tables(world), strict=True):
+                for statement, (name, rows) in zip(statements, world.tables.items(), strict=True):
                     cursor.execute(statement)
                     tables.append(name)
-                    into = f"INSERT INTO {name} ({', '.join(columns)}, ord)"
-                    marks = ", ".join(["%s"] * (len(columns) + 1))
-                    cursor.executemany(f"{into} VALUES ({marks})", [(*row, at) for at, row in enumerate(rows)])
+                    columns = [*WORLD_TABLES[name].types, "ord"]
+                    insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
+                    cursor.executemany(insert, [(*row, at) for at, row in enumerate(rows)])
                 db.commit()
             except pymysql.Error:
                 for name in tables:
@@ -339,12 +335,12 @@ async def open_if_loaded(place: str, world: DqaWorld) -> Tool | None:
     if data is not None and is_same_world(data, world.data):
         return tool
     await tool.close()
-    if data is None or not any(list_world_rows(data)):
+    if data is None or not any(data.tables.values()):
         return None
     raise SetupError(f"{hide_password(place)} holds another world than its name says: --fresh loads it anew.")
 
 
-async def read_world_data(source: BulkSource, world: DqaWorld) -> LocatingData | BuildingData | None:
+async def read_world_data(source: BulkSource, world: DqaWorld) -> WorldData | None:
     """Read the world in a database, None if it has no such tables."""
     from decisor.lab.dqa import building, locating
 
@@ -359,28 +355,20 @@ async def check_database_world(source: BulkSource, world: DqaWorld, url: str) ->
     """Raise SetupError, in one line, if a database that is to be asked contains another world."""
     data = await read_world_data(source, world)
     if data is None or not is_same_world(data, world.data):
-        kind = "another world than" if data is not None and any(list_world_rows(data)) else "not the world that"
+        kind = "another world than" if data is not None and any(data.tables.values()) else "not the world that"
         raise SetupError(
             f"{hide_password(url)} holds {kind} the question is about ({world.dump.name}). Name a server without a "
             "database, such as mysql://HOST or bolt://HOST, and each world is loaded into a place of its own."
         )
 
 
-def is_same_world(one: LocatingData | BuildingData, other: LocatingData | BuildingData) -> bool:
+def is_same_world(one: WorldData, other: WorldData) -> bool:
     """Return whether two worlds have the same rows, in any order, with numbers equal to four digits."""
     return all(
         len(left) == len(right)
         and all(map(is_row_close, sorted(left, key=row_sort_key), sorted(right, key=row_sort_key)))
-        for left, right in zip(list_world_rows(one), list_world_rows(other), strict=True)
+        for left, right in zip(one.tables.values(), other.tables.values(), strict=True)
     )
-
-
-def list_world_rows(data: LocatingData | BuildingData) -> list[Sequence[tuple[object, ...]]]:
-    from decisor.lab.dqa.locating import LocatingData
-
-    if isinstance(data, LocatingData):
-        return [data.countries, data.nodes, data.flows, data.powers]
-    return [data.goods, data.buildings, data.supply, data.demand]
 
 
 def row_sort_key(row: tuple[object, ...]) -> str:

@@ -9,12 +9,17 @@ together. Names are fictional, readable and used once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from decisor.lab.dqa.building import BuildingData
+from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.rows import BuildingRow, CountryRow, DemandRow, FlowRow, GoodsRow, NodeRow, PowerRow, SupplyRow
 
 HEADS = "bel cor dun esk fal gar hol ist jor kel lor mar nor oss per quel ros sol tar ul vel wen yar zan"
 MIDDLES = " a en i or um est ev al"
@@ -79,6 +84,16 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+def make_empty_state() -> Floats:
+    """Make the state of a world that was not simulated yet."""
+    return np.zeros(0)
+
+
+def zip_lists(columns: Iterable[NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the rows of columns, as Python's own numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
 def sum_by_place(places: Ints, amounts: Floats, size: int) -> Floats:
     """Return the sum of amounts at each place, shape (size,). They are added in the order given."""
     return np.asarray(np.bincount(places, amounts, size), dtype=np.float64)
@@ -125,12 +140,25 @@ class Supply:
     demander: Ints
     """Building of each demand row."""
     max_demand: Floats
-    current_price: Floats
+    current_price: Floats = field(default_factory=make_empty_state)
     """State: per goods."""
-    current_output: Floats
+    current_output: Floats = field(default_factory=make_empty_state)
     """State: per supply row."""
-    current_input: Floats
+    current_input: Floats = field(default_factory=make_empty_state)
     """State: per demand row."""
+
+    def rows(self) -> BuildingData:
+        """Return the rows of the tables, supply and demand as they come."""
+        ids, level = self.ids.tolist(), self.level.tolist()
+        goods = zip(self.base_price.tolist(), self.current_price.tolist(), self.pop_demand.tolist(), strict=True)
+        supply = (self.supplied, self.supplier, self.max_supply, self.current_output)
+        demand = (self.demanded, self.demander, self.max_demand, self.current_input)
+        return BuildingData(
+            tuple(GoodsRow(name, code, *row) for code, (name, row) in enumerate(zip(self.goods, goods, strict=True))),
+            tuple(map(BuildingRow, ids, self.names, level)),
+            tuple(SupplyRow(g, ids[b], most, now, level[b]) for g, b, most, now in zip_lists(supply)),
+            tuple(DemandRow(g, ids[b], most, now, level[b]) for g, b, most, now in zip_lists(demand)),
+        )
 
 
 @dataclass(frozen=True)
@@ -252,7 +280,6 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
     pop_demand = np.round(np.maximum(spare, 0.1 * totals) * rng.uniform(0.5, 1.8, count), 2)
     kinds = [f"{names[makes]}_{(FIELDS if makes < raw else WORKS)[makes % 4]}" for makes in output.tolist()]
     ids = np.sort(rng.choice(np.arange(100, 100 + 3 * buildings), buildings, replace=False))
-    nothing = np.zeros(0)
     return add_supply_state(
         Supply(
             tuple(names),
@@ -267,9 +294,6 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
             demanded,
             demander,
             max_demand,
-            nothing,
-            nothing,
-            nothing,
         )
     )
 
@@ -313,12 +337,37 @@ class Trade:
     """Country of each row of power."""
     base: Floats
     """Power of this country in this node."""
-    total_power: Floats
+    total_power: Floats = field(default_factory=make_empty_state)
     """State: per node, as are the next two."""
-    ingoing: Floats
-    outgoing: Floats
-    flow: Floats
+    ingoing: Floats = field(default_factory=make_empty_state)
+    outgoing: Floats = field(default_factory=make_empty_state)
+    flow: Floats = field(default_factory=make_empty_state)
     """State: per edge."""
+
+    def rows(self) -> LocatingData:
+        """Return the rows of the tables.
+
+        Nodes are sorted by name, edges by source, then dest, and powers by node, then country as they come.
+        """
+        # Rule 4 speaks of the first edge in alphabetical order, so file order has to be that too.
+        order = np.argsort(np.array(self.nodes), kind="stable")
+        rank = np.argsort(order)
+        edges, powers = (np.argsort(rank[of], kind="stable") for of in (self.source, self.at))
+        name = self.nodes.__getitem__
+        state = (self.local_value, self.inland, self.total_power, self.outgoing, self.ingoing)
+        placed = zip_lists(column[powers] for column in (self.at, self.of, self.at_home, self.base))
+        return LocatingData(
+            tuple(map(CountryRow, self.countries, map(name, self.home), self.development.tolist())),
+            tuple(NodeRow(name(node), *row) for node, *row in zip_lists((order, *(column[order] for column in state)))),
+            tuple(
+                FlowRow(name(up), name(down), flow)
+                for up, down, flow in zip_lists(column[edges] for column in (self.source, self.dest, self.flow))
+            ),
+            tuple(
+                PowerRow(name(node), self.countries[of], is_home, False, power, power)
+                for node, of, is_home, power in placed
+            ),
+        )
 
     @property
     def at_home(self) -> NDArray[np.bool_]:
@@ -362,6 +411,14 @@ def simulate_trade(world: Trade, row: int | None = None, reaches: Sequence[bool]
     share = np.divide(foreign, total, out=np.zeros(count), where=total > 0)
     flow, ingoing, outgoing = _move_values(world, starts, share.tolist(), steered)
     return Flows(power, total, ingoing, outgoing, flow)
+
+
+def add_trade_state(world: Trade) -> Trade:
+    """Return the world with the state that one simulation gives."""
+    state = simulate_trade(world)
+    return replace(
+        world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow
+    )
 
 
 def _move_values(
@@ -426,7 +483,6 @@ def make_trade(nodes: int, countries: int, rows: int, rng: np.random.Generator) 
     at, of = _draw_powers(source, dest, home, rows, rng)
     base = np.round(rng.lognormal(2.3, 0.8, len(at)), 3)
     base[home[of] == at] += np.round(rng.uniform(10, 60, int((home[of] == at).sum())), 3)
-    nothing = np.zeros(nodes)
     world = Trade(
         tuple(names),
         np.round(rng.uniform(1, 8, nodes), 3),
@@ -439,15 +495,8 @@ def make_trade(nodes: int, countries: int, rows: int, rng: np.random.Generator) 
         at,
         of,
         base,
-        nothing,
-        nothing,
-        nothing,
-        np.zeros(len(source)),
     )
-    state = simulate_trade(world)
-    return replace(
-        world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow
-    )
+    return add_trade_state(world)
 
 
 def _draw_edges(names: Sequence[str], rng: np.random.Generator) -> tuple[Ints, Ints]:

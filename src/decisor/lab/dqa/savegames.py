@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import TypeAlias
 import numpy as np
 
 from decisor.errors import ParseError, SetupError
-from decisor.lab.dqa.generated_worlds import Floats, Ints, Supply, Trade, add_supply_state, simulate_trade
+from decisor.lab.dqa.generated_worlds import Floats, Ints, Supply, Trade, add_supply_state, add_trade_state
 from decisor.lab.dqa.generator import Dataset, QuestionedWorld, find_world_questions, write_worlds
 
 TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}])|([<>!?]?=|[<>])|(#.*)|([^\s{}="#<>!?]+|[!?])|(")')
@@ -232,7 +232,6 @@ def _build_economy(
                 needs[int(code)] += parse_save_number(amount)
     outputs, makers, most_output = _split_amounts(_list_amounts("output_goods", buildings, len(goods)))
     used, users, most_used = _split_amounts(_list_amounts("input_goods", buildings, len(goods)))
-    nothing = np.zeros(0)
     return add_supply_state(
         Supply(
             tuple(name for name, _ in goods),
@@ -249,9 +248,6 @@ def _build_economy(
             used,
             users,
             most_used,
-            nothing,
-            nothing,
-            nothing,
         )
     )
 
@@ -299,7 +295,6 @@ def read_trade(trade: SaveBlock, countries: SaveBlock, homes: dict[str, str], ma
     ]
     if not rows or not edges:
         raise SetupError("The save gives no country power in a trading node, or the map file has no edge.")
-    count, nothing = len(names), np.zeros(len(names))
     world = Trade(
         tuple(names),
         np.array([states[name].number("local_value") for name in names]),
@@ -312,15 +307,8 @@ def read_trade(trade: SaveBlock, countries: SaveBlock, homes: dict[str, str], ma
         np.array([row[0] for row in rows], dtype=np.int64),
         np.array([row[1] for row in rows], dtype=np.int64),
         np.array([row[2] for row in rows]),
-        nothing,
-        nothing,
-        np.zeros(count),
-        np.zeros(len(edges)),
     )
-    state = simulate_trade(world)
-    return replace(
-        world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow
-    )
+    return add_trade_state(world)
 
 
 def _list_outgoing(place: SaveBlock) -> list[str]:
