@@ -94,11 +94,11 @@ def test_bad_input_is_one_line(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("bench = []", "A suite has no bench; it has store, benches"),
-        ("[limits]\ncall = 3", r"\[limits\] has no call"),
+        ("bench = []", "bench is not known here; there is store, benches"),
+        ("[limits]\ncall = 3", "limits.call is not known here; there is calls"),
         ("repeats = -1", "repeats cannot be -1"),
-        ("seed = true", "seed cannot be True"),
-        ("limits = 3", "keys and values"),
+        ("seed = true", "seed is to be a whole number, not true"),
+        ("limits = 3", "limits is to be a table, not 3"),
         ("store = [", "Cannot read the suite"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_suite_with_a_mistake_is_told_where_it_is(
     path = tmp_path / "suite.toml"
     path.write_text(text)
     assert run_command_line(["eval", str(path)]) == 2
-    assert told.replace("\\", "") in capsys.readouterr().err
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.slow

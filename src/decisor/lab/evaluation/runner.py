@@ -251,7 +251,7 @@ async def interrupt_silent_store(stop: Stop, store: RunStore) -> None:
 async def release_claims(writer: Writer) -> None:
     """Release the cases that this process claimed, so that others can take them."""
     with suppress(StoreError):
-        await writer.do(lambda store: store.release())
+        await writer.do(RunStore.release)
 
 
 @dataclass
@@ -274,7 +274,7 @@ class Work:
         """Work until every case is finished, by this process or by others."""
         while True:
             await self.round()
-            if self.stop.stopping.is_set() or not await self.writer.do(lambda store: store.left()):
+            if self.stop.stopping.is_set() or not await self.writer.do(RunStore.left):
                 return
             with suppress(TimeoutError):
                 # Others may hold the last cases: wait, as their process may die and leave them.
@@ -317,7 +317,7 @@ class Work:
             except DoesNotApply as why:
                 await self.leave_out(claim, str(why))
                 continue
-            if await self.writer.do(partial(finish_claimed_case, outcome=outcome, events=events, fence=claim.fence)):
+            if await self.writer.do(partial(RunStore.finish, outcome=outcome, entries=events, fence=claim.fence)):
                 self.tally.states[outcome.state] += 1
                 self.finished(outcome, events)
             self.tally.usage = self.journal.bought
@@ -354,10 +354,6 @@ class Work:
             outages=self.outages,
         )
         return await run_case(self.cases[benchmark][case], attempt)
-
-
-def finish_claimed_case(store: RunStore, outcome: Outcome, events: Sequence[TraceEntry], fence: int) -> bool:
-    return store.finish(outcome, events, fence)
 
 
 def states_by_key(store: RunStore) -> dict[Key, State]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from decisor.errors import SetupError
@@ -29,6 +29,7 @@ from decisor.lab.statistics import STATES, SummaryRow, summarise_outcomes
 from decisor.llms import choose
 from decisor.parsing.prompting import Asking, Calling, split_calling
 from decisor.runtime.budget import Limits
+from decisor.system.serialization import DecodeError, DocumentFormat
 from decisor.system.settings import label_with_settings, with_current_names
 from decisor.techniques import asks_llm, build_technique, find_technique_class
 from decisor.techniques.shared.judge import map_llm_settings
@@ -62,49 +63,24 @@ class SuiteRequest:
     limits: Limits = field(default_factory=Limits)
 
 
+SUITE = DocumentFormat(SuiteRequest, is_closed=True)
+
+
 def read_suite(path: Path) -> SuiteRequest:
     """Read a suite file. Raise SetupError if it cannot be read, or a key or value is unknown."""
     try:
         values = tomllib.loads(path.read_text("utf-8"))
+        request = SUITE.decode_value(values)
+    except DecodeError as error:
+        raise SetupError(f"{path}: {error}.") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SetupError(f"Cannot read the suite {path}: {getattr(error, 'strerror', None) or error}.") from error
-    limits = values.pop("limits", {})
-    check_suite_values(path, "[limits]", limits, {one.name: (int, float) for one in fields(Limits)})
-    check_suite_values(path, "A suite", values, KINDS)
-    for name in ("benches", "techniques", "models"):
-        if name in values:
-            values[name] = tuple(map(str, values[name]))
+    for name, value in {**vars(request), **asdict(request.limits)}.items():
+        if isinstance(value, int | float) and value < 0:
+            raise SetupError(f"{path}: {name} cannot be {value}.")
     # A relative store lies beside its suite file, wherever the command is run.
-    if "store" in values and "://" not in values["store"]:
-        values["store"] = str(path.parent / values["store"])
-    return SuiteRequest(**values, limits=Limits(**limits))
-
-
-Kinds = Mapping[str, type | tuple[type, ...]]
-KINDS: Kinds = {
-    "store": str,
-    "benches": list,
-    "techniques": list,
-    "models": list,
-    "repeats": int,
-    "seed": int,
-    "limit_cases": int,
-    "cases_at_once": int,
-    "calls_at_once": int,
-    "grace": (int, float),
-    "patience": (int, float),
-}
-
-
-def check_suite_values(path: Path, what: str, table: object, kinds: Kinds) -> None:
-    if not isinstance(table, dict):
-        raise SetupError(f"{path}: {what} holds keys and values.")
-    if unknown := table.keys() - kinds.keys():
-        raise SetupError(f"{path}: {what} has no {', '.join(sorted(unknown))}; it has {', '.join(kinds)}.")
-    for name, value in table.items():
-        # A bool is an int for Python, so it is refused by name.
-        if not isinstance(value, kinds[name]) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
-            raise SetupError(f"{path}: {name} cannot be {value!r}.")
+    is_relative = "store" in values and "://" not in request.store
+    return replace(request, store=str(path.parent / request.store)) if is_relative else request
 
 
 def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
