@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Literal
 
 from decisor.errors import SetupError
 from decisor.lab.webshop.search import Bm25Index, build_bm25_index, extract_terms, load_bm25_index, save_bm25_index
@@ -209,68 +209,16 @@ def _find_first_file(folder: Path, names: Sequence[str]) -> Path:
 
 VERSION = "1"
 NAMES = tuple(one.name for one in fields(Product))
-BATCH = 1000
-
-
-class Stock(Protocol):
-    """All products of a shop by number, from 0, in file order."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int) -> Product: ...
-
-    def number(self, asin: str) -> int:
-        """Return the number of an ASIN. Raise KeyError if there is no such product."""
-        ...
-
-    def with_mark(self, mark: str, value: str) -> list[int]:
-        """Return the products with a query (<q>), category (<c>) or attribute (<a>)."""
-        ...
-
-    def with_instruction(self) -> Iterator[Product]:
-        """Iterate over the products for which an instruction asks."""
-        ...
 
 
 @dataclass(frozen=True)
-class MemoryStock:
-    products: Sequence[Product]
+class Stock:
+    """All products of a shop by number, from 0, in file order: a database with a product a row."""
 
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        return {item.asin: number for number, item in enumerate(self.products)}
+    db: sqlite3.Connection
 
-    def __len__(self) -> int:
-        return len(self.products)
-
-    def __getitem__(self, number: int) -> Product:
-        return self.products[number]
-
-    def number(self, asin: str) -> int:
-        return self.numbers[asin]
-
-    def with_mark(self, mark: str, value: str) -> list[int]:
-        return [number for number, item in enumerate(self.products) if value in marked_field_of(item, mark)]
-
-    def with_instruction(self) -> Iterator[Product]:
-        return (item for item in self.products if item.synthetic or item.human)
-
-
-def marked_field_of(item: Product, mark: str) -> tuple[str, ...]:
-    return {"<q>": (item.query,), "<c>": (item.category,)}.get(mark, item.attributes)
-
-
-@dataclass(frozen=True)
-class DiskStock:
-    """The products in the database at ``path`` (``Stock``)."""
-
-    path: Path
-
-    @cached_property
-    def db(self) -> sqlite3.Connection:
-        db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-        weakref.finalize(self, db.close)
-        return db
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.db.close)
 
     @cached_property
     def size(self) -> int:
@@ -286,18 +234,21 @@ class DiskStock:
         return decode_product(row[0])
 
     def number(self, asin: str) -> int:
+        """Return the number of an ASIN. Raise KeyError if there is no such product."""
         row = self.db.execute("SELECT number FROM product WHERE asin = ?", (asin,)).fetchone()
         if row is None:
             raise KeyError(asin)
         return int(row[0])
 
     def with_mark(self, mark: str, value: str) -> list[int]:
+        """Return the products with a query (<q>), category (<c>) or attribute (<a>)."""
         of_list = "EXISTS (SELECT 1 FROM json_each(product.attributes) WHERE json_each.value = ?)"
         where = {"<q>": "query = ?", "<c>": "category = ?"}.get(mark, of_list)
         numbers = self.db.execute(f"SELECT number FROM product WHERE {where} ORDER BY number", (value,))
         return [number for (number,) in numbers]
 
     def with_instruction(self) -> Iterator[Product]:
+        """Iterate over the products for which an instruction asks."""
         for (body,) in self.db.execute("SELECT body FROM product WHERE asked ORDER BY number"):
             yield decode_product(body)
 
@@ -308,9 +259,9 @@ def product_search_text(item: Product) -> str:
     return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
 
 
-def make_memory_stock(products: Iterable[Product]) -> tuple[MemoryStock, Bm25Index]:
-    stock = MemoryStock(list(products))
-    return stock, build_bm25_index((product_search_text(item) for item in stock.products), extract_terms)
+def make_memory_stock(products: Iterable[Product]) -> tuple[Stock, Bm25Index]:
+    db = sqlite3.connect(":memory:", check_same_thread=False)
+    return Stock(db), fill_stock(products, db)
 
 
 def write_stock(products: Iterable[Product], folder: Path) -> None:
@@ -322,15 +273,7 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
     # A crash leaves a folder that is never moved to its place, so nothing needs to be synced.
     db.execute("PRAGMA synchronous=OFF")
     db.execute("PRAGMA journal_mode=OFF")
-    db.execute(
-        "CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, query TEXT, category TEXT,"
-        " attributes TEXT, body TEXT)"
-    )
-    save_bm25_index(build_bm25_index(_write_products(products, db), extract_terms), making)
-    for column in ("asin", "query", "category"):
-        db.execute(f"CREATE INDEX by_{column} ON product ({column})")
-    db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
-    db.commit()
+    save_bm25_index(fill_stock(products, db), making)
     db.close()
     (making / "version").write_text(VERSION)
     shutil.rmtree(folder, ignore_errors=True)
@@ -338,14 +281,30 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
     making.rename(folder)
 
 
+def fill_stock(products: Iterable[Product], db: sqlite3.Connection) -> Bm25Index:
+    """Write the products to an empty database and return their search index."""
+    db.execute(
+        "CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, query TEXT, category TEXT,"
+        " attributes TEXT, body TEXT)"
+    )
+    index = build_bm25_index(_write_products(products, db), extract_terms)
+    for column in ("asin", "query", "category"):
+        db.execute(f"CREATE INDEX by_{column} ON product ({column})")
+    db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
+    db.commit()
+    return index
+
+
 def is_stock(folder: Path) -> bool:
     mark = folder / "version"
     return mark.is_file() and mark.read_text() == VERSION
 
 
-def open_disk_stock(folder: Path) -> tuple[DiskStock, Bm25Index]:
+def open_disk_stock(folder: Path) -> tuple[Stock, Bm25Index]:
     """Open a folder that ``write_stock`` wrote. The index stays on disk until it is used."""
-    return DiskStock(folder / "products.db"), load_bm25_index(folder, extract_terms)
+    place = (folder / "products.db").resolve().as_uri()
+    db = sqlite3.connect(f"{place}?mode=ro", uri=True, check_same_thread=False)
+    return Stock(db), load_bm25_index(folder, extract_terms)
 
 
 def _write_products(products: Iterable[Product], db: sqlite3.Connection) -> Iterator[str]:
