@@ -33,16 +33,6 @@ GOODS = (
 KINDS = "fine plain red blue old northern southern eastern western royal rough light heavy dry fresh"
 
 
-def make_place_names(count: int, rng: np.random.Generator) -> list[str]:
-    """Return ``count`` names of trading nodes, such as velmere: letters and _ only."""
-    return _some(("".join(parts) for parts in _crossed(HEADS, MIDDLES, PLACES)), count, rng)
-
-
-def make_country_names(count: int, rng: np.random.Generator) -> list[str]:
-    """Return ``count`` names of countries, such as Corria."""
-    return _some(("".join(parts).capitalize() for parts in _crossed(HEADS, MIDDLES, REALMS)), count, rng)
-
-
 def make_goods_names(count: int) -> list[str]:
     """Return ``count`` names of goods, names without an adjective first.
 
@@ -54,12 +44,9 @@ def make_goods_names(count: int) -> list[str]:
     return _extend_names(names, count)
 
 
-def _crossed(*parts: str) -> Iterator[tuple[str, ...]]:
-    return product(*(part.split(" ") for part in parts))
-
-
-def _some(names: Iterator[str], count: int, rng: np.random.Generator) -> list[str]:
-    pool = list(dict.fromkeys(names))
+def _draw_names(parts: Iterable[str], count: int, rng: np.random.Generator) -> list[str]:
+    """Return ``count`` names in random order, each of one word of every part."""
+    pool = list(dict.fromkeys("".join(words) for words in product(*(part.split(" ") for part in parts))))
     rng.shuffle(pool)
     return _extend_names(pool, count)
 
@@ -403,7 +390,10 @@ def simulate_trade(world: Trade, row: int | None = None, reaches: Sequence[bool]
         node, country = int(world.at[row]), int(world.of[row])
         inland = max(world.development[country] / 3, 50.0) if world.inland[node] else 0.0
         power[row] = GAIN * (power[row] + 2 + inland)
-        edge = choose_merchant_edge(world, starts[node], starts[node + 1], int(world.home[country]), reaches)
+        # Rule 4: a merchant sends everything over the edge straight home, else over the first that leads there.
+        edges, home = range(starts[node], starts[node + 1]), int(world.home[country])
+        direct = (edge for edge in edges if world.dest[edge] == home)
+        edge = next(direct, next((edge for edge in edges if reaches[int(world.dest[edge])]), None))
         steered = {} if edge is None else {node: edge}
     count = len(world.nodes)
     total = sum_by_place(world.at, power, count)
@@ -432,23 +422,12 @@ def _move_values(
         outgoing[node] = out = (value + ingoing[node]) * share[node]
         first, end = starts[node], starts[node + 1]
         if node in steered:
-            # Rule 4: a merchant sends the whole value over one edge.
             flow[steered[node]] = out
         else:
             flow[first:end] = [out / (end - first)] * (end - first) if end > first else []
         for edge in range(first, end):
             ingoing[dest[edge]] += GAIN * flow[edge]
     return np.array(flow), np.array(ingoing), np.array(outgoing)
-
-
-def choose_merchant_edge(world: Trade, first: int, end: int, home: int, reaches: Sequence[bool]) -> int | None:
-    """Return the edge to which a merchant sends everything.
-
-    It is the edge straight home, else the first that leads there, else None.
-    """
-    edges = range(first, end)
-    direct = (edge for edge in edges if world.dest[edge] == home)
-    return next(direct, next((edge for edge in edges if reaches[int(world.dest[edge])]), None))
 
 
 def count_steps_home(world: Trade, home: int) -> list[int]:
@@ -476,7 +455,7 @@ def make_trade(nodes: int, countries: int, rows: int, rng: np.random.Generator) 
 
     It has ``nodes`` trading nodes with about two edges each, and about ``rows`` powers.
     """
-    names = make_place_names(nodes, rng)
+    names = _draw_names((HEADS, MIDDLES, PLACES), nodes, rng)  # such as velmere
     source, dest = _draw_edges(names, rng)
     upstream = max(nodes // 3, 1)
     home = rng.integers(min(upstream, nodes - 1), nodes, countries)
@@ -489,7 +468,7 @@ def make_trade(nodes: int, countries: int, rows: int, rng: np.random.Generator) 
         rng.random(nodes) < 0.3,
         source,
         dest,
-        tuple(make_country_names(countries, rng)),
+        tuple(name.capitalize() for name in _draw_names((HEADS, MIDDLES, REALMS), countries, rng)),  # such as Corria
         home,
         np.round(rng.uniform(20, 400, countries), 3),
         at,

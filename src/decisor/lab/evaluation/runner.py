@@ -197,7 +197,9 @@ async def evaluate_suite(
         ends.push_async_callback(release_claims, writer)
         # Open the store, and find out what is left to do.
         await writer.do(lambda store: store.begin(suite.about()))
-        finished_states = await writer.do(states_by_key)
+        finished_states: dict[Key, State] = await writer.do(
+            lambda store: {outcome.key: outcome.state for outcome in store.each_outcome()}
+        )
         # An endpoint that has answered here gets more patience before its refusals count as its own fault.
         work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
         # A finished run is only reported: trying out techniques would open databases for nothing.
@@ -354,11 +356,6 @@ class Work:
             outages=self.outages,
         )
         return await run_case(self.cases[benchmark][case], attempt)
-
-
-def states_by_key(store: RunStore) -> dict[Key, State]:
-    """Return the state of every finished case by its key."""
-    return {outcome.key: outcome.state for outcome in store.each_outcome()}
 
 
 def plan_case_tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[CaseTask]:

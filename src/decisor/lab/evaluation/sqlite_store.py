@@ -164,28 +164,22 @@ def open_sqlite_store(path: Path, create: bool = True, vfs: str | None = None) -
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "no regular file"
         raise StoreError(f"The run store {path} is {what}. Name another file: --store run.db")
+    import apsw
+
     with report_sqlite_errors(path):
         if create and not (path.exists() and path.stat().st_size):
             create_store_file(path)
-        db = SqliteDatabase(
-            path, connect_store_file(path, vfs) if create or is_writable(path) else open_read_only_store(path)
-        )
+        if create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+        else:
+            connection = open_read_only_store(path)
+        db = SqliteDatabase(path, connection)
         try:
             prepare_sqlite_store(db)
         except BaseException:
             db.connection.close()
             raise
     return RunStore(db)
-
-
-def connect_store_file(path: Path, vfs: str | None) -> apsw.Connection:
-    import apsw
-
-    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
-
-
-def is_writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def open_read_only_store(path: Path) -> apsw.Connection:

@@ -403,29 +403,21 @@ def make_goals(products: Iterable[Product], kind: Kind, seed: int) -> list[Goal]
 
 def make_product_goals(item: Product, kind: Kind, seed: int) -> list[Goal]:
     price, rng = draw_product_price(item, seed), random.Random(f"{seed} {item.asin} limit")
+    goals = []
     if kind == "human":
-        instructions = [instruction for instruction in item.human if instruction.attributes]
-        return [make_human_goal(item, instruction, *draw_price_limit(price, rng)) for instruction in instructions]
-    if item.synthetic is None:
-        return []
-    limit, words = draw_price_limit(price, rng)
-    names = sorted(item.options)
-    return [
-        make_synthetic_goal(item, item.synthetic, tuple(zip(names, values, strict=True)), limit, words)
-        for values in itertools.product(*(item.options[name] for name in names))
-    ]
-
-
-def make_human_goal(item: Product, instruction: Instruction, limit: float, words: str) -> Goal:
-    return Goal(instruction.text.strip(".") + words, item.asin, instruction.attributes, instruction.options, limit)
-
-
-def make_synthetic_goal(
-    item: Product, instruction: Instruction, options: tuple[tuple[str, str], ...], limit: float, words: str
-) -> Goal:
-    with_options = ", and ".join(f"{name}: {value}" for name, value in options)
-    text = f"{instruction.text}{' with ' if options else ''}{with_options}{words}"
-    return Goal(text, item.asin, instruction.attributes, options, limit)
+        for wish in item.human:
+            if wish.attributes:
+                limit, words = draw_price_limit(price, rng)
+                goals.append(Goal(wish.text.strip(".") + words, item.asin, wish.attributes, wish.options, limit))
+    elif item.synthetic is not None:
+        limit, words = draw_price_limit(price, rng)
+        names, wish = sorted(item.options), item.synthetic
+        for values in itertools.product(*(item.options[name] for name in names)):
+            options = tuple(zip(names, values, strict=True))
+            with_options = ", and ".join(f"{name}: {value}" for name, value in options)
+            text = f"{wish.text}{' with ' if options else ''}{with_options}{words}"
+            goals.append(Goal(text, item.asin, wish.attributes, options, limit))
+    return goals
 
 
 def draw_price_limit(price: float, rng: random.Random) -> tuple[float, str]:
