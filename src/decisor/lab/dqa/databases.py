@@ -48,10 +48,9 @@ async def open_database(url: str) -> Tool:
         SetupError: it cannot be opened.
     """
     if form_of_url(url) == "graph":
-        from importlib import import_module
+        from decisor.graphs.cypher import CypherTool
 
-        graph: Tool = await import_module("decisor.graphs.cypher").CypherTool.open(url)
-        return graph
+        return await CypherTool.open(url)
     from decisor.databases.sql import SqlTool
 
     return await SqlTool.open(url)
@@ -152,7 +151,7 @@ def to_sqlite(world: WorldData, url: str) -> None:
     import sqlite3
 
     with (
-        report_load_errors(url, sqlite3.Error),
+        report_store_errors("load", url, sqlite3.Error),
         contextlib.closing(sqlite3.connect(path_in_file_url(url), isolation_level=None)) as db,
     ):
         db.execute("BEGIN")
@@ -166,7 +165,7 @@ def to_sqlite(world: WorldData, url: str) -> None:
 def to_duckdb(world: WorldData, url: str) -> None:
     import duckdb
 
-    with report_load_errors(url, duckdb.Error), duckdb.connect(path_in_file_url(url)) as db:
+    with report_store_errors("load", url, duckdb.Error), duckdb.connect(path_in_file_url(url)) as db:
         db.execute("BEGIN")
         for statement in build_world_schema(world):
             db.execute(statement)
@@ -181,7 +180,7 @@ def to_duckdb(world: WorldData, url: str) -> None:
 def to_postgres(world: WorldData, url: str) -> None:
     import psycopg
 
-    with report_load_errors(url, psycopg.Error), _connect_or_create_database(url) as db, db.cursor() as cursor:
+    with report_store_errors("load", url, psycopg.Error), _connect_or_create_database(url) as db, db.cursor() as cursor:
         for statement in build_world_schema(world):
             cursor.execute(statement)
         for name, rows in world.tables.items():
@@ -213,20 +212,15 @@ def to_mysql(world: WorldData, url: str) -> None:
     """
     import pymysql
 
+    from decisor.sandbox.engines.mysql import open_mysql
+
     parts = urlsplit(url)
-    database = unquote(parts.path.lstrip("/"))
-    with report_load_errors(url, pymysql.Error):
-        db = pymysql.connect(
-            host=parts.hostname or "127.0.0.1",
-            port=parts.port or 3306,
-            user=unquote(parts.username or "root"),
-            password=unquote(parts.password or ""),
-            charset="utf8mb4",
-        )
+    database = quote_mysql_database(parts.path)
+    with report_store_errors("load", url, pymysql.Error), open_mysql(urlunsplit(parts._replace(path=""))) as db:
         tables: list[str] = []
-        with contextlib.closing(db), db.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {_ticked(database)}")
-            cursor.execute(f"USE {_ticked(database)}")
+        with db.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {database}")
+            cursor.execute(f"USE {database}")
             try:
                 ending = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
                 # InnoDB keeps rows by primary key; the order of writing needs a column, which SELECT * does not show.
@@ -234,20 +228,22 @@ def to_mysql(world: WorldData, url: str) -> None:
                 for statement, (name, rows) in zip(statements, world.tables.items(), strict=True):
                     cursor.execute(statement)
                     tables.append(name)
+                    db.begin()
                     columns = [*WORLD_TABLES[name].types, "ord"]
                     insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
                     cursor.executemany(insert, [(*row, at) for at, row in enumerate(rows)])
-                db.commit()
+                    db.commit()
             except pymysql.Error:
                 for name in tables:
                     cursor.execute(f"DROP TABLE {name}")
                 raise
 
 
-def _ticked(name: str) -> str:
-    if not name:
-        raise SetupError("The URL names no database: give mysql://USER@HOST/DATABASE.")
-    return "`" + name.replace("`", "``") + "`"
+def quote_mysql_database(path: str) -> str:
+    """Quote the name of the database in the path of a URL. Raise SetupError if there is none."""
+    if name := unquote(path.lstrip("/")):
+        return "`" + name.replace("`", "``") + "`"
+    raise SetupError("The URL names no database: give mysql://USER@HOST/DATABASE.")
 
 
 def path_in_file_url(url: str) -> str:
@@ -260,14 +256,12 @@ def path_in_file_url(url: str) -> str:
 
 
 @contextlib.contextmanager
-def report_load_errors(url: str, *kinds: type[Exception]) -> Iterator[None]:
+def report_store_errors(verb: str, url: str, *kinds: type[Exception]) -> Iterator[None]:
     """Convert an error of a store to a SetupError of one line, without the password."""
     try:
         yield
     except kinds as error:
-        parts = urlsplit(url)
-        place = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-        raise SetupError(f"Cannot load {place}: {str(error).splitlines()[0]}") from error
+        raise SetupError(f"Cannot {verb} {hide_password(url)}: {str(error).splitlines()[0]}") from error
 
 
 PREFIX = "decisor_dqa_"
@@ -404,22 +398,18 @@ def drop_own_place(place: str) -> None:
     elif parts.scheme.startswith("postgres"):
         import psycopg
 
-        try:
-            with psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True) as admin:
-                identifier = psycopg.sql.Identifier(name)
-                admin.execute(psycopg.sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(identifier))
-        except psycopg.Error as error:
-            raise SetupError(f"Cannot drop {hide_password(place)}: {' '.join(str(error).split())}") from error
+        server = urlunsplit(parts._replace(path="/postgres"))
+        with report_store_errors("drop", place, psycopg.Error), psycopg.connect(server, autocommit=True) as admin:
+            identifier = psycopg.sql.Identifier(name)
+            admin.execute(psycopg.sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(identifier))
     else:
         import pymysql
 
         from decisor.sandbox.engines.mysql import open_mysql
 
-        try:
-            with open_mysql(urlunsplit(parts._replace(path=""))) as admin, admin.cursor() as cursor:
-                cursor.execute(f"DROP DATABASE IF EXISTS {_ticked(name)}")
-        except pymysql.Error as error:
-            raise SetupError(f"Cannot drop {hide_password(place)}: {error.args[-1]}") from error
+        server = urlunsplit(parts._replace(path=""))
+        with report_store_errors("drop", place, pymysql.Error), open_mysql(server) as admin, admin.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE IF EXISTS {quote_mysql_database(name)}")
 
 
 STORES = {"sql": "sqlite", "graph": "kglite"}
