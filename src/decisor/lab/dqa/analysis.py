@@ -65,11 +65,8 @@ def measure_scenario(folder: Path, scenario: Scenario) -> ScenarioSize:
     for dump, many in dumps.items():
         # Dumps of equal content are one database: the release has 200 files of 3 Locating worlds.
         askers[read_dump(dump)] += many
-    return ScenarioSize(scenario, tuple((count_rows_by_table(data), many) for data, many in askers.items()))
-
-
-def count_rows_by_table(data: WorldData) -> Counter[str]:
-    return Counter({name: len(rows) for name, rows in data.tables.items()})
+    counts = (Counter({name: len(rows) for name, rows in data.tables.items()}) for data in askers)
+    return ScenarioSize(scenario, tuple(zip(counts, askers.values(), strict=True)))
 
 
 def make_size_tables(all_sizes: Sequence[ScenarioSize]) -> list[PaperTable]:

@@ -69,7 +69,7 @@ class WorldQuestion:
     difficulty: Difficulty
 
 
-def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
+def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float = 1e-6) -> Iterator[WorldQuestion]:
     """Yield one question per country, in random order, if one node is best by at least ``margin``."""
     for country in rng.permutation(len(world.countries)).tolist():
         home = int(world.home[country])
@@ -94,7 +94,7 @@ def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float) 
         yield WorldQuestion(country, world.nodes[node], Difficulty(differ, gap, steps[node], inputs))
 
 
-def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
+def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float = 1e-8) -> Iterator[WorldQuestion]:
     """Yield one question per goods, in random order, if one building is best by at least ``margin``.
 
     The building must make the goods.
@@ -130,17 +130,12 @@ def _find_two_lowest_prices(world: Supply) -> tuple[Floats, Floats, Ints, Ints]:
         every = np.concatenate([two, price])
         names = np.concatenate([who, np.broadcast_to(some[:, None], price.shape)])
         # Keep two of each column, so that memory does not grow with the number of buildings.
-        lowest = _find_lowest_rows(every)
+        lowest = np.argpartition(every, 1, axis=0)[:2]
+        # argpartition leaves the order of the two open.
+        order = np.argsort(np.take_along_axis(every, lowest, 0), axis=0, kind="stable")
+        lowest = np.take_along_axis(lowest, order, 0)
         two, who = np.take_along_axis(every, lowest, 0), np.take_along_axis(names, lowest, 0)
     return two[0], two[1], who[0], differ
-
-
-def _find_lowest_rows(every: Floats) -> Ints:
-    """Return the rows of the two lowest values of each column, lowest first."""
-    # argpartition leaves the order of the two open, so they are sorted after it.
-    rows = np.argpartition(every, 1, axis=0)[:2]
-    order = np.argsort(np.take_along_axis(every, rows, 0), axis=0, kind="stable")
-    return np.asarray(np.take_along_axis(rows, order, 0), dtype=np.int64)
 
 
 def _count_inputs(world: Supply, goods: int) -> tuple[int, int]:
@@ -261,7 +256,6 @@ def cypher_literal(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else sql_literal(value)
 
 
-MARGIN = {"locating": 1e-6, "building": 1e-8}
 YEAR = "1500"
 
 
@@ -372,13 +366,13 @@ def write_worlds(worlds: Sequence[QuestionedWorld], folder: Path) -> Dataset:
     return Dataset(folder, sum(nodes for nodes, _ in sizes), sum(edges for _, edges in sizes), len(entries))
 
 
-def find_world_questions(world: Trade | Supply, seed: int, margin: float | None = None) -> Iterator[WorldQuestion]:
+def find_world_questions(world: Trade | Supply, seed: int) -> Iterator[WorldQuestion]:
     """Yield the questions with one best decision, in an order fixed by the seed."""
     # A stream of its own: the world of a seed stays the same however many questions are drawn.
     rng = np.random.default_rng([seed, 1])
     if isinstance(world, Trade):
-        return find_trade_questions(world, rng, MARGIN["locating"] if margin is None else margin)
-    return find_supply_questions(world, rng, MARGIN["building"] if margin is None else margin)
+        return find_trade_questions(world, rng)
+    return find_supply_questions(world, rng)
 
 
 def count_nodes_and_edges(world: Trade | Supply) -> tuple[int, int]:

@@ -53,10 +53,8 @@ def lock_file_of(store: Path, number: int) -> Path:
     return store.with_name(f"{store.name}-owner-{number}")
 
 
-def is_owner_living(store: Path, number: int, me: Owner | None = None) -> bool:
+def is_owner_living(store: Path, number: int) -> bool:
     """Return whether the owner with a number still runs. The lock file of a dead one is removed."""
-    if me is not None and me.number == number:
-        return True
     path = lock_file_of(store, number)
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)

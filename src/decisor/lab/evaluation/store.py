@@ -170,11 +170,20 @@ class RunStore:
         """Store the settings. Raise SetupError if the store was begun with other settings."""
         with self.transaction():
             settings = self.about()
-            if settings:
-                check_same_settings(settings, json.loads(json_text(about)), self.db.name)
+            if not settings:
+                keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
+                self.db.many(keep, [(name, json_text(value)) for name, value in about.items()])
                 return
-            keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
-            self.db.many(keep, [(name, json_text(value)) for name, value in about.items()])
+        request = json.loads(json_text(about))
+        changed = [
+            f"{name} {json.dumps(settings.get(name))}, not {json.dumps(request.get(name))}"
+            for name in dict.fromkeys([*settings, *request])
+            if settings.get(name) != request.get(name)
+        ]
+        if changed:
+            raise SetupError(
+                f"{self.db.name} was begun with {'; '.join(changed)}. Use the same settings, or another --store."
+            )
 
     def plan(self, tasks: Sequence[CaseTask]) -> None:
         """Add the tasks that are missing. ``claim`` and ``left`` are about the tasks that this process planned.
@@ -369,17 +378,6 @@ WHERE seq = (
 )
 RETURNING {KEY}, fence
 """
-
-
-def check_same_settings(settings: Mapping[str, Value], request: Mapping[str, Value], where: str) -> None:
-    """Raise SetupError with the settings that differ, if any do."""
-    changed = [
-        f"{name} {json.dumps(settings.get(name))}, not {json.dumps(request.get(name))}"
-        for name in dict.fromkeys([*settings, *request])
-        if settings.get(name) != request.get(name)
-    ]
-    if changed:
-        raise SetupError(f"{where} was begun with {'; '.join(changed)}. Use the same settings, or another --store.")
 
 
 T = TypeVar("T")

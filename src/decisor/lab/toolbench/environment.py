@@ -132,21 +132,22 @@ def build_parameter_schema(one: ApiParameter) -> Schema:
     return {**values, "example_value": one.default} if str(one.default) else values
 
 
-def build_finish_schema() -> Schema:
-    """Return the schema of the function that ends a sequence."""
-    answer = "What the user is told: the whole answer. Needed with give_answer."
-    return {
-        "name": FINISH,
-        "description": "Ends the task: gives the user the final answer, all that they see, or gives the attempt up.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "return_type": {"type": "string", "enum": [ANSWER, GIVE_UP]},
-                "final_answer": {"type": "string", "description": answer},
+FINISH_SCHEMA: Schema = {
+    "name": FINISH,
+    "description": "Ends the task: gives the user the final answer, all that they see, or gives the attempt up.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "return_type": {"type": "string", "enum": [ANSWER, GIVE_UP]},
+            "final_answer": {
+                "type": "string",
+                "description": "What the user is told: the whole answer. Needed with give_answer.",
             },
-            "required": ["return_type"],
         },
-    }
+        "required": ["return_type"],
+    },
+}
+"""The function that ends a sequence."""
 
 
 def apis_by_function(apis: Sequence[Api]) -> dict[str, Api]:
@@ -568,7 +569,7 @@ class ToolServer:
         return (*self.functions, FINISH)
 
     def describe(self) -> str:
-        functions = [build_function_schema(api) for api in self.functions.values()] + [build_finish_schema()]
+        functions = [build_function_schema(api) for api in self.functions.values()] + [FINISH_SCHEMA]
         return "\n\n".join(describe_function(one) for one in functions)
 
     async def step(self, action: Action) -> Observation:
