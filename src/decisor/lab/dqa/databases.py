@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.lab.dqa import worlds as dumps
-from decisor.lab.dqa.rows import WORLD_TABLES
+from decisor.lab.dqa.rows import WORLD_TABLES, read_world_tables
 from decisor.lab.dqa.worlds import (
     DqaWorld,
     WorldData,
@@ -336,11 +336,8 @@ async def open_if_loaded(place: str, world: DqaWorld) -> Tool | None:
 
 async def read_world_data(source: BulkSource, world: DqaWorld) -> WorldData | None:
     """Read the world in a database, None if it has no such tables."""
-    from decisor.lab.dqa import building, locating
-
-    read = locating.read_trade_network if isinstance(world.data, locating.LocatingData) else building.read_economy
     try:
-        return await read(source)
+        return world.data.of(await read_world_tables(source, list(world.data.tables)))
     except (SetupError, ToolError):
         return None
 

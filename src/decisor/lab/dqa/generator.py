@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -352,18 +353,21 @@ def write_worlds(worlds: Sequence[QuestionedWorld], folder: Path) -> Dataset:
     for form in ("questions", "queries/SQL_format", "queries/LPG_format"):
         (folder / form).mkdir(parents=True)
     entries: list[Mapping[str, object]] = []
+    sizes: Counter[str] = Counter()  # of the graph form
     for each in worlds:
+        rows = each.world.rows()
+        for name, table in rows.tables.items():
+            sizes["edges" if WORLD_TABLES[name].ends else "nodes"] += len(table)
         numbers = range(len(entries) + 1, len(entries) + len(each.questions) + 1)
         entries += [
             make_question_entry(each, question, number)
             for question, number in zip(each.questions, numbers, strict=True)
         ]
         trade = isinstance(each.world, Trade)
-        _write_databases(each.world.rows(), folder / "queries", [f"q{n}" for n in numbers] if trade else [each.label])
+        _write_databases(rows, folder / "queries", [f"q{n}" for n in numbers] if trade else [each.label])
     name = "simulated_question.json" if isinstance(worlds[0].world, Trade) else "simulated_questions.json"
     (folder / "questions" / name).write_text(json.dumps(entries, indent=1), encoding="utf-8")
-    sizes = [count_nodes_and_edges(each.world) for each in worlds]
-    return Dataset(folder, sum(nodes for nodes, _ in sizes), sum(edges for _, edges in sizes), len(entries))
+    return Dataset(folder, sizes["nodes"], sizes["edges"], len(entries))
 
 
 def find_world_questions(world: Trade | Supply, seed: int) -> Iterator[WorldQuestion]:
@@ -373,13 +377,6 @@ def find_world_questions(world: Trade | Supply, seed: int) -> Iterator[WorldQues
     if isinstance(world, Trade):
         return find_trade_questions(world, rng)
     return find_supply_questions(world, rng)
-
-
-def count_nodes_and_edges(world: Trade | Supply) -> tuple[int, int]:
-    """Return the number of nodes and edges of the graph form."""
-    if isinstance(world, Trade):
-        return len(world.nodes) + len(world.countries), len(world.source) + len(world.at)
-    return len(world.goods) + len(world.ids), len(world.supplied) + len(world.demanded)
 
 
 def name_of_subject(world: Trade | Supply, question: WorldQuestion) -> str:

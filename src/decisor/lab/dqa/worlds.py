@@ -56,7 +56,7 @@ class WorldCase:
     """A country, or goods."""
     candidates: tuple[str, ...]
     ties: tuple[str, ...]
-    """Candidates as good as the gold answer."""
+    """Candidates as good as the gold answer; it alone if it is best under neither semantics."""
     printed: tuple[str, ...]
     """Candidates that are best by the printed rules."""
     able: frozenset[str]
@@ -81,19 +81,21 @@ def read_dqa_cases(folder: Path, scenario: Scenario, form: Form, limit: int | No
     """
     if not (folder / scenario / "questions").is_dir():
         raise SetupError(NO_FOLDER.format(folder=folder, scenario=scenario))
-    released = read_dqa_questions(folder, scenario, form)
+    questions = read_dqa_questions(folder, scenario, form)
     worlds: dict[str, DqaWorld] = {}
     cases = []
-    for question in released[:limit]:
+    for question in questions[:limit]:
         world, subject = find_world(question.database, worlds), question.subject
+        released, printed = (find_tie_set(world.data, subject, semantics) for semantics in ("released", "paper"))
         cases.append(
             WorldCase(
                 Case(question.id, question.question, (question.gold,), question.scenario),
                 world,
                 subject,
                 model_of_subject(world.data, subject, "released").candidates(),
-                find_gold_ties(world.data, subject, question.gold),
-                find_tie_set(world.data, subject, "paper"),
+                # Generated questions have their gold answer from the printed rules.
+                next((ties for ties in (released, printed) if question.gold in ties), (question.gold,)),
+                printed,
                 find_able_candidates(world.data, subject),
             )
         )
@@ -121,16 +123,6 @@ def find_tie_set(data: WorldData, subject: str, semantics: str) -> tuple[str, ..
     from decisor.decision_models.ranking import rank_what_if
 
     return rank_what_if(model_of_subject(data, subject, semantics), trials=0).ties
-
-
-def find_gold_ties(data: WorldData, subject: str, gold: str) -> tuple[str, ...]:
-    """Return the candidates that are as good as the gold answer.
-
-    This is the tie set of the released semantics, or of the printed rules if the gold answer comes from these
-    (generated questions); the gold answer alone if it is best under neither.
-    """
-    sets = (find_tie_set(data, subject, semantics) for semantics in ("released", "paper"))
-    return next((one for one in sets if gold in one), (gold,))
 
 
 def find_able_candidates(data: WorldData, subject: str) -> frozenset[str]:
