@@ -28,13 +28,14 @@ import sqlite3
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from decisor.errors import SetupError
 from decisor.lab.webshop.search import Bm25Index, build_bm25_index, extract_terms, load_bm25_index, save_bm25_index
+from decisor.system.serialization import DocumentFormat, json_text
 
 Row = Mapping[str, Any]
 PRODUCTS = ("items_shuffle.json", "products_1k.jsonl.gz", "items_shuffle_1000.json")
@@ -127,7 +128,7 @@ def parse_product(row: Row, instruction: Row, human: Sequence[Row]) -> Product:
         category=row["category"],
         categories=row["product_category"],
         query=row["query"].lower().strip(),
-        rating=row.get("Rating", "N.A."),
+        rating=str(row.get("Rating", "N.A.")),
         synthetic=synthetic,
         human=tuple(
             Instruction(one["instruction"], tuple(one["instruction_attributes"]), tuple(one["instruction_options"]))
@@ -208,7 +209,7 @@ def _find_first_file(folder: Path, names: Sequence[str]) -> Path:
 
 
 VERSION = "1"
-NAMES = tuple(one.name for one in fields(Product))
+PRODUCT = DocumentFormat(Product)
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ class Stock:
         row = self.db.execute("SELECT body FROM product WHERE number = ?", (number,)).fetchone()
         if row is None:
             raise IndexError(number)
-        return decode_product(row[0])
+        return PRODUCT.decode(row[0])
 
     def number(self, asin: str) -> int:
         """Return the number of an ASIN. Raise KeyError if there is no such product."""
@@ -250,7 +251,7 @@ class Stock:
     def with_instruction(self) -> Iterator[Product]:
         """Iterate over the products for which an instruction asks."""
         for (body,) in self.db.execute("SELECT body FROM product WHERE asked ORDER BY number"):
-            yield decode_product(body)
+            yield PRODUCT.decode(body)
 
 
 def product_search_text(item: Product) -> str:
@@ -318,35 +319,10 @@ def _write_products(products: Iterable[Product], db: sqlite3.Connection) -> Iter
             item.query,
             item.category,
             json.dumps(item.attributes),
-            encode_product(item),
+            json_text(item),
         )
         db.execute("INSERT INTO product VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         yield product_search_text(item)
-
-
-def encode_product(item: Product) -> str:
-    return json.dumps({name: getattr(item, name) for name in NAMES}, ensure_ascii=False, default=asdict)
-
-
-def decode_product(body: str) -> Product:
-    """Decode a product that ``encode_product`` encoded.
-
-    >>> lamp_wish = Instruction("a lamp", ("brass",))
-    >>> lamp = Product("B1", "Lamp", "", ("a",), (1.0, 2.0), "$1", {"size": ("s",)}, (), "", "", "", human=(lamp_wish,))
-    >>> decode_product(encode_product(lamp)) == lamp
-    True
-    """
-    row = json.loads(body)
-    for name in ("bullets", "prices", "attributes"):
-        row[name] = tuple(row[name])
-    row["options"] = {name: tuple(values) for name, values in row["options"].items()}
-    row["synthetic"] = _decode_instruction(row["synthetic"]) if row["synthetic"] else None
-    row["human"] = tuple(_decode_instruction(one) for one in row["human"])
-    return Product(**row)
-
-
-def _decode_instruction(row: dict[str, list[str]]) -> Instruction:
-    return Instruction(str(row["text"]), tuple(row["attributes"]), tuple(row["options"]))
 
 
 Kind = Literal["synthetic", "human"]
