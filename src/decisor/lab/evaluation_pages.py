@@ -27,6 +27,7 @@ from decisor.server.routes import STREAM, AppState, CurrentState, CurrentUser
 from decisor.server.runs import NotThere
 from decisor.server.security import User
 from decisor.server.stream import ALIVE, ALIVE_SECONDS, Streams, event_text
+from decisor.system.serialization import dataclass_values
 from decisor.views.page_data import story_json
 
 T = TypeVar("T")
@@ -56,20 +57,8 @@ def id_of_case(outcome: Outcome) -> str:
     return hashlib.sha256(json.dumps(outcome.key).encode()).hexdigest()[:16]
 
 
-def case_reply(one: Outcome) -> CaseReply:
-    return CaseReply(
-        id=id_of_case(one),
-        benchmark=one.benchmark,
-        case=one.case,
-        technique=one.technique,
-        model=one.model,
-        repeat=one.repeat,
-        state=one.state,
-        answer=one.answer,
-        gold=one.gold,
-        seconds=one.seconds,
-        usage=one.usage,
-    )
+def case_reply(outcome: Outcome) -> CaseReply:
+    return CaseReply.model_validate({**dataclass_values(outcome), "id": id_of_case(outcome)})
 
 
 async def evaluation_reply(name: str, place: str) -> EvaluationReply:
