@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,15 +50,11 @@ class WorldExample:
         return f"kglite:///{self.graph}"
 
 
-@dataclass(frozen=True)
-class _Seed:
-    scenario: Scenario
-    size: str
-    seed: int
-    question: int  # which of its questions, from 0
-
-
-SEEDS = {"supply": _Seed("building", "60x170", 11, 0), "trade": _Seed("locating", "60x320", 11, 0)}
+SEEDS: dict[str, tuple[Scenario, str, int]] = {
+    "supply": ("building", "60x170", 11),
+    "trade": ("locating", "60x320", 11),
+}
+"""Scenario, size and seed of each example; its first question is asked."""
 
 
 def make_example(name: str, folder: Path | None = None) -> WorldExample:
@@ -74,15 +69,15 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
-    seed = SEEDS[name]
+    scenario, size, seed = SEEDS[name]
     folder = folder or example_folder()
-    world = generate.make_world(seed.scenario, generate.parse_size(seed.size), seed.seed)
-    question = next(islice(generate.find_world_questions(world, seed.seed), seed.question, None))
+    world = generate.make_world(scenario, generate.parse_size(size), seed)
+    question = next(generate.find_world_questions(world, seed))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
     write_file_once(database, lambda path: to_sqlite(world.rows(), f"sqlite:///{path}"))
     subject = generate.name_of_subject(world, question)
     return WorldExample(
-        name, seed.scenario, subject, generate.write_world_question(world, question), database, graph, world.rows()
+        name, scenario, subject, generate.write_world_question(world, question), database, graph, world.rows()
     )
 
 
