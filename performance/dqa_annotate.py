@@ -18,8 +18,8 @@ from pathlib import Path
 import dqa_reference
 from decisor.decision_models.ranking import rank_what_if
 from decisor.lab.dqa import worlds as dumps
-from decisor.lab.dqa.building import BuildingData, Semantics
-from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.building import BuildingData
+from decisor.lab.dqa.locating import LocatingData, Semantics
 from decisor.lab.dqa.worlds import DqaCase, Form, Scenario, read_dqa_questions
 
 SCENARIOS: tuple[Scenario, ...] = ("locating", "building")

@@ -15,10 +15,8 @@ import resource
 import time
 
 from decisor.lab.dqa import generated_worlds as generated
-from decisor.lab.dqa.building import BuildingData, compute_goods_prices
-from decisor.lab.dqa.generated_worlds import Balance, Supply, make_supply, simulate_supply
-from decisor.lab.dqa.generator import list_generated_tables
-from decisor.lab.dqa.rows import BuildingRow, DemandRow, GoodsRow, SupplyRow
+from decisor.lab.dqa.building import compute_goods_prices
+from decisor.lab.dqa.generated_worlds import Balance, make_supply, simulate_supply
 
 
 def main() -> None:
@@ -32,7 +30,7 @@ def main() -> None:
     given = options.parse_args()
     began = time.perf_counter()
     world = make_supply(given.goods, given.buildings, given.edges, np.random.default_rng(given.seed))
-    data = read(world)
+    data = world.rows()
     rows = len(data.supply) + len(data.demand)
     print(f"world: {len(data.goods)} goods, {len(data.buildings):,} buildings, {rows:,} rows")
     print(f"made in {time.perf_counter() - began:.2f} s")
@@ -53,17 +51,6 @@ def main() -> None:
             flush=True,
         )
         count *= 10
-
-
-def read(world: Supply) -> BuildingData:
-    """The world as the decision model reads it."""
-    goods, buildings, supply, demand = (list(sheet.rows) for sheet in list_generated_tables(world))
-    return BuildingData(
-        tuple(GoodsRow(*row) for row in goods),  # type: ignore[arg-type]
-        tuple(BuildingRow(*row) for row in buildings),  # type: ignore[arg-type]
-        tuple(SupplyRow(*row) for row in supply),  # type: ignore[arg-type]
-        tuple(DemandRow(*row) for row in demand),  # type: ignore[arg-type]
-    )
 
 
 def peak() -> float:

@@ -42,7 +42,7 @@ async def main(data: Path, count: int, limit: int) -> None:
     passages = {passage.id: passage for passage in MUSIQUE.passages(data)}
     policy = MusiquePolicy(cases, passages)
     async with bench.environment(cases[0]):
-        (tool,) = bench.tool.open()
+        (tool,) = bench.tools
     await ceilings("all questions at hand", cases, policy, tool.retriever, limit)
     await recalls(cases, policy, tool.retriever, limit)
     possible = await ceilings(f"the {count} that are played", chosen, policy, tool.retriever, limit)

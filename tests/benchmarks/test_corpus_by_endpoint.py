@@ -11,7 +11,7 @@ from aiohttp import web
 
 from decisor.cli import run_command_line as command
 from decisor.errors import SetupError
-from decisor.lab.qa.bench import SharedTool, open_corpus_index
+from decisor.lab.qa.bench import open_corpus_index, open_passages_tool
 from servers.openai_server import serve_app
 
 COLOURS = {"sea": "blue waves", "fire": "red flames"}
@@ -35,11 +35,11 @@ async def test_the_endpoint_that_made_the_vectors_is_named_in_the_environment(
     async with serve_app(app) as origin:
         words = ["index", "wiki.jsonl", "--out", "wiki.index", "--embed", f"colours@{origin}"]
         assert await asyncio.to_thread(command, words) == 0
-        shared = SharedTool(lambda: open_corpus_index(Path("wiki.index"), "dense"), "dense", 1)
+        place = open_corpus_index(Path("wiki.index"), "dense")
         with pytest.raises(SetupError, match="colours"):
-            shared.open()
+            open_passages_tool(place, "dense", 1)
         monkeypatch.setenv("DECISOR_EMBED", f"colours@{origin}")
-        (tool,) = shared.open()
+        tool = open_passages_tool(place, "dense", 1)
         observation = await tool.call("azure")
         assert [record.fields.get("title") for record in observation.records] == ["sea"]
-        await shared.close()
+        await tool.close()

@@ -22,6 +22,7 @@ from decisor.lab.dqa.generated_worlds import (
     simulate_trade,
 )
 from decisor.lab.dqa.generator import WorldQuestion
+from decisor.lab.dqa.worlds import Scenario
 
 
 def by_hand(world: Supply, building: int | None) -> Floats:
@@ -91,7 +92,7 @@ def others(world: Trade, found: WorldQuestion) -> list[float]:
 
 
 @pytest.mark.parametrize("scenario", ["locating", "building"])
-def test_the_files_have_the_released_layout(scenario: g.Scenario, tmp_path: Path) -> None:
+def test_the_files_have_the_released_layout(scenario: Scenario, tmp_path: Path) -> None:
     made = g.generate_dataset(scenario, "small", 3, tmp_path, 4)
     entries = json.loads(next((made.folder / "questions").iterdir()).read_text())
     assert [entry["question_num"] for entry in entries] == list(range(1, made.questions + 1))

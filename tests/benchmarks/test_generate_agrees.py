@@ -9,8 +9,8 @@ from decisor.databases.sql import SqlTool
 from decisor.decision_models.ranking import rank_what_if
 from decisor.lab.dqa import building, locating
 from decisor.lab.dqa.building import BuildingData
-from decisor.lab.dqa.generator import Scenario, generate_dataset
-from decisor.lab.dqa.worlds import read_dump
+from decisor.lab.dqa.generator import generate_dataset
+from decisor.lab.dqa.worlds import Scenario, read_dump
 from decisor.lab.examples import make_example
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run

@@ -107,7 +107,7 @@ async def test_each_case_counts_its_records_anew_on_one_shared_index(musique: Pa
     async with bench.environment(case) as one, bench.environment(case) as other:
         seen = [await env.step(Action("passages", "Jane Austen")) for env in (one, other)]
     assert [observation.records[0].id for observation in seen] == ["o1.r1", "o1.r1"]
-    assert bench.tool.tools is not None and len(bench.tool.tools) == 1
+    assert len(bench.tools) == 1
     await bench.close()
 
 

@@ -28,9 +28,8 @@ from decisor.lab.toolbench.bench import (
     list_call_outcomes,
 )
 from decisor.lab.toolbench.environment import (
-    Answers,
-    AnswersInOrder,
     Api,
+    ApiAnswers,
     ApiParameter,
     LiveAnswers,
     RecordedAnswers,
@@ -171,7 +170,7 @@ def test_the_releases_own_files_are_read_too(tmp_path: Path) -> None:
 
 
 async def test_recorded_calls_are_served_exactly_and_others_are_said_not_to_be_recorded() -> None:
-    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS)]))
+    env = ToolServer(TASK, ApiAnswers(RecordedAnswers(CALLS)))
     assert await step(env, "from_now_for_sky_net_v2", '{"days": "2", "city": "Ghent"}') == ("", "rain")
     assert await step(env, "time_for_clock", "") == ("Message error...", "no zone")
     error, response = await step(env, "from_now_for_sky_net_v2", '{"city": "Lier", "days": 2}')
@@ -205,7 +204,7 @@ async def test_recorded_calls_of_documented_apis_come_back_through_the_environme
     recorded = RecordedAnswers(load_calls(REAL))
     served, apis = 0, {(api.category, api.function): api for task in real_tasks() for api in task.apis}
     for api in apis.values():
-        env = ToolServer(ToolTask("x", "x", "x", (api,)), AnswersInOrder([recorded]))
+        env = ToolServer(ToolTask("x", "x", "x", (api,)), ApiAnswers(recorded))
         for arguments, output in recorded.of(api).items():
             error, response = await step(env, api.function, arguments)
             wanted_error, wanted = split_server_output(output)
@@ -231,18 +230,18 @@ async def test_recorded_calls_of_documented_apis_come_back_through_the_environme
     ],
 )
 async def test_finish_hands_in_gives_up_or_complains(given: str, answer: str | None, error: str) -> None:
-    env = ToolServer(TASK, AnswersInOrder([]))
+    env = ToolServer(TASK, ApiAnswers())
     seen = await env.step(Action("Finish", given))
     assert seen.answer == answer and error in str(seen.records[0].fields["error"])
     assert env.finished == (answer is not None)
     if env.finished:
         assert "nothing can follow" in (await step(env, "time_for_clock", "{}"))[0]
-        assert not ToolServer(TASK, AnswersInOrder([])).finished and env.fork().finished
+        assert not ToolServer(TASK, ApiAnswers()).finished and env.fork().finished
 
 
 async def test_forks_finish_apart_and_long_answers_are_cut() -> None:
     long = [RecordedCall("Tools", "clock_for_Tools", "time", "{}", json.dumps({"error": "", "response": "z" * 5000}))]
-    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(long)]))
+    env = ToolServer(TASK, ApiAnswers(RecordedAnswers(long)))
     other = env.fork()
     await other.step(Action("Finish", '{"return_type": "give_up_and_restart"}'))
     assert await step(env, "time_for_clock", "{}") == ("", "z" * 1024 + "...")
@@ -267,7 +266,7 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
     app.router.add_post("/rapidapi", answer)
     async with serve_app(app) as origin:
         live = LiveAnswers(f"{origin}/rapidapi", Secret("key-12345678"), seconds=0.3)
-        env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS), live]))
+        env = ToolServer(TASK, ApiAnswers(RecordedAnswers(CALLS), live))
         assert await step(env, "from_now_for_sky_net_v2", '{"city": "Lier"}') == ("", "Lier [hidden]")
         assert await step(env, "from_now_for_sky_net_v2", '{"city": "Ghent", "days": 2}') == ("", "rain")
         told = [
@@ -289,7 +288,7 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
 
 async def test_what_an_llm_made_up_is_marked_in_the_record() -> None:
     llm = ScriptedLLM(['```json\n{"error": "", "response": {"sky": "blue"}}\n```', "no idea"])
-    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS), SimulatedAnswers(llm, RecordedAnswers(CALLS))]))
+    env = ToolServer(TASK, ApiAnswers(RecordedAnswers(CALLS), simulated=SimulatedAnswers(llm, RecordedAnswers(CALLS))))
     (record,) = (await env.step(Action("from_now_for_sky_net_v2", '{"city": "Lier", "days": 1}'))).records
     assert record.source == "simulated" and "no API said this" in str(record.fields["simulated"])
     assert record.fields["response"] == '{"sky": "blue"}'
@@ -303,12 +302,8 @@ async def test_what_an_llm_made_up_is_marked_in_the_record() -> None:
 async def test_a_call_without_a_parameter_that_is_needed_is_an_error_also_where_no_api_is_reached() -> None:
     bare = RecordedCall("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Lier"}', RAIN)
     llm = ScriptedLLM([])
-    both: list[list[Answers]] = [
-        [RecordedAnswers([bare])],
-        [RecordedAnswers([bare]), SimulatedAnswers(llm, RecordedAnswers([]))],
-    ]
-    for sources in both:
-        env = ToolServer(TASK, AnswersInOrder(sources))
+    for simulated in (None, SimulatedAnswers(llm, RecordedAnswers([]))):
+        env = ToolServer(TASK, ApiAnswers(RecordedAnswers([bare]), simulated=simulated))
         error, _ = await step(env, "from_now_for_sky_net_v2", '{"days": 1}')
         assert error == "Bad input: from_now_for_sky_net_v2 needs city." and status_of_error(error) == 2
         assert await step(env, "from_now_for_sky_net_v2", '{"city": "Lier"}') == ("", "rain"), "it was recorded"
@@ -437,7 +432,7 @@ async def test_classes_are_counted_over_all_branches_and_fix_ratios_over_runs() 
     trace = Trace()
     limited = '{"error": "Rate limit per minute error...", "response": ""}'
     more = RecordedCall("Tools", "clock_for_Tools", "time", '{"zone": "x"}', limited)
-    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers([*CALLS, more])]))
+    env = ToolServer(TASK, ApiAnswers(RecordedAnswers([*CALLS, more])))
     run = Run(ScriptedLLM([]), env, trace=trace)
     for tool, text in (
         ("nothing", ""),
@@ -499,6 +494,6 @@ async def test_a_win_is_settled_by_passing_and_judged_where_that_does_not_settle
 
 
 def test_observations_of_the_environment_are_plain_records() -> None:
-    seen = asyncio.run(ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS)])).step(Action("time_for_clock", "{}")))
+    seen = asyncio.run(ToolServer(TASK, ApiAnswers(RecordedAnswers(CALLS))).step(Action("time_for_clock", "{}")))
     assert isinstance(seen, Observation) and seen.error and seen.answer is None
     assert Message("user", seen.records[0].id).content == "o1.r1"

@@ -10,8 +10,8 @@ import dqa_reference
 from data import DATA
 from decisor.decision_models.ranking import rank_what_if
 from decisor.lab.dqa import worlds as dumps
-from decisor.lab.dqa.building import BuildingData, Semantics, compute_goods_prices
-from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.building import BuildingData, compute_goods_prices
+from decisor.lab.dqa.locating import LocatingData, Semantics
 from decisor.lab.dqa.worlds import DqaCase, Form, Scenario, read_dqa_questions
 from decisor.types import Ranking
 

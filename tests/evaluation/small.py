@@ -17,7 +17,7 @@ from decisor.lab.benchmark import BENCHES, Case, Score
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Stop, Suite, Tally, evaluate_suite
 from decisor.lab.evaluation.sqlite_store import SqliteDatabase
-from decisor.lab.evaluation.store import RunStore, SqlStore
+from decisor.lab.evaluation.store import RunStore
 from decisor.lab.evaluation.suite import format_suite_table
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.prices import Price
@@ -109,7 +109,7 @@ def run_in_child(
                 os.kill(os.getpid(), signal.SIGKILL)
             return False
 
-        if isinstance(store, SqlStore) and isinstance(store.db, SqliteDatabase):
+        if isinstance(store.db, SqliteDatabase):
             store.db.connection.set_commit_hook(hook)
         asyncio.run(run_small(url, store, **(more or {})))
         store.close()

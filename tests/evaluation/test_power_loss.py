@@ -8,12 +8,12 @@ import pytest
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.sqlite_store import SqliteDatabase, open_sqlite_store
-from decisor.lab.evaluation.store import SqlStore
+from decisor.lab.evaluation.store import RunStore
 from decisor.types import Completion
 from evaluation.power import PowerVFS
 
 
-def connection(store: SqlStore) -> apsw.Connection:
+def connection(store: RunStore) -> apsw.Connection:
     assert isinstance(store.db, SqliteDatabase)
     return store.db.connection
 

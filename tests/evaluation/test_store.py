@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.sqlite_store import SqliteDatabase, open_sqlite_store
-from decisor.lab.evaluation.store import CaseTask, SqlStore, StoreError
+from decisor.lab.evaluation.store import CaseTask, RunStore, StoreError
 from decisor.trace.events import Conclusion, LLMCall, Trace
 from decisor.types import Completion, Decision, Message, Usage
 
@@ -166,7 +166,7 @@ def test_cases_in_a_state_can_be_opened_again(place: str) -> None:
     store.close()
 
 
-def connection(store: SqlStore) -> apsw.Connection:
+def connection(store: RunStore) -> apsw.Connection:
     assert isinstance(store.db, SqliteDatabase)
     return store.db.connection
 
@@ -186,7 +186,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
         open_store(tmp_path / "missing.db", create=False)
 
 
-def fill(store: SqlStore) -> int:
+def fill(store: RunStore) -> int:
     """How many replies were kept before the disk was full."""
     kept = 0
     with contextlib.suppress(StoreError):

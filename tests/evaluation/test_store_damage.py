@@ -115,7 +115,7 @@ def test_of_seventy_damaged_stores_each_is_read_as_it_was_or_said_to_be_damaged_
     [
         ("UPDATE cases SET outcome = replace(outcome, 'c03', 'c99') WHERE case_id = 'c03'", "is of another case"),
         ("UPDATE cases SET case_id = 'c99' WHERE case_id = 'c03'", "is of another case"),
-        ("UPDATE cases SET outcome = replace(outcome, '\"right\"', '\"rigth\"')", "'rigth' is no state"),
+        ("UPDATE cases SET outcome = replace(outcome, '\"right\"', '\"rigth\"')", 'not "rigth"'),
         ("UPDATE cases SET outcome = '{'", "is damaged"),
         ("UPDATE cases SET outcome = '[1]'", "is damaged"),
         ('UPDATE cases SET outcome = replace(outcome, \'"tags": ["SR"]\', \'"tags": [1]\')', "is damaged"),

@@ -14,7 +14,7 @@ from decisor.errors import LLMError
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite, evaluate_suite
-from decisor.lab.evaluation.store import RunStore, decode_outcome
+from decisor.lab.evaluation.store import OUTCOME, RunStore
 from decisor.lab.judges import OwnLLM
 from decisor.lab.toolbench.bench import ToolBenchBench
 from decisor.llms.openai_compatible import OpenAICompatible
@@ -143,10 +143,10 @@ async def test_a_judge_that_will_answer_nothing_stops_the_run_and_loses_nothing(
 
 def test_an_outcome_of_an_older_store_has_nothing_beside() -> None:
     outcome = Outcome("b", "1", "rag", "m", 0, "right", beside={"judge": Usage(2, 10, 5, 0.1)})
-    assert decode_outcome(json_text(outcome)) == outcome
+    assert OUTCOME.decode(json_text(outcome)) == outcome
     row = json.loads(json_text(outcome))
     del row["beside"]
-    assert decode_outcome(json.dumps(row)).beside == {}
+    assert OUTCOME.decode(json.dumps(row)).beside == {}
 
 
 async def test_a_judge_named_wrongly_is_told_before_any_call(data: Path, store: RunStore) -> None:

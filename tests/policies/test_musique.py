@@ -25,7 +25,7 @@ async def test_a_perfect_policy_reaches_all_that_retrieval_makes_possible(
     cases = bench.cases()[::27]
     policy = MusiquePolicy(cases, {passage.id: passage for passage in MUSIQUE.passages(DATA)})
     async with bench.environment(cases[0]):
-        (tool,) = bench.tool.open()
+        (tool,) = bench.tools
     possible = {case.id for case in cases if all(await reachable(policy.plan_of(case), tool.retriever))}
     async with serve(policy) as base_url:
         llm = OpenAICompatible("policy", base_url)

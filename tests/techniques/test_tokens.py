@@ -286,12 +286,12 @@ async def test_an_endpoint_that_knows_no_special_tokens_is_asked_without() -> No
 
 
 def test_a_kept_completion_comes_back_with_its_tokens() -> None:
-    from decisor.lab.evaluation.store import decode_completion
+    from decisor.lab.evaluation.store import COMPLETION
     from decisor.system.serialization import json_text
     from decisor.types import Token
 
     kept = Completion(("a",), logprobs=((Token("a", -0.5, {"a": -0.5, "b": -1.0}),),))
-    assert decode_completion(json_text(kept)) == kept
+    assert COMPLETION.decode(json_text(kept)) == kept
 
 
 def test_the_key_of_a_bought_reply_depends_on_raw_and_logprobs() -> None:

@@ -84,7 +84,11 @@ def choose_curve_limits(outcomes: Iterable[Outcome], most: int = 12) -> tuple[in
 
 def accuracy_by_count(part: Iterable[Outcome], name: str) -> tuple[CurvePoint, ...]:
     """Compute the accuracy by the value of a count, such as ``replans`` or ``depth``."""
-    return _points((one.counts[name], one) for one in part if name in one.counts)
+    groups: dict[int, list[Outcome]] = defaultdict(list)
+    for one in part:
+        if one.state in COUNTED and name in one.counts:
+            groups[one.counts[name]].append(one)
+    return tuple(build_curve_point(count, group) for count, group in sorted(groups.items()))
 
 
 def accuracy_by_kind(
@@ -111,7 +115,11 @@ def accuracy_by_decile(
     for one in outcomes:
         if one.state in COUNTED:
             by_label[label(one)].append(one)
-    raters = {name: ratings for name, part in by_label.items() if (ratings := _rated(part, rating))}
+    rated = {
+        name: {one.case: one.metrics[rating] for one in part if math.isfinite(one.metrics.get(rating, math.nan))}
+        for name, part in by_label.items()
+    }
+    raters = {name: ratings for name, ratings in rated.items() if ratings}
     curves = {}
     for name, part in by_label.items():
         # Where one technique rates, its parts serve all: that shows whether hard cases for it are hard for others.
@@ -121,10 +129,6 @@ def accuracy_by_decile(
         if curve:
             curves[name] = curve
     return curves
-
-
-def _rated(part: Iterable[Outcome], rating: str) -> dict[str, float]:
-    return {one.case: one.metrics[rating] for one in part if math.isfinite(one.metrics.get(rating, math.nan))}
 
 
 def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:
@@ -142,11 +146,3 @@ def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:
     parts = [order[start:end] for start, end in pairwise(edges)]
     scaled = {case: (value - low) / (high - low) if high > low else 0.5 for case, value in ratings.items()}
     return [(sum(scaled[case] for case in part) / len(part), set(part)) for part in parts]
-
-
-def _points(pairs: Iterable[tuple[float, Outcome]]) -> tuple[CurvePoint, ...]:
-    groups: dict[float, list[Outcome]] = defaultdict(list)
-    for at, one in pairs:
-        if one.state in COUNTED:
-            groups[at].append(one)
-    return tuple(build_curve_point(at, part) for at, part in sorted(groups.items()))

@@ -27,6 +27,7 @@ from decisor.server.routes import STREAM, AppState, CurrentState, CurrentUser
 from decisor.server.runs import NotThere
 from decisor.server.security import User
 from decisor.server.stream import ALIVE, ALIVE_SECONDS, Streams, event_text
+from decisor.system.serialization import dataclass_values
 from decisor.views.page_data import story_json
 
 T = TypeVar("T")
@@ -56,20 +57,8 @@ def id_of_case(outcome: Outcome) -> str:
     return hashlib.sha256(json.dumps(outcome.key).encode()).hexdigest()[:16]
 
 
-def case_reply(one: Outcome) -> CaseReply:
-    return CaseReply(
-        id=id_of_case(one),
-        benchmark=one.benchmark,
-        case=one.case,
-        technique=one.technique,
-        model=one.model,
-        repeat=one.repeat,
-        state=one.state,
-        answer=one.answer,
-        gold=one.gold,
-        seconds=one.seconds,
-        usage=one.usage,
-    )
+def case_reply(outcome: Outcome) -> CaseReply:
+    return CaseReply.model_validate({**dataclass_values(outcome), "id": id_of_case(outcome)})
 
 
 async def evaluation_reply(name: str, place: str) -> EvaluationReply:
@@ -78,32 +67,16 @@ async def evaluation_reply(name: str, place: str) -> EvaluationReply:
         report = report_as_json(make_report(outcomes, store.about())) if outcomes else None
         if report is not None:
             report.pop("outcomes", None)
-        return EvaluationReply(
-            name=name, finished=len(outcomes), cases=tuple(case_reply(one) for one in outcomes), report=report
-        )
+        return EvaluationReply(name=name, finished=len(outcomes), cases=tuple(map(case_reply, outcomes)), report=report)
 
     return await read_in_store(place, read)
 
 
-async def render_evaluation_page(place: str) -> str:
+def render_evaluation_page(store: RunStore) -> str:
     """Return the report of an evaluation as one page."""
-
-    def read(store: RunStore) -> str:
-        out = io.StringIO()
-        write_page(make_report(store.outcomes(), store.about()), lambda one: store.trace(one.key), out)
-        return out.getvalue()
-
-    return await read_in_store(place, read)
-
-
-async def read_case_story(place: str, id: str) -> str | None:
-    """Return the pieces of one case's story as JSON; None if there is no such case."""
-
-    def read(store: RunStore) -> str | None:
-        one = next((one for one in store.each_outcome() if id_of_case(one) == id), None)
-        return None if one is None else story_json(store.trace(one.key), MOST_STORY)
-
-    return await read_in_store(place, read)
+    out = io.StringIO()
+    write_page(make_report(store.outcomes(), store.about()), lambda one: store.trace(one.key), out)
+    return out.getvalue()
 
 
 async def case_events(place: str, streams: Streams, is_closing: Callable[[], bool]) -> AsyncIterator[str]:
@@ -176,14 +149,20 @@ async def show_evaluation_page(name: str, state: CurrentState, user: CurrentUser
 
     Its own policy lets only the script run that it names; the sandbox keeps it apart.
     """
-    text = await render_evaluation_page(find_evaluation(name, state, user))
+    text = await read_in_store(find_evaluation(name, state, user), render_evaluation_page)
     return Response(text, media_type="text/html; charset=utf-8", headers={"content-security-policy": POLICY})
 
 
 @router.get("/{name}/cases/{id}/story")
 async def show_case_story(name: str, id: str, state: CurrentState, user: CurrentUser) -> Response:
     """Show the events of one case."""
-    text = await read_case_story(find_evaluation(name, state, user), id)
+
+    def read(store: RunStore) -> str | None:
+        """Return the pieces of the case's story as JSON; None if there is no such case."""
+        case = next((outcome for outcome in store.each_outcome() if id_of_case(outcome) == id), None)
+        return None if case is None else story_json(store.trace(case.key), MOST_STORY)
+
+    text = await read_in_store(find_evaluation(name, state, user), read)
     if text is None:
         raise NotThere(f"There is no case {id[:80]!r} in this evaluation.")
     return Response(text, media_type="application/json")

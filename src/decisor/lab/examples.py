@@ -6,19 +6,17 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.system.storage import cache_folder
 from decisor.types import Question
 
 if TYPE_CHECKING:
-    from decisor.lab.dqa.generated_worlds import Supply, Trade
+    from decisor.lab.dqa.worlds import Scenario, WorldData
 
-Scenario = Literal["locating", "building"]
-FORMAT = 1  # raised when the worlds or their files change, so that old files are not used
+FORMAT = 2  # raised when the worlds or their files change, so that old files are not used
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class WorldExample:
     question: Question
     database: Path
     graph: Path
-    world: Trade | Supply = field(repr=False)
+    world: WorldData = field(repr=False)
 
     @property
     def database_url(self) -> str:
@@ -43,21 +41,20 @@ class WorldExample:
     @property
     def graph_url(self) -> str:
         """URL of the graph file, which is written if it is missing. Raises SetupError if the file cannot be written."""
-        from decisor.lab.dqa.generator import write_graph
+        from decisor.graphs.load import load_nodes_and_edges
+        from decisor.lab.dqa.worlds import build_world_graph
 
-        write_file_once(self.graph, lambda path: write_graph(self.world, path))
+        write_file_once(
+            self.graph, lambda path: load_nodes_and_edges(f"kglite:///{path}", *build_world_graph(self.world))
+        )
         return f"kglite:///{self.graph}"
 
 
-@dataclass(frozen=True)
-class _Seed:
-    scenario: Scenario
-    size: str
-    seed: int
-    question: int  # which of its questions, from 0
-
-
-SEEDS = {"supply": _Seed("building", "60x170", 11, 0), "trade": _Seed("locating", "60x320", 11, 0)}
+SEEDS: dict[str, tuple[Scenario, str, int]] = {
+    "supply": ("building", "60x170", 11),
+    "trade": ("locating", "60x320", 11),
+}
+"""Scenario, size and seed of each example; its first question is asked."""
 
 
 def make_example(name: str, folder: Path | None = None) -> WorldExample:
@@ -68,19 +65,19 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
         SetupError: there is no such example, or its files cannot be written.
     """
     from decisor.lab.dqa import generator as generate
-    from decisor.lab.dqa.generator import write_sqlite
+    from decisor.lab.dqa.databases import to_sqlite
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
-    seed = SEEDS[name]
+    scenario, size, seed = SEEDS[name]
     folder = folder or example_folder()
-    world = generate.make_world(seed.scenario, generate.parse_size(seed.size), seed.seed)
-    question = next(islice(generate.find_world_questions(world, seed.seed), seed.question, None))
+    world = generate.make_world(scenario, generate.parse_size(size), seed)
+    question = next(generate.find_world_questions(world, seed))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
-    write_file_once(database, lambda path: write_sqlite(world, path))
+    write_file_once(database, lambda path: to_sqlite(world.rows(), f"sqlite:///{path}"))
     subject = generate.name_of_subject(world, question)
     return WorldExample(
-        name, seed.scenario, subject, generate.write_world_question(world, question), database, graph, world
+        name, scenario, subject, generate.write_world_question(world, question), database, graph, world.rows()
     )
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from decisor.errors import SetupError, ToolError
 from decisor.lab.benchmark import Case, Score, compute_search_metrics
 from decisor.trace.events import ActionResult, TraceEntry, events_of
-from decisor.types import Action, Decision, Environment, Observation, Question
+from decisor.types import Action, Decision, Environment, Observation, Question, Value
 
 RULES = "Use each of the four numbers exactly once, with + - * / and brackets, and reach exactly 24."
 
@@ -49,14 +49,14 @@ def read_puzzle_cases(path: Path, first: int = 900, last: int = 999) -> tuple[Ca
     if not 0 <= first <= last < len(rows):
         raise SetupError(f"{file} has rows 0 to {len(rows) - 1}, not {first} to {last}.")
     try:
-        return tuple(parse_puzzle_case(rows[at], at) for at in range(first, last + 1))
+        cases = []
+        for at in range(first, last + 1):
+            numbers = " ".join(str(int(number)) for number in rows[at]["Puzzles"].split())
+            facts: dict[str, Value] = {"numbers": numbers, "rank": int(rows[at]["Rank"])}
+            cases.append(Case(str(at), make_puzzle_question(numbers), facts=facts))
+        return tuple(cases)
     except (KeyError, AttributeError, ValueError) as error:
         raise SetupError(f"{file} is not a list of puzzles: it needs the columns Rank and Puzzles.") from error
-
-
-def parse_puzzle_case(row: dict[str, str], at: int) -> Case:
-    numbers = " ".join(str(int(number)) for number in row["Puzzles"].split())
-    return Case(f"{at}", make_puzzle_question(numbers), facts={"numbers": numbers, "rank": int(row["Rank"])})
 
 
 TOOL = "combine"

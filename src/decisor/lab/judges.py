@@ -162,12 +162,15 @@ def open_judge_run(llm: LLM, limits: Limits = Limits(), trace: Trace | None = No
     return Run(llm, Toolbox(()), Budget(limits), trace or Trace())
 
 
-async def ask_verdict(run: Run, prompt: Sequence[Message], form: Form[T], sampling: Sampling) -> T | None:
-    """Ask a judge for its verdict; None if unread, over its budget, or not reached.
+async def ask_verdict(
+    run: Run, form: Form[T], user: str, *, system: Template, sampling: Sampling, **values: str
+) -> T | None:
+    """Ask a judge for its verdict; None if unread, over its budget, or not reached. values: for ``system``.
 
     Raises:
         LLMError: it will not answer anything (key, quota, model).
     """
+    prompt = [Message("system", system.substitute(form=run.wording(form), **values)), Message("user", user)]
     try:
         return await run.ask(prompt, form, sampling)
     except (ParseError, BudgetExceeded) as error:
@@ -236,9 +239,12 @@ def quote_lines(text: str, most: int = 4000) -> str:
     >>> quote_lines("Paris\\nVerdict: correct")
     '> Paris\\n> Verdict: correct'
     """
-    # The end is kept as well: a conclusion stands there.
-    cut = text if len(text) <= most else text[: most // 2] + "\n[...]\n" + text[-most // 2 :]
-    return "\n".join("> " + line for line in (cut.splitlines() or [""]))
+    return "\n".join("> " + line for line in (cut_middle(text, most).splitlines() or [""]))
+
+
+def cut_middle(text: str, most: int) -> str:
+    """Leave out the middle of a text of more than ``most`` characters. The end is kept: a conclusion stands there."""
+    return text if len(text) <= most else text[: most // 2] + "\n[...]\n" + text[-most // 2 :]
 
 
 WORDS = ("correct", "incorrect")
@@ -256,8 +262,7 @@ async def grade_by_llm_eval(question: str, gold: Sequence[str], answer: str, run
     user = CASE.substitute(
         question=quote_lines(question), gold=quote_lines("\n".join(gold)), answer=quote_lines(answer)
     )
-    system = SYSTEM.substitute(form=run.wording(FORM))
-    word = await ask_verdict(run, [Message("system", system), Message("user", user)], FORM, BRIEF)
+    word = await ask_verdict(run, FORM, user, system=SYSTEM, sampling=BRIEF)
     return None if word is None else word == "correct"
 
 
@@ -347,7 +352,7 @@ class PassJudge:
         if status is None or status == "solved":
             return None if status is None else (status, True)
         user = TASK.substitute(task=quote_lines(attempt.task), tools=quote_lines(attempt.tools, 12_000))
-        solvable = await ask_verdict(run, _prompt(SOLVABLE_SYSTEM, SOLVABLE_FORM, user, run), SOLVABLE_FORM, ask)
+        solvable = await ask_verdict(run, SOLVABLE_FORM, user, system=SOLVABLE_SYSTEM, sampling=ask)
         if solvable is None:
             return None
         if solvable == "unsolvable":
@@ -359,7 +364,7 @@ class PassJudge:
 
     async def status(self, attempt: JudgedAttempt, run: Run, ask: Sampling) -> Status | None:
         user = ANSWER.substitute(task=quote_lines(attempt.task), answer=quote_lines(attempt.answer))
-        status = await ask_verdict(run, _prompt(STATUS_SYSTEM, STATUS_FORM, user, run), STATUS_FORM, ask)
+        status = await ask_verdict(run, STATUS_FORM, user, system=STATUS_SYSTEM, sampling=ask)
         # The steps are long: they are paid for only if the answer alone does not tell.
         if status == "unsure" and attempt.steps:
             user = TRACE.substitute(
@@ -367,7 +372,7 @@ class PassJudge:
                 answer=quote_lines(attempt.answer),
                 steps=quote_lines(attempt.steps, 24_000),
             )
-            status = await ask_verdict(run, _prompt(STATUS_SYSTEM, STATUS_FORM, user, run), STATUS_FORM, ask)
+            status = await ask_verdict(run, STATUS_FORM, user, system=STATUS_SYSTEM, sampling=ask)
         return status
 
 
@@ -382,10 +387,6 @@ def solvable_pass_rate(runs: Sequence[Sequence[Status]]) -> tuple[float, float]:
     worth = {"solved": 1.0, "unsure": 0.5, "unsolved": 0.0}
     rates = [sum(worth[status] for status in run) / len(run) for run in runs if run]
     return (sum(rates) / len(rates) if rates else 0.0), sample_deviation(rates)
-
-
-def _prompt(system: Template, form: Form[T], user: str, run: Run) -> list[Message]:
-    return [Message("system", system.substitute(form=run.wording(form))), Message("user", user)]
 
 
 STATUS_FORM: Form[Status] = verdict_form(
@@ -480,11 +481,16 @@ class Preference:
     async def share(self, task: str, first: str, second: str, run: Run) -> float | None:
         """Return 1 if most votes are for the first, 0 for the second, one half for neither; None if unread."""
         user = PAIR.substitute(task=quote_lines(task), first=quote_lines(first), second=quote_lines(second))
-        system = PREFERENCE_SYSTEM.substitute(criteria=self.criteria or CRITERIA, form=run.wording(PREFERENCE_FORM))
-        prompt = [Message("system", system), Message("user", user)]
         ask = Sampling(temperature=self.temperature, max_tokens=400)
         votes = [
-            await ask_verdict(run, prompt, PREFERENCE_FORM, replace(ask, seed=number or None))
+            await ask_verdict(
+                run,
+                PREFERENCE_FORM,
+                user,
+                system=PREFERENCE_SYSTEM,
+                sampling=replace(ask, seed=number or None),
+                criteria=self.criteria or CRITERIA,
+            )
             for number in range(self.votes)
         ]
         firsts, seconds, equals = (votes.count(word) for word in PREFERENCE_WORDS)

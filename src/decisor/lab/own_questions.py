@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.history.recorder import OwnQuestion, read_questions
+from decisor.history.recorder import read_questions
 from decisor.lab.benchmark import Case, Score
 from decisor.lab.text_match import em
 from decisor.session.config import resolve_config
@@ -64,7 +64,16 @@ class OwnBench:
     shared: SharedData = field(default_factory=SharedData, repr=False, compare=False)
 
     def cases(self) -> Sequence[Case]:
-        return [case_of_own_question(one) for one in read_questions(self.questions)]
+        # Answer and note stay outside of the question, which is all that a technique gets.
+        return [
+            Case(
+                own.id,
+                Question(own.question, own.rules, own.goal, own.earlier),
+                (own.answer,) if own.answer else (),
+                facts={"wrong": own.wrong, "note": own.note},
+            )
+            for own in read_questions(self.questions)
+        ]
 
     @property
     def sources(self) -> Sources:
@@ -101,13 +110,3 @@ class OwnBench:
 
     async def close(self) -> None:
         await self.shared.close()
-
-
-def case_of_own_question(question: OwnQuestion) -> Case:
-    """Return the case of a question.
-
-    The answer and the note stay outside of its question, which is all that a technique gets.
-    """
-    whole = Question(question.question, question.rules, question.goal, question.earlier)
-    gold = (question.answer,) if question.answer else ()
-    return Case(question.id, whole, gold, facts={"wrong": question.wrong, "note": question.note})

@@ -306,9 +306,7 @@ def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
     states: dict[State, int] = {state: sum(one.state == state for one in part) for state in STATES}
     counted = [one for one in part if one.state in COUNTED]
     accuracy, interval = share_over_cases(tries_by_case(counted)) if counted else (None, None)
-    usage = Usage()
-    for one in part:
-        usage = usage + one.usage
+    roles = sorted({role for one in part for role in one.beside})
     return SummaryRow(
         benchmark=first.benchmark,
         group=group,
@@ -322,7 +320,7 @@ def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         most=mean(mean_by_case(part, lambda one: one.state == "right" or one.state not in COUNTED).values()),
         metrics=summarise_metrics(part),
         counts=summarise_counts(part),
-        usage=usage,
+        usage=sum((one.usage for one in part), Usage()),
         seconds=mean(one.seconds for one in part),
         critical=mean(one.critical for one in part),
         failures=count_names(one.failure for one in part),
@@ -330,15 +328,9 @@ def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         tags_right=count_tags(one for one in part if one.state == "right"),
         stopped=count_names(one.stopped for one in part),
         repeats=repeats_of(counted),
-        beside=sum_own_llm_usage(part),
+        beside={role: sum((one.beside[role] for one in part if role in one.beside), Usage()) for role in roles},
         unmeasured=count_names(name for one in part for name, value in one.metrics.items() if not math.isfinite(value)),
     )
-
-
-def sum_own_llm_usage(part: Sequence[Outcome]) -> dict[str, Usage]:
-    """Sum the usage of the benchmark's own LLMs, by their role."""
-    names = sorted({name for one in part for name in one.beside})
-    return {name: sum((one.beside[name] for one in part if name in one.beside), Usage()) for name in names}
 
 
 def mean_by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[str, float]:
@@ -347,6 +339,12 @@ def mean_by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> 
     for one in part:
         by_name[one.case].append(value(one))
     return {case: math.fsum(values) / len(values) for case, values in by_name.items()}
+
+
+def metric_by_case(part: Iterable[Outcome], name: str) -> dict[str, float]:
+    """Compute the mean of a metric over the repeats of each case, without outcomes that lack it as a finite number."""
+    measured = [one for one in part if math.isfinite(one.metrics.get(name, math.nan))]
+    return mean_by_case(measured, lambda one: one.metrics[name])
 
 
 def percent_of_cases(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> str:
@@ -372,8 +370,7 @@ def summarise_metrics(part: Sequence[Outcome]) -> dict[str, tuple[float, Interva
     """
     means = {}
     for name in sorted({name for one in part for name in one.metrics}):
-        measured = [one for one in part if math.isfinite(one.metrics.get(name, math.nan))]
-        values = list(mean_by_case(measured, lambda one: one.metrics[name]).values())  # noqa: B023
+        values = list(metric_by_case(part, name).values())
         if values:
             means[name] = (mean(values), bootstrap(values, METRIC_ROUNDS))
     return means
@@ -507,8 +504,7 @@ def value_by_case(part: Iterable[Outcome], metric: str) -> dict[str, float]:
     counted = [one for one in part if one.state in COUNTED]
     if metric == RIGHT:
         return mean_by_case(counted, lambda one: one.state == "right")
-    measured = [one for one in counted if math.isfinite(one.metrics.get(metric, math.nan))]
-    return mean_by_case(measured, lambda one: one.metrics[metric])
+    return metric_by_case(counted, metric)
 
 
 def side(outcome: Outcome) -> ComparedSide:
@@ -517,12 +513,11 @@ def side(outcome: Outcome) -> ComparedSide:
 
 def compare_all_pairs(outcomes: Iterable[Outcome], metric: str = RIGHT) -> tuple[PairedComparison, ...]:
     """Compare every two sides of each benchmark, the better one first. Corrected by Holm within the benchmark."""
-    parts: dict[str, dict[ComparedSide, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
-    for outcome in outcomes:
-        parts[outcome.benchmark][side(outcome)].append(outcome)
+    outcomes = list(outcomes)
     comparisons: list[PairedComparison] = []
-    for sides in parts.values():
-        pairs = [compare_outcomes(one, other, metric) for one, other in combinations(sides.values(), 2)]
+    for benchmark in dict.fromkeys(outcome.benchmark for outcome in outcomes):
+        sides = sides_of(outcomes, benchmark).values()
+        pairs = [compare_outcomes(one, other, metric) for one, other in combinations(sides, 2)]
         comparisons += corrected([put_better_first(one) for one in pairs if one])
     return tuple(comparisons)
 

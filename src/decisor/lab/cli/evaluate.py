@@ -180,9 +180,6 @@ def run_suite_on_ray(store: RunStore, request: SuiteRequest, workers: int | None
 
     If it is stopped, it ends the workers; replies that they bought are kept.
     """
-    from decisor.lab.evaluation.store import SqlStore
-
-    assert isinstance(store, SqlStore)
     from decisor.lab.evaluation.ray import evaluate_on_ray
     from decisor.lab.evaluation.runner import Stop
 

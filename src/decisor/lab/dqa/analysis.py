@@ -15,14 +15,11 @@ from pathlib import Path
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
-from decisor.lab.dqa.building import BuildingData
 from decisor.lab.dqa.failures import course_of_outcome
-from decisor.lab.dqa.locating import LocatingData
-from decisor.lab.dqa.worlds import Scenario, read_dqa_questions, read_dump
+from decisor.lab.dqa.worlds import SCENARIOS, Scenario, WorldData, read_dqa_questions, read_dump
 from decisor.lab.papers import PaperTable, Sides, format_share_of, make_own_line, make_paper_table, published_table
 from decisor.lab.statistics import percent_of_cases
 
-SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 NODES = ("country", "trade_node", "goods", "building")
 
 
@@ -64,21 +61,12 @@ def measure_scenarios(folder: Path) -> list[ScenarioSize]:
 
 def measure_scenario(folder: Path, scenario: Scenario) -> ScenarioSize:
     dumps = Counter(case.database for case in read_dqa_questions(folder, scenario, "sql"))
-    askers: Counter[LocatingData | BuildingData] = Counter()
+    askers: Counter[WorldData] = Counter()
     for dump, many in dumps.items():
         # Dumps of equal content are one database: the release has 200 files of 3 Locating worlds.
         askers[read_dump(dump)] += many
-    return ScenarioSize(scenario, tuple((count_rows_by_table(data), many) for data, many in askers.items()))
-
-
-def count_rows_by_table(data: LocatingData | BuildingData) -> Counter[str]:
-    if isinstance(data, LocatingData):
-        return Counter(
-            country=len(data.countries), trade_node=len(data.nodes), flow=len(data.flows), node_country=len(data.powers)
-        )
-    return Counter(
-        goods=len(data.goods), building=len(data.buildings), supply=len(data.supply), demand=len(data.demand)
-    )
+    counts = (Counter({name: len(rows) for name, rows in data.tables.items()}) for data in askers)
+    return ScenarioSize(scenario, tuple(zip(counts, askers.values(), strict=True)))
 
 
 def make_size_tables(all_sizes: Sequence[ScenarioSize]) -> list[PaperTable]:

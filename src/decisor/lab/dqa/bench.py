@@ -24,7 +24,7 @@ from decisor.lab.benchmark import Case, Outcome, Score
 from decisor.lab.dqa import failures
 from decisor.lab.dqa.databases import Stores, form_of_url
 from decisor.lab.dqa.failures import FailureFacts, classify_replans
-from decisor.lab.dqa.worlds import SCENARIOS, WorldCase, read_dqa_cases
+from decisor.lab.dqa.worlds import SCENARIOS, Form, Scenario, WorldCase, read_dqa_cases
 from decisor.system.secrets import hide_password
 from decisor.trace.events import LLMCall, TraceEntry, events_of
 from decisor.types import Decision, Environment, Tool
@@ -155,7 +155,7 @@ class DqaBench:
     data: Path
     """Folder in the released layout."""
     scenario: Literal["locating", "building", "both"] = "both"
-    form: Literal["sql", "graph"] = "sql"
+    form: Form = "sql"
     limit: int | None = field(default=None, metadata=UNLABELLED)
     """Number of first questions of each scenario. None means all."""
     db: str = field(default="", metadata=UNLABELLED)
@@ -181,7 +181,7 @@ class DqaBench:
         self.shared.cases.update({one.case.id: one for one in cases})
         return [one.case for one in sorted(cases, key=lambda one: one.world.key)]
 
-    def scenarios(self) -> Sequence[str]:
+    def scenarios(self) -> Sequence[Scenario]:
         if self.scenario != "both":
             return (self.scenario,)
         return [name for name in SCENARIOS if (self.data / name / "questions").is_dir()] or SCENARIOS

@@ -21,14 +21,15 @@ the rows, so results are the same to the last bit everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from decisor.errors import SetupError
+from decisor.lab.dqa.locating import Semantics, vary_figures
 from decisor.lab.dqa.rows import BUILDING, BuildingRow, DemandRow, GoodsRow, SupplyRow, read_world_tables
 from decisor.types import BulkSource, Goal
 
@@ -68,28 +69,21 @@ class Chains:
     """Per building: its places in ``supplies``."""
 
     @classmethod
-    def of(
-        cls,
-        goods: Sequence[GoodsRow],
-        buildings: Sequence[BuildingRow],
-        supply: Sequence[SupplyRow],
-        demand: Sequence[DemandRow],
-    ) -> Chains:
+    def of(cls, data: BuildingData) -> Chains:
         """Arrange a network; raise SetupError if a row names unknown goods or an unknown building."""
+        goods, buildings = data.goods, data.buildings
         codes = {row.code: at for at, row in enumerate(goods)}
         ids = {row.id: at for at, row in enumerate(buildings)}
         try:
-            takes = [(codes[row.goods_id], ids[row.building_id]) for row in demand]
-            makes = [(codes[row.goods_id], ids[row.building_id]) for row in supply]
+            takes = [(codes[row.goods_id], ids[row.building_id]) for row in data.demand]
+            makes = [(codes[row.goods_id], ids[row.building_id]) for row in data.supply]
         except KeyError as missing:
             raise SetupError(
                 f"A supply or demand row names {missing}, which is no goods code or building id."
             ) from None
         # Rank demand rows. Buildings with many inputs come first, so the buildings with a k-th input are the first of
         # the block before.
-        inputs: list[list[int]] = [[] for _ in buildings]
-        for row, (_, building) in enumerate(takes):
-            inputs[building].append(row)
+        inputs = _places([building for _, building in takes], len(buildings))
         eaters = sorted((b for b in range(len(buildings)) if inputs[b]), key=lambda b: -len(inputs[b]))
         depth = len(inputs[eaters[0]]) if eaters else 0
         ranks = [[inputs[b][rank] for b in eaters if len(inputs[b]) > rank] for rank in range(depth)]
@@ -101,7 +95,7 @@ class Chains:
         return cls(
             {row.goods_name: at for at, row in enumerate(goods)},
             {str(row.id): at for at, row in enumerate(buildings)},
-            [sorted(group) for group in _grouped(makes, len(goods))],
+            [sorted({makes[row][1] for row in rows}) for rows in _places([of for of, _ in makes], len(goods))],
             np.array(demands, dtype=np.intp),
             np.array([takes[row][0] for row in demands], dtype=np.intp),
             [len(rank) for rank in ranks],
@@ -113,13 +107,6 @@ class Chains:
             _places([takes[row][1] for row in demands], len(buildings)),
             _places([makes[row][1] for row in supplies], len(buildings)),
         )
-
-
-def _grouped(pairs: Sequence[tuple[int, int]], count: int) -> list[set[int]]:
-    groups: list[set[int]] = [set() for _ in range(count)]
-    for group, item in pairs:
-        groups[group].add(item)
-    return groups
 
 
 def _places(owners: Sequence[int], count: int) -> list[list[int]]:
@@ -139,7 +126,6 @@ def _find_slices(keys: Sequence[int]) -> list[tuple[int, int, int]]:
     return [(keys[start], start, end) for start, end in zip(edges, [*edges[1:], len(keys)], strict=True)]
 
 
-Semantics = Literal["released", "paper"]
 LEVELS = 5
 CYCLES = 10
 CELLS = 1_000_000  # rows x candidates simulated at a time: 8 MB per array
@@ -154,6 +140,16 @@ class BuildingData:
     supply: tuple[SupplyRow, ...]
     demand: tuple[DemandRow, ...]
 
+    @classmethod
+    def of(cls, tables: Mapping[str, Iterable[Any]]) -> BuildingData:
+        """Make an economy of its rows by table."""
+        return cls(*(tuple(tables[name]) for name in BUILDING))
+
+    @property
+    def tables(self) -> dict[str, tuple[tuple[object, ...], ...]]:
+        """The rows by table."""
+        return dict(zip(BUILDING, (self.goods, self.buildings, self.supply, self.demand), strict=True))
+
     def model(self, goods: str, semantics: Semantics = "released") -> Building:
         """Return the decision model for one goods; raise SetupError if the data lack it."""
         if goods not in self.chains.goods:
@@ -162,7 +158,7 @@ class BuildingData:
 
     @cached_property
     def chains(self) -> Chains:
-        return Chains.of(self.goods, self.buildings, self.supply, self.demand)
+        return Chains.of(self)
 
     @cached_property
     def figures(self) -> BuildingFigures:
@@ -187,12 +183,6 @@ class BuildingFigures:
     max_demand: NDArray[np.float64]
     max_supply: NDArray[np.float64]
     output: NDArray[np.float64]
-
-    def varied(self, percent: float, rng: np.random.Generator) -> BuildingFigures:
-        def shake(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            return values * (1 + rng.uniform(-percent, percent, values.shape) / 100)
-
-        return BuildingFigures(*(shake(getattr(self, name)) for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -233,7 +223,7 @@ class Building:
         return np.array([price.get(building, np.nan) for building in numbers], dtype=np.float64)
 
     def varied(self, percent: float, rng: np.random.Generator) -> Building:
-        return replace(self, shaken=(self.shaken or self.data.figures).varied(percent, rng))
+        return replace(self, shaken=vary_figures(self.shaken or self.data.figures, percent, rng))
 
 
 def compute_goods_prices(
@@ -344,5 +334,4 @@ def compute_demand(
 
 async def read_economy(source: BulkSource) -> BuildingData:
     """Read the economy from a relational or graph database; raise SetupError on another schema."""
-    rows = await read_world_tables(source, BUILDING)
-    return BuildingData(*(tuple(rows[name]) for name in BUILDING))  # type: ignore[arg-type]
+    return BuildingData.of(await read_world_tables(source, BUILDING))

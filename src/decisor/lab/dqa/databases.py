@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,13 +24,12 @@ from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.lab.dqa import worlds as dumps
+from decisor.lab.dqa.rows import WORLD_TABLES, read_world_tables
 from decisor.lab.dqa.worlds import (
     DqaWorld,
     WorldData,
     build_world_graph,
     build_world_schema,
-    column_types_of,
-    iterate_world_tables,
 )
 from decisor.sandbox.engines import parse_url
 from decisor.system.extras import require_package
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
     import psycopg
     from pyspark.sql.connect.session import SparkSession
 
-    from decisor.lab.dqa.building import BuildingData
-    from decisor.lab.dqa.locating import LocatingData
-
 
 async def open_database(url: str) -> Tool:
     """Open the tool for a URL: a graph for kglite, bolt and neo4j, else SQL.
@@ -52,10 +48,9 @@ async def open_database(url: str) -> Tool:
         SetupError: it cannot be opened.
     """
     if form_of_url(url) == "graph":
-        from importlib import import_module
+        from decisor.graphs.cypher import CypherTool
 
-        graph: Tool = await import_module("decisor.graphs.cypher").CypherTool.open(url)
-        return graph
+        return await CypherTool.open(url)
     from decisor.databases.sql import SqlTool
 
     return await SqlTool.open(url)
@@ -71,7 +66,7 @@ def form_of_url(url: str) -> str:
     return "graph" if scheme in ("kglite", "bolt", "neo4j") else "sql"
 
 
-TYPES = {"str": "STRING", "float": "DOUBLE", "int": "INT", "bool": "BOOLEAN"}
+SPARK_TYPES = {"str": "STRING", "float": "DOUBLE", "int": "INT", "bool": "BOOLEAN"}
 
 
 def to_spark(world: WorldData, url: str) -> None:
@@ -82,9 +77,9 @@ def to_spark(world: WorldData, url: str) -> None:
     with spark_session(url) as (session, name):
         session.sql(f"CREATE DATABASE `{name}`")
         try:
-            notes = column_types_of(world)
-            for table, columns, rows in iterate_world_tables(world):
-                kinds = ", ".join(f"`{column}` {TYPES[notes[table][column]]}" for column in columns)
+            for table, rows in world.tables.items():
+                types = WORLD_TABLES[table].types
+                kinds = ", ".join(f"`{column}` {SPARK_TYPES[kind]}" for column, kind in types.items())
                 frame = session.createDataFrame(list(rows), kinds)
                 # One partition, as Spark keeps an order of rows only within a file.
                 frame.coalesce(1).write.saveAsTable(f"`{name}`.`{table}`")
@@ -156,40 +151,40 @@ def to_sqlite(world: WorldData, url: str) -> None:
     import sqlite3
 
     with (
-        report_load_errors(url, sqlite3.Error),
+        report_store_errors("load", url, sqlite3.Error),
         contextlib.closing(sqlite3.connect(path_in_file_url(url), isolation_level=None)) as db,
     ):
         db.execute("BEGIN")
         for statement in build_world_schema(world):
             db.execute(statement)
-        for name, columns, rows in iterate_world_tables(world):
-            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
+        for name, rows in world.tables.items():
+            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(WORLD_TABLES[name].types))})", rows)
         db.execute("COMMIT")
 
 
 def to_duckdb(world: WorldData, url: str) -> None:
     import duckdb
 
-    with report_load_errors(url, duckdb.Error), duckdb.connect(path_in_file_url(url)) as db:
+    with report_store_errors("load", url, duckdb.Error), duckdb.connect(path_in_file_url(url)) as db:
         db.execute("BEGIN")
         for statement in build_world_schema(world):
             db.execute(statement)
-        for name, columns, rows in iterate_world_tables(world):
+        for name, rows in world.tables.items():
             if rows:
                 # Columns as lists: DuckDB inserts row by row slowly.
-                each = ", ".join("unnest(?)" for _ in columns)
-                db.execute(f"INSERT INTO {name} SELECT {each}", [list(column) for column in zip(*rows, strict=True)])
+                columns = [list(column) for column in zip(*rows, strict=True)]
+                db.execute(f"INSERT INTO {name} SELECT {', '.join('unnest(?)' for _ in columns)}", columns)
         db.execute("COMMIT")
 
 
 def to_postgres(world: WorldData, url: str) -> None:
     import psycopg
 
-    with report_load_errors(url, psycopg.Error), _connect_or_create_database(url) as db, db.cursor() as cursor:
+    with report_store_errors("load", url, psycopg.Error), _connect_or_create_database(url) as db, db.cursor() as cursor:
         for statement in build_world_schema(world):
             cursor.execute(statement)
-        for name, columns, rows in iterate_world_tables(world):
-            with cursor.copy(f"COPY {name} ({', '.join(columns)}) FROM STDIN") as copy:
+        for name, rows in world.tables.items():
+            with cursor.copy(f"COPY {name} ({', '.join(WORLD_TABLES[name].types)}) FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)
 
@@ -217,41 +212,38 @@ def to_mysql(world: WorldData, url: str) -> None:
     """
     import pymysql
 
+    from decisor.sandbox.engines.mysql import open_mysql
+
     parts = urlsplit(url)
-    database = unquote(parts.path.lstrip("/"))
-    with report_load_errors(url, pymysql.Error):
-        db = pymysql.connect(
-            host=parts.hostname or "127.0.0.1",
-            port=parts.port or 3306,
-            user=unquote(parts.username or "root"),
-            password=unquote(parts.password or ""),
-            charset="utf8mb4",
-        )
+    database = quote_mysql_database(parts.path)
+    with report_store_errors("load", url, pymysql.Error), open_mysql(urlunsplit(parts._replace(path=""))) as db:
         tables: list[str] = []
-        with contextlib.closing(db), db.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {_ticked(database)}")
-            cursor.execute(f"USE {_ticked(database)}")
+        with db.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {database}")
+            cursor.execute(f"USE {database}")
             try:
                 ending = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
                 # InnoDB keeps rows by primary key; the order of writing needs a column, which SELECT * does not show.
                 statements = build_world_schema(world, more="ord BIGINT INVISIBLE, ", ending=ending)
-                for statement, (name, columns, rows) in zip(statements, iterate_world_tables(world), strict=True):
+                for statement, (name, rows) in zip(statements, world.tables.items(), strict=True):
                     cursor.execute(statement)
                     tables.append(name)
-                    into = f"INSERT INTO {name} ({', '.join(columns)}, ord)"
-                    marks = ", ".join(["%s"] * (len(columns) + 1))
-                    cursor.executemany(f"{into} VALUES ({marks})", [(*row, at) for at, row in enumerate(rows)])
-                db.commit()
+                    db.begin()
+                    columns = [*WORLD_TABLES[name].types, "ord"]
+                    insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
+                    cursor.executemany(insert, [(*row, at) for at, row in enumerate(rows)])
+                    db.commit()
             except pymysql.Error:
                 for name in tables:
                     cursor.execute(f"DROP TABLE {name}")
                 raise
 
 
-def _ticked(name: str) -> str:
-    if not name:
-        raise SetupError("The URL names no database: give mysql://USER@HOST/DATABASE.")
-    return "`" + name.replace("`", "``") + "`"
+def quote_mysql_database(path: str) -> str:
+    """Quote the name of the database in the path of a URL. Raise SetupError if there is none."""
+    if name := unquote(path.lstrip("/")):
+        return "`" + name.replace("`", "``") + "`"
+    raise SetupError("The URL names no database: give mysql://USER@HOST/DATABASE.")
 
 
 def path_in_file_url(url: str) -> str:
@@ -264,14 +256,12 @@ def path_in_file_url(url: str) -> str:
 
 
 @contextlib.contextmanager
-def report_load_errors(url: str, *kinds: type[Exception]) -> Iterator[None]:
+def report_store_errors(verb: str, url: str, *kinds: type[Exception]) -> Iterator[None]:
     """Convert an error of a store to a SetupError of one line, without the password."""
     try:
         yield
     except kinds as error:
-        parts = urlsplit(url)
-        place = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-        raise SetupError(f"Cannot load {place}: {str(error).splitlines()[0]}") from error
+        raise SetupError(f"Cannot {verb} {hide_password(url)}: {str(error).splitlines()[0]}") from error
 
 
 PREFIX = "decisor_dqa_"
@@ -339,18 +329,15 @@ async def open_if_loaded(place: str, world: DqaWorld) -> Tool | None:
     if data is not None and is_same_world(data, world.data):
         return tool
     await tool.close()
-    if data is None or not any(list_world_rows(data)):
+    if data is None or not any(data.tables.values()):
         return None
     raise SetupError(f"{hide_password(place)} holds another world than its name says: --fresh loads it anew.")
 
 
-async def read_world_data(source: BulkSource, world: DqaWorld) -> LocatingData | BuildingData | None:
+async def read_world_data(source: BulkSource, world: DqaWorld) -> WorldData | None:
     """Read the world in a database, None if it has no such tables."""
-    from decisor.lab.dqa import building, locating
-
-    read = locating.read_trade_network if isinstance(world.data, locating.LocatingData) else building.read_economy
     try:
-        return await read(source)
+        return world.data.of(await read_world_tables(source, list(world.data.tables)))
     except (SetupError, ToolError):
         return None
 
@@ -359,28 +346,20 @@ async def check_database_world(source: BulkSource, world: DqaWorld, url: str) ->
     """Raise SetupError, in one line, if a database that is to be asked contains another world."""
     data = await read_world_data(source, world)
     if data is None or not is_same_world(data, world.data):
-        kind = "another world than" if data is not None and any(list_world_rows(data)) else "not the world that"
+        kind = "another world than" if data is not None and any(data.tables.values()) else "not the world that"
         raise SetupError(
             f"{hide_password(url)} holds {kind} the question is about ({world.dump.name}). Name a server without a "
             "database, such as mysql://HOST or bolt://HOST, and each world is loaded into a place of its own."
         )
 
 
-def is_same_world(one: LocatingData | BuildingData, other: LocatingData | BuildingData) -> bool:
+def is_same_world(one: WorldData, other: WorldData) -> bool:
     """Return whether two worlds have the same rows, in any order, with numbers equal to four digits."""
     return all(
         len(left) == len(right)
         and all(map(is_row_close, sorted(left, key=row_sort_key), sorted(right, key=row_sort_key)))
-        for left, right in zip(list_world_rows(one), list_world_rows(other), strict=True)
+        for left, right in zip(one.tables.values(), other.tables.values(), strict=True)
     )
-
-
-def list_world_rows(data: LocatingData | BuildingData) -> list[Sequence[tuple[object, ...]]]:
-    from decisor.lab.dqa.locating import LocatingData
-
-    if isinstance(data, LocatingData):
-        return [data.countries, data.nodes, data.flows, data.powers]
-    return [data.goods, data.buildings, data.supply, data.demand]
 
 
 def row_sort_key(row: tuple[object, ...]) -> str:
@@ -416,22 +395,18 @@ def drop_own_place(place: str) -> None:
     elif parts.scheme.startswith("postgres"):
         import psycopg
 
-        try:
-            with psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True) as admin:
-                identifier = psycopg.sql.Identifier(name)
-                admin.execute(psycopg.sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(identifier))
-        except psycopg.Error as error:
-            raise SetupError(f"Cannot drop {hide_password(place)}: {' '.join(str(error).split())}") from error
+        server = urlunsplit(parts._replace(path="/postgres"))
+        with report_store_errors("drop", place, psycopg.Error), psycopg.connect(server, autocommit=True) as admin:
+            identifier = psycopg.sql.Identifier(name)
+            admin.execute(psycopg.sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(identifier))
     else:
         import pymysql
 
         from decisor.sandbox.engines.mysql import open_mysql
 
-        try:
-            with open_mysql(urlunsplit(parts._replace(path=""))) as admin, admin.cursor() as cursor:
-                cursor.execute(f"DROP DATABASE IF EXISTS {_ticked(name)}")
-        except pymysql.Error as error:
-            raise SetupError(f"Cannot drop {hide_password(place)}: {error.args[-1]}") from error
+        server = urlunsplit(parts._replace(path=""))
+        with report_store_errors("drop", place, pymysql.Error), open_mysql(server) as admin, admin.cursor() as cursor:
+            cursor.execute(f"DROP DATABASE IF EXISTS {quote_mysql_database(name)}")
 
 
 STORES = {"sql": "sqlite", "graph": "kglite"}

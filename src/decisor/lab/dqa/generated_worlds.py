@@ -9,12 +9,17 @@ together. Names are fictional, readable and used once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from decisor.lab.dqa.building import BuildingData
+from decisor.lab.dqa.locating import LocatingData
+from decisor.lab.dqa.rows import BuildingRow, CountryRow, DemandRow, FlowRow, GoodsRow, NodeRow, PowerRow, SupplyRow
 
 HEADS = "bel cor dun esk fal gar hol ist jor kel lor mar nor oss per quel ros sol tar ul vel wen yar zan"
 MIDDLES = " a en i or um est ev al"
@@ -28,16 +33,6 @@ GOODS = (
 KINDS = "fine plain red blue old northern southern eastern western royal rough light heavy dry fresh"
 
 
-def make_place_names(count: int, rng: np.random.Generator) -> list[str]:
-    """Return ``count`` names of trading nodes, such as velmere: letters and _ only."""
-    return _some(("".join(parts) for parts in _crossed(HEADS, MIDDLES, PLACES)), count, rng)
-
-
-def make_country_names(count: int, rng: np.random.Generator) -> list[str]:
-    """Return ``count`` names of countries, such as Corria."""
-    return _some(("".join(parts).capitalize() for parts in _crossed(HEADS, MIDDLES, REALMS)), count, rng)
-
-
 def make_goods_names(count: int) -> list[str]:
     """Return ``count`` names of goods, names without an adjective first.
 
@@ -49,12 +44,9 @@ def make_goods_names(count: int) -> list[str]:
     return _extend_names(names, count)
 
 
-def _crossed(*parts: str) -> Iterator[tuple[str, ...]]:
-    return product(*(part.split(" ") for part in parts))
-
-
-def _some(names: Iterator[str], count: int, rng: np.random.Generator) -> list[str]:
-    pool = list(dict.fromkeys(names))
+def _draw_names(parts: Iterable[str], count: int, rng: np.random.Generator) -> list[str]:
+    """Return ``count`` names in random order, each of one word of every part."""
+    pool = list(dict.fromkeys("".join(words) for words in product(*(part.split(" ") for part in parts))))
     rng.shuffle(pool)
     return _extend_names(pool, count)
 
@@ -77,6 +69,16 @@ def _letters_of_number(number: int) -> str:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+def make_empty_state() -> Floats:
+    """Make the state of a world that was not simulated yet."""
+    return np.zeros(0)
+
+
+def zip_lists(columns: Iterable[NDArray[Any]]) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the rows of columns, as Python's own numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def sum_by_place(places: Ints, amounts: Floats, size: int) -> Floats:
@@ -125,12 +127,25 @@ class Supply:
     demander: Ints
     """Building of each demand row."""
     max_demand: Floats
-    current_price: Floats
+    current_price: Floats = field(default_factory=make_empty_state)
     """State: per goods."""
-    current_output: Floats
+    current_output: Floats = field(default_factory=make_empty_state)
     """State: per supply row."""
-    current_input: Floats
+    current_input: Floats = field(default_factory=make_empty_state)
     """State: per demand row."""
+
+    def rows(self) -> BuildingData:
+        """Return the rows of the tables, supply and demand as they come."""
+        ids, level = self.ids.tolist(), self.level.tolist()
+        goods = zip(self.base_price.tolist(), self.current_price.tolist(), self.pop_demand.tolist(), strict=True)
+        supply = (self.supplied, self.supplier, self.max_supply, self.current_output)
+        demand = (self.demanded, self.demander, self.max_demand, self.current_input)
+        return BuildingData(
+            tuple(GoodsRow(name, code, *row) for code, (name, row) in enumerate(zip(self.goods, goods, strict=True))),
+            tuple(map(BuildingRow, ids, self.names, level)),
+            tuple(SupplyRow(g, ids[b], most, now, level[b]) for g, b, most, now in zip_lists(supply)),
+            tuple(DemandRow(g, ids[b], most, now, level[b]) for g, b, most, now in zip_lists(demand)),
+        )
 
 
 @dataclass(frozen=True)
@@ -252,7 +267,6 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
     pop_demand = np.round(np.maximum(spare, 0.1 * totals) * rng.uniform(0.5, 1.8, count), 2)
     kinds = [f"{names[makes]}_{(FIELDS if makes < raw else WORKS)[makes % 4]}" for makes in output.tolist()]
     ids = np.sort(rng.choice(np.arange(100, 100 + 3 * buildings), buildings, replace=False))
-    nothing = np.zeros(0)
     return add_supply_state(
         Supply(
             tuple(names),
@@ -267,9 +281,6 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
             demanded,
             demander,
             max_demand,
-            nothing,
-            nothing,
-            nothing,
         )
     )
 
@@ -313,12 +324,37 @@ class Trade:
     """Country of each row of power."""
     base: Floats
     """Power of this country in this node."""
-    total_power: Floats
+    total_power: Floats = field(default_factory=make_empty_state)
     """State: per node, as are the next two."""
-    ingoing: Floats
-    outgoing: Floats
-    flow: Floats
+    ingoing: Floats = field(default_factory=make_empty_state)
+    outgoing: Floats = field(default_factory=make_empty_state)
+    flow: Floats = field(default_factory=make_empty_state)
     """State: per edge."""
+
+    def rows(self) -> LocatingData:
+        """Return the rows of the tables.
+
+        Nodes are sorted by name, edges by source, then dest, and powers by node, then country as they come.
+        """
+        # Rule 4 speaks of the first edge in alphabetical order, so file order has to be that too.
+        order = np.argsort(np.array(self.nodes), kind="stable")
+        rank = np.argsort(order)
+        edges, powers = (np.argsort(rank[of], kind="stable") for of in (self.source, self.at))
+        name = self.nodes.__getitem__
+        state = (self.local_value, self.inland, self.total_power, self.outgoing, self.ingoing)
+        placed = zip_lists(column[powers] for column in (self.at, self.of, self.at_home, self.base))
+        return LocatingData(
+            tuple(map(CountryRow, self.countries, map(name, self.home), self.development.tolist())),
+            tuple(NodeRow(name(node), *row) for node, *row in zip_lists((order, *(column[order] for column in state)))),
+            tuple(
+                FlowRow(name(up), name(down), flow)
+                for up, down, flow in zip_lists(column[edges] for column in (self.source, self.dest, self.flow))
+            ),
+            tuple(
+                PowerRow(name(node), self.countries[of], is_home, False, power, power)
+                for node, of, is_home, power in placed
+            ),
+        )
 
     @property
     def at_home(self) -> NDArray[np.bool_]:
@@ -354,7 +390,10 @@ def simulate_trade(world: Trade, row: int | None = None, reaches: Sequence[bool]
         node, country = int(world.at[row]), int(world.of[row])
         inland = max(world.development[country] / 3, 50.0) if world.inland[node] else 0.0
         power[row] = GAIN * (power[row] + 2 + inland)
-        edge = choose_merchant_edge(world, starts[node], starts[node + 1], int(world.home[country]), reaches)
+        # Rule 4: a merchant sends everything over the edge straight home, else over the first that leads there.
+        edges, home = range(starts[node], starts[node + 1]), int(world.home[country])
+        direct = (edge for edge in edges if world.dest[edge] == home)
+        edge = next(direct, next((edge for edge in edges if reaches[int(world.dest[edge])]), None))
         steered = {} if edge is None else {node: edge}
     count = len(world.nodes)
     total = sum_by_place(world.at, power, count)
@@ -362,6 +401,14 @@ def simulate_trade(world: Trade, row: int | None = None, reaches: Sequence[bool]
     share = np.divide(foreign, total, out=np.zeros(count), where=total > 0)
     flow, ingoing, outgoing = _move_values(world, starts, share.tolist(), steered)
     return Flows(power, total, ingoing, outgoing, flow)
+
+
+def add_trade_state(world: Trade) -> Trade:
+    """Return the world with the state that one simulation gives."""
+    state = simulate_trade(world)
+    return replace(
+        world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow
+    )
 
 
 def _move_values(
@@ -375,23 +422,12 @@ def _move_values(
         outgoing[node] = out = (value + ingoing[node]) * share[node]
         first, end = starts[node], starts[node + 1]
         if node in steered:
-            # Rule 4: a merchant sends the whole value over one edge.
             flow[steered[node]] = out
         else:
             flow[first:end] = [out / (end - first)] * (end - first) if end > first else []
         for edge in range(first, end):
             ingoing[dest[edge]] += GAIN * flow[edge]
     return np.array(flow), np.array(ingoing), np.array(outgoing)
-
-
-def choose_merchant_edge(world: Trade, first: int, end: int, home: int, reaches: Sequence[bool]) -> int | None:
-    """Return the edge to which a merchant sends everything.
-
-    It is the edge straight home, else the first that leads there, else None.
-    """
-    edges = range(first, end)
-    direct = (edge for edge in edges if world.dest[edge] == home)
-    return next(direct, next((edge for edge in edges if reaches[int(world.dest[edge])]), None))
 
 
 def count_steps_home(world: Trade, home: int) -> list[int]:
@@ -419,35 +455,27 @@ def make_trade(nodes: int, countries: int, rows: int, rng: np.random.Generator) 
 
     It has ``nodes`` trading nodes with about two edges each, and about ``rows`` powers.
     """
-    names = make_place_names(nodes, rng)
+    names = _draw_names((HEADS, MIDDLES, PLACES), nodes, rng)  # such as velmere
     source, dest = _draw_edges(names, rng)
     upstream = max(nodes // 3, 1)
     home = rng.integers(min(upstream, nodes - 1), nodes, countries)
     at, of = _draw_powers(source, dest, home, rows, rng)
     base = np.round(rng.lognormal(2.3, 0.8, len(at)), 3)
     base[home[of] == at] += np.round(rng.uniform(10, 60, int((home[of] == at).sum())), 3)
-    nothing = np.zeros(nodes)
     world = Trade(
         tuple(names),
         np.round(rng.uniform(1, 8, nodes), 3),
         rng.random(nodes) < 0.3,
         source,
         dest,
-        tuple(make_country_names(countries, rng)),
+        tuple(name.capitalize() for name in _draw_names((HEADS, MIDDLES, REALMS), countries, rng)),  # such as Corria
         home,
         np.round(rng.uniform(20, 400, countries), 3),
         at,
         of,
         base,
-        nothing,
-        nothing,
-        nothing,
-        np.zeros(len(source)),
     )
-    state = simulate_trade(world)
-    return replace(
-        world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow
-    )
+    return add_trade_state(world)
 
 
 def _draw_edges(names: Sequence[str], rng: np.random.Generator) -> tuple[Ints, Ints]:

@@ -14,13 +14,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -40,7 +38,8 @@ from decisor.lab.dqa.generated_worlds import (
     simulate_supply,
     simulate_trade,
 )
-from decisor.system.extras import require_package
+from decisor.lab.dqa.rows import WORLD_TABLES
+from decisor.lab.dqa.worlds import Scenario, WorldData, build_world_schema
 from decisor.types import Question
 
 CELLS = 4_000_000  # numbers per array while candidates are computed
@@ -71,7 +70,7 @@ class WorldQuestion:
     difficulty: Difficulty
 
 
-def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
+def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float = 1e-6) -> Iterator[WorldQuestion]:
     """Yield one question per country, in random order, if one node is best by at least ``margin``."""
     for country in rng.permutation(len(world.countries)).tolist():
         home = int(world.home[country])
@@ -96,7 +95,7 @@ def find_trade_questions(world: Trade, rng: np.random.Generator, margin: float) 
         yield WorldQuestion(country, world.nodes[node], Difficulty(differ, gap, steps[node], inputs))
 
 
-def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
+def find_supply_questions(world: Supply, rng: np.random.Generator, margin: float = 1e-8) -> Iterator[WorldQuestion]:
     """Yield one question per goods, in random order, if one building is best by at least ``margin``.
 
     The building must make the goods.
@@ -132,17 +131,12 @@ def _find_two_lowest_prices(world: Supply) -> tuple[Floats, Floats, Ints, Ints]:
         every = np.concatenate([two, price])
         names = np.concatenate([who, np.broadcast_to(some[:, None], price.shape)])
         # Keep two of each column, so that memory does not grow with the number of buildings.
-        lowest = _find_lowest_rows(every)
+        lowest = np.argpartition(every, 1, axis=0)[:2]
+        # argpartition leaves the order of the two open.
+        order = np.argsort(np.take_along_axis(every, lowest, 0), axis=0, kind="stable")
+        lowest = np.take_along_axis(lowest, order, 0)
         two, who = np.take_along_axis(every, lowest, 0), np.take_along_axis(names, lowest, 0)
     return two[0], two[1], who[0], differ
-
-
-def _find_lowest_rows(every: Floats) -> Ints:
-    """Return the rows of the two lowest values of each column, lowest first."""
-    # argpartition leaves the order of the two open, so they are sorted after it.
-    rows = np.argpartition(every, 1, axis=0)[:2]
-    order = np.argsort(np.take_along_axis(every, rows, 0), axis=0, kind="stable")
-    return np.asarray(np.take_along_axis(rows, order, 0), dtype=np.int64)
 
 
 def _count_inputs(world: Supply, goods: int) -> tuple[int, int]:
@@ -213,199 +207,37 @@ SUPPLY_QUESTION = "Which building id should we increase a level by 5 to maximall
 SUPPLY_GOAL = "The goal is the lowest market price of {goods}."
 
 
-Cell = str | int | float | bool
-NODE_COLUMNS = (
-    "trade_node VARCHAR(30), local_value FLOAT, is_inland BOOLEAN, total_power FLOAT, outgoing FLOAT, ingoing FLOAT"
-)
-GOODS_COLUMNS = "goods_name VARCHAR(30), code INT, base_price FLOAT, current_price FLOAT, pop_demand FLOAT"
-Rows = Iterator[tuple[Cell, ...]]
+DUMP_TYPES = {"str": "VARCHAR(80)", "float": "FLOAT", "int": "INT", "bool": "BOOLEAN"}
 
 
-@dataclass(frozen=True)
-class GeneratedTable:
-    """A table of a generated world: columns with their types, key, and rows (read once).
-
-    ``graph`` is the Cypher that makes the node or relationship of one row, with {column} where a value goes.
-    """
-
-    name: str
-    columns: tuple[tuple[str, str], ...]
-    key: str
-    graph: str
-    rows: Rows
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.columns)
-
-
-def list_generated_tables(world: Trade | Supply) -> list[GeneratedTable]:
-    """Return the tables in the order in which they must be written: nodes before relationships."""
-    return _list_trade_tables(world) if isinstance(world, Trade) else _list_supply_tables(world)
-
-
-def _parse_columns(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse the names and types of columns.
-
-    >>> _parse_columns("level INT, max_supply FLOAT")
-    (('level', 'INT'), ('max_supply', 'FLOAT'))
-    """
-    pairs = (part.split() for part in text.split(","))
-    return tuple((name, kind) for name, kind in pairs)
-
-
-def _list_trade_tables(world: Trade) -> list[GeneratedTable]:
-    """Return the tables of a Locating world.
-
-    Nodes are sorted by name, edges by source, then dest, and powers by node, then country as they come.
-    """
-    nodes, countries = world.nodes, world.countries
-    # Rule 4 speaks of the first edge in alphabetical order, so file order has to be that too.
-    order = np.argsort(np.array(nodes), kind="stable")
-    rank = np.argsort(order)
-    edges = np.argsort(rank[world.source], kind="stable").tolist()
-    powers = np.argsort(rank[world.at], kind="stable").tolist()
-    at_home, base = world.at_home.tolist(), world.base.tolist()
-    at, of = world.at.tolist(), world.of.tolist()
-    source, dest, flow = world.source.tolist(), world.dest.tolist(), world.flow.tolist()
-    home, development = world.home.tolist(), world.development.tolist()
-    state = (world.local_value, world.inland, world.total_power, world.outgoing, world.ingoing)
-    return [
-        GeneratedTable(
-            "country",
-            _parse_columns("country_name VARCHAR(30), home_node VARCHAR(30), development FLOAT"),
-            "country_name",
-            "CREATE (:Country {{name: {country_name}, home_node: {home_node}, development: {development}}})",
-            ((name, nodes[home[i]], development[i]) for i, name in enumerate(countries)),
-        ),
-        GeneratedTable(
-            "trade_node",
-            _parse_columns(NODE_COLUMNS),
-            "trade_node",
-            "CREATE (:Trade_node {{name: {trade_node}, local_value: {local_value}, is_inland: {is_inland}, "
-            "total_power: {total_power}, outgoing: {outgoing}, ingoing: {ingoing}}})",
-            zip([nodes[i] for i in order.tolist()], *(column[order].tolist() for column in state), strict=True),
-        ),
-        GeneratedTable(
-            "flow",
-            _parse_columns("source VARCHAR(30), dest VARCHAR(30), flow FLOAT"),
-            "source, dest",
-            "MATCH (up:Trade_node {{name: {source}}}), (down:Trade_node {{name: {dest}}}) "
-            "CREATE (up)-[:source {{flow: {flow}}}]->(down)",
-            ((nodes[source[e]], nodes[dest[e]], flow[e]) for e in edges),
-        ),
-        GeneratedTable(
-            "node_country",
-            _parse_columns(
-                "trade_node VARCHAR(30), country_name VARCHAR(30), is_home BOOLEAN, has_merchant BOOLEAN, "
-                "base_trading_power FLOAT, calculated_trading_power FLOAT"
-            ),
-            "trade_node, country_name",
-            "MATCH (n:Trade_node {{name: {trade_node}}}), (c:Country {{name: {country_name}}}) "
-            "CREATE (c)-[:NodeCountry {{is_home: {is_home}, has_merchant: {has_merchant}, "
-            "base_trading_power: {base_trading_power}, calculated_trading_power: {calculated_trading_power}}}]->(n)",
-            ((nodes[at[r]], countries[of[r]], at_home[r], False, base[r], base[r]) for r in powers),
-        ),
-    ]
-
-
-def _list_supply_tables(world: Supply) -> list[GeneratedTable]:
-    ids, level = world.ids.tolist(), world.level.tolist()
-    prices = zip(world.base_price.tolist(), world.current_price.tolist(), world.pop_demand.tolist(), strict=True)
-    supply = (world.supplied, world.supplier, world.max_supply, world.current_output)
-    demand = (world.demanded, world.demander, world.max_demand, world.current_input)
-    return [
-        GeneratedTable(
-            "goods",
-            _parse_columns(GOODS_COLUMNS),
-            "code",
-            "CREATE (:Goods {{name: {goods_name}, code: {code}, base_price: {base_price}, "
-            "current_price: {current_price}, pop_demand: {pop_demand}}})",
-            ((name, code, *row) for code, (name, row) in enumerate(zip(world.goods, prices, strict=True))),
-        ),
-        GeneratedTable(
-            "building",
-            _parse_columns("id INT, name VARCHAR(80), level INT"),
-            "id",
-            "CREATE (:Building {{id: {id}, name: {name}, level: {level}}})",
-            zip(ids, world.names, level, strict=True),
-        ),
-        GeneratedTable(
-            "supply",
-            _parse_columns("goods_id INT, building_id INT, max_supply FLOAT, current_output FLOAT, level INT"),
-            "goods_id, building_id",
-            "MATCH (g:Goods {{code: {goods_id}}}), (b:Building {{id: {building_id}}}) CREATE (b)-[:Supply "
-            "{{max_supply: {max_supply}, current_output: {current_output}, level: {level}}}]->(g)",
-            ((g, ids[b], most, now, level[b]) for g, b, most, now in zip(*(c.tolist() for c in supply), strict=True)),
-        ),
-        GeneratedTable(
-            "demand",
-            _parse_columns("goods_id INT, building_id INT, max_demand FLOAT, current_input FLOAT, level INT"),
-            "goods_id, building_id",
-            "MATCH (g:Goods {{code: {goods_id}}}), (b:Building {{id: {building_id}}}) CREATE (g)-[:Demand "
-            "{{max_demand: {max_demand}, current_input: {current_input}, level: {level}}}]->(b)",
-            ((g, ids[b], most, now, level[b]) for g, b, most, now in zip(*(c.tolist() for c in demand), strict=True)),
-        ),
-    ]
-
-
-AT_ONCE = 5000  # rows in one graph statement
-
-
-def write_sql(world: Trade | Supply, path: Path) -> None:
+def write_sql(world: WorldData, path: Path) -> None:
     """Write a world in the released SQL format: one statement per line, strings in double quotes."""
-    parts = list_generated_tables(world)
     with path.open("w", encoding="utf-8") as file:
-        for sheet in parts:
-            file.write(build_create_table(sheet) + ";\n\n")
-        for sheet in parts:
-            file.writelines(_inserts(sheet))
+        file.writelines(f"{statement};\n\n" for statement in build_world_schema(world, DUMP_TYPES))
+        for name, rows in world.tables.items():
+            head = f"INSERT INTO {name}({', '.join(WORLD_TABLES[name].types)}) VALUES ("
+            file.writelines(f"{head}{', '.join(map(sql_literal, row))});\n" for row in rows)
 
 
-def write_cypher(world: Trade | Supply, path: Path) -> None:
+def write_cypher(world: WorldData, path: Path) -> None:
     """Write a world in the released graph format: one CREATE per line."""
     with path.open("w", encoding="utf-8") as file:
-        for sheet in list_generated_tables(world):
-            line = sheet.graph + ";\n"
-            values = ([cypher_literal(value) for value in row] for row in sheet.rows)
-            file.writelines(line.format(**dict(zip(sheet.names, row, strict=True))) for row in values)
+        for name, rows in world.tables.items():
+            table = WORLD_TABLES[name]
+            for row in rows:
+                values = dict(zip(table.types, map(cypher_literal, row), strict=True))
+                properties = ", ".join(f"{to}: {values[column]}" for column, to in table.properties.items())
+                if not table.ends:
+                    file.write(f"CREATE (:{table.label} {{{properties}}});\n")
+                    continue
+                start, end = (
+                    f"({variable}:{WORLD_TABLES[of].label} {{{WORLD_TABLES[of].key_property}: {values[column]}}})"
+                    for variable, (column, of) in zip("ab", table.ends, strict=True)
+                )
+                file.write(f"MATCH {start}, {end} CREATE (a)-[:{table.label} {{{properties}}}]->(b);\n")
 
 
-def write_sqlite(world: Trade | Supply, path: Path) -> None:
-    """Write a world to a new SQLite file, with numbers as 64-bit floats."""
-    with closing(sqlite3.connect(path)) as database, database:
-        for sheet in list_generated_tables(world):
-            database.execute(build_create_table(sheet).replace("FLOAT", "DOUBLE"))
-            marks = ", ".join("?" * len(sheet.columns))
-            database.executemany(f"INSERT INTO {sheet.name} VALUES ({marks})", sheet.rows)
-
-
-def write_graph(world: Trade | Supply, path: Path) -> None:
-    """Write a world to a file of the embedded graph engine (kglite)."""
-    with require_package("kglite", "graph"):
-        import kglite
-
-    graph = kglite.KnowledgeGraph()
-    for sheet in list_generated_tables(world):
-        # One statement a row would parse the Cypher once for each; a batch parses it once.
-        make = "UNWIND $rows AS row " + sheet.graph.format(**{name: f"row.{name}" for name in sheet.names})
-        while some := [dict(zip(sheet.names, row, strict=True)) for row in islice(sheet.rows, AT_ONCE)]:
-            graph.cypher(make, params={"rows": some})
-    graph.save(str(path))
-
-
-def build_create_table(sheet: GeneratedTable) -> str:
-    """Return the CREATE TABLE statement of one table, without a semicolon."""
-    columns = ", ".join(f"{name} {kind}" for name, kind in sheet.columns)
-    return f"CREATE TABLE {sheet.name}({columns}, PRIMARY KEY ({sheet.key}))"
-
-
-def _inserts(sheet: GeneratedTable) -> Iterator[str]:
-    head = f"INSERT INTO {sheet.name}({', '.join(sheet.names)}) VALUES ("
-    return (f"{head}{', '.join(map(sql_literal, row))});\n" for row in sheet.rows)
-
-
-def sql_literal(value: Cell) -> str:
+def sql_literal(value: object) -> str:
     """Format a value as a literal of the released SQL format.
 
     >>> sql_literal("velmere"), sql_literal(True), sql_literal(0.1)
@@ -416,7 +248,7 @@ def sql_literal(value: Cell) -> str:
     return str(value).upper() if isinstance(value, bool) else repr(value)
 
 
-def cypher_literal(value: Cell) -> str:
+def cypher_literal(value: object) -> str:
     """Format a value as a literal of the released graph format.
 
     >>> cypher_literal("velmere"), cypher_literal(True), cypher_literal(0.1)
@@ -425,8 +257,6 @@ def cypher_literal(value: Cell) -> str:
     return str(value).lower() if isinstance(value, bool) else sql_literal(value)
 
 
-Scenario = Literal["locating", "building"]
-MARGIN = {"locating": 1e-6, "building": 1e-8}
 YEAR = "1500"
 
 
@@ -523,34 +353,30 @@ def write_worlds(worlds: Sequence[QuestionedWorld], folder: Path) -> Dataset:
     for form in ("questions", "queries/SQL_format", "queries/LPG_format"):
         (folder / form).mkdir(parents=True)
     entries: list[Mapping[str, object]] = []
+    sizes: Counter[str] = Counter()  # of the graph form
     for each in worlds:
+        rows = each.world.rows()
+        for name, table in rows.tables.items():
+            sizes["edges" if WORLD_TABLES[name].ends else "nodes"] += len(table)
         numbers = range(len(entries) + 1, len(entries) + len(each.questions) + 1)
         entries += [
             make_question_entry(each, question, number)
             for question, number in zip(each.questions, numbers, strict=True)
         ]
         trade = isinstance(each.world, Trade)
-        _write_databases(each.world, folder / "queries", [f"q{n}" for n in numbers] if trade else [each.label])
+        _write_databases(rows, folder / "queries", [f"q{n}" for n in numbers] if trade else [each.label])
     name = "simulated_question.json" if isinstance(worlds[0].world, Trade) else "simulated_questions.json"
     (folder / "questions" / name).write_text(json.dumps(entries, indent=1), encoding="utf-8")
-    sizes = [count_nodes_and_edges(each.world) for each in worlds]
-    return Dataset(folder, sum(nodes for nodes, _ in sizes), sum(edges for _, edges in sizes), len(entries))
+    return Dataset(folder, sizes["nodes"], sizes["edges"], len(entries))
 
 
-def find_world_questions(world: Trade | Supply, seed: int, margin: float | None = None) -> Iterator[WorldQuestion]:
+def find_world_questions(world: Trade | Supply, seed: int) -> Iterator[WorldQuestion]:
     """Yield the questions with one best decision, in an order fixed by the seed."""
     # A stream of its own: the world of a seed stays the same however many questions are drawn.
     rng = np.random.default_rng([seed, 1])
     if isinstance(world, Trade):
-        return find_trade_questions(world, rng, MARGIN["locating"] if margin is None else margin)
-    return find_supply_questions(world, rng, MARGIN["building"] if margin is None else margin)
-
-
-def count_nodes_and_edges(world: Trade | Supply) -> tuple[int, int]:
-    """Return the number of nodes and edges of the graph form."""
-    if isinstance(world, Trade):
-        return len(world.nodes) + len(world.countries), len(world.source) + len(world.at)
-    return len(world.goods) + len(world.ids), len(world.supplied) + len(world.demanded)
+        return find_trade_questions(world, rng)
+    return find_supply_questions(world, rng)
 
 
 def name_of_subject(world: Trade | Supply, question: WorldQuestion) -> str:
@@ -584,7 +410,7 @@ def make_question_entry(each: QuestionedWorld, question: WorldQuestion, number: 
     return shared | {"goods": world.goods[question.subject], "country": each.label}
 
 
-def _write_databases(world: Trade | Supply, folder: Path, names: list[str]) -> None:
+def _write_databases(world: WorldData, folder: Path, names: list[str]) -> None:
     """Write both dumps of a world once.
 
     Further names of the same world are links, or copies if links are impossible.

@@ -19,10 +19,10 @@ printed rule: total(n) = the sum of p, in(n) starts at 0, the bonus is max(50, d
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -54,28 +54,23 @@ class Network:
     """Per home: the nodes from which it can be reached, filled on demand."""
 
     @classmethod
-    def of(
-        cls,
-        countries: Sequence[CountryRow],
-        nodes: Sequence[NodeRow],
-        flows: Sequence[FlowRow],
-        powers: Sequence[PowerRow],
-    ) -> Network:
+    def of(cls, data: LocatingData) -> Network:
         """Index a network; raise SetupError if an edge, a home or a power row names an unknown node."""
+        nodes = data.nodes
         index = {row.trade_node: at for at, row in enumerate(nodes)}
         try:
             down: list[list[int]] = [[] for _ in nodes]
-            for edge in flows:
+            for edge in data.flows:
                 down[index[edge.source]].append(index[edge.dest])
             rows_at: list[list[int]] = [[] for _ in nodes]
             rows_of: dict[str, dict[int, int]] = {}
-            for at, power in enumerate(powers):
+            for at, power in enumerate(data.powers):
                 rows_at[index[power.trade_node]].append(at)
                 rows_of.setdefault(power.country_name, {})[index[power.trade_node]] = at
-            homes = {row.country_name: index[row.home_node] for row in countries}
+            homes = {row.country_name: index[row.home_node] for row in data.countries}
         except KeyError as missing:
             raise SetupError(f"The data name a trading node {missing} that is not among the nodes.") from missing
-        names = {row.country_name: at for at, row in enumerate(countries)}
+        names = {row.country_name: at for at, row in enumerate(data.countries)}
         return cls(index, names, homes, down, rows_at, rows_of, sort_topologically(down))
 
     def steers(self, node: int, country: str) -> int | None:
@@ -146,6 +141,16 @@ class LocatingData:
     flows: tuple[FlowRow, ...]
     powers: tuple[PowerRow, ...]
 
+    @classmethod
+    def of(cls, tables: Mapping[str, Iterable[Any]]) -> LocatingData:
+        """Make a network of its rows by table."""
+        return cls(*(tuple(tables[name]) for name in LOCATING))
+
+    @property
+    def tables(self) -> dict[str, tuple[tuple[object, ...], ...]]:
+        """The rows by table."""
+        return dict(zip(LOCATING, (self.countries, self.nodes, self.flows, self.powers), strict=True))
+
     def model(self, country: str, semantics: Semantics = "released") -> Locating:
         """Return the decision model of one country; raise SetupError if the data lack it."""
         if country not in self.network.countries:
@@ -154,7 +159,7 @@ class LocatingData:
 
     @cached_property
     def network(self) -> Network:
-        return Network.of(self.countries, self.nodes, self.flows, self.powers)
+        return Network.of(self)
 
     @cached_property
     def figures(self) -> LocatingFigures:
@@ -179,11 +184,14 @@ class LocatingFigures:
     base: NDArray[np.float64]
     development: NDArray[np.float64]
 
-    def varied(self, percent: float, rng: np.random.Generator) -> LocatingFigures:
-        def shake(values: NDArray[np.float64]) -> NDArray[np.float64]:
-            return values * (1 + rng.uniform(-percent, percent, values.shape) / 100)
 
-        return LocatingFigures(*(shake(getattr(self, name)) for name in self.__dataclass_fields__))
+F = TypeVar("F")
+
+
+def vary_figures(figures: F, percent: float, rng: np.random.Generator) -> F:
+    """Return figures, a dataclass of arrays, with each number changed by at most ``percent``."""
+    arrays: list[NDArray[np.float64]] = list(vars(figures).values())
+    return type(figures)(*(values * (1 + rng.uniform(-percent, percent, values.shape) / 100) for values in arrays))
 
 
 @dataclass(frozen=True)
@@ -230,7 +238,7 @@ class Locating:
         return np.array([profit.get(n, profit[-1]) if n not in (-1, home) else np.nan for n in nodes], dtype=np.float64)
 
     def varied(self, percent: float, rng: np.random.Generator) -> Locating:
-        return replace(self, shaken=self.figures.varied(percent, rng))
+        return replace(self, shaken=vary_figures(self.figures, percent, rng))
 
     def power(self, row: int, merchant: bool) -> float:
         """Return the trading power of one row, with or without a merchant."""
@@ -334,5 +342,4 @@ class NodePower:
 
 async def read_trade_network(source: BulkSource) -> LocatingData:
     """Read the trade network from a relational or graph database; raise SetupError on another schema."""
-    rows = await read_world_tables(source, LOCATING)
-    return LocatingData(*(tuple(rows[name]) for name in LOCATING))  # type: ignore[arg-type]
+    return LocatingData.of(await read_world_tables(source, LOCATING))

@@ -1,4 +1,4 @@
-"""The rows of the two Decision QA worlds, read from a database in the order of writing.
+"""The tables of the two Decision QA worlds, their form in a graph, and how they are read in the order of writing.
 
 The ordinary read-only tools read them. Sums run in the order of writing, and equal candidates are decided by it, so it
 matters. No store is asked to carry an ordinal that its own keeping does not already have:
@@ -11,8 +11,10 @@ matters. No store is asked to carry an ordinal that its own keeping does not alr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 from decisor.errors import SetupError, ToolError
 from decisor.types import BulkSource, Table, Value
@@ -82,10 +84,58 @@ class DemandRow(NamedTuple):
     level: int
 
 
-Row = TypeVar("Row", bound=tuple[object, ...])
+@dataclass(frozen=True)
+class WorldTable:
+    """A table of the release, and its form in a graph: nodes, or relationships between two tables of nodes."""
 
-LOCATING = {"country": CountryRow, "trade_node": NodeRow, "flow": FlowRow, "node_country": PowerRow}
-BUILDING = {"goods": GoodsRow, "building": BuildingRow, "supply": SupplyRow, "demand": DemandRow}
+    row: type[tuple[object, ...]]
+    key: str
+    """Columns of the primary key."""
+    label: str
+    """Label of its nodes, or type of its relationships."""
+    named: str = ""
+    """Column that is the property ``name`` of a node."""
+    ends: tuple[tuple[str, str], ...] = ()
+    """Column and table of the node where a relationship begins, then of the one where it ends; none for nodes."""
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The type of each column: str, float, int or bool."""
+        notes = self.row.__annotations__
+        return {column: str(getattr(note, "__forward_arg__", note)) for column, note in notes.items()}
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        """The property of each column that is not an end."""
+        ends = dict(self.ends)
+        return {name: "name" if name == self.named else name for name in self.types if name not in ends}
+
+    @property
+    def key_property(self) -> str:
+        return self.properties[self.key]
+
+
+WORLD_TABLES = {
+    "country": WorldTable(CountryRow, "country_name", "Country", "country_name"),
+    "trade_node": WorldTable(NodeRow, "trade_node", "Trade_node", "trade_node"),
+    "flow": WorldTable(FlowRow, "source, dest", "source", ends=(("source", "trade_node"), ("dest", "trade_node"))),
+    "node_country": WorldTable(
+        PowerRow,
+        "trade_node, country_name",
+        "NodeCountry",
+        ends=(("country_name", "country"), ("trade_node", "trade_node")),
+    ),
+    "goods": WorldTable(GoodsRow, "code", "Goods", "goods_name"),
+    "building": WorldTable(BuildingRow, "id", "Building"),
+    "supply": WorldTable(
+        SupplyRow, "goods_id, building_id", "Supply", ends=(("building_id", "building"), ("goods_id", "goods"))
+    ),
+    "demand": WorldTable(
+        DemandRow, "goods_id, building_id", "Demand", ends=(("goods_id", "goods"), ("building_id", "building"))
+    ),
+}
+LOCATING = ("country", "trade_node", "flow", "node_country")
+BUILDING = ("goods", "building", "supply", "demand")
 MISNAMED = {"has_has_merchant": "has_merchant"}  # six SQL and two Cypher files of the release
 
 
@@ -107,66 +157,43 @@ def parse_truth(value: Value) -> bool:
 CASTS = {"str": str, "float": float, "int": int, "bool": parse_truth}
 
 
-def build_typed_row(kind: type[Row], fields: Mapping[str, Value]) -> Row:
-    """Build a row of ``kind`` from columns by name; raise SetupError if one is missing or unreadable.
+def build_typed_row(table: WorldTable, fields: Mapping[str, Value]) -> tuple[object, ...]:
+    """Build a row from columns by name; raise SetupError if one is missing or unreadable.
 
-    >>> build_typed_row(FlowRow, {"source": "a", "dest": "b", "flow": "1.5"})
+    >>> build_typed_row(WORLD_TABLES["flow"], {"source": "a", "dest": "b", "flow": "1.5"})
     FlowRow(source='a', dest='b', flow=1.5)
     """
     values = []
-    for name, cast in column_casts(kind):
+    for name, kind in table.types.items():
         if name not in fields:
-            raise SetupError(f"A row of {kind.__name__} has no {name}; it has {', '.join(fields)}.")
+            raise SetupError(f"A row of {table.row.__name__} has no {name}; it has {', '.join(fields)}.")
         try:
-            values.append(cast(fields[name]))
+            values.append(CASTS[kind](fields[name]))  # type: ignore[operator]
         except (TypeError, ValueError) as error:
-            raise SetupError(f"{name} of {kind.__name__} is {fields[name]!r}: {error}.") from error
-    return kind(*values)
+            raise SetupError(f"{name} of {table.row.__name__} is {fields[name]!r}: {error}.") from error
+    return table.row(*values)
 
 
-def column_casts(kind: type[Row]) -> list[tuple[str, type]]:
-    """Return each column with the function that reads it; annotations are strings here."""
-    return [(name, CASTS[str(getattr(note, "__forward_arg__", note))]) for name, note in kind.__annotations__.items()]  # type: ignore[misc]
-
-
-Kinds: TypeAlias = "Mapping[str, type[tuple[object, ...]]]"
-Rows: TypeAlias = "dict[str, list[tuple[object, ...]]]"
+WorldRows: TypeAlias = "dict[str, list[tuple[object, ...]]]"
 ORDERS = (" ORDER BY rowid", " ORDER BY ctid", " ORDER BY ord", "")
 MAX_ROWS = 2_000_000
-ELEMENT = "elementId({0}) AS written"
-GRAPH = {  # pattern, and the properties in the order of the columns
-    "country": ("(n:Country)", ("n.name", "n.home_node", "n.development")),
-    "trade_node": (
-        "(n:Trade_node)",
-        ("n.name", "n.local_value", "n.is_inland", "n.total_power", "n.outgoing", "n.ingoing"),
-    ),
-    "flow": ("(a:Trade_node)-[n:source]->(b:Trade_node)", ("a.name", "b.name", "n.flow")),
-    "node_country": (
-        "(a:Country)-[n:NodeCountry]->(b:Trade_node)",
-        ("b.name", "a.name", "n.is_home", "n.has_merchant", "n.base_trading_power", "n.calculated_trading_power"),
-    ),
-    "goods": ("(n:Goods)", ("n.name", "n.code", "n.base_price", "n.current_price", "n.pop_demand")),
-    "building": ("(n:Building)", ("n.id", "n.name", "n.level")),
-    "supply": ("(a:Building)-[n:Supply]->(b:Goods)", ("b.code", "a.id", "n.max_supply", "n.current_output", "n.level")),
-    "demand": ("(a:Goods)-[n:Demand]->(b:Building)", ("a.code", "b.id", "n.max_demand", "n.current_input", "n.level")),
-}
 
 
-async def read_world_tables(source: BulkSource, kinds: Kinds) -> Rows:
-    """Read every table of ``kinds``, typed, in the order of writing; raise SetupError if one is missing or cut."""
-    return await (relational(source, kinds) if source.form == "sql" else read_graph_tables(source, kinds))
+async def read_world_tables(source: BulkSource, names: Sequence[str]) -> WorldRows:
+    """Read the tables of a world, typed, in the order of writing; raise SetupError if one is missing or cut."""
+    return await (read_relations(source, names) if source.form == "sql" else read_graph_tables(source, names))
 
 
-async def relational(source: BulkSource, kinds: Kinds) -> Rows:
-    rows: Rows = {}
+async def read_relations(source: BulkSource, names: Sequence[str]) -> WorldRows:
+    rows: WorldRows = {}
     order = ""
-    for name, kind in kinds.items():
+    for name in names:
         if not rows:
             table, order = await read_in_first_order(source, name)
         else:
             table = await fetch_whole(source, f"SELECT * FROM {name}{order}")
         columns = [MISNAMED.get(column.lower(), column.lower()) for column in table.columns]
-        rows[name] = [build_typed_row(kind, dict(zip(columns, row, strict=True))) for row in table.rows]
+        rows[name] = [build_typed_row(WORLD_TABLES[name], dict(zip(columns, row, strict=True))) for row in table.rows]
     return rows
 
 
@@ -181,18 +208,18 @@ async def read_in_first_order(source: BulkSource, name: str) -> tuple[Table, str
     return await fetch_whole(source, f"SELECT * FROM {name}"), ""
 
 
-async def read_graph_tables(source: BulkSource, kinds: Kinds) -> Rows:
-    rows: Rows = {}
-    for name, kind in kinds.items():
-        table = await fetch_whole(source, build_cypher(name))
+async def read_graph_tables(source: BulkSource, names: Sequence[str]) -> WorldRows:
+    rows: WorldRows = {}
+    for name in names:
+        query = build_cypher(name)
+        table = await fetch_whole(source, query)
         # Cypher gives null for a property that does not exist, so the misspelt files show in the data only.
         if name == "node_country" and table.rows and all(row[3] is None for row in table.rows):
-            misnamed = build_cypher(name).replace("n.has_merchant", "n.has_has_merchant")
-            table = await fetch_whole(source, misnamed)
-        columns = list(kind.__annotations__)
+            table = await fetch_whole(source, query.replace("n.has_merchant", "n.has_has_merchant"))
         # Cypher has no order of writing; Neo4j and kglite number elements as they are made.
         in_order = sorted(table.rows, key=lambda row: element_number(row[-1]))
-        rows[name] = [build_typed_row(kind, dict(zip(columns, row[:-1], strict=True))) for row in in_order]
+        kind = WORLD_TABLES[name]
+        rows[name] = [build_typed_row(kind, dict(zip(kind.types, row[:-1], strict=True))) for row in in_order]
     return rows
 
 
@@ -201,10 +228,21 @@ def build_cypher(name: str) -> str:
 
     >>> build_cypher("country")
     'MATCH (n:Country) RETURN n.name AS c0, n.home_node AS c1, n.development AS c2, elementId(n) AS written'
+    >>> build_cypher("supply").partition(" RETURN ")[0]
+    'MATCH (a:Building)-[n:Supply]->(b:Goods)'
     """
-    pattern, properties = GRAPH[name]
-    columns = [f"{each} AS c{at}" for at, each in enumerate(properties)]
-    return f"MATCH {pattern} RETURN {', '.join([*columns, ELEMENT.format('n')])}"
+    table = WORLD_TABLES[name]
+    ends = {column: (end, WORLD_TABLES[of]) for end, (column, of) in zip("ab", table.ends, strict=False)}
+    pattern = f"(n:{table.label})"
+    if ends:
+        start, end = (f"({end}:{node.label})" for end, node in ends.values())
+        pattern = f"{start}-[n:{table.label}]->{end}"
+    columns = [
+        f"{ends[column][0]}.{ends[column][1].key_property}" if column in ends else f"n.{table.properties[column]}"
+        for column in table.types
+    ]
+    parts = [f"{column} AS c{at}" for at, column in enumerate(columns)]
+    return f"MATCH {pattern} RETURN {', '.join([*parts, 'elementId(n) AS written'])}"
 
 
 def element_number(element: object) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import TypeAlias
 import numpy as np
 
 from decisor.errors import ParseError, SetupError
-from decisor.lab.dqa.generated_worlds import Floats, Ints, Supply, Trade, add_supply_state, simulate_trade
+from decisor.lab.dqa.generated_worlds import Floats, Ints, Supply, Trade, add_supply_state, add_trade_state
 from decisor.lab.dqa.generator import Dataset, QuestionedWorld, find_world_questions, write_worlds
 
 TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}])|([<>!?]?=|[<>])|(#.*)|([^\s{}="#<>!?]+|[!?])|(")')
@@ -232,7 +232,6 @@ def _build_economy(
                 needs[int(code)] += parse_save_number(amount)
     outputs, makers, most_output = _split_amounts(_list_amounts("output_goods", buildings, len(goods)))
     used, users, most_used = _split_amounts(_list_amounts("input_goods", buildings, len(goods)))
-    nothing = np.zeros(0)
     return add_supply_state(
         Supply(
             tuple(name for name, _ in goods),
@@ -249,9 +248,6 @@ def _build_economy(
             used,
             users,
             most_used,
-            nothing,
-            nothing,
-            nothing,
         )
     )
 
@@ -299,7 +295,6 @@ def read_trade(trade: SaveBlock, countries: SaveBlock, homes: dict[str, str], ma
     ]
     if not rows or not edges:
         raise SetupError("The save gives no country power in a trading node, or the map file has no edge.")
-    count, nothing = len(names), np.zeros(len(names))
     world = Trade(
         tuple(names),
         np.array([states[name].number("local_value") for name in names]),
@@ -312,15 +307,8 @@ def read_trade(trade: SaveBlock, countries: SaveBlock, homes: dict[str, str], ma
         np.array([row[0] for row in rows], dtype=np.int64),
         np.array([row[1] for row in rows], dtype=np.int64),
         np.array([row[2] for row in rows]),
-        nothing,
-        nothing,
-        np.zeros(count),
-        np.zeros(len(edges)),
     )
-    state = simulate_trade(world)
-    return replace(
-        world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow
-    )
+    return add_trade_state(world)
 
 
 def _list_outgoing(place: SaveBlock) -> list[str]:
@@ -352,56 +340,47 @@ def extract_worlds(save: Path, out: Path, definitions: Path, questions: int = QU
     Raises:
         SetupError: a file cannot be read, is no such save, or gives no question with one best decision.
     """
-    homes: dict[str, str] = {}
-    sections: dict[str, SaveBlock] = {}
-    date = ""
     try:
-        with save.open(encoding="utf-8", errors="replace") as lines:
-            for path, value in iterate_save_sections(lines, OPENED, SECTIONS):
-                if path[0] == "provinces" and len(path) == 2 and isinstance(value, SaveBlock):
-                    # EU4 writes provinces as -1, -2, ..., and their ports as 1, 2, ...
-                    homes[path[1].lstrip("-")] = value.text("trade")
-                elif isinstance(value, SaveBlock):
-                    sections[path[0]] = value
-                elif path == ("date",):
-                    date = value
+        sections, homes, date = read_save(save)
         game_file = parse_save_text(definitions.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         raise SetupError(f"{error.filename} cannot be read: {error.strerror}.") from error
     except ParseError as error:
         raise SetupError(f"{save} or {definitions} is not Clausewitz text: {error}") from error
-    year = (re.match(r"\d+", date or sections.get("meta_data", SaveBlock(())).text("game_date")) or [""])[0]
-    if "trade" in sections:
-        return _extract_trade(sections, homes, game_file, year, out / "locating", questions)
-    if "building_manager" in sections:
-        return _extract_economies(sections, game_file, year, out / "building", questions)
-    raise SetupError(f"{save} has neither a section trade nor building_manager; is it a save in text form?")
-
-
-def _extract_trade(
-    sections: dict[str, SaveBlock], homes: dict[str, str], game_file: SaveBlock, year: str, out: Path, most: int
-) -> Dataset:
-    world = read_trade(sections["trade"], sections.get("countries", SaveBlock(())), homes, game_file)
-    large = (
-        question
-        for question in find_world_questions(world, 0)
-        if world.development[question.subject] > LEAST_DEVELOPMENT
-    )
-    return _write_questioned_worlds([QuestionedWorld(world, tuple(islice(large, most)), year)], out)
-
-
-def _extract_economies(
-    sections: dict[str, SaveBlock], game_file: SaveBlock, year: str, out: Path, most: int
-) -> Dataset:
+    year = (re.match(r"\d+", date) or [""])[0]
     worlds = []
-    for tag, world in read_economies(sections, game_file):
-        worlds.append(QuestionedWorld(world, tuple(islice(find_world_questions(world, 0), most)), f"{tag}{year}"))
-        most -= len(worlds[-1].questions)
-    return _write_questioned_worlds(worlds, out)
-
-
-def _write_questioned_worlds(worlds: list[QuestionedWorld], out: Path) -> Dataset:
-    worlds = [each for each in worlds if each.questions]
+    if "trade" in sections:
+        folder = out / "locating"
+        trade = read_trade(sections["trade"], sections.get("countries", SaveBlock(())), homes, game_file)
+        found = find_world_questions(trade, 0)
+        large = (question for question in found if trade.development[question.subject] > LEAST_DEVELOPMENT)
+        worlds.append(QuestionedWorld(trade, tuple(islice(large, questions)), year))
+    elif "building_manager" in sections:
+        folder = out / "building"
+        for tag, economy in read_economies(sections, game_file):
+            found = find_world_questions(economy, 0)
+            worlds.append(QuestionedWorld(economy, tuple(islice(found, questions)), f"{tag}{year}"))
+            questions -= len(worlds[-1].questions)
+    else:
+        raise SetupError(f"{save} has neither a section trade nor building_manager; is it a save in text form?")
+    worlds = [world for world in worlds if world.questions]
     if not worlds:
         raise SetupError("No question on this save has one best decision.")
-    return write_worlds(worlds, out)
+    return write_worlds(worlds, folder)
+
+
+def read_save(save: Path) -> tuple[dict[str, SaveBlock], dict[str, str], str]:
+    """Read the sections of a save that are needed, the trading node of each province, and the date."""
+    homes: dict[str, str] = {}
+    sections: dict[str, SaveBlock] = {}
+    date = ""
+    with save.open(encoding="utf-8", errors="replace") as lines:
+        for path, value in iterate_save_sections(lines, OPENED, SECTIONS):
+            if path[0] == "provinces" and len(path) == 2 and isinstance(value, SaveBlock):
+                # EU4 writes provinces as -1, -2, ..., and their ports as 1, 2, ...
+                homes[path[1].lstrip("-")] = value.text("trade")
+            elif isinstance(value, SaveBlock):
+                sections[path[0]] = value
+            elif path == ("date",):
+                date = value
+    return sections, homes, date or sections.get("meta_data", SaveBlock(())).text("game_date")

@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from decisor.errors import SetupError
 from decisor.graphs.load import GraphEdge, GraphNode
 from decisor.lab.benchmark import Case, Row, read_question_rows
 from decisor.lab.dqa.building import BuildingData
 from decisor.lab.dqa.locating import LocatingData
-from decisor.lab.dqa.rows import BUILDING, LOCATING, MISNAMED, build_typed_row
+from decisor.lab.dqa.rows import MISNAMED, WORLD_TABLES, build_typed_row
 from decisor.types import Question, Value, WhatIf
 
-SCENARIOS = ("locating", "building")
+WorldData = LocatingData | BuildingData
+Scenario = Literal["locating", "building"]
+Form = Literal["sql", "graph"]
+SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 FORMS = ("sql", "graph")
 NO_FOLDER = (
     "{folder} holds no questions of Decision QA ({folder}/{scenario}/questions/*.json). "
@@ -40,7 +43,7 @@ class DqaWorld:
     key: str
     """The same for equal content."""
     dump: Path
-    data: LocatingData | BuildingData
+    data: WorldData
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class WorldCase:
     """A country, or goods."""
     candidates: tuple[str, ...]
     ties: tuple[str, ...]
-    """Candidates as good as the gold answer."""
+    """Candidates as good as the gold answer; it alone if it is best under neither semantics."""
     printed: tuple[str, ...]
     """Candidates that are best by the printed rules."""
     able: frozenset[str]
@@ -64,13 +67,13 @@ class WorldCase:
         return model_of_subject(self.world.data, self.subject, semantics)
 
 
-def model_of_subject(data: LocatingData | BuildingData, subject: str, semantics: str) -> WhatIf:
+def model_of_subject(data: WorldData, subject: str, semantics: str) -> WhatIf:
     if semantics not in ("released", "paper"):
         raise SetupError(f"semantics is released or paper, not {semantics!r}.")
     return data.model(subject, "paper" if semantics == "paper" else "released")
 
 
-def read_dqa_cases(folder: Path, scenario: str, form: str, limit: int | None = None) -> list[WorldCase]:
+def read_dqa_cases(folder: Path, scenario: Scenario, form: Form, limit: int | None = None) -> list[WorldCase]:
     """Read the first ``limit`` questions with their worlds, in file order.
 
     Raises:
@@ -78,21 +81,21 @@ def read_dqa_cases(folder: Path, scenario: str, form: str, limit: int | None = N
     """
     if not (folder / scenario / "questions").is_dir():
         raise SetupError(NO_FOLDER.format(folder=folder, scenario=scenario))
-    released = read_dqa_questions(
-        folder, "locating" if scenario == "locating" else "building", "sql" if form == "sql" else "graph"
-    )
+    questions = read_dqa_questions(folder, scenario, form)
     worlds: dict[str, DqaWorld] = {}
     cases = []
-    for question in released[:limit]:
+    for question in questions[:limit]:
         world, subject = find_world(question.database, worlds), question.subject
+        released, printed = (find_tie_set(world.data, subject, semantics) for semantics in ("released", "paper"))
         cases.append(
             WorldCase(
                 Case(question.id, question.question, (question.gold,), question.scenario),
                 world,
                 subject,
                 model_of_subject(world.data, subject, "released").candidates(),
-                find_gold_ties(world.data, subject, question.gold),
-                find_tie_set(world.data, subject, "paper"),
+                # Generated questions have their gold answer from the printed rules.
+                next((ties for ties in (released, printed) if question.gold in ties), (question.gold,)),
+                printed,
                 find_able_candidates(world.data, subject),
             )
         )
@@ -115,38 +118,24 @@ def find_world(path: Path, worlds: dict[str, DqaWorld]) -> DqaWorld:
     return worlds[key]
 
 
-def find_tie_set(data: LocatingData | BuildingData, subject: str, semantics: str) -> tuple[str, ...]:
+def find_tie_set(data: WorldData, subject: str, semantics: str) -> tuple[str, ...]:
     """Return the tie set: all candidates that are best."""
     from decisor.decision_models.ranking import rank_what_if
 
     return rank_what_if(model_of_subject(data, subject, semantics), trials=0).ties
 
 
-def find_gold_ties(data: LocatingData | BuildingData, subject: str, gold: str) -> tuple[str, ...]:
-    """Return the candidates that are as good as the gold answer.
-
-    This is the tie set of the released semantics, or of the printed rules if the gold answer comes from these
-    (generated questions); the gold answer alone if it is best under neither.
-    """
-    sets = (find_tie_set(data, subject, semantics) for semantics in ("released", "paper"))
-    return next((one for one in sets if gold in one), (gold,))
-
-
-def find_able_candidates(data: LocatingData | BuildingData, subject: str) -> frozenset[str]:
+def find_able_candidates(data: WorldData, subject: str) -> frozenset[str]:
     """Return the candidates that can change the outcome.
 
     These are nodes in which the country has power, or suppliers of the goods.
     """
-    from decisor.lab.dqa.locating import LocatingData
-
     if isinstance(data, LocatingData):
         return frozenset(row.trade_node for row in data.powers if row.country_name == subject and not row.is_home)
     code = next(row.code for row in data.goods if row.goods_name == subject)
     return frozenset(str(row.building_id) for row in data.supply if row.goods_id == code)
 
 
-Scenario = Literal["locating", "building"]
-Form = Literal["sql", "graph"]
 QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "locating": ("simulated_question.json", "simulated_questions.json"),
     "building": ("simulated_questions.json", "simulated_question.json"),
@@ -231,46 +220,34 @@ CREATE_EDGE = re.compile(
     rf"MATCH\s*{NODE}\s*,\s*{NODE}\s*CREATE\s*\(\s*`?([^\s:`()]*)`?\s*\)\s*-\s*\[\s*\w*\s*:\s*(\w+)\s*"
     rf"(?:{PROPERTIES})?\s*\]\s*->\s*\(\s*`?([^\s:`()]*)`?\s*\)\s*;?\s*$"
 )
-NODES = {
-    "Trade_node": ("trade_node", {"name": "trade_node"}),
-    "Country": ("country", {"name": "country_name"}),
-    "Goods": ("goods", {"name": "goods_name"}),
-    "Building": ("building", {}),
-}
-EDGES = {  # table, the keys of its two ends, in the direction of the edge
-    "source": ("flow", ("source", "name"), ("dest", "name")),
-    "NodeCountry": ("node_country", ("country_name", "name"), ("trade_node", "name")),
-    "Demand": ("demand", ("goods_id", "code"), ("building_id", "id")),
-    "Supply": ("supply", ("building_id", "id"), ("goods_id", "code")),
-}
+TABLE_OF_LABEL = {table.label: name for name, table in WORLD_TABLES.items()}
 DumpRows = Iterator[tuple[str, dict[str, Value]]]
 
 
-def parse_dump(text: str) -> LocatingData | BuildingData:
+def parse_dump(text: str) -> WorldData:
     """Parse a world from the text of a SQL or Cypher dump. Raise SetupError with the line that cannot be read."""
     graph = "INSERT INTO" not in text and "CREATE TABLE" not in text
     return build_dump_world(iterate_cypher_dump(text) if graph else iterate_sql_dump(text))
 
 
-def read_dump(path: Path) -> LocatingData | BuildingData:
+def read_dump(path: Path) -> WorldData:
     """Read a world from a .sql or .cql file."""
     if not path.is_file():
         raise SetupError(f"There is no dump {path}.")
     return parse_dump(path.read_text(encoding="utf-8"))
 
 
-def build_dump_world(rows: DumpRows) -> LocatingData | BuildingData:
+def build_dump_world(rows: DumpRows) -> WorldData:
     """Build a world from dump rows: sort them by table, in file order, and convert their types."""
-    kinds = {**LOCATING, **BUILDING}
-    tables: dict[str, list[tuple[object, ...]]] = {name: [] for name in kinds}
+    tables: dict[str, list[tuple[object, ...]]] = {name: [] for name in WORLD_TABLES}
     for table, fields in rows:
-        if table not in kinds:
-            raise SetupError(f"A dump of Decision QA has no table {table}; it has {', '.join(kinds)}.")
-        tables[table].append(build_typed_row(kinds[table], fields))
+        if table not in tables:
+            raise SetupError(f"A dump of Decision QA has no table {table}; it has {', '.join(tables)}.")
+        tables[table].append(build_typed_row(WORLD_TABLES[table], fields))
     if tables["trade_node"]:
-        return LocatingData(*(tuple(tables[name]) for name in LOCATING))  # type: ignore[arg-type]
+        return LocatingData.of(tables)
     if tables["goods"]:
-        return BuildingData(*(tuple(tables[name]) for name in BUILDING))  # type: ignore[arg-type]
+        return BuildingData.of(tables)
     raise SetupError("The dump holds neither trade nodes nor goods.")
 
 
@@ -313,14 +290,16 @@ def iterate_cypher_dump(text: str) -> DumpRows:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("//"):
             continue
-        if (match := CREATE_NODE.match(line)) and match[2] in NODES:
-            table, renamed = NODES[match[2]]
-            yield table, {renamed.get(name, name): value for name, value in parse_properties(match[3]).items()}
-        elif (match := CREATE_EDGE.match(line)) and match[8] in EDGES:
-            ends = {match[1]: parse_properties(match[3]), match[4]: parse_properties(match[6])}
-            table, (start, start_key), (end, end_key) = EDGES[match[8]]
-            at = {start: ends[match[7]][start_key], end: ends[match[10]][end_key]}
-            yield table, {**at, **parse_properties(match[9] or "")}
+        if (match := CREATE_NODE.match(line)) and match[2] in TABLE_OF_LABEL:
+            name = TABLE_OF_LABEL[match[2]]
+            columns = {of: column for column, of in WORLD_TABLES[name].properties.items()}
+            yield name, {columns.get(of, of): value for of, value in parse_properties(match[3]).items()}
+        elif (match := CREATE_EDGE.match(line)) and match[8] in TABLE_OF_LABEL:
+            nodes = {match[1]: parse_properties(match[3]), match[4]: parse_properties(match[6])}
+            name = TABLE_OF_LABEL[match[8]]
+            ends = zip((match[7], match[10]), WORLD_TABLES[name].ends, strict=True)
+            keys = {column: nodes[node][WORLD_TABLES[of].key_property] for node, (column, of) in ends}
+            yield name, {**keys, **parse_properties(match[9] or "")}
         else:
             raise SetupError(f"Line {number} creates no node or relationship of Decision QA: {line[:80]}")
 
@@ -359,85 +338,37 @@ def parse_dump_literal(quoted: str | None, bare: str | None) -> Value:
             raise SetupError(f"{bare} is no string, number or boolean.") from None
 
 
-KEYS = {
-    "country": "country_name",
-    "trade_node": "trade_node",
-    "flow": "source, dest",
-    "node_country": "trade_node, country_name",
-    "goods": "code",
-    "building": "id",
-    "supply": "goods_id, building_id",
-    "demand": "goods_id, building_id",
-}
 TYPES = {"str": "VARCHAR(255)", "float": "DOUBLE PRECISION", "int": "INT", "bool": "BOOLEAN"}
-WorldData = LocatingData | BuildingData
-TableRows = Sequence[tuple[object, ...]]
 
 
-def iterate_world_tables(world: WorldData) -> Iterator[tuple[str, tuple[str, ...], TableRows]]:
-    """Yield the name, the columns and the rows of each table of a world."""
-    if isinstance(world, LocatingData):
-        rows: tuple[TableRows, ...] = (world.countries, world.nodes, world.flows, world.powers)
-        kinds: Mapping[str, type[tuple[object, ...]]] = LOCATING
-    else:
-        rows, kinds = (world.goods, world.buildings, world.supply, world.demand), BUILDING
-    for (name, kind), part in zip(kinds.items(), rows, strict=True):
-        yield name, tuple(kind.__annotations__), part
-
-
-def column_types_of(world: WorldData) -> Mapping[str, Mapping[str, str]]:
-    """Return the type of each column by table and column; a type is a key of ``TYPES``."""
-    return {
-        name: {column: str(getattr(note, "__forward_arg__", note)) for column, note in kind.__annotations__.items()}
-        for name, kind in (LOCATING if isinstance(world, LocatingData) else BUILDING).items()
-    }
-
-
-def build_world_schema(world: WorldData, more: str = "", ending: str = "") -> Iterator[str]:
+def build_world_schema(
+    world: WorldData, types: Mapping[str, str] = TYPES, more: str = "", ending: str = ""
+) -> Iterator[str]:
     """Yield one CREATE TABLE for each table. more: text before the key. ending: text after the bracket."""
-    for name, notes in column_types_of(world).items():
-        columns = ", ".join(f"{column} {TYPES[note]}" for column, note in notes.items())
-        yield f"CREATE TABLE {name} ({columns}, {more}PRIMARY KEY ({KEYS[name]})){ending}"
+    for name in world.tables:
+        table = WORLD_TABLES[name]
+        columns = ", ".join(f"{column} {types[kind]}" for column, kind in table.types.items())
+        yield f"CREATE TABLE {name} ({columns}, {more}PRIMARY KEY ({table.key})){ending}"
 
 
-def build_world_graph(world: LocatingData | BuildingData) -> tuple[list[GraphNode], list[GraphEdge]]:
+def build_world_graph(world: WorldData) -> tuple[list[GraphNode], list[GraphEdge]]:
     """Return the nodes and relationships of a world, in file order."""
-    return build_trade_graph(world) if isinstance(world, LocatingData) else build_economy_graph(world)
-
-
-def build_trade_graph(world: LocatingData) -> tuple[list[GraphNode], list[GraphEdge]]:
-    nodes = [GraphNode("Trade_node", rename_properties(row._asdict(), trade_node="name")) for row in world.nodes]
-    nodes += [GraphNode("Country", rename_properties(row._asdict(), country_name="name")) for row in world.countries]
-    place = {row.trade_node: at for at, row in enumerate(world.nodes)}
-    country = {row.country_name: len(world.nodes) + at for at, row in enumerate(world.countries)}
-    edges = [GraphEdge("source", place[row.source], place[row.dest], {"flow": row.flow}) for row in world.flows]
-    for row in world.powers:
-        # As released: the graph form holds booleans of this property as text.
-        properties = row._asdict() | {"has_merchant": str(row.has_merchant)}
-        del properties["trade_node"], properties["country_name"]
-        edges.append(GraphEdge("NodeCountry", country[row.country_name], place[row.trade_node], properties))
+    nodes: list[GraphNode] = []
+    edges: list[GraphEdge] = []
+    places: dict[tuple[str, object], int] = {}  # of the nodes, by table and key
+    # The tables of nodes come first in both worlds.
+    for name, rows in world.tables.items():
+        table = WORLD_TABLES[name]
+        for row in rows:
+            fields: dict[str, Any] = dict(zip(table.types, row, strict=True))
+            properties = {to: fields[column] for column, to in table.properties.items()}
+            # As released: the graph form holds booleans of this property as text.
+            if "has_merchant" in properties:
+                properties["has_merchant"] = str(properties["has_merchant"])
+            if table.ends:
+                start, end = (places[of, fields[column]] for column, of in table.ends)
+                edges.append(GraphEdge(table.label, start, end, properties))
+            else:
+                places[name, fields[table.key]] = len(nodes)
+                nodes.append(GraphNode(table.label, properties))
     return nodes, edges
-
-
-def build_economy_graph(world: BuildingData) -> tuple[list[GraphNode], list[GraphEdge]]:
-    nodes = [GraphNode("Goods", rename_properties(row._asdict(), goods_name="name")) for row in world.goods]
-    nodes += [GraphNode("Building", row._asdict()) for row in world.buildings]
-    goods = {row.code: at for at, row in enumerate(world.goods)}
-    building = {row.id: len(world.goods) + at for at, row in enumerate(world.buildings)}
-    edges = []
-    for need in world.demand:
-        properties = {"max_demand": need.max_demand, "current_input": need.current_input, "level": need.level}
-        edges.append(GraphEdge("Demand", goods[need.goods_id], building[need.building_id], properties))
-    for supply in world.supply:
-        properties = {"max_supply": supply.max_supply, "current_output": supply.current_output, "level": supply.level}
-        edges.append(GraphEdge("Supply", building[supply.building_id], goods[supply.goods_id], properties))
-    return nodes, edges
-
-
-def rename_properties(fields: dict[str, Value], **names: str) -> dict[str, Value]:
-    """Return the fields with columns renamed to properties.
-
-    >>> rename_properties({"trade_node": "a", "ingoing": 1.0}, trade_node="name")
-    {'name': 'a', 'ingoing': 1.0}
-    """
-    return {names.get(name, name): value for name, value in fields.items()}

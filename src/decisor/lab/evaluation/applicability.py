@@ -20,8 +20,6 @@ from decisor.types import (
 )
 
 BEGIN_SECONDS = 30.0
-
-
 """So long a technique may think before it asks for anything."""
 
 

@@ -28,6 +28,7 @@ from decisor.lab.judges import (
     Preference,
     ask_verdict,
     compute_mean_ranks,
+    cut_middle,
     open_judge_run,
     quote_lines,
     score_all_pairs,
@@ -39,7 +40,7 @@ from decisor.llms.shared import Journal
 from decisor.system.tasks import map_concurrently
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, RunStart, TraceEntry, events_of
-from decisor.types import LLM, Completion, Message, Observation, Question, Sampling
+from decisor.types import LLM, Completion, Observation, Question, Sampling
 
 MEANINGS: Mapping[str, str] = {
     "CAN": "it considered the wrong candidates: one that cannot change the outcome, or never the best one",
@@ -168,8 +169,7 @@ async def ask_failure_class(
         steps=quote_lines(format_trace_steps(entries), 24_000),
     )
     run, form = open_judge_run(llm), verdict_form(list(spelled), TEXT)
-    system = SYSTEM.substitute(classes=meanings, form=run.wording(form))
-    word = await ask_verdict(run, [Message("system", system), Message("user", user)], form, Sampling(max_tokens=500))
+    word = await ask_verdict(run, form, user, system=SYSTEM, sampling=Sampling(max_tokens=500), classes=meanings)
     return None if word is None else spelled[word]
 
 
@@ -326,10 +326,9 @@ def format_asked_question(one: Outcome, store: RunStore) -> str:
 def format_judged_answer(one: Outcome, store: RunStore) -> str:
     """Return the steps of the chosen sequence, the number of its actions, and the answer."""
     path = find_chosen_path(store.trace(one.key))
-    steps = format_trace_steps(path)
-    cut = steps if len(steps) <= MOST_STEPS else steps[: MOST_STEPS // 2] + "\n[...]\n" + steps[-MOST_STEPS // 2 :]
+    steps = cut_middle(format_trace_steps(path), MOST_STEPS)
     actions = format_count(sum(isinstance(entry.event, ActionStart) for entry in path), "action")
-    return f"{cut}\n({actions})\nFinal answer: {one.text or one.answer or '(none)'}".strip()
+    return f"{steps}\n({actions})\nFinal answer: {one.text or one.answer or '(none)'}".strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from decisor.errors import SetupError
 from decisor.lab.evaluation.sqlite_store import open_sqlite_store
-from decisor.lab.evaluation.store import KEY, TABLES, Cell, RunStore, SqlStore, StoredRow, StoreError
+from decisor.lab.evaluation.store import SCHEMA, TABLES, Cell, RunStore, StoredRow, StoreError
 from decisor.system.extras import require_package
 from decisor.system.secrets import Secret, find_url_secrets, redact
 
@@ -120,7 +120,7 @@ class PostgresDatabase:
         shut_down_socket(self.connection)
 
 
-def open_postgres_store(url: str, create: bool = True, seconds: float = ANSWER_SECONDS) -> SqlStore:
+def open_postgres_store(url: str, create: bool = True, seconds: float = ANSWER_SECONDS) -> RunStore:
     """Open the store at ``postgresql://USER@HOST/DATABASE?schema=NAME``.
 
     A store is a schema, by default ``decisor_run``. seconds: a server that takes longer for one statement counts as
@@ -145,7 +145,7 @@ def open_postgres_store(url: str, create: bool = True, seconds: float = ANSWER_S
         address = urlunsplit((scheme, place, path, urlencode(options), ""))
         connection = connect_watched_postgres(address, seconds)
         try:
-            return SqlStore(
+            return RunStore(
                 PostgresDatabase(name, connection, prepare_postgres_store(name, connection, schema, create))
             )
         except BaseException:
@@ -169,7 +169,7 @@ def prepare_postgres_store(name: str, connection: psycopg.Connection[StoredRow],
     connection.execute(f"SET search_path = {schema}, pg_temp".encode())
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", lock)
-        connection.execute(SCHEMA)
+        connection.execute(POSTGRES_SCHEMA)
     connection.execute("CREATE TEMP TABLE wanted (seq BIGINT PRIMARY KEY)")
     return int(lock[0])
 
@@ -182,25 +182,13 @@ def mark_psycopg_values(query: str) -> bytes:
     return query.replace("?", "%s").encode()
 
 
-SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS about (name TEXT COLLATE "C" PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS owners (id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS cases (
-    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    benchmark TEXT COLLATE "C" NOT NULL, case_id TEXT COLLATE "C" NOT NULL, technique TEXT COLLATE "C" NOT NULL,
-    model TEXT COLLATE "C" NOT NULL, repeat INTEGER NOT NULL,
-    content TEXT NOT NULL DEFAULT '',
-    owner INTEGER, fence INTEGER NOT NULL DEFAULT 0,
-    outcome TEXT,
-    UNIQUE ({KEY})
-);
-CREATE INDEX IF NOT EXISTS free_cases ON cases (seq) WHERE outcome IS NULL AND owner IS NULL;
-CREATE TABLE IF NOT EXISTS traces (seq BIGINT PRIMARY KEY REFERENCES cases, lines BYTEA NOT NULL);
-CREATE TABLE IF NOT EXISTS replies (
-    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key TEXT NOT NULL, usable INTEGER NOT NULL, body TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS replies_by_key ON replies (key);
-""".encode()
+POSTGRES_SCHEMA = SCHEMA.format(
+    text='TEXT COLLATE "C"',
+    owner="INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    number="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    integer="BIGINT",
+    bytes="BYTEA",
+).encode()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import Any
 
 from decisor.errors import SetupError
 from decisor.lab.evaluation.runner import Stop, Tally
-from decisor.lab.evaluation.store import SqlStore
+from decisor.lab.evaluation.store import RunStore
 from decisor.lab.evaluation.suite import SuiteRequest
 from decisor.system.extras import missing_extra_error
 from decisor.system.processes import child_folder, working_folder
@@ -50,7 +50,7 @@ def run_suite_share(request: SuiteRequest, environment: Mapping[str, str]) -> Ta
 
 def evaluate_on_ray(
     request: SuiteRequest,
-    store: SqlStore,
+    store: RunStore,
     workers: int | None = None,
     stop: Stop | None = None,
     hear: Callable[[Tally], None] = lambda tally: None,
@@ -117,7 +117,7 @@ def check_cluster_reachable(address: str) -> None:
 
 
 def _watch(
-    ray: ModuleType, start: Callable[[], Any], store: SqlStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
+    ray: ModuleType, start: Callable[[], Any], store: RunStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
 ) -> Tally:
     running, lost, look = [start() for _ in range(workers)], 0, time.monotonic()
     left_out: dict[tuple[str, str], str] = {}
@@ -150,7 +150,7 @@ def _watch(
     return ended
 
 
-def tally_store(store: SqlStore, left_out: dict[tuple[str, str], str]) -> Tally:
+def tally_store(store: RunStore, left_out: dict[tuple[str, str], str]) -> Tally:
     """Count the states of every case in the store that was ever planned and not left out."""
     states: Counter[str] = Counter(outcome.state for outcome in store.each_outcome())
     open_ = store.db.rows("SELECT benchmark, technique, count(*) FROM cases WHERE outcome IS NULL GROUP BY 1, 2")

@@ -197,7 +197,9 @@ async def evaluate_suite(
         ends.push_async_callback(release_claims, writer)
         # Open the store, and find out what is left to do.
         await writer.do(lambda store: store.begin(suite.about()))
-        finished_states = await writer.do(states_by_key)
+        finished_states: dict[Key, State] = await writer.do(
+            lambda store: {outcome.key: outcome.state for outcome in store.each_outcome()}
+        )
         # An endpoint that has answered here gets more patience before its refusals count as its own fault.
         work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
         # A finished run is only reported: trying out techniques would open databases for nothing.
@@ -251,7 +253,7 @@ async def interrupt_silent_store(stop: Stop, store: RunStore) -> None:
 async def release_claims(writer: Writer) -> None:
     """Release the cases that this process claimed, so that others can take them."""
     with suppress(StoreError):
-        await writer.do(lambda store: store.release())
+        await writer.do(RunStore.release)
 
 
 @dataclass
@@ -274,7 +276,7 @@ class Work:
         """Work until every case is finished, by this process or by others."""
         while True:
             await self.round()
-            if self.stop.stopping.is_set() or not await self.writer.do(lambda store: store.left()):
+            if self.stop.stopping.is_set() or not await self.writer.do(RunStore.left):
                 return
             with suppress(TimeoutError):
                 # Others may hold the last cases: wait, as their process may die and leave them.
@@ -317,7 +319,7 @@ class Work:
             except DoesNotApply as why:
                 await self.leave_out(claim, str(why))
                 continue
-            if await self.writer.do(partial(finish_claimed_case, outcome=outcome, events=events, fence=claim.fence)):
+            if await self.writer.do(partial(RunStore.finish, outcome=outcome, entries=events, fence=claim.fence)):
                 self.tally.states[outcome.state] += 1
                 self.finished(outcome, events)
             self.tally.usage = self.journal.bought
@@ -354,15 +356,6 @@ class Work:
             outages=self.outages,
         )
         return await run_case(self.cases[benchmark][case], attempt)
-
-
-def finish_claimed_case(store: RunStore, outcome: Outcome, events: Sequence[TraceEntry], fence: int) -> bool:
-    return store.finish(outcome, events, fence)
-
-
-def states_by_key(store: RunStore) -> dict[Key, State]:
-    """Return the state of every finished case by its key."""
-    return {outcome.key: outcome.state for outcome in store.each_outcome()}
 
 
 def plan_case_tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[CaseTask]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.lab.evaluation.store import KEY, Cell, SqlStore, StoredRow, StoreError
+from decisor.lab.evaluation.store import SCHEMA, Cell, RunStore, StoredRow, StoreError
 from decisor.system.storage import create_private
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ def lock_file_of(store: Path, number: int) -> Path:
     return store.with_name(f"{store.name}-owner-{number}")
 
 
-def is_owner_living(store: Path, number: int, me: Owner | None = None) -> bool:
+def is_owner_living(store: Path, number: int) -> bool:
     """Return whether the owner with a number still runs. The lock file of a dead one is removed."""
-    if me is not None and me.number == number:
-        return True
     path = lock_file_of(store, number)
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -156,7 +154,7 @@ class SqliteDatabase:
         """Do nothing, as a file keeps nobody waiting for longer than ``BUSY_MS``."""
 
 
-def open_sqlite_store(path: Path, create: bool = True, vfs: str | None = None) -> SqlStore:
+def open_sqlite_store(path: Path, create: bool = True, vfs: str | None = None) -> RunStore:
     """Open a store in a file. Raise SetupError if it cannot be opened or is no run store."""
 
     if not create and not path.is_file():
@@ -164,28 +162,22 @@ def open_sqlite_store(path: Path, create: bool = True, vfs: str | None = None) -
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "no regular file"
         raise StoreError(f"The run store {path} is {what}. Name another file: --store run.db")
+    import apsw
+
     with report_sqlite_errors(path):
         if create and not (path.exists() and path.stat().st_size):
             create_store_file(path)
-        db = SqliteDatabase(
-            path, connect_store_file(path, vfs) if create or is_writable(path) else open_read_only_store(path)
-        )
+        if create or (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+        else:
+            connection = open_read_only_store(path)
+        db = SqliteDatabase(path, connection)
         try:
             prepare_sqlite_store(db)
         except BaseException:
             db.connection.close()
             raise
-    return SqlStore(db)
-
-
-def connect_store_file(path: Path, vfs: str | None) -> apsw.Connection:
-    import apsw
-
-    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
-
-
-def is_writable(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    return RunStore(db)
 
 
 def open_read_only_store(path: Path) -> apsw.Connection:
@@ -237,7 +229,8 @@ def create_store_file(path: Path) -> None:
         db = apsw.Connection(str(new_file))
         # The journal mode stays in the file; synchronous is a setting of each connection.
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-        db.execute(f"BEGIN; {SCHEMA} COMMIT")
+        db.execute(f"BEGIN; {SQLITE_SCHEMA}")
+        db.execute(f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT")
         db.close()
         # An empty file is one that a person or mktemp made: it is replaced.
         if path.exists() and not path.stat().st_size:
@@ -252,26 +245,13 @@ def create_store_file(path: Path) -> None:
         new_file.unlink(missing_ok=True)
 
 
-SCHEMA = f"""
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT);
-CREATE TABLE cases (
-    seq INTEGER PRIMARY KEY,
-    benchmark TEXT NOT NULL, case_id TEXT NOT NULL, technique TEXT NOT NULL, model TEXT NOT NULL,
-    repeat INTEGER NOT NULL,
-    content TEXT NOT NULL DEFAULT '',
-    owner INTEGER, fence INTEGER NOT NULL DEFAULT 0,
-    outcome TEXT,
-    UNIQUE ({KEY})
-);
-CREATE INDEX free_cases ON cases (seq) WHERE outcome IS NULL AND owner IS NULL;
-CREATE INDEX held_cases ON cases (owner) WHERE outcome IS NULL AND owner IS NOT NULL;
-CREATE TABLE traces (seq INTEGER PRIMARY KEY REFERENCES cases, lines BLOB NOT NULL);
-CREATE TABLE replies (seq INTEGER PRIMARY KEY, key TEXT NOT NULL, usable INTEGER NOT NULL, body TEXT NOT NULL);
-CREATE INDEX replies_by_key ON replies (key);
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {VERSION};
-"""
+SQLITE_SCHEMA = SCHEMA.format(
+    text="TEXT",
+    owner="INTEGER PRIMARY KEY AUTOINCREMENT",
+    number="INTEGER PRIMARY KEY",
+    integer="INTEGER",
+    bytes="BLOB",
+)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 A store is synchronous and belongs to one thread at a time; ``Writer`` puts one behind an event loop. One thread owns
 it then, and jobs that come in meanwhile are stored together, so that a thousand replies a second cost a few syncs and
 no wait of the loop. Everything from which a method has returned is on disk: it survives kill -9 and power loss.
-``SqlStore`` has the queries, for any database that keeps the promises of ``StoreDatabase``.
+``RunStore`` has the queries, for any database that keeps the promises of ``StoreDatabase``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, Protocol, TypeVar, get_args
+from typing import Any, Protocol, TypeVar
 
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Outcome, State
-from decisor.system.serialization import json_text
+from decisor.lab.benchmark import Outcome
+from decisor.system.serialization import DocumentFormat, json_text
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import format_trace_file, read_trace_text
-from decisor.types import Completion, Token, Usage, Value
+from decisor.types import Completion, Usage, Value
 
 Key = tuple[str, str, str, str, int]
 """Benchmark, case, technique, model, repeat: see ``Outcome.key``."""
@@ -50,156 +50,8 @@ class Claim:
     fence: int
 
 
-class RunStore(Protocol):
-    """A place that keeps the cases, traces and replies of a run.
-
-    Order is by sequence number or by key, never by time.
-    """
-
-    def about(self) -> Mapping[str, Value]:
-        """Return the settings of the suite, empty before the first run."""
-        ...
-
-    def begin(self, about: Mapping[str, Value]) -> None:
-        """Store the settings. Raise SetupError if the store was begun with other settings."""
-        ...
-
-    def plan(self, tasks: Sequence[CaseTask]) -> None:
-        """Add the tasks that are missing. ``claim`` and ``left`` are about the tasks that this process planned.
-
-        Raises:
-            SetupError: the content of a case changed.
-        """
-        ...
-
-    def claim(self) -> Claim | None:
-        """Claim the next case that is neither finished nor held by a living process. None if there is none."""
-        ...
-
-    def left(self) -> int:
-        """Count the planned cases that are not finished. Cases that others work on are included."""
-        ...
-
-    def leave_out(self, benchmark: str, technique: str) -> int:
-        """Remove a technique's unfinished cases on a benchmark from this process's plan; return the count."""
-        ...
-
-    def release(self) -> None:
-        """Release every case that this process holds."""
-        ...
-
-    def finish(self, outcome: Outcome, entries: Sequence[TraceEntry], fence: int | None = None) -> bool:
-        """Store an outcome with its trace, in one transaction.
-
-        Return False and store nothing if the case is finished already or ``fence`` is no longer current: another
-        process took the case over.
-        """
-        ...
-
-    def reopen(self, states: Sequence[str]) -> int:
-        """Delete the outcomes in these states so that the cases are run again; return the count."""
-        ...
-
-    def outcomes(self) -> list[Outcome]:
-        """Return the outcome of every finished case, sorted by key."""
-        ...
-
-    def each_outcome(self) -> Iterator[Outcome]:
-        """Iterate over the outcomes without holding all of them in memory."""
-        ...
-
-    def trace(self, key: Key) -> list[TraceEntry]:
-        """Return the entries of a finished case, empty if it is not finished."""
-        ...
-
-    def reply(self, key: str) -> Completion | None:
-        """Return the first usable reply that was stored for a request, None if there is none."""
-        ...
-
-    def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
-        """Return the number of the latest reply and the keys of usable replies after number ``seq`` (0: all).
-
-        None if a reply with a lower number may still appear.
-        """
-        ...
-
-    def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
-        """Store a reply that was paid for. Return the reply that counts: an earlier usable one if there is one."""
-        ...
-
-    def spent(self) -> Usage:
-        """Return the usage of all stored replies together."""
-        ...
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """Open a transaction: all its changes are stored together or none is."""
-        ...
-
-    def interrupt(self) -> None:
-        """Interrupt, from any thread, a wait for a server that gives no sign.
-
-        This call and all that follow raise StoreError.
-        """
-        ...
-
-    def close(self) -> None: ...
-
-
-def decode_outcome(text: str) -> Outcome:
-    """Parse an outcome from JSON. Raise ValueError, TypeError or LookupError if the text is no outcome.
-
-    >>> from decisor.system.serialization import json_text
-    >>> decode_outcome(json_text(Outcome("dqa", "c1", "exact", "", 0, "right", snapshots={30: True}))).snapshots
-    {30: True}
-    """
-    row = json.loads(text)
-    # Fields that a later version added are left out.
-    names = {field.name for field in fields(Outcome)}
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names
-    }
-    values["usage"] = decode_usage(row["usage"])
-    values["beside"] = {name: decode_usage(usage) for name, usage in row.get("beside", {}).items()}
-    values["snapshots"] = {int(calls): right for calls, right in row["snapshots"].items()}
-    outcome = Outcome(**values)
-    check_outcome(outcome)
-    return outcome
-
-
-def decode_usage(row: Mapping[str, float | None]) -> Usage:
-    """Build a usage from a mapping. Raise ValueError if a value is no number."""
-    if not all(is_stored_number(value) or (name == "dollars" and value is None) for name, value in row.items()):
-        raise ValueError("a usage holds no numbers")
-    return Usage(**row)  # type: ignore[arg-type]
-
-
-def check_outcome(outcome: Outcome) -> None:
-    """Raise ValueError if a value of an outcome has an impossible type."""
-    if outcome.state not in get_args(State):
-        raise ValueError(f"{outcome.state!r} is no state of an outcome")
-    texts = [getattr(outcome, name) for name in TEXTS]
-    lists = [value for name in LISTS for value in getattr(outcome, name)]
-    numbers = [*outcome.metrics.values(), *outcome.counts.values(), outcome.seconds, outcome.critical, outcome.repeat]
-    if not all(isinstance(value, str) for value in (*texts, *lists)) or not all(map(is_stored_number, numbers)):
-        raise ValueError("an outcome holds what it cannot")
-    if not all(isinstance(right, bool) for right in outcome.snapshots.values()):
-        raise ValueError("a snapshot is neither right nor wrong")
-
-
-TEXTS = ("benchmark", "case", "technique", "model", "group", "answer", "text", "stopped", "failure")
-LISTS = ("gold", "reasons", "tags")
-
-
-def is_stored_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def decode_completion(text: str) -> Completion:
-    row = json.loads(text)
-    logprobs = tuple(tuple(Token(**token) for token in tokens) for tokens in row.get("logprobs", ()))
-    return Completion(tuple(row["texts"]), Usage(**row["usage"]), row["finish"], row["model"], logprobs=logprobs)
-
-
+OUTCOME = DocumentFormat(Outcome)
+COMPLETION = DocumentFormat(Completion)
 KEY = "benchmark, case_id, technique, model, repeat"
 WHOSE = "benchmark = ? AND case_id = ? AND technique = ? AND model = ? AND repeat = ?"
 Cell = str | int | float | bytes | None
@@ -208,6 +60,25 @@ StoredRow = tuple[Any, ...]
 MOST_TRACE_BYTES = 128 * 2**20
 """What a trace may inflate to."""
 TABLES = ("about", "owners", "cases", "traces", "replies")
+SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS about (name {{text}} PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS owners (id {{owner}});
+CREATE TABLE IF NOT EXISTS cases (
+    seq {{number}},
+    benchmark {{text}} NOT NULL, case_id {{text}} NOT NULL, technique {{text}} NOT NULL, model {{text}} NOT NULL,
+    repeat INTEGER NOT NULL,
+    content TEXT NOT NULL DEFAULT '',
+    owner INTEGER, fence INTEGER NOT NULL DEFAULT 0,
+    outcome TEXT,
+    UNIQUE ({KEY})
+);
+CREATE INDEX IF NOT EXISTS free_cases ON cases (seq) WHERE outcome IS NULL AND owner IS NULL;
+CREATE INDEX IF NOT EXISTS held_cases ON cases (owner) WHERE outcome IS NULL AND owner IS NOT NULL;
+CREATE TABLE IF NOT EXISTS traces (seq {{integer}} PRIMARY KEY REFERENCES cases, lines {{bytes}} NOT NULL);
+CREATE TABLE IF NOT EXISTS replies (seq {{number}}, key TEXT NOT NULL, usable INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS replies_by_key ON replies (key);
+"""
+"""The tables, with the types of a database where they differ."""
 
 
 class StoreDatabase(Protocol):
@@ -262,12 +133,15 @@ class StoreDatabase(Protocol):
         ...
 
 
-class SqlStore:
-    """A run store in SQL (``RunStore``). owner: the number of this process, assigned when it first claims a case."""
+class RunStore:
+    """A place that keeps the cases, traces and replies of a run, in SQL.
+
+    Order is by sequence number or by key, never by time.
+    """
 
     def __init__(self, db: StoreDatabase) -> None:
         self.db = db
-        self.owner: int | None = None
+        self.owner: int | None = None  # number of this process, from its first claim on
         self.depth = 0
 
     @contextmanager
@@ -287,20 +161,36 @@ class SqlStore:
             self.depth -= 1
 
     def about(self) -> Mapping[str, Value]:
+        """Return the settings of the suite, empty before the first run."""
         with report_damaged_store(self.db.name):
             rows = self.db.rows("SELECT name, value FROM about ORDER BY name")
             return {name: json.loads(value) for name, value in rows}
 
     def begin(self, about: Mapping[str, Value]) -> None:
+        """Store the settings. Raise SetupError if the store was begun with other settings."""
         with self.transaction():
             settings = self.about()
-            if settings:
-                check_same_settings(settings, json.loads(json_text(about)), self.db.name)
+            if not settings:
+                keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
+                self.db.many(keep, [(name, json_text(value)) for name, value in about.items()])
                 return
-            keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
-            self.db.many(keep, [(name, json_text(value)) for name, value in about.items()])
+        request = json.loads(json_text(about))
+        changed = [
+            f"{name} {json.dumps(settings.get(name))}, not {json.dumps(request.get(name))}"
+            for name in dict.fromkeys([*settings, *request])
+            if settings.get(name) != request.get(name)
+        ]
+        if changed:
+            raise SetupError(
+                f"{self.db.name} was begun with {'; '.join(changed)}. Use the same settings, or another --store."
+            )
 
     def plan(self, tasks: Sequence[CaseTask]) -> None:
+        """Add the tasks that are missing. ``claim`` and ``left`` are about the tasks that this process planned.
+
+        Raises:
+            SetupError: the content of a case changed.
+        """
         with self.transaction():
             add = f"INSERT INTO cases ({KEY}, content) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
             self.db.many(add, ((*task.key, task.content) for task in tasks))
@@ -316,7 +206,10 @@ class SqlStore:
                     )
 
     def claim(self) -> Claim | None:
-        """Claim the next case: free ones in the order of the plan, then those of dead owners."""
+        """Claim the next case that is neither finished nor held by a living process. None if there is none.
+
+        Free ones come in the order of the plan, then those of dead owners.
+        """
         while self.owner is None:
             with self.transaction():
                 number: int = self.db.rows("INSERT INTO owners DEFAULT VALUES RETURNING id")[0][0]
@@ -331,23 +224,31 @@ class SqlStore:
 
     def _free_the_dead(self) -> bool:
         owners = self.db.rows("SELECT DISTINCT owner FROM cases WHERE outcome IS NULL AND owner IS NOT NULL")
-        dead = [number for (number,) in owners if number != self.owner and not self.db.living(number)]
-        self.db.many(FREE, [(number,) for number in dead])
+        dead = [(number,) for (number,) in owners if number != self.owner and not self.db.living(number)]
+        self.db.many(FREE, dead)
         return bool(dead)
 
     def left(self) -> int:
+        """Count the planned cases that are not finished. Cases that others work on are included."""
         return int(self.db.rows("SELECT count(*) FROM wanted JOIN cases USING (seq) WHERE outcome IS NULL")[0][0])
 
     def leave_out(self, benchmark: str, technique: str) -> int:
+        """Remove a technique's unfinished cases on a benchmark from this process's plan; return the count."""
         with self.transaction():
             return len(self.db.rows(LEAVE_OUT, (benchmark, technique)))
 
     def release(self) -> None:
+        """Release every case that this process holds."""
         if self.owner is not None:
             with self.transaction():
                 self.db.many(FREE, [(self.owner,)])
 
     def finish(self, outcome: Outcome, entries: Sequence[TraceEntry], fence: int | None = None) -> bool:
+        """Store an outcome with its trace, in one transaction.
+
+        Return False and store nothing if the case is finished already or ``fence`` is no longer current: another
+        process took the case over.
+        """
         lines = zlib.compress(format_trace_file(entries).encode(), 1)
         with self.transaction():
             # An outcome from elsewhere has no claim: it takes the fence that is current.
@@ -363,34 +264,43 @@ class SqlStore:
         return bool(rows)
 
     def reopen(self, states: Sequence[str]) -> int:
+        """Delete the outcomes in these states so that the cases are run again; return the count."""
         state = self.db.field("outcome", "state")
         again = f"UPDATE cases SET outcome = NULL, owner = NULL WHERE {state} = ? RETURNING seq"
         with self.transaction():
             return sum(len(self.db.rows(again, (one,))) for one in states)
 
     def outcomes(self) -> list[Outcome]:
+        """Return the outcome of every finished case, sorted by key."""
         return list(self.each_outcome())
 
     def each_outcome(self) -> Iterator[Outcome]:
+        """Iterate over the outcomes without holding all of them in memory."""
         for *key, text in self.db.stream(f"SELECT {KEY}, outcome FROM cases WHERE outcome IS NOT NULL ORDER BY {KEY}"):
             with report_damaged_store(self.db.name):
-                outcome = decode_outcome(text)
+                outcome = OUTCOME.decode(text)
                 if outcome.key != tuple(key):
                     raise ValueError(f"the outcome of {key[1]} is of another case")
             yield outcome
 
     def trace(self, key: Key) -> list[TraceEntry]:
+        """Return the entries of a finished case, empty if it is not finished."""
         find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
         with report_damaged_store(self.db.name):
             rows = self.db.rows(find, key)
             return read_trace_text(inflate_trace(rows[0][0]).decode()) if rows else []
 
     def reply(self, key: str) -> Completion | None:
+        """Return the first usable reply that was stored for a request, None if there is none."""
         rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))
         with report_damaged_store(self.db.name):
-            return decode_completion(rows[0][0]) if rows else None
+            return COMPLETION.decode(rows[0][0]) if rows else None
 
     def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
+        """Return the number of the latest reply and the keys of usable replies after number ``seq`` (0: all).
+
+        None if a reply with a lower number may still appear.
+        """
         # In PostgreSQL a lower number may be committed after a higher one, and would be missed.
         if not self.db.in_order:
             return None
@@ -398,6 +308,7 @@ class SqlStore:
         return (rows[-1][0] if rows else seq), [key for _, key in rows]
 
     def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        """Store a reply that was paid for. Return the reply that counts: an earlier usable one if there is one."""
         with self.transaction():
             # Two processes may buy the same reply at once; both are charged, and the first is what counts for both.
             earlier = self.reply(key) if usable else None
@@ -406,6 +317,7 @@ class SqlStore:
         return earlier or reply
 
     def spent(self) -> Usage:
+        """Return the usage of all stored replies together."""
         names = ("calls", "prompt_tokens", "completion_tokens", "seconds", "cache_reads", "cache_writes", "dollars")
         parts = [f"CAST({self.db.field('body', 'usage', name)} AS DOUBLE PRECISION)" for name in names]
         sums = ", ".join(f"coalesce(sum({part}), 0)" for part in parts)
@@ -422,6 +334,7 @@ class SqlStore:
         )
 
     def interrupt(self) -> None:
+        """Interrupt, from any thread, a wait for a server. This call and all that follow raise StoreError."""
         self.db.interrupt()
 
     def close(self) -> None:
@@ -467,38 +380,12 @@ RETURNING {KEY}, fence
 """
 
 
-def check_same_settings(settings: Mapping[str, Value], request: Mapping[str, Value], where: str) -> None:
-    """Raise SetupError with the settings that differ, if any do."""
-    changed = [
-        f"{name} {json.dumps(settings.get(name))}, not {json.dumps(request.get(name))}"
-        for name in dict.fromkeys([*settings, *request])
-        if settings.get(name) != request.get(name)
-    ]
-    if changed:
-        raise SetupError(f"{where} was begun with {'; '.join(changed)}. Use the same settings, or another --store.")
-
-
 T = TypeVar("T")
 TOGETHER = 500
-Deliver = Callable[[], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Job(Generic[T]):
-    """A call to the store and the future that waits for its result.
-
-    Both methods return a function that delivers the result or the error.
-    """
-
-    act: Callable[[RunStore], T]
-    done: asyncio.Future[T]
-
-    def result(self, store: RunStore) -> Deliver:
-        result = self.act(store)
-        return lambda: None if self.done.done() else self.done.set_result(result)
-
-    def failure(self, error: Exception) -> Deliver:
-        return lambda: None if self.done.done() else self.done.set_exception(error)
+Job = tuple[Callable[[RunStore], Any], asyncio.Future[Any]]
+"""A call to the store, and the future that waits for its result."""
+Delivery = tuple[asyncio.Future[Any], Any, Exception | None]
+"""A future with the result or the error that it gets."""
 
 
 class Writer:
@@ -511,7 +398,7 @@ class Writer:
         self.store = store
         self.hashes = set[int]()  # of the keys: 76 MiB for a million
         self.latest: int | None = None
-        self.jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
         self.loop = asyncio.get_running_loop()
         self.thread = threading.Thread(target=self._work, name="run store", daemon=True)
         self.thread.start()
@@ -523,7 +410,7 @@ class Writer:
             StoreError: it could not be kept.
         """
         done: asyncio.Future[T] = self.loop.create_future()
-        self.jobs.put(Job(act, done))
+        self.jobs.put((act, done))
         return await done
 
     async def look(self) -> None:
@@ -575,21 +462,26 @@ class Writer:
             with suppress(RuntimeError):  # the loop is gone
                 self.loop.call_soon_threadsafe(deliver_results, results)
 
-    def _keep(self, jobs: Sequence[Job[Any]]) -> list[Deliver]:
+    def _keep(self, jobs: Sequence[Job]) -> list[Delivery]:
         """Run the jobs in one transaction, or each in its own if one of them fails by itself."""
         try:
             with self.store.transaction():
-                return [job.result(self.store) for job in jobs]
+                return [(done, act(self.store), None) for act, done in jobs]
         # The store itself failed: trying each alone would fail as well.
         except StoreError as error:
-            return [job.failure(error) for job in jobs]
+            return [(done, None, error) for _, done in jobs]
         except Exception as error:
             # One job that fails rolled all others back: do each alone, so that only its caller hears of it.
             if len(jobs) == 1:
-                return [jobs[0].failure(error)]
-            return [deliver for job in jobs for deliver in self._keep([job])]
+                return [(jobs[0][1], None, error)]
+            return [delivery for job in jobs for delivery in self._keep([job])]
 
 
-def deliver_results(results: Sequence[Deliver]) -> None:
-    for deliver in results:
-        deliver()
+def deliver_results(results: Sequence[Delivery]) -> None:
+    for done, result, error in results:
+        if done.done():  # nobody waits for it any more
+            continue
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)

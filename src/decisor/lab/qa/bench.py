@@ -72,27 +72,6 @@ def make_passage(title: str, text: str) -> Passage:
 Mode = Literal["bm25", "dense", "hybrid"]
 
 
-@dataclass
-class SharedTool:
-    """The passages tool over an index, opened once; no tool if there is no index."""
-
-    index: Callable[[], Path | None]
-    mode: Mode
-    limit: int
-    tools: Sequence[PassagesTool] | None = None
-
-    def open(self) -> Sequence[PassagesTool]:
-        if self.tools is None:
-            place = self.index()
-            self.tools = [] if place is None else [open_passages_tool(place, self.mode, self.limit)]
-        return self.tools
-
-    async def close(self) -> None:
-        for tool in self.tools or ():
-            await tool.close()
-        self.tools = None
-
-
 def open_passages_tool(place: Path, mode: Mode, limit: int) -> PassagesTool:
     """Open the tool over an index, with the endpoint of DECISOR_EMBED if that made its vectors."""
     name = "" if mode == "bm25" else read_index_metadata(place / str(read_current_version(place))).embedder
@@ -223,9 +202,10 @@ class QaBench:
         return (OwnLLM(self.judge),) if self.judge else ()
 
     @cached_property
-    def tool(self) -> SharedTool:
-        """The one tool that all cases share, opened when the first case needs it."""
-        return SharedTool(self.index, self.mode, self.limit)
+    def tools(self) -> Sequence[PassagesTool]:
+        """The one tool that all cases share, opened when the first case needs it; none without passages."""
+        place = self.index()
+        return [] if place is None else [open_passages_tool(place, self.mode, self.limit)]
 
     def index(self) -> Path | None:
         if self.corpus:
@@ -246,7 +226,7 @@ class QaBench:
         Raises:
             SetupError: the corpus cannot be read or indexed.
         """
-        yield Toolbox(self.tool.open())
+        yield Toolbox(self.tools)
 
     async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         answer = self.questions.read_answer(decision.answer, case)
@@ -266,7 +246,9 @@ class QaBench:
         return score
 
     async def close(self) -> None:
-        await self.tool.close()
+        # Only if it was opened; whoever goes on opens it again.
+        for tool in self.__dict__.pop("tools", ()):
+            await tool.close()
         for judge in self.own_llms:
             await judge.close()
 

@@ -281,13 +281,13 @@ def find_prompted_ids(events: Sequence[TraceEntry]) -> frozenset[str]:
     if not prompts:
         return frozenset(record.id for record in records)
     whole = "\n".join(dict.fromkeys(prompts))
-    return frozenset(record.id for record in records if is_in_prompts(record, whole))
-
-
-def is_in_prompts(record: Record, prompts: str) -> bool:
-    # Prompts may cut a passage, so its beginning is looked for.
-    probe = strip_punctuation(record.text)[:PROBE].strip()
-    return f" {strip_punctuation(record.id)} " in prompts or bool(probe and probe in prompts)
+    ids = set()
+    for record in records:
+        # Prompts may cut a passage, so its beginning is looked for.
+        probe = strip_punctuation(record.text)[:PROBE].strip()
+        if f" {strip_punctuation(record.id)} " in whole or (probe and probe in whole):
+            ids.add(record.id)
+    return frozenset(ids)
 
 
 def strip_punctuation(text: str) -> str:
@@ -377,7 +377,7 @@ def list_gold_sets(case: Case) -> list[list[str]]:
     """
     annotators = case.facts.get("annotators")
     sets = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
-    return [gold for gold in map(list_item_texts, sets) if gold]
+    return [[str(id) for id in gold] for gold in sets if isinstance(gold, list | tuple) and gold]
 
 
 def compute_retrieval_metrics(
@@ -459,7 +459,3 @@ def classify_qa_failure(
         return "wrong"
     sources = {source for ranking in rankings for source in ranking}
     return "misread" if any(sources >= set(gold) for gold in golds) else "not_retrieved"
-
-
-def list_item_texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []

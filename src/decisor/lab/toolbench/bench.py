@@ -46,8 +46,7 @@ from decisor.lab.papers import PaperTable, Sides, make_own_line, make_paper_tabl
 from decisor.lab.toolbench.environment import (
     FINISH,
     UNAVAILABLE,
-    Answers,
-    AnswersInOrder,
+    ApiAnswers,
     By,
     LiveAnswers,
     RecordedAnswers,
@@ -211,14 +210,11 @@ class ToolBenchBench:
     def answering(self) -> LiveAnswers | None:
         return LiveAnswers(self.live, Secret(os.environ.get(self.key_env, ""))) if self.live else None
 
-    def answers(self) -> AnswersInOrder:
+    def answers(self) -> ApiAnswers:
         """Return the sources of answers for one run of a case, in which simulated answers are counted."""
-        sources: list[Answers] = [self.recorded]
-        if self.answering is not None:
-            sources.append(self.answering)
-        if self.simulating_llm is not None:
-            sources.append(SimulatedAnswers(self.simulating_llm.for_case(), self.recorded))
-        return AnswersInOrder(sources)
+        llm = self.simulating_llm
+        simulated = None if llm is None else SimulatedAnswers(llm.for_case(), self.recorded)
+        return ApiAnswers(self.recorded, self.answering, simulated)
 
     def cases(self) -> Sequence[Case]:
         return [

@@ -3,7 +3,7 @@
 A folder has ``test_queries.jsonl.gz`` (one instruction a line, with its ``split``), or the release's own
 ``G1_instruction.json``, ``G2_category.json`` and so on (lists). StableToolBench's solvable queries have that form too.
 StableToolBench (Guo et al., Findings of ACL 2024) answers from a cache, then live, then simulated; so does
-``AnswersInOrder``. Every observation is one record with ``error`` and ``response``, cut at 1,024 characters as in the
+``ApiAnswers``. Every observation is one record with ``error`` and ``response``, cut at 1,024 characters as in the
 release; a simulated one says so. ``Finish`` hands the answer in. Nothing tells whether the task is solved.
 
 Functions have the names and schemas of ToolBench's release (Qin et al., "ToolLLM", ICLR 2024;
@@ -35,7 +35,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Row, read_question_rows
@@ -132,21 +132,22 @@ def build_parameter_schema(one: ApiParameter) -> Schema:
     return {**values, "example_value": one.default} if str(one.default) else values
 
 
-def build_finish_schema() -> Schema:
-    """Return the schema of the function that ends a sequence."""
-    answer = "What the user is told: the whole answer. Needed with give_answer."
-    return {
-        "name": FINISH,
-        "description": "Ends the task: gives the user the final answer, all that they see, or gives the attempt up.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "return_type": {"type": "string", "enum": [ANSWER, GIVE_UP]},
-                "final_answer": {"type": "string", "description": answer},
+FINISH_SCHEMA: Schema = {
+    "name": FINISH,
+    "description": "Ends the task: gives the user the final answer, all that they see, or gives the attempt up.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "return_type": {"type": "string", "enum": [ANSWER, GIVE_UP]},
+            "final_answer": {
+                "type": "string",
+                "description": "What the user is told: the whole answer. Needed with give_answer.",
             },
-            "required": ["return_type"],
         },
-    }
+        "required": ["return_type"],
+    },
+}
+"""The function that ends a sequence."""
 
 
 def apis_by_function(apis: Sequence[Api]) -> dict[str, Api]:
@@ -329,19 +330,6 @@ class CallReply:
     by: By = "nobody"
 
 
-class Answers(Protocol):
-    @property
-    def llm_usage(self) -> Usage:
-        """Usage of the LLM that answered."""
-        ...
-
-    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply | None:
-        """Answer a call; return None if nothing is known about it."""
-        ...
-
-    async def close(self) -> None: ...
-
-
 @dataclass(frozen=True)
 class RecordedAnswers:
     """The answers to exactly the calls that were recorded.
@@ -349,8 +337,7 @@ class RecordedAnswers:
     A call is the same if API and arguments are, and 5 and "5" are the same.
     """
 
-    calls: Sequence[RecordedCall]
-    llm_usage: Usage = field(default_factory=Usage)
+    calls: Sequence[RecordedCall] = ()
 
     @cached_property
     def outputs(self) -> dict[tuple[str, str, str], dict[str, Value]]:
@@ -362,7 +349,8 @@ class RecordedAnswers:
                 )
         return outputs_of
 
-    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply | None:
+    def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply | None:
+        """Answer a call; return None if it was not recorded."""
         outputs_of_api = self.of(api)
         key = key_of_arguments(arguments)
         return CallReply(*split_server_output(outputs_of_api[key]), "recorded") if key in outputs_of_api else None
@@ -379,9 +367,6 @@ class RecordedAnswers:
                     return outputs_of_api
         return {}
 
-    async def close(self) -> None:
-        """Do nothing, as nothing is open."""
-
 
 @dataclass
 class LiveAnswers:
@@ -393,7 +378,6 @@ class LiveAnswers:
     seconds: float = 15.0
     """Time allowed for one call."""
     session: aiohttp.ClientSession | None = None
-    llm_usage: Usage = field(default_factory=Usage)
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply:
         import aiohttp
@@ -446,7 +430,7 @@ class SimulatedAnswers:
     llm_usage: Usage = field(default_factory=Usage)
     """Usage of the simulation; the technique's budget does not count it."""
 
-    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply | None:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply:
         samples = list(self.recorded.of(api).items())[:EXAMPLES]
         examples = "\n".join(
             f"Input: {arguments_text}\nOutput: {json.dumps(output)[:EXAMPLE_CHARS]}"
@@ -469,42 +453,37 @@ class SimulatedAnswers:
         text = reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
         return CallReply(*split_server_output(text), "simulated")
 
-    async def close(self) -> None:
-        """Do nothing: whoever made the LLM closes it."""
-
 
 @dataclass(frozen=True)
-class AnswersInOrder:
-    """Several sources of answers, asked in order; the first reply counts.
+class ApiAnswers:
+    """The answers of all sources, asked in order: recorded, live, simulated.
 
-    A reply of a live server counts only if it is an answer, or if no other source replies. A call without a parameter
-    that the API needs is an error unless an API was reached.
+    An error of a live server counts only if no LLM simulates. A call without a parameter that the API needs is an error
+    unless an API was reached.
     """
 
-    sources: Sequence[Answers]
+    recorded: RecordedAnswers = RecordedAnswers()
+    live: LiveAnswers | None = None
+    simulated: SimulatedAnswers | None = None
 
     @property
     def llm_usage(self) -> Usage:
-        return sum((one.llm_usage for one in self.sources), Usage())
+        return self.simulated.llm_usage if self.simulated is not None else Usage()
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> CallReply:
-        last: CallReply | None = None
+        if (recorded := self.recorded.answer(api, arguments)) is not None:
+            return recorded
+        reached = await self.live.answer(api, arguments) if self.live is not None else None
+        # As in StableToolBench: many live APIs are gone, and an error of theirs is no answer.
+        if reached is not None and is_real_answer(reached):
+            return reached
         missing = [name for name in build_function_schema(api)["parameters"]["required"] if name not in arguments]
-        wrong = CallReply(f"{BAD_INPUT}: {api.function} needs {', '.join(missing)}.", "") if missing else None
-        for one in self.sources:
-            # An LLM would invent an answer to a call that the API refuses.
-            if wrong and isinstance(one, SimulatedAnswers):
-                return last or wrong
-            reply = await one.answer(api, arguments)
-            last = reply or last
-            # As in StableToolBench: many live APIs are gone, and an error of theirs is no answer.
-            if reply and (reply.by != "live" or is_real_answer(reply)):
-                return reply
-        return last or wrong or CallReply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
-
-    async def close(self) -> None:
-        for one in self.sources:
-            await one.close()
+        # An LLM would invent an answer to a call that the API refuses.
+        if missing:
+            return reached or CallReply(f"{BAD_INPUT}: {api.function} needs {', '.join(missing)}.", "")
+        if self.simulated is not None:
+            return await self.simulated.answer(api, arguments)
+        return reached or CallReply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
 
 
 def is_real_answer(reply: CallReply) -> bool:
@@ -573,7 +552,7 @@ class ToolServer:
     """
 
     task: ToolTask
-    answers: Answers
+    answers: ApiAnswers
     finished: bool = False
     counter: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -590,7 +569,7 @@ class ToolServer:
         return (*self.functions, FINISH)
 
     def describe(self) -> str:
-        functions = [build_function_schema(api) for api in self.functions.values()] + [build_finish_schema()]
+        functions = [build_function_schema(api) for api in self.functions.values()] + [FINISH_SCHEMA]
         return "\n\n".join(describe_function(one) for one in functions)
 
     async def step(self, action: Action) -> Observation:
@@ -605,9 +584,7 @@ class ToolServer:
         arguments = parse_call_arguments(action.input)
         if arguments is None:
             return self.observation(CallReply(f"{BAD_INPUT}: write the arguments as one JSON object.", ""))
-        reply = await self.answers.answer(api, arguments)
-        assert reply is not None
-        return self.observation(reply)
+        return self.observation(await self.answers.answer(api, arguments))
 
     def finish(self, text: str) -> Observation:
         kind, answer = parse_finish_input(text)

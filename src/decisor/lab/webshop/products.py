@@ -28,13 +28,14 @@ import sqlite3
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Literal
 
 from decisor.errors import SetupError
 from decisor.lab.webshop.search import Bm25Index, build_bm25_index, extract_terms, load_bm25_index, save_bm25_index
+from decisor.system.serialization import DocumentFormat, json_text
 
 Row = Mapping[str, Any]
 PRODUCTS = ("items_shuffle.json", "products_1k.jsonl.gz", "items_shuffle_1000.json")
@@ -127,7 +128,7 @@ def parse_product(row: Row, instruction: Row, human: Sequence[Row]) -> Product:
         category=row["category"],
         categories=row["product_category"],
         query=row["query"].lower().strip(),
-        rating=row.get("Rating", "N.A."),
+        rating=str(row.get("Rating", "N.A.")),
         synthetic=synthetic,
         human=tuple(
             Instruction(one["instruction"], tuple(one["instruction_attributes"]), tuple(one["instruction_options"]))
@@ -208,69 +209,17 @@ def _find_first_file(folder: Path, names: Sequence[str]) -> Path:
 
 
 VERSION = "1"
-NAMES = tuple(one.name for one in fields(Product))
-BATCH = 1000
-
-
-class Stock(Protocol):
-    """All products of a shop by number, from 0, in file order."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, number: int) -> Product: ...
-
-    def number(self, asin: str) -> int:
-        """Return the number of an ASIN. Raise KeyError if there is no such product."""
-        ...
-
-    def with_mark(self, mark: str, value: str) -> list[int]:
-        """Return the products with a query (<q>), category (<c>) or attribute (<a>)."""
-        ...
-
-    def with_instruction(self) -> Iterator[Product]:
-        """Iterate over the products for which an instruction asks."""
-        ...
+PRODUCT = DocumentFormat(Product)
 
 
 @dataclass(frozen=True)
-class MemoryStock:
-    products: Sequence[Product]
+class Stock:
+    """All products of a shop by number, from 0, in file order: a database with a product a row."""
 
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        return {item.asin: number for number, item in enumerate(self.products)}
+    db: sqlite3.Connection
 
-    def __len__(self) -> int:
-        return len(self.products)
-
-    def __getitem__(self, number: int) -> Product:
-        return self.products[number]
-
-    def number(self, asin: str) -> int:
-        return self.numbers[asin]
-
-    def with_mark(self, mark: str, value: str) -> list[int]:
-        return [number for number, item in enumerate(self.products) if value in marked_field_of(item, mark)]
-
-    def with_instruction(self) -> Iterator[Product]:
-        return (item for item in self.products if item.synthetic or item.human)
-
-
-def marked_field_of(item: Product, mark: str) -> tuple[str, ...]:
-    return {"<q>": (item.query,), "<c>": (item.category,)}.get(mark, item.attributes)
-
-
-@dataclass(frozen=True)
-class DiskStock:
-    """The products in the database at ``path`` (``Stock``)."""
-
-    path: Path
-
-    @cached_property
-    def db(self) -> sqlite3.Connection:
-        db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-        weakref.finalize(self, db.close)
-        return db
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.db.close)
 
     @cached_property
     def size(self) -> int:
@@ -283,23 +232,26 @@ class DiskStock:
         row = self.db.execute("SELECT body FROM product WHERE number = ?", (number,)).fetchone()
         if row is None:
             raise IndexError(number)
-        return decode_product(row[0])
+        return PRODUCT.decode(row[0])
 
     def number(self, asin: str) -> int:
+        """Return the number of an ASIN. Raise KeyError if there is no such product."""
         row = self.db.execute("SELECT number FROM product WHERE asin = ?", (asin,)).fetchone()
         if row is None:
             raise KeyError(asin)
         return int(row[0])
 
     def with_mark(self, mark: str, value: str) -> list[int]:
+        """Return the products with a query (<q>), category (<c>) or attribute (<a>)."""
         of_list = "EXISTS (SELECT 1 FROM json_each(product.attributes) WHERE json_each.value = ?)"
         where = {"<q>": "query = ?", "<c>": "category = ?"}.get(mark, of_list)
         numbers = self.db.execute(f"SELECT number FROM product WHERE {where} ORDER BY number", (value,))
         return [number for (number,) in numbers]
 
     def with_instruction(self) -> Iterator[Product]:
+        """Iterate over the products for which an instruction asks."""
         for (body,) in self.db.execute("SELECT body FROM product WHERE asked ORDER BY number"):
-            yield decode_product(body)
+            yield PRODUCT.decode(body)
 
 
 def product_search_text(item: Product) -> str:
@@ -308,9 +260,9 @@ def product_search_text(item: Product) -> str:
     return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
 
 
-def make_memory_stock(products: Iterable[Product]) -> tuple[MemoryStock, Bm25Index]:
-    stock = MemoryStock(list(products))
-    return stock, build_bm25_index((product_search_text(item) for item in stock.products), extract_terms)
+def make_memory_stock(products: Iterable[Product]) -> tuple[Stock, Bm25Index]:
+    db = sqlite3.connect(":memory:", check_same_thread=False)
+    return Stock(db), fill_stock(products, db)
 
 
 def write_stock(products: Iterable[Product], folder: Path) -> None:
@@ -322,15 +274,7 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
     # A crash leaves a folder that is never moved to its place, so nothing needs to be synced.
     db.execute("PRAGMA synchronous=OFF")
     db.execute("PRAGMA journal_mode=OFF")
-    db.execute(
-        "CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, query TEXT, category TEXT,"
-        " attributes TEXT, body TEXT)"
-    )
-    save_bm25_index(build_bm25_index(_write_products(products, db), extract_terms), making)
-    for column in ("asin", "query", "category"):
-        db.execute(f"CREATE INDEX by_{column} ON product ({column})")
-    db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
-    db.commit()
+    save_bm25_index(fill_stock(products, db), making)
     db.close()
     (making / "version").write_text(VERSION)
     shutil.rmtree(folder, ignore_errors=True)
@@ -338,14 +282,30 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
     making.rename(folder)
 
 
+def fill_stock(products: Iterable[Product], db: sqlite3.Connection) -> Bm25Index:
+    """Write the products to an empty database and return their search index."""
+    db.execute(
+        "CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, query TEXT, category TEXT,"
+        " attributes TEXT, body TEXT)"
+    )
+    index = build_bm25_index(_write_products(products, db), extract_terms)
+    for column in ("asin", "query", "category"):
+        db.execute(f"CREATE INDEX by_{column} ON product ({column})")
+    db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
+    db.commit()
+    return index
+
+
 def is_stock(folder: Path) -> bool:
     mark = folder / "version"
     return mark.is_file() and mark.read_text() == VERSION
 
 
-def open_disk_stock(folder: Path) -> tuple[DiskStock, Bm25Index]:
+def open_disk_stock(folder: Path) -> tuple[Stock, Bm25Index]:
     """Open a folder that ``write_stock`` wrote. The index stays on disk until it is used."""
-    return DiskStock(folder / "products.db"), load_bm25_index(folder, extract_terms)
+    place = (folder / "products.db").resolve().as_uri()
+    db = sqlite3.connect(f"{place}?mode=ro", uri=True, check_same_thread=False)
+    return Stock(db), load_bm25_index(folder, extract_terms)
 
 
 def _write_products(products: Iterable[Product], db: sqlite3.Connection) -> Iterator[str]:
@@ -359,35 +319,10 @@ def _write_products(products: Iterable[Product], db: sqlite3.Connection) -> Iter
             item.query,
             item.category,
             json.dumps(item.attributes),
-            encode_product(item),
+            json_text(item),
         )
         db.execute("INSERT INTO product VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         yield product_search_text(item)
-
-
-def encode_product(item: Product) -> str:
-    return json.dumps({name: getattr(item, name) for name in NAMES}, ensure_ascii=False, default=asdict)
-
-
-def decode_product(body: str) -> Product:
-    """Decode a product that ``encode_product`` encoded.
-
-    >>> lamp_wish = Instruction("a lamp", ("brass",))
-    >>> lamp = Product("B1", "Lamp", "", ("a",), (1.0, 2.0), "$1", {"size": ("s",)}, (), "", "", "", human=(lamp_wish,))
-    >>> decode_product(encode_product(lamp)) == lamp
-    True
-    """
-    row = json.loads(body)
-    for name in ("bullets", "prices", "attributes"):
-        row[name] = tuple(row[name])
-    row["options"] = {name: tuple(values) for name, values in row["options"].items()}
-    row["synthetic"] = _decode_instruction(row["synthetic"]) if row["synthetic"] else None
-    row["human"] = tuple(_decode_instruction(one) for one in row["human"])
-    return Product(**row)
-
-
-def _decode_instruction(row: dict[str, list[str]]) -> Instruction:
-    return Instruction(str(row["text"]), tuple(row["attributes"]), tuple(row["options"]))
 
 
 Kind = Literal["synthetic", "human"]
@@ -444,29 +379,21 @@ def make_goals(products: Iterable[Product], kind: Kind, seed: int) -> list[Goal]
 
 def make_product_goals(item: Product, kind: Kind, seed: int) -> list[Goal]:
     price, rng = draw_product_price(item, seed), random.Random(f"{seed} {item.asin} limit")
+    goals = []
     if kind == "human":
-        instructions = [instruction for instruction in item.human if instruction.attributes]
-        return [make_human_goal(item, instruction, *draw_price_limit(price, rng)) for instruction in instructions]
-    if item.synthetic is None:
-        return []
-    limit, words = draw_price_limit(price, rng)
-    names = sorted(item.options)
-    return [
-        make_synthetic_goal(item, item.synthetic, tuple(zip(names, values, strict=True)), limit, words)
-        for values in itertools.product(*(item.options[name] for name in names))
-    ]
-
-
-def make_human_goal(item: Product, instruction: Instruction, limit: float, words: str) -> Goal:
-    return Goal(instruction.text.strip(".") + words, item.asin, instruction.attributes, instruction.options, limit)
-
-
-def make_synthetic_goal(
-    item: Product, instruction: Instruction, options: tuple[tuple[str, str], ...], limit: float, words: str
-) -> Goal:
-    with_options = ", and ".join(f"{name}: {value}" for name, value in options)
-    text = f"{instruction.text}{' with ' if options else ''}{with_options}{words}"
-    return Goal(text, item.asin, instruction.attributes, options, limit)
+        for wish in item.human:
+            if wish.attributes:
+                limit, words = draw_price_limit(price, rng)
+                goals.append(Goal(wish.text.strip(".") + words, item.asin, wish.attributes, wish.options, limit))
+    elif item.synthetic is not None:
+        limit, words = draw_price_limit(price, rng)
+        names, wish = sorted(item.options), item.synthetic
+        for values in itertools.product(*(item.options[name] for name in names)):
+            options = tuple(zip(names, values, strict=True))
+            with_options = ", and ".join(f"{name}: {value}" for name, value in options)
+            text = f"{wish.text}{' with ' if options else ''}{with_options}{words}"
+            goals.append(Goal(text, item.asin, wish.attributes, options, limit))
+    return goals
 
 
 def draw_price_limit(price: float, rng: random.Random) -> tuple[float, str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from decisor.lab.webshop.products import (
     Goal,
@@ -37,20 +37,17 @@ BACK, BEFORE, NEXT, BUY = "Back to Search", "< Prev", "Next >", "Buy Now"
 SEPARATOR = " [SEP] "
 
 
-class ProductsByNumber(Protocol):
-    def __getitem__(self, number: int) -> Product: ...
-
-
 @dataclass(frozen=True, slots=True)
 class SearchResults:
     """The results of a search: numbers of products, best first, and the products by number."""
 
     numbers: tuple[int, ...] = ()
-    products: ProductsByNumber = field(default=(), compare=False, repr=False)
+    products: Stock | None = field(default=None, compare=False, repr=False)
 
     def page(self, number: int) -> tuple[Product, ...]:
         """Return the ten products of a page; pages count from 1."""
-        return tuple(self.products[one] for one in self.numbers[(number - 1) * PER_PAGE : number * PER_PAGE])
+        stock, shown = self.products, self.numbers[(number - 1) * PER_PAGE : number * PER_PAGE]
+        return tuple(stock[product] for product in shown) if stock is not None else ()
 
 
 NOTHING = SearchResults()
@@ -189,7 +186,6 @@ def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Pa
         SetupError: files are missing.
     """
     if keep_in is None:
-        stock: Stock
         stock, index = make_memory_stock(load_products(folder))
     else:
         if not is_stock(keep_in):
