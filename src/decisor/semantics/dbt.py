@@ -15,6 +15,7 @@ from typing import Any
 
 from decisor.errors import SetupError
 from decisor.semantics.definitions import (
+    Definition,
     Definitions,
     Dimension,
     Entity,
@@ -70,17 +71,9 @@ def convert_dbt_manifest(content: object) -> ImportedDefinitions:
             metrics.append(manifest.metric(name))
         except UnsupportedMetric as error:
             notes.append(f"metric {name}: {error}")
-    dimensions = [one for model in manifest.models for one in model.dimensions()]
-    entities = [one for model in manifest.models for one in model.entities()]
-    return ImportedDefinitions(
-        Definitions(
-            metrics=make_names_unique(metrics),
-            dimensions=make_names_unique(dimensions),
-            entities=make_names_unique(entities),
-            joins=make_names_unique(manifest.joins()),
-        ),
-        notes,
-    )
+    elements: list[Definition] = [dimension for model in manifest.models for dimension in model.dimensions()]
+    elements += [entity for model in manifest.models for entity in model.entities()]
+    return ImportedDefinitions(Definitions(make_names_unique([*metrics, *elements, *manifest.joins()])), notes)
 
 
 @dataclass(frozen=True)

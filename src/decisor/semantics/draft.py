@@ -9,7 +9,7 @@ ones can be removed. Every change is parsed again before it is written.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from decisor.errors import ParseError, SetupError, ToolError
 from decisor.parsing.toml_reply import TomlReply, toml_form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
+from decisor.sandbox.wire import number_repeated_names
 from decisor.semantics.check import (
     SandboxedDatabase,
     check_definitions,
@@ -29,7 +30,6 @@ from decisor.semantics.check import (
 from decisor.semantics.definitions import (
     KIND,
     ApprovedExample,
-    Calendar,
     Column,
     Definition,
     Definitions,
@@ -40,7 +40,6 @@ from decisor.semantics.definitions import (
     Metric,
     Reading,
     Relation,
-    ValueWords,
     format_definitions,
     format_section,
     make_names_unique,
@@ -80,12 +79,7 @@ async def draft_from_schema(rows: SandboxedDatabase, tables: Sequence[Relation])
         parts += [one async for one in draft_joins(table, rows)]
         if sum(isinstance(one, Dimension) for one in parts) < MOST_COLUMNS:
             parts += [one async for one in draft_dimensions(table, rows)]
-    return Definitions(
-        metrics=make_names_unique(one for one in parts if isinstance(one, Metric)),
-        dimensions=make_names_unique(one for one in parts if isinstance(one, Dimension)),
-        entities=make_names_unique(one for one in parts if isinstance(one, Entity)),
-        joins=make_names_unique(one for one in parts if isinstance(one, Join)),
-    )
+    return Definitions(make_names_unique(parts))
 
 
 async def draft_entities(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Entity]:
@@ -216,9 +210,6 @@ def to_snake_case(name: str) -> str:
     return make_section_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).lower()
 
 
-D = TypeVar("D", Metric, Dimension, Calendar, Entity, Join, ValueWords, Reading)
-
-
 async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str, run: Run) -> ImportedDefinitions:
     """Improve a draft by an LLM; leave out definitions with faults, and note these faults.
 
@@ -244,28 +235,16 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
         if is_line_of_section(line, one, definitions)
     }
 
-    # A reading goes with the metric that it names.
-    metrics = keep_sound_definitions(definitions.metrics, bad)
-    names = {one.name for one in metrics}
-    readings = [
-        one for one in keep_sound_definitions(definitions.readings, bad) if not one.metric or one.metric in names
+    sound = [definition for definition in definitions if section_title(definition) not in bad]
+    metrics = {definition.name for definition in sound if isinstance(definition, Metric)}
+    reasoned = [
+        definition if definition.why else replace(definition, why="by the LLM, without a reason")
+        for definition in sound
+        # A reading goes with the metric that it names; an example is approved by a person, not by an LLM.
+        if not (isinstance(definition, Reading) and definition.metric and definition.metric not in metrics)
+        and not isinstance(definition, ApprovedExample)
     ]
-    whole = Definitions(
-        metrics,
-        keep_sound_definitions(definitions.dimensions, bad),
-        keep_sound_definitions(definitions.calendars, bad),
-        keep_sound_definitions(definitions.entities, bad),
-        keep_sound_definitions(definitions.joins, bad),
-        keep_sound_definitions(definitions.values, bad),
-        readings,
-    )
-    return ImportedDefinitions(whole, list(bad.values()))
-
-
-def keep_sound_definitions(group: Sequence[D], bad: Collection[str]) -> list[D]:
-    """Return the definitions without a fault, each with a reason."""
-    reason = "by the LLM, without a reason"
-    return [one if one.why else replace(one, why=reason) for one in group if section_title(one) not in bad]
+    return ImportedDefinitions(Definitions(reasoned), list(bad.values()))
 
 
 def is_line_of_section(line: int, one: Definition, definitions: Definitions) -> bool:
@@ -308,7 +287,7 @@ The whole file in one ```toml fence, with sections of these kinds:
 """
 
 
-DefinitionT = TypeVar("DefinitionT", Reading, ApprovedExample)
+DefinitionT = TypeVar("DefinitionT", bound=Reading | ApprovedExample)
 LONGEST_NAME = 40
 
 
@@ -321,7 +300,7 @@ def path_of_proposals(file: Path) -> Path:
     return file.with_suffix(f".proposed{file.suffix}")
 
 
-def propose_definition(file: Path, one: DefinitionT, by: str) -> DefinitionT:
+def propose_definition(file: Path, definition: DefinitionT, by: str) -> DefinitionT:
     """Add a definition to the proposals, dated, under a free name, and return it so.
 
     A definition with the same content is not proposed twice; then the known one is returned.
@@ -331,33 +310,28 @@ def propose_definition(file: Path, one: DefinitionT, by: str) -> DefinitionT:
     """
     # One lock around reading and writing, for two people may propose or approve at once.
     with lock_folder(file):
-        place: Path = path_of_proposals(file)
-        text: str = read_definitions_text(place) if place.exists() else ""
-        known: list[Definition] = [
-            *parse_with_metrics_beside(place, text),
-            *(parse_with_metrics_beside(file, read_definitions_text(file)) if file.exists() else ()),
-        ]
-        for other in known:
-            if isinstance(other, type(one)) and content_of_definition(other) == content_of_definition(one):
-                return other
-        names = {other.name for other in known if type(other) is type(one)}
-        today = datetime.now(UTC).date().isoformat()
-        whole = replace(one, name=choose_free_name(one.name, names), by=fit_on_one_line(by, 80), on=today)
-        write_definitions_file(place, text, append_section(text, whole))
-        return whole
+        place = path_of_proposals(file)
+        text, proposals = read_with_metrics_beside(place)
+        content, known = content_of_definition(definition), [*proposals, *read_with_metrics_beside(file)[1]]
+        for earlier in known:
+            if isinstance(earlier, type(definition)) and content_of_definition(earlier) == content:
+                return earlier
+        name = make_section_name(definition.name.lower())[:LONGEST_NAME].strip("_") or "one"
+        names = sorted({earlier.name for earlier in known if type(earlier) is type(definition)})
+        dated = replace(
+            definition, name=number_repeated_names([*names, name])[-1], by=fit_on_one_line(by, 80), on=today_as_text()
+        )
+        write_definitions_file(place, text, append_section(text, dated))
+        return dated
 
 
-def content_of_definition(one: Definition) -> str:
+def content_of_definition(definition: Definition) -> str:
     """Return the content of a definition, without its name and origin."""
-    return format_section(replace(one, name="", by="", on="", why=""))
+    return format_section(replace(definition, name="", by="", on="", why=""))
 
 
-def choose_free_name(name: str, names: set[str]) -> str:
-    name = make_section_name(name.lower())[:LONGEST_NAME].strip("_") or "one"
-    number, whole = 2, name
-    while whole in names:
-        whole, number = f"{name}_{number}", number + 1
-    return whole
+def today_as_text() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def approve_definition(file: Path, name: str, by: str) -> Definition:
@@ -368,21 +342,24 @@ def approve_definition(file: Path, name: str, by: str) -> Definition:
     """
     with lock_folder(file):
         place = path_of_proposals(file)
-        text = read_definitions_text(place) if place.exists() else ""
-        proposals = parse_with_metrics_beside(place, text)
-        one = require_definition(name, proposals, place)
-        own = read_definitions_text(file) if file.exists() else ""
-        if (other := parse_with_metrics_beside(file, own).find(section_title(one))) is not None:
+        text, proposals = read_with_metrics_beside(place)
+        proposal = proposals.find(name)
+        if proposal is None and not place.exists():
+            raise SetupError(f"There is no file {place}: nothing is proposed. See: decisor definitions propose --help")
+        if proposal is None:
+            names = ", ".join(map(section_title, proposals))
+            raise SetupError(f"There is no {name} in {place}; there is {names or 'nothing'}.")
+        defined_text, defined = read_with_metrics_beside(file)
+        if defined.find(section_title(proposal)) is not None:
             raise SetupError(
-                f"{file} has {section_title(other)} already: remove that first, or propose it under another name."
+                f"{file} has {section_title(proposal)} already: remove that first, or propose it under another name."
             )
-        today = datetime.now(UTC).date().isoformat()
-        author = one.by if by == one.by or not one.by else f"{one.by}, approved by {by}"
-        whole = replace(one, by=author or by, on=today)
+        author = proposal.by if by == proposal.by or not proposal.by else f"{proposal.by}, approved by {by}"
+        approved = replace(proposal, by=author or by, on=today_as_text())
         # The definition first: after a failure between the two writes it stands twice and is not lost.
-        write_definitions_file(file, own, append_section(own, whole))
-        write_definitions_file(place, text, remove_section(text, one, proposals, place))
-        return whole
+        write_definitions_file(file, defined_text, append_section(defined_text, approved))
+        write_definitions_file(place, text, remove_section(text, proposal, proposals, place))
+        return approved
 
 
 def remove_definition(file: Path, name: str) -> tuple[Definition, Path]:
@@ -393,22 +370,17 @@ def remove_definition(file: Path, name: str) -> tuple[Definition, Path]:
     """
     with lock_folder(file):
         for place in (file, path_of_proposals(file)):
-            text = read_definitions_text(place) if place.exists() else ""
-            definitions = parse_with_metrics_beside(place, text)
-            if (one := definitions.find(name)) is not None:
-                write_definitions_file(place, text, remove_section(text, one, definitions, place))
-                return one, place
+            text, definitions = read_with_metrics_beside(place)
+            if (definition := definitions.find(name)) is not None:
+                write_definitions_file(place, text, remove_section(text, definition, definitions, place))
+                return definition, place
         raise SetupError(f"There is no {name} in {file} or among its proposals.")
 
 
-def require_definition(name: str, definitions: Definitions, place: Path) -> Definition:
-    one = definitions.find(name)
-    if one is None:
-        if not place.exists():
-            raise SetupError(f"There is no file {place}: nothing is proposed. See: decisor definitions propose --help")
-        names = ", ".join(section_title(other) for other in definitions)
-        raise SetupError(f"There is no {name} in {place}; there is {names or 'nothing'}.")
-    return one
+def read_with_metrics_beside(place: Path) -> tuple[str, Definitions]:
+    """Return the text of a definitions file or its proposals, and its definitions; nothing if there is no file."""
+    text = read_definitions_text(place) if place.exists() else ""
+    return text, parse_with_metrics_beside(place, text)
 
 
 def parse_with_metrics_beside(place: Path, text: str) -> Definitions:
@@ -416,17 +388,13 @@ def parse_with_metrics_beside(place: Path, text: str) -> Definitions:
 
     Proposals may name the metrics of their definitions file.
     """
+    file = place.with_name(place.name.replace(".proposed.", "."))
     try:
-        return parse_definitions(text, list_metrics_beside(place))
+        is_beside = file != place and file.exists()
+        metrics = parse_definitions(read_definitions_text(file)).metrics if is_beside else ()
+        return parse_definitions(text, [metric.name for metric in metrics])
     except FileFault as error:
         raise SetupError(f"{place}: {error}") from error
-
-
-def list_metrics_beside(place: Path) -> list[str]:
-    file = place.with_name(place.name.replace(".proposed.", "."))
-    if file == place or not file.exists():
-        return []
-    return [one.name for one in parse_definitions(read_definitions_text(file)).metrics]
 
 
 def append_section(text: str, definition: Definition) -> str:
@@ -434,14 +402,14 @@ def append_section(text: str, definition: Definition) -> str:
     return f"{text.rstrip()}\n\n{section}" if text.strip() else section
 
 
-def remove_section(text: str, one: Definition, definitions: Definitions, place: Path) -> str:
+def remove_section(text: str, definition: Definition, definitions: Definitions, place: Path) -> str:
     """Return the text without the section of a definition. Comments above the next section stay.
 
     Raises:
         SetupError: it is not written as a section of its own.
     """
-    lines = text.splitlines(keepends=True)
-    start = definitions.lines.get((KIND[type(one)], one.name), 0)
+    lines, title = text.splitlines(keepends=True), section_title(definition)
+    start = definitions.lines.get((KIND[type(definition)], definition.name), 0)
     heads = sorted(line for path, line in definitions.lines.items() if len(path) <= 2 and line > start)
     end = heads[0] if heads else len(lines) + 1
     # Comments and blank lines above the next section belong to it.
@@ -449,9 +417,9 @@ def remove_section(text: str, one: Definition, definitions: Definitions, place: 
         end -= 1
     rest = "".join(lines[: start - 1] + lines[end - 1 :])
     # Parsed again, for the lines of an inline table or a dotted key are not a section of their own.
-    left = {section_title(other) for other in parse_with_metrics_beside(place, rest)} if start else set()
-    if not start or left != {section_title(other) for other in definitions} - {section_title(one)}:
-        raise SetupError(f"{section_title(one)} is not a section of its own in its file: take it out by hand.")
+    left = set(map(section_title, parse_with_metrics_beside(place, rest))) if start else set()
+    if not start or left != set(map(section_title, definitions)) - {title}:
+        raise SetupError(f"{title} is not a section of its own in its file: take it out by hand.")
     return rest
 
 

@@ -70,7 +70,7 @@ def find_relevant_definitions(question: str, definitions: Definitions, most: int
     # Joins only between tables that these definitions read.
     joins = [
         one
-        for one in definitions.joins
+        for one in definitions.of(Join)
         if all(
             re.search(rf"(?<!\w){re.escape(table_of_column_place(side[0]))}(?!\w)", tables)
             for side in (one.left, one.right)
