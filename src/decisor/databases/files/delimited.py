@@ -270,7 +270,7 @@ def probe_rows(path: Path, dialect: DelimitedDialect) -> Sequence[list[str]]:
 
 CHUNK = 2**22
 EXAMPLES = 3
-MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FAST = ("BIGINT", "DATE", "TIMESTAMP")
 """Types that a value is given while the file is read."""
 
@@ -478,48 +478,29 @@ def detect_encoding(path: Path) -> tuple[str, bool]:
     The encoding is UTF-16 if the file begins with its mark, '' if it is no text, UTF-8 if the whole file is, else
     Windows' Latin-1. DuckDB reads no row of a file whose lines end in several ways.
     """
-    returns = both = feeds = 0
-    encoding = "utf-8"
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=False)
     with open_plain_or_gzip(path) as file:
-        head = file.read(CHUNK)
-        for mark, name in MARKS:
-            if head.startswith(mark):
-                return name, True
+        chunk = file.read(CHUNK)
+        if chunk.startswith(UTF_16_MARKS):
+            return "utf-16", True
         # No text holds a zero byte, except UTF-16, whose mark is looked for above.
-        if b"\0" in head:
+        if b"\0" in chunk:
             return "", True
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        last = b""
-        while head:
-            feeds += head.count(b"\n")
-            if b"\r" in head or last == b"\r":
-                returns += head.count(b"\r")
-                # The chunks may cut a \r\n in two.
-                both += head.count(b"\r\n") + (last == b"\r" and head[:1] == b"\n")
-            last = head[-1:]
-            try:
-                # ASCII is UTF-8, unless the chunk before ended within a character.
-                if not head.isascii() or decoder.getstate()[0]:
-                    decoder.decode(head)
-            except UnicodeDecodeError:
-                return "cp1252", True
-            head = file.read(CHUNK)
         try:
+            while chunk:
+                decoder.decode(chunk)
+                chunk = file.read(CHUNK)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            encoding = "cp1252"
-    return encoding, not returns or (returns == both == feeds) or not feeds
+            return "cp1252", True
+    return "utf-8", not isinstance(decoder.newlines, tuple)
 
 
 def copy_as_utf8(path: Path, encoding: str, target: Path) -> Path:
     """Write a copy of the file in UTF-8 with one kind of line ends."""
-    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)("replace"), translate=True)
     with open_plain_or_gzip(path) as file, target.open("w", encoding="utf-8", newline="") as out:
-        rest = ""
         for chunk in iter(lambda: file.read(CHUNK), b""):
-            text = rest + decoder.decode(chunk)
-            # Kept back, for its \n may begin the next chunk.
-            rest = "\r" if text.endswith("\r") else ""
-            out.write(text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n"))
-        out.write(rest.replace("\r", "\n") + decoder.decode(b"", final=True))
+            out.write(decoder.decode(chunk))
+        out.write(decoder.decode(b"", final=True))
     return target
