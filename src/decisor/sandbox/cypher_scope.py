@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from decisor.sandbox.cypher_guard import (
     CLAUSES,
     CLOSING,
-    FUNCTIONS,
     NOTHING,
-    PATTERN_WORDS,
     SUBQUERIES,
     CypherToken,
     cypher_refusal,
+    is_call_bracket,
     join_cypher_tokens,
     quote_cypher_name,
+    token_at,
     tokenize_cypher,
 )
 
@@ -53,7 +53,7 @@ class _LabelWalk:
     """Tokens to insert, by the position that they go before."""
 
     def near(self, at: int) -> CypherToken:
-        return self.words[at] if 0 <= at < len(self.words) else NOTHING
+        return token_at(self.words, at)
 
     def whole(self) -> tuple[CypherToken, ...]:
         self.pair()
@@ -106,12 +106,12 @@ class _LabelWalk:
             before = self.near(at - 1)
             self.matching.append(before.kind == "word" and before.key in SUBQUERIES and before.key != "CALL")
         else:
-            self.matching.append(bracket == "(" and self.matching[-1] and not self.call(at))
+            self.matching.append(bracket == "(" and self.matching[-1] and not is_call_bracket(self.words, at))
 
     def is_node(self, at: int) -> bool:
         """Return whether a bracket has the shape of a node, in a pattern of MATCH or beside an arrow."""
         end = self.closes.get(at)
-        if end is None or self.call(at) or self.after_name(at) is None:
+        if end is None or is_call_bracket(self.words, at) or self.after_name(at) is None:
             return False
         return self.matching[-1] or self.arrow_after(end) or self.arrow_before(at)
 
@@ -134,14 +134,6 @@ class _LabelWalk:
         # -[...]- before the bracket, found by the opening one of its pair.
         link = self.near(second).text == "]" and self.near(self.opens.get(second, 0) - 1).text == "-"
         return first == "-" and (self.near(second).text == "-" or link)
-
-    def call(self, at: int) -> bool:
-        """Return whether the bracket holds arguments of a function, or the variables of CALL (a) { ... }."""
-        before = self.near(at - 1)
-        if before.kind != "word" or before.key in PATTERN_WORDS:
-            return False
-        dotted = self.near(at - 2).text == "."
-        return dotted or before.key == "CALL" or before.key.lower() in FUNCTIONS
 
     def node(self, at: int) -> None:
         place = self.after_name(at)
