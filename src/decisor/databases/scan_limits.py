@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from decisor.databases.schema import TableInfo
 from decisor.errors import SetupError, ToolError
 from decisor.runtime.budget import MaxScan
-from decisor.sandbox.dialect import Dialect
+from decisor.sandbox.dialect import Dialect, parse_sql
 from decisor.sandbox.engine import Caps, Engine
 from decisor.sandbox.process import Worker
 from decisor.types import Table
@@ -392,13 +392,8 @@ def row_count_or_infinity(table: TableInfo) -> float:
 
 def list_table_aliases(statement: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
     """Yield the alias and the name of each table of a statement, in lower case."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
-    try:
-        tree = sqlglot.parse_one(statement, dialect=dialect.name)
-    except (SqlglotError, RecursionError):
-        return
-    for table in tree.find_all(exp.Table):
+    tree = parse_sql(statement, dialect.name)
+    for table in tree.find_all(exp.Table) if tree else ():
         yield (table.alias or table.name).lower(), table.name.lower()

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from decisor.sandbox.dialect import parse_sql
 from decisor.semantics.definitions import Metric, Relation, section_title
 
 if TYPE_CHECKING:
@@ -214,13 +215,9 @@ class Scope:
 
 def find_computations(statement: str, dialect: str, relations: Sequence[Relation]) -> Iterator[Computation]:
     """Yield the computed columns of each SELECT; none if the statement cannot be parsed."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
-    try:
-        tree = sqlglot.parse_one(statement, dialect=dialect)
-    except SqlglotError:
+    if (tree := parse_sql(statement, dialect)) is None:
         return
     known = {one.name.lower(): frozenset(column.name.lower() for column in one.columns) for one in relations}
     scopes = [(select, scope_of(select, known)) for select in tree.find_all(exp.Select)]
@@ -339,8 +336,6 @@ def normalize_condition(condition: Expr, scope: Scope) -> str:
 
 def columns_of_terms(whole: Terms | str) -> list[str]:
     """Return the columns of terms, without the functions around them."""
-    import re
-
     if isinstance(whole, str):
         return [whole.lower()]
     return [name for factors in whole for factor in factors for name in re.findall(r"[\w ]+\.\w+", factor)]
@@ -371,14 +366,13 @@ def match_metrics(
 
     A column that is exactly a metric is not compared with other metrics. meant: metrics that the question is about.
     """
-    own = [
-        (metric, definition) for metric in metrics if (definition := computation_of_metric(metric, dialect, relations))
-    ]
+    defined = [(metric, computation_of_query(metric.full_query(), dialect, tuple(relations))) for metric in metrics]
+    known = [(metric, definition) for metric, definition in defined if definition]
     outcome: dict[str, MetricMatch] = {}
     exact: set[int] = set()
     parts = list(find_computations(statement, dialect, relations))
     # Exact matches come first: a column that is one metric is not compared with the others.
-    for metric, definition in own:
+    for metric, definition in known:
         for at, part in enumerate(parts):
             if comparable_terms(part) == comparable_terms(definition):
                 exact.add(at)
@@ -386,24 +380,18 @@ def match_metrics(
                 missing = definition.filters - part.conditions
                 if metric.name not in outcome or not missing:
                     outcome[metric.name] = MetricMatch(metric, describe_missing_filter(metric) if missing else "")
-    for metric, definition in own:
-        for at, part in enumerate(parts):
-            if metric.name in outcome or at in exact:
-                continue
-            if seems_to_recompute(part, metric, definition, metric in meant):
-                outcome[metric.name] = MetricMatch(metric, describe_other_computation(metric, part))
+    others = [part for at, part in enumerate(parts) if at not in exact]
+    for metric, definition in known:
+        likely = (part for part in others if seems_to_recompute(part, metric, definition, metric in meant))
+        if metric.name not in outcome and (other := next(likely, None)):
+            outcome[metric.name] = MetricMatch(metric, describe_other_computation(metric, other))
     return tuple(outcome.values())
 
 
 @lru_cache(maxsize=500)
-def _defined(query: str, dialect: str, relations: tuple[Relation, ...]) -> Computation | None:
-    parts = list(find_computations(query, dialect, relations))
-    return parts[0] if parts else None
-
-
-def computation_of_metric(metric: Metric, dialect: str, relations: Sequence[Relation]) -> Computation | None:
-    """Return the computation of a metric's definition, None if its SQL cannot be read."""
-    return _defined(metric.full_query(), dialect, tuple(relations))
+def computation_of_query(query: str, dialect: str, relations: tuple[Relation, ...]) -> Computation | None:
+    """Return the first computation of a metric's query, None if its SQL cannot be read."""
+    return next(find_computations(query, dialect, relations), None)
 
 
 def comparable_terms(part: Computation) -> object:
