@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -30,7 +30,6 @@ from decisor.semantics.check import (
 from decisor.semantics.definitions import (
     KIND,
     ApprovedExample,
-    Column,
     Definition,
     Definitions,
     Dimension,
@@ -64,6 +63,8 @@ DISCOUNT = re.compile(r"discount|rebate", re.I)
 BIRTH = re.compile(r"birth|modified|updated", re.I)
 KEYLIKE = re.compile(r"(^|_)(id|key|code|no|nr)$|Id$|ID$|_sk$", re.I)
 FEW, MOST_COLUMNS, MOST_TABLES = 40, 40, 60
+MOST_COMMENT = 200
+"""Characters of a comment of the database."""
 
 
 async def draft_from_schema(rows: SandboxedDatabase, tables: Sequence[Relation]) -> Definitions:
@@ -71,134 +72,134 @@ async def draft_from_schema(rows: SandboxedDatabase, tables: Sequence[Relation])
 
     At most ``MOST_TABLES`` tables are measured. No value of a row is shown.
     """
-    own = [table for table in tables if not table.view and table.rows != 0][:MOST_TABLES]
     parts: list[Definition] = []
-    for table in own:
-        parts += [one async for one in draft_entities(table, rows)]
-        parts += draft_metrics(table, rows)
-        parts += [one async for one in draft_joins(table, rows)]
-        if sum(isinstance(one, Dimension) for one in parts) < MOST_COLUMNS:
-            parts += [one async for one in draft_dimensions(table, rows)]
+    for table in [table for table in tables if not table.view and table.rows != 0][:MOST_TABLES]:
+        draft = TableDraft(table, rows)
+        parts += [entity async for entity in draft.entities()]
+        parts += draft.metrics()
+        parts += [join async for join in draft.joins()]
+        if sum(isinstance(part, Dimension) for part in parts) < MOST_COLUMNS:
+            parts += [dimension async for dimension in draft.dimensions()]
     return Definitions(make_names_unique(parts))
 
 
-async def draft_entities(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Entity]:
-    """Yield the entity of a table.
+@dataclass(frozen=True)
+class TableDraft:
+    """The definitions that the schema and the rows of one table suggest."""
 
-    Its key is the declared key, else a column that is named like a key and measured to be one.
-    """
-    name = to_snake_case(table.name)
-    if key := [column.name for column in table.columns if column.key]:
-        about = comment_from_database(table)
-        yield Entity(name, table.name, key, about=about, why="its declared primary key")
-        return
-    # Each candidate costs queries over the whole table, so only the first few are measured.
-    for column in [one for one in table.columns if KEYLIKE.search(one.name)][:4]:
-        at = quote_name_if_needed(rows, table.name)
-        try:
-            shared = await count_shared_values([quote_name_if_needed(rows, column.name)], at, rows)
-            empty = await run_count_query(
-                f"SELECT count(*) AS n FROM {at} WHERE {quote_name_if_needed(rows, column.name)} IS NULL", rows
-            )
-        except ToolError:
-            continue
-        if not shared and not empty:
-            why = f"no key is declared; as measured, no two of {table.rows or 'its'} rows share it"
-            yield Entity(name, table.name, [column.name], why=why)
+    table: Relation
+    rows: SandboxedDatabase
+
+    @property
+    def name(self) -> str:
+        return to_snake_case(self.table.name)
+
+    @property
+    def source(self) -> str:
+        return self.quoted(self.table.name)
+
+    def quoted(self, name: str) -> str:
+        """Quote a name only if its dialect needs it."""
+        from decisor.databases.schema_text import sql_identifier
+
+        # A tool's dialect knows which names need quotes; any other database quotes all of them.
+        worker = getattr(self.rows, "worker", None)
+        return sql_identifier(name, worker.description.dialect) if worker else self.rows.quoted(name)
+
+    async def entities(self) -> AsyncIterator[Entity]:
+        """Yield the entity of the table.
+
+        Its key is the declared key, else a column that is named like a key and measured to be one.
+        """
+        if key := [column.name for column in self.table.columns if column.key]:
+            about = fit_on_one_line(self.table.comment, MOST_COMMENT)
+            yield Entity(self.name, self.table.name, key, about=about, why="its declared primary key")
+            return
+        # Each candidate costs queries over the whole table, so only the first few are measured.
+        for column in [column for column in self.table.columns if KEYLIKE.search(column.name)][:4]:
+            key_name = self.quoted(column.name)
+            empty = f"SELECT count(*) AS n FROM {self.source} WHERE {key_name} IS NULL"
+            try:
+                shared = await count_shared_values([key_name], self.source, self.rows)
+                if shared or await run_count_query(empty, self.rows):
+                    continue
+            except ToolError:
+                continue
+            why = f"no key is declared; as measured, no two of {self.table.rows or 'its'} rows share it"
+            yield Entity(self.name, self.table.name, [column.name], why=why)
             return
 
+    def metrics(self) -> Iterator[Metric]:
+        """Yield metrics of the table: sums of amounts, price times quantity, a count of dated rows.
 
-def draft_metrics(table: Relation, rows: SandboxedDatabase) -> Iterator[Metric]:
-    """Yield metrics of a table: sums of amounts, price times quantity, a count of dated rows.
+        Names of columns tell amounts, prices, quantities and discounts.
+        """
+        columns = self.table.columns
+        numbers = [
+            column for column in columns if NUMBER.search(column.type) and not column.key and not column.references
+        ]
+        grain = [self.quoted(column.name) for column in columns if column.key]
+        # A day of birth or of the last change is no day that a period is about.
+        days = [column.name for column in columns if DAY.search(column.type) and not BIRTH.search(column.name)]
+        day = self.quoted(days[0]) if days else ""
 
-    Names of columns tell amounts, prices, quantities and discounts.
-    """
-    name, at = to_snake_case(table.name), quote_name_if_needed(rows, table.name)
-    numbers = [one for one in table.columns if NUMBER.search(one.type) and not one.key and not one.references]
-    grain = [quote_name_if_needed(rows, one.name) for one in table.columns if one.key]
-    # A day of birth or of the last change is no day that a period is about.
-    days = [one.name for one in table.columns if DAY.search(one.type) and not BIRTH.search(one.name)]
-    day = quote_name_if_needed(rows, days[0]) if days else ""
+        def metric(suffix: str, sql: str, why: str, about: str = "") -> Metric:
+            return Metric(f"{self.name}_{suffix}", sql, self.source, grain=grain, date=day, why=why, about=about)
 
-    def metric(called: str, sql: str, why: str) -> Metric:
-        return Metric(f"{name}_{called}", sql, at, grain=grain, date=day, why=why)
-
-    price, pieces, discount = (
-        next((one for one in numbers if pattern.search(one.name)), None) for pattern in (PRICE, QUANTITY, DISCOUNT)
-    )
-    if price and pieces:
-        product, why = (
-            f"{quote_name_if_needed(rows, price.name)} * {quote_name_if_needed(rows, pieces.name)}",
-            f"{price.name} times {pieces.name}",
+        price, pieces, discount = (
+            next((column.name for column in numbers if pattern.search(column.name)), "")
+            for pattern in (PRICE, QUANTITY, DISCOUNT)
         )
-        yield metric("gross_value", f"SUM({product})", f"{why} of each row, before any discount")
-        if discount:
-            net = f"SUM({product} * (1 - {quote_name_if_needed(rows, discount.name)}))"
-            yield metric("net_value", net, f"{why} of each row, {discount.name} read as a share of 1")
-    for one in numbers:
-        if AMOUNT.search(one.name) and not DISCOUNT.search(one.name):
-            own = metric(
-                to_snake_case(one.name),
-                f"SUM({quote_name_if_needed(rows, one.name)})",
-                f"{one.name} is named like an amount",
-            )
-            yield replace(own, about=comment_from_database(one))
-    if day and grain:
-        yield metric("count", "COUNT(*)", "its rows have a key and a day, so they are counted")
+        if price and pieces:
+            product, why = f"{self.quoted(price)} * {self.quoted(pieces)}", f"{price} times {pieces} of each row"
+            yield metric("gross_value", f"SUM({product})", f"{why}, before any discount")
+            if discount:
+                net = f"SUM({product} * (1 - {self.quoted(discount)}))"
+                yield metric("net_value", net, f"{why}, {discount} read as a share of 1")
+        for column in numbers:
+            if AMOUNT.search(column.name) and not DISCOUNT.search(column.name):
+                why, about = f"{column.name} is named like an amount", fit_on_one_line(column.comment, MOST_COMMENT)
+                yield metric(to_snake_case(column.name), f"SUM({self.quoted(column.name)})", why, about)
+        if day and grain:
+            yield metric("count", "COUNT(*)", "its rows have a key and a day, so they are counted")
 
+    async def joins(self) -> AsyncIterator[Join]:
+        """Yield joins of the table by foreign keys of one column, and by values that are keys elsewhere."""
+        for column in self.table.columns:
+            place = column.references or column.joins
+            if not place:
+                continue
+            # The name of the table without its schema.
+            target = place.rpartition(".")[0].rpartition(".")[2]
+            name = f"{self.name}_{to_snake_case(column.name)}_{to_snake_case(target)}"
+            join = Join(name, [f"{self.table.name}.{column.name}"], [place])
+            try:
+                measured, alone = await measure_cardinality(join, self.rows)
+            except ToolError:
+                continue
+            declared = "a declared foreign key"
+            why = declared if column.references else "its values are keys there, though nothing declares it"
+            left = f"; {format_count(alone, 'row')} without a partner" if alone else ""
+            yield replace(join, cardinality=measured, why=f"{why}; {measured} as measured{left}")
 
-async def draft_joins(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Join]:
-    """Yield joins of a table by foreign keys of one column, and by values that are keys elsewhere."""
-    for column in table.columns:
-        place = column.references or column.joins
-        if not place:
-            continue
-        # The name of the table without its schema.
-        other = place.rpartition(".")[0].rpartition(".")[2]
-        join = Join(
-            f"{to_snake_case(table.name)}_{to_snake_case(column.name)}_{to_snake_case(other)}",
-            [f"{table.name}.{column.name}"],
-            [place],
-        )
-        try:
-            measured, alone = await measure_cardinality(join, rows)
-        except ToolError:
-            continue
-        why = "a declared foreign key" if column.references else "its values are keys there, though nothing declares it"
-        left = f"; {format_count(alone, 'row')} without a partner" if alone else ""
-        yield Join(join.name, join.left, join.right, measured, why=f"{why}; {measured} as measured{left}")
+    async def dimensions(self) -> AsyncIterator[Dimension]:
+        """Yield the text columns of the table that have few values.
 
-
-async def draft_dimensions(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Dimension]:
-    """Yield the text columns of a table that have few values.
-
-    They have at most ``FEW`` values, and at most half as many as rows.
-    """
-    for column in table.columns:
-        if not TEXT.search(column.type) or column.key or column.references or (table.rows or 0) < 2:
-            continue
-        name, at = quote_name_if_needed(rows, column.name), quote_name_if_needed(rows, table.name)
-        try:
-            count = await run_count_query(f"SELECT count(DISTINCT {name}) AS n FROM {at}", rows)
-        except ToolError:
-            continue
-        if 1 < count <= FEW and count * 2 <= (table.rows or 0):
-            why = f"{format_count(count, 'value')} in {format_count(table.rows or 0, 'row')}"
-            yield Dimension(f"{to_snake_case(table.name)}_{to_snake_case(column.name)}", name, at, why=why)
-
-
-def comment_from_database(part: Relation | Column) -> str:
-    """Return the comment of a table or column, '' if the database has none."""
-    return fit_on_one_line(str(getattr(part, "comment", "") or ""), 200)
-
-
-def quote_name_if_needed(rows: SandboxedDatabase, name: str) -> str:
-    """Quote a name only if its dialect needs it."""
-    from decisor.databases.schema_text import sql_identifier
-
-    # A tool's dialect knows which names need quotes; any other database quotes all of them.
-    worker = getattr(rows, "worker", None)
-    return sql_identifier(name, worker.description.dialect) if worker else rows.quoted(name)
+        They have at most ``FEW`` values, and at most half as many as rows.
+        """
+        rows = self.table.rows or 0
+        for column in self.table.columns:
+            if not TEXT.search(column.type) or column.key or column.references or rows < 2:
+                continue
+            sql = self.quoted(column.name)
+            try:
+                query = f"SELECT count(DISTINCT {sql}) AS n FROM {self.source}"
+                count = await run_count_query(query, self.rows)
+            except ToolError:
+                continue
+            if 1 < count <= FEW and count * 2 <= rows:
+                why = f"{format_count(count, 'value')} in {format_count(rows, 'row')}"
+                yield Dimension(f"{self.name}_{to_snake_case(column.name)}", sql, self.source, why=why)
 
 
 def to_snake_case(name: str) -> str:

@@ -307,12 +307,9 @@ def read_delimited(target: ImportTarget, part: FilePart) -> Iterator[str]:
     if len(alike) > 1:
         yield f"{part.name}: its {len(part.paths):,} files have not the same columns: {len(alike):,} tables."
     for files in alike.values():
-        alone = (
-            table_name_of_file(files[0].path)
-            if len(files) == 1
-            else strip_final_digits(table_name_of_file(files[0].path))
-        )
-        yield from read_delimited_table(target, target.name(part.name if len(alike) == 1 else alone), files)
+        first = table_name_of_file(files[0].path)
+        name = part.name if len(alike) == 1 else first if len(files) == 1 else strip_final_digits(first)
+        yield from read_delimited_table(target, target.name(name), files)
 
 
 def read_delimited_table(target: ImportTarget, name: str, files: Sequence[DelimitedFile]) -> Iterator[str]:
@@ -351,9 +348,8 @@ def read_delimited_table(target: ImportTarget, name: str, files: Sequence[Delimi
 
 
 def unreadable(files: Sequence[DelimitedFile], error: Exception) -> SetupError:
-    return SetupError(
-        f"{summarize_file_names([file.path for file in files])} cannot be read as a table: {describe_file_error(error)}"
-    )
+    names = summarize_file_names([file.path for file in files])
+    return SetupError(f"{names} cannot be read as a table: {describe_file_error(error)}")
 
 
 def guess_column_types(target: ImportTarget, files: Sequence[DelimitedFile]) -> dict[str, PlainType]:
