@@ -44,17 +44,20 @@ QUERIES = Queries(
     "ORDER BY type, name",
     bound=f"{COLUMNS} m.name = :name ORDER BY c.cid",
 )
-FUNCTIONS = COMMON | word_set(
-    """date time datetime julianday strftime unixepoch timediff typeof unicode glob like likely unlikely likelihood
-    group_concat string_agg iif json json_each json_tree json_extract json_patch json_set json_insert
-    json_replace json_remove json_group_array json_group_object json_pretty json_error_position max min median
-    percentile percentile_cont percentile_disc random abs octet_length soundex concat_ws pragma_table_info
-    pragma_table_xinfo pragma_table_list pragma_foreign_key_list pragma_index_list pragma_index_info
-    generate_series stddev variance subtype acosh asinh atanh"""
-)
 TELLING = word_set(
     """pragma_table_info pragma_table_xinfo pragma_table_list pragma_foreign_key_list pragma_index_list
     pragma_index_info"""
+)
+FUNCTIONS = (
+    COMMON
+    | TELLING
+    | word_set(
+        """date time datetime julianday strftime unixepoch timediff typeof unicode glob like likely unlikely likelihood
+    group_concat string_agg iif json json_each json_tree json_extract json_patch json_set json_insert
+    json_replace json_remove json_group_array json_group_object json_pretty json_error_position max min median
+    percentile percentile_cont percentile_disc random abs octet_length soundex concat_ws
+    generate_series stddev variance subtype acosh asinh atanh"""
+    )
 )
 
 
