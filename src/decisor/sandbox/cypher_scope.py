@@ -96,7 +96,8 @@ class _LabelWalk:
         if key == "LABELS" and after == "(" and at + 1 in self.closes:
             spaced = self.words[at].spaced
             self.insert(at, "[decisor_label IN" + " " * (not spaced), spaced)
-            self.insert(self.closes[at + 1] + 1, f" WHERE decisor_label <> {self.text()}]")
+            text = "'" + self.label.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            self.insert(self.closes[at + 1] + 1, f" WHERE decisor_label <> {text}]")
 
     def open(self, at: int, bracket: str) -> None:
         if bracket == "(" and self.is_node(at):
@@ -138,30 +139,25 @@ class _LabelWalk:
     def node(self, at: int) -> None:
         place = self.after_name(at)
         assert place is not None
-        named = self.near(place)
+        named, label = self.near(place), quote_cypher_name(self.label)
         if named.text != ":" and named.key != "IS":
-            self.insert(place, f":{self.name()}")
+            self.insert(place, f":{label}")
             return
-        end = place + 1
-        while self.label_expression(self.near(end)) and end < self.closes[at]:
-            end += 1
+        rest = self.words[place + 1 : self.closes[at]]
+        ends = (
+            step
+            for step, word in enumerate(rest)
+            if word.text == "{" or word.kind == "parameter" or word.key == "WHERE"
+        )
+        end = place + 1 + next(ends, len(rest))
         # Names joined by colons take one more; an expression with | or ! is bracketed, as & binds tighter than |.
         if named.text == ":" and all(
             word.kind in ("word", "name") or word.text in LABELS_ONLY for word in self.words[place + 1 : end]
         ):
-            self.insert(end, f":{self.name()}")
+            self.insert(end, f":{label}")
         else:
             self.insert(place + 1, "(", spaced=self.near(place + 1).spaced)
-            self.insert(end, f")&{self.name()}")
-
-    def label_expression(self, token: CypherToken) -> bool:
-        return token.text not in ("{", "") and token.kind != "parameter" and token.key != "WHERE"
-
-    def name(self) -> str:
-        return quote_cypher_name(self.label)
-
-    def text(self) -> str:
-        return "'" + self.label.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            self.insert(end, f")&{label}")
 
     def insert(self, at: int, text: str, spaced: bool = False) -> None:
         self.more.setdefault(at, []).append(CypherToken("symbol", text, text, spaced))
