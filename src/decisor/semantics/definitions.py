@@ -48,6 +48,11 @@ class SectionOrigin:
     why: str = field(default="", kw_only=True)
     """The reason."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names under which a question may mention it."""
+        return (self.name,)
+
     def signature(self) -> str:
         """Format the author and the day in parentheses, '' if both are missing.
 
@@ -66,6 +71,10 @@ class NamedSection(SectionOrigin):
     """Names that people use too."""
     about: str = field(default="", kw_only=True)
     """A description in words."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.synonyms)
 
 
 @dataclass(frozen=True)

@@ -398,7 +398,7 @@ def seems_to_recompute(part: Computation, metric: Metric, definition: Computatio
     It does by its name, or as the same aggregate over half or more of the metric's columns. One common column of
     several is enough only if the metric is ``meant`` and the column does not count pieces.
     """
-    if any(normalize_metric_name(part.name) == normalize_metric_name(name) for name in (metric.name, *metric.synonyms)):
+    if any(normalize_metric_name(part.name) == normalize_metric_name(name) for name in metric.names):
         return True
     shared = part.columns & definition.columns
     if len(shared) == 1 < len(definition.columns) and (not meant or PIECES.search(next(iter(shared)))):
