@@ -109,21 +109,6 @@ BUSY_SHARE = 0.5
 """Share of a query's time that it waits for somebody else's lock."""
 
 
-def sqlite_limits() -> dict[int, int]:
-    import apsw
-
-    return {
-        apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
-        apsw.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
-        apsw.SQLITE_LIMIT_EXPR_DEPTH: 500,
-        apsw.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-        apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 500,
-        apsw.SQLITE_LIMIT_ATTACHED: 0,
-        apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 5,
-        apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-    }
-
-
 @dataclass(eq=False)
 class Sqlite:
     """A read-only SQLite database with one connection."""
@@ -258,7 +243,17 @@ def connect_sqlite(url: str, caps: Caps) -> Sqlite:
     db.execute("PRAGMA temp_store=MEMORY; PRAGMA query_only=ON")
     if caps.policy:
         db.create_scalar_function("decisor_mask", partial(token_for, caps.policy.key), 1, deterministic=True)
-    for limit, value in sqlite_limits().items():
+    limits = {
+        apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
+        apsw.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
+        apsw.SQLITE_LIMIT_EXPR_DEPTH: 500,
+        apsw.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+        apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 500,
+        apsw.SQLITE_LIMIT_ATTACHED: 0,
+        apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 5,
+        apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+    }
+    for limit, value in limits.items():
         db.limit(limit, value)
     engine = Sqlite(db)
     # After our own pragmas, which it would refuse.
