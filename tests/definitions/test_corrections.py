@@ -62,7 +62,7 @@ def test_a_proposal_is_dated_has_its_author_and_is_made_once(tmp_path: Path) -> 
         "top_region_2",
     )
     assert first.by == "bo" and first.on.startswith("20")
-    assert [one.name for one in read_definitions_file(path_of_proposals(file), ["net_revenue"]).readings] == [
+    assert [one.name for one in read_definitions_file(path_of_proposals(file), ["net_revenue"]).of(Reading)] == [
         "top_region",
         "top_region_2",
     ]
@@ -194,5 +194,5 @@ def test_a_correction_may_be_of_a_recorded_run(tmp_path: Path) -> None:
         )
         == 0
     )
-    (one,) = read_definitions_file(path_of_proposals(file)).examples
+    (one,) = read_definitions_file(path_of_proposals(file)).of(ApprovedExample)
     assert (one.question, one.answer, one.why) == ("Which one?", "Bo", "Ann left")

@@ -14,7 +14,7 @@ from decisor.errors import SetupError
 from decisor.llms.scripted import ScriptedLLM
 from decisor.semantics.check import check_definitions
 from decisor.semantics.dbt import import_dbt_manifest
-from decisor.semantics.definitions import format_definitions, parse_definitions
+from decisor.semantics.definitions import Entity, Join, format_definitions, parse_definitions
 from decisor.semantics.draft import draft_from_schema
 from decisor.session.definitions import draft_definitions
 from decisor.types import Message
@@ -94,7 +94,7 @@ async def test_a_draft_passes_its_own_check_and_each_line_has_a_reason(rows: Sql
     assert [str(one) for one in await check_definitions(parse_definitions(text), rows)] == []
     assert all(one.why for one in first)
     assert "SUM(price * quantity * (1 - discount))" in text and 'cardinality = "one to one"' not in text
-    assert {one.name for one in first.entities} == {"customer", "purchase", "line"}
+    assert {one.name for one in first.of(Entity)} == {"customer", "purchase", "line"}
 
 
 async def test_a_key_that_nobody_declared_is_measured(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ async def test_a_key_that_nobody_declared_is_measured(tmp_path: Path) -> None:
         database.executescript("CREATE TABLE a (group_id INT, a_id INT); INSERT INTO a VALUES (1, 1), (1, 2), (2, 3);")
     tool = await SqlTool.open(f"sqlite:///{path}")
     try:
-        (entity,) = (await draft_from_schema(tool, tool.tables)).entities
+        (entity,) = (await draft_from_schema(tool, tool.tables)).of(Entity)
     finally:
         await tool.close()
     assert (list(entity.key), entity.why) == (
@@ -215,7 +215,7 @@ async def test_a_manifest_of_dbt_is_imported_and_holds_on_the_rows(rows: SqlTool
     }
     assert values == {"orders": 4, "closed_orders": 3, "abroad": 3, "customers": 3, "share": 0.75, "twice": 8}
     assert [note.partition(":")[0] for note in whole.notes] == ["metric so_far", "metric loop"]
-    assert definitions.joins[0].left == ("purchase.customer_id",) and definitions.metrics[3].synonyms == ("Buyers",)
+    assert definitions.of(Join)[0].left == ("purchase.customer_id",) and definitions.metrics[3].synonyms == ("Buyers",)
 
 
 @pytest.mark.parametrize(

@@ -95,3 +95,7 @@ def test_a_query_that_is_exactly_another_metric_is_not_held_against_this_one() -
     ).metrics
     (match,) = match_metrics("SELECT SUM(quantity * price) FROM line", metrics, "sqlite", TABLES, metrics)
     assert (match.metric.name, match.how) == ("gross", "")
+
+
+def test_a_query_too_deep_for_the_parser_computes_no_metric() -> None:
+    assert says(f"SELECT {'(' * 20_000}1{')' * 20_000}") == []

@@ -90,9 +90,7 @@ def test_joins_come_along_where_both_of_their_tables_are_used() -> None:
 
 
 def test_of_a_thousand_definitions_ten_are_shown_at_most() -> None:
-    many = Definitions(
-        metrics=[Metric(f"revenue_{number}", "SUM(x)", "t", synonyms=["revenue"]) for number in range(1000)]
-    )
+    many = Definitions([Metric(f"revenue_{number}", "SUM(x)", "t", synonyms=["revenue"]) for number in range(1000)])
     assert len(find_relevant_definitions("What is the revenue 7?", many)) == 10
     assert find_relevant_definitions("What is the revenue 7?", many)[0].name == "revenue_7"
 
@@ -104,7 +102,10 @@ def test_a_definition_is_one_line_whatever_stands_in_it() -> None:
 
 def test_a_join_comes_along_for_its_table_and_not_for_one_whose_name_begins_alike() -> None:
     definitions = Definitions(
-        metrics=[Metric("revenue", "SUM(x)", "orders JOIN line ON 1 = 1")],
-        joins=[Join("odd", ["order.id"], ["line.id"]), Join("right", ["orders.id"], ["line.id"])],
+        [
+            Metric("revenue", "SUM(x)", "orders JOIN line ON 1 = 1"),
+            Join("odd", ["order.id"], ["line.id"]),
+            Join("right", ["orders.id"], ["line.id"]),
+        ]
     )
     assert [one.name for one in find_relevant_definitions("revenue", definitions)] == ["revenue", "right"]

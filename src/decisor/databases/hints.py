@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from decisor.databases.schema import TableInfo
 from decisor.databases.schema_search import Read
 from decisor.errors import ToolError
-from decisor.sandbox.dialect import Dialect
+from decisor.sandbox.dialect import Dialect, parse_sql
 from decisor.sandbox.engine import Caps
 from decisor.system.text import fit_on_one_line, json_line
 from decisor.types import Table, Value
@@ -158,13 +158,9 @@ def find_sql_literals(statement: str, tables: Sequence[TableInfo], dialect: Dial
 
     A statement that does not parse has none.
     """
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
-    try:
-        tree = sqlglot.parse_one(statement, dialect=dialect.name)
-    except (SqlglotError, RecursionError):
+    if (tree := parse_sql(statement, dialect.name)) is None:
         return ()
     by_name = {table.bare.lower(): table for table in tables}
     nodes = {node.alias_or_name.lower(): node.name.lower() for node in tree.find_all(exp.Table)}

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 from decisor.databases.schema import TableInfo
 from decisor.errors import SetupError, ToolError
 from decisor.runtime.budget import MaxScan
-from decisor.sandbox.dialect import Dialect
-from decisor.sandbox.engine import Caps, Engine
+from decisor.sandbox.dialect import Dialect, parse_sql
+from decisor.sandbox.engine import Engine
 from decisor.sandbox.process import Worker
 from decisor.types import Table
 
@@ -316,35 +316,30 @@ def check_limits(engine: Engine, name: str, limits: Sequence[MaxScan]) -> None:
         )
 
 
-async def check_scan(worker: Worker, statement: str, tables: Sequence[TableInfo], limits: Sequence[MaxScan]) -> None:
+async def check_scan(
+    worker: Worker, statement: str, limits: Sequence[MaxScan], tables: Sequence[TableInfo] = ()
+) -> None:
     """Raise ToolError if a query would read more than its limits. A statement that only describes tables passes.
+
+    Args:
+        tables: those that the statement names; of a graph the plan tells enough.
 
     Raises:
         ToolError: the engine's complaint about the statement; or it is refused, with how much it would read and what to
             do.
     """
     engine = worker.description
-    assert engine.dialect is not None
-    plan = await worker.plan(statement, caps_for_plan(worker))
-    if plan is None:
+    seconds = SERVER_SECONDS if engine.warehouse else SECONDS
+    caps = replace(worker.caps, rows=10_000, cell_chars=1_000_000, bytes=20_000_000, seconds=seconds)
+    if not limits or (plan := await worker.plan(statement, caps)) is None:
         return
-    scans = list(READERS[engine.dialect.name](plan, tables_by_plan_name(statement, tables, engine.dialect), statement))
+    if engine.dialect is None:
+        scans = list(read_graph_plan(plan))
+    else:
+        sizes = tables_by_plan_name(statement, tables, engine.dialect)
+        scans = list(READERS[engine.dialect.name](plan, sizes, statement))
     for most in limits:
         check_costs(engine, scans, [cost_of_scan(scan, most, tables) for scan in scans], most)
-
-
-async def check_graph_scan(worker: Worker, statement: str, limits: Sequence[MaxScan]) -> None:
-    """Raise ToolError if a query on a graph would read more than its limits, as ``check_scan`` does."""
-    if limits and (plan := await worker.plan(statement, caps_for_plan(worker))):
-        scans = list(read_graph_plan(plan))
-        for most in limits:
-            check_costs(worker.description, scans, [scan.rows for scan in scans], most)
-
-
-def caps_for_plan(worker: Worker) -> Caps:
-    """Return the caps for reading a plan."""
-    seconds = SERVER_SECONDS if worker.description.warehouse else SECONDS
-    return replace(worker.caps, rows=10_000, cell_chars=1_000_000, bytes=20_000_000, seconds=seconds)
 
 
 def check_costs(engine: Engine, scans: Sequence[Scan], costs: Sequence[float | None], most: MaxScan) -> None:
@@ -392,13 +387,8 @@ def row_count_or_infinity(table: TableInfo) -> float:
 
 def list_table_aliases(statement: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
     """Yield the alias and the name of each table of a statement, in lower case."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
-    try:
-        tree = sqlglot.parse_one(statement, dialect=dialect.name)
-    except (SqlglotError, RecursionError):
-        return
-    for table in tree.find_all(exp.Table):
+    tree = parse_sql(statement, dialect.name)
+    for table in tree.find_all(exp.Table) if tree else ():
         yield (table.alias or table.name).lower(), table.name.lower()

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Literal
 
 from decisor.databases.schema import ColumnInfo, TableInfo
@@ -199,7 +200,7 @@ class SchemaIndex:
     @cached_property
     def words(self) -> tuple[Mapping[str, float], ...]:
         """Words of each family, with the weight of their mentions."""
-        return tuple(self._words(self.tables[family.tables[-1]]) for family in self.families)
+        return tuple(weigh_words(self.tables[family.tables[-1]]) for family in self.families)
 
     @cached_property
     def lengths(self) -> tuple[float, ...]:
@@ -237,18 +238,20 @@ class SchemaIndex:
                     pairs.setdefault(target, set()).add(number)
         return pairs
 
-    def _words(self, table: TableInfo) -> Mapping[str, float]:
-        place, _, name = table.name.rpartition(".")
-        mentions: list[tuple[float, Iterable[str]]] = [(COLUMN, name_words(column.name)) for column in table.columns]
-        mentions += [(PLACE, stemmed_words(place)), (NAME, name_words(name)), (COMMENT, stemmed_words(table.comment))]
-        for column in table.columns:
-            mentions.append((COMMENT, list(stemmed_words(column.comment))[:COMMENT_WORDS] if column.comment else ()))
-            mentions += [(VALUE, name_words(text)) for text in column.examples]
-        worth: defaultdict[str, float] = defaultdict(float)
-        for weight, words in mentions:
-            for word in words:
-                worth[word] += weight
-        return worth
+
+def weigh_words(table: TableInfo) -> Mapping[str, float]:
+    """Return the words of a table with the weight of their mentions."""
+    place, _, name = table.name.rpartition(".")
+    mentions: list[tuple[float, Iterable[str]]] = [(COLUMN, name_words(column.name)) for column in table.columns]
+    mentions += [(PLACE, stemmed_words(place)), (NAME, name_words(name)), (COMMENT, stemmed_words(table.comment))]
+    for column in table.columns:
+        mentions.append((COMMENT, islice(stemmed_words(column.comment), COMMENT_WORDS)))
+        mentions += [(VALUE, name_words(text)) for text in column.examples]
+    weights: defaultdict[str, float] = defaultdict(float)
+    for weight, words in mentions:
+        for word in words:
+            weights[word] += weight
+    return weights
 
 
 @lru_cache(maxsize=65_536)
@@ -276,7 +279,7 @@ def score_columns(columns: Sequence[ColumnInfo], words: frozenset[str]) -> Itera
     """Yield a score for each column: 1 if the words hold all words of its name. Words of its comment add a little."""
     for column in columns:
         name = name_words(column.name)
-        comment = set(list(stemmed_words(column.comment))[:COMMENT_WORDS]) - name
+        comment = set(islice(stemmed_words(column.comment), COMMENT_WORDS)) - name
         yield len(name & words) / max(1, len(name)) + 0.1 * min(3, len(comment & words))
 
 

@@ -183,7 +183,7 @@ class SqlTool:
         """Raise ToolError (refused) if a query would read more than a question may."""
         if self.max_scans and (dialect := self.worker.description.dialect):
             tables = await self.view.count_tables({name for _, name in list_table_aliases(query, dialect)})
-            await check_scan(self.worker, query, tables, self.max_scans)
+            await check_scan(self.worker, query, self.max_scans, tables)
 
     async def _read(self, query: str, caps: Caps) -> Table:
         await self._check_scan(query)

@@ -22,7 +22,7 @@ from decisor.databases.hints import (
     explain_empty_result,
     is_empty_result,
 )
-from decisor.databases.scan_limits import check_graph_scan, check_limits
+from decisor.databases.scan_limits import check_limits, check_scan
 from decisor.databases.schema import TableInfo
 from decisor.databases.schema_search import (
     SchemaIndex,
@@ -338,7 +338,7 @@ class CypherTool:
                 return await find_words(lookup.words, self.index, language, self._read, self.worker.caps, self.name)
             return describe_tables(parse_table_names(lookup.words, self.index.tables, language), self.index, language)
         try:
-            await check_graph_scan(self.worker, statement, self.max_scans)
+            await check_scan(self.worker, statement, self.max_scans)
             table = await self.worker.run(statement, by=asker_of(text))
         except ToolError as error:
             near = "" if error.refused else suggest_graph_names(statement, self.schema)
@@ -361,7 +361,7 @@ class CypherTool:
         return [table for table in self.index.tables if table.name in self.schema.labels]
 
     async def _read(self, query: str, caps: Caps) -> Table:
-        await check_graph_scan(self.worker, query, self.max_scans)
+        await check_scan(self.worker, query, self.max_scans)
         return await self.worker.run(query, caps=caps)
 
     async def fetch(

@@ -83,16 +83,15 @@ class Access:
 
     def listing(self, table: Table) -> Table:
         """Return a list of tables without hidden ones, and its texts without the lines that name them."""
-        rows = (row for row in table.rows if not any(self._unseen(cell) for cell in row))
-        return replace(table, rows=tuple(tuple(map(self._without_lines, row)) for row in rows))
 
-    def _without_lines(self, cell: Value) -> Value:
-        if not isinstance(cell, str) or self.without_hidden(cell) == cell:
-            return cell
-        return "\n".join(line for line in cell.split("\n") if self.without_hidden(line) == line)
+        def visible_lines(cell: Value) -> Value:
+            if not isinstance(cell, str) or self.without_hidden(cell) == cell:
+                return cell
+            return "\n".join(line for line in cell.split("\n") if self.without_hidden(line) == line)
 
-    def _unseen(self, cell: Value) -> bool:
-        return isinstance(cell, str) and cell.lower() in self.hidden_names
+        texts = [(row, {cell.lower() for cell in row if isinstance(cell, str)}) for row in table.rows]
+        rows = (row for row, words in texts if self.hidden_names.isdisjoint(words))
+        return replace(table, rows=tuple(tuple(map(visible_lines, row)) for row in rows))
 
     def without_hidden(self, text: str, statement: str = "") -> str:
         """Return a complaint without hidden names, except names that the statement itself uses.

@@ -167,56 +167,57 @@ def inspect_catalog(statement: str, connection: Connection) -> tuple[Sequence[st
 
 def inspect_columns(inspector: Inspector) -> Iterator[Row]:
     views: list[Row] = []
-    for schema, name in shown_schemas(inspector):
-        kinds = views_in(inspector, schema)
-        for (_, table), its_columns in read_reflection(inspector, "get_multi_columns", schema):
-            # Views come after all tables, as in the queries of the other engines.
-            rows = [
-                (
-                    f"{name}.{table}" if name else table,
-                    table in kinds,
-                    column["name"],
-                    inspected_type(column, inspector),
-                    column.get("nullable", True),
-                    name,
-                    column.get("comment") or "",
-                )
-                for column in its_columns
-            ]
-            if table in kinds:
-                views += rows
-            else:
-                yield from rows
+    view_names = {shown: views_in(inspector, schema) for schema, shown in shown_schemas(inspector)}
+    for schema, table, columns in read_reflection(inspector, "get_multi_columns"):
+        is_view = table in view_names[schema]
+        rows = [
+            (
+                full_name(schema, table),
+                is_view,
+                column["name"],
+                inspected_type(column, inspector),
+                column.get("nullable", True),
+                schema,
+                column.get("comment") or "",
+            )
+            for column in columns
+        ]
+        # Views come after all tables, as in the queries of the other engines.
+        if is_view:
+            views += rows
+        else:
+            yield from rows
     yield from views
 
 
+def full_name(schema: str | None, table: str) -> str:
+    return f"{schema}.{table}" if schema else table
+
+
 def inspect_keys(inspector: Inspector) -> Iterator[Row]:
-    for schema, name in shown_schemas(inspector):
-        before = f"{name}." if name else ""
-        for (_, table), key in read_reflection(inspector, "get_multi_pk_constraint", schema):
-            for column in (key or {}).get("constrained_columns") or ():
-                yield before + table, column, "", ""
-        for (_, table), foreign in read_reflection(inspector, "get_multi_foreign_keys", schema):
-            for one in foreign:
-                # SQLAlchemy leaves out the schema of a reference within the schema that is read.
-                there = one.get("referred_schema")
-                there = f"{there}." if there and there != inspector.default_schema_name else before * (not there)
-                for column, to in zip(one["constrained_columns"], one["referred_columns"], strict=False):
-                    yield before + table, column, there + one["referred_table"], to
+    for schema, table, key in read_reflection(inspector, "get_multi_pk_constraint"):
+        for column in (key or {}).get("constrained_columns") or ():
+            yield full_name(schema, table), column, "", ""
+    for schema, table, foreign_keys in read_reflection(inspector, "get_multi_foreign_keys"):
+        for key in foreign_keys:
+            # SQLAlchemy leaves out the schema of a reference within the schema that is read.
+            home = key.get("referred_schema") or schema
+            target = full_name("" if home == inspector.default_schema_name else home, key["referred_table"])
+            for column, target_column in zip(key["constrained_columns"], key["referred_columns"], strict=False):
+                yield full_name(schema, table), column, target, target_column
 
 
 def comments(inspector: Inspector) -> Iterator[Row]:
-    for schema, name in shown_schemas(inspector):
-        for (_, table), comment in read_reflection(inspector, "get_multi_table_comment", schema):
-            if (comment or {}).get("text"):
-                yield f"{name}.{table}" if name else table, comment["text"], None
+    for schema, table, comment in read_reflection(inspector, "get_multi_table_comment"):
+        if (comment or {}).get("text"):
+            yield full_name(schema, table), comment["text"], None
 
 
 def inspect_definitions(inspector: Inspector) -> Iterator[Row]:
     """Yield the definitions of all schemas: a view of another schema may read a table that is denied here."""
     for number, schema in enumerate(data_schemas(inspector)):
         place = str(schema or "").rpartition(".")[2], number == 0
-        for table in list_relations(inspector, "get_table_names", schema):
+        for table in reflect_schema(inspector, "get_table_names", schema):
             yield table, "", "table", *place
         for view in views_in(inspector, schema):
             text = None
@@ -242,28 +243,24 @@ def shown_schemas(inspector: Inspector) -> list[tuple[str | None, str]]:
 
 
 def views_in(inspector: Inspector, schema: str | None) -> set[str]:
-    return {
-        *list_relations(inspector, "get_view_names", schema),
-        *list_relations(inspector, "get_materialized_view_names", schema),
-    }
+    methods = ("get_view_names", "get_materialized_view_names")
+    return {view for method in methods for view in reflect_schema(inspector, method, schema)}
 
 
-def list_relations(inspector: Inspector, method: str, schema: str | None) -> list[str]:
+def reflect_schema(inspector: Inspector, method: str, schema: str | None, **options: object) -> Any:
+    """Return what an inspector method tells about a schema; nothing if the dialect does not tell."""
     with suppress(NotImplementedError):
-        return list(getattr(inspector, method)(schema=schema))
-    return []
+        return getattr(inspector, method)(schema=schema, **options)
+    return {}
 
 
-def read_reflection(inspector: Inspector, method: str, schema: str | None) -> list[tuple[tuple[str | None, str], Any]]:
-    """Return the entries of an inspector method for every table and view of a schema.
-
-    None if the dialect does not tell.
-    """
+def read_reflection(inspector: Inspector, method: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield the shown schema, the name and the entry of every table and view, '' for the default schema."""
     from sqlalchemy.engine.reflection import ObjectKind
 
-    with suppress(NotImplementedError):
-        return list(getattr(inspector, method)(schema=schema, kind=ObjectKind.ANY).items())
-    return []
+    for schema, shown in shown_schemas(inspector):
+        for (_, table), entry in reflect_schema(inspector, method, schema, kind=ObjectKind.ANY).items():
+            yield shown, table, entry
 
 
 def inspected_type(column: Any, inspector: Inspector) -> str:

@@ -20,9 +20,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal
 
 from decisor.errors import ToolError
+from decisor.sandbox.dialect import word_set
 
 Kind = Literal["word", "name", "string", "number", "parameter", "symbol"]
 
@@ -142,32 +144,28 @@ def _describe_bad_character(statement: str, place: int) -> str:
     return f"the character {character!r} at {place + 1} is not part of Cypher outside strings"
 
 
-def cypher_word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-STARTS = cypher_word_set("MATCH OPTIONAL WITH UNWIND RETURN CALL")
+STARTS = word_set("MATCH OPTIONAL WITH UNWIND RETURN CALL")
 """Clauses that may begin a statement or a part of it."""
 
-CLAUSES = STARTS | cypher_word_set("WHERE ORDER SKIP OFFSET LIMIT UNION YIELD")
+CLAUSES = STARTS | word_set("WHERE ORDER SKIP OFFSET LIMIT UNION YIELD")
 
-INFIX = cypher_word_set("AND OR XOR IN STARTS ENDS CONTAINS IS AS WHEN THEN ELSE BY")
+INFIX = word_set("AND OR XOR IN STARTS ENDS CONTAINS IS AS WHEN THEN ELSE BY")
 """They may follow a complete expression, and want another one after them."""
 
-AFTER = cypher_word_set("ASC ASCENDING DESC DESCENDING END")
+AFTER = word_set("ASC ASCENDING DESC DESCENDING END")
 """They may follow a complete expression and are complete themselves."""
 
-PREFIX = cypher_word_set("NOT DISTINCT CASE ALL ANY SHORTEST NULLS FIRST LAST")
-SUBQUERIES = cypher_word_set("EXISTS COUNT COLLECT CALL")
-LITERALS = cypher_word_set("NULL TRUE FALSE")
+PREFIX = word_set("NOT DISTINCT CASE ALL ANY SHORTEST NULLS FIRST LAST")
+SUBQUERIES = word_set("EXISTS COUNT COLLECT CALL")
+LITERALS = word_set("NULL TRUE FALSE")
 
-NEVER = cypher_word_set(
+NEVER = word_set(
     """CREATE MERGE SET DELETE DETACH NODETACH REMOVE FOREACH LOAD INSERT DROP ALTER GRANT DENY REVOKE COPY ATTACH
     INSTALL TRANSACTIONS"""
 )
 """Refused even where they could be read as the name of a variable: `backticks` make a name of them."""
 
-FUNCTIONS = cypher_word_set(
+FUNCTIONS = word_set(
     """abs acos all any asin atan atan2 avg ceil ceiling char_length character_length coalesce collect cos cosh cot
     count date datetime degrees e elementid endnode exists exp floor haversin head id isempty isnan keys labels last
     left length list_filter list_transform localdatetime localtime log log10 lower ltrim max min nodes none normalize
@@ -187,19 +185,34 @@ FUNCTIONS = cypher_word_set(
 
 FUNCTION_FAMILIES = ("apoc.text.", "apoc.coll.", "apoc.math.", "apoc.number.")
 
-PROCEDURES = cypher_word_set(
+PROCEDURES = word_set(
     """db.labels db.relationshiptypes db.propertykeys db.schema.visualization db.schema.nodetypeproperties
     db.schema.reltypeproperties db.index.fulltext.querynodes db.index.fulltext.queryrelationships
     db.index.vector.querynodes apoc.meta.schema apoc.meta.data apoc.meta.stats apoc.meta.nodetypeproperties
     apoc.meta.reltypeproperties table_info show_tables"""
 )
 
-SHOWN = cypher_word_set("INDEX INDEXES CONSTRAINT CONSTRAINTS FUNCTIONS PROCEDURES")
+SHOWN = word_set("INDEX INDEXES CONSTRAINT CONSTRAINTS FUNCTIONS PROCEDURES")
 
 
 NOTHING = CypherToken("symbol", "", "")
 PATTERN_WORDS = frozenset({"ALL", "ANY", "EXISTS"})
 """Functions that are also words before a pattern."""
+CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+def token_at(words: tuple[CypherToken, ...], at: int) -> CypherToken:
+    """Return the token at a position, ``NOTHING`` outside the statement."""
+    return words[at] if 0 <= at < len(words) else NOTHING
+
+
+def is_call_bracket(words: tuple[CypherToken, ...], at: int) -> bool:
+    """Return whether the bracket holds arguments of a function, or the variables of CALL (a) { ... }."""
+    before = token_at(words, at - 1)
+    if before.kind != "word":
+        return False
+    is_dotted = token_at(words, at - 2).text == "."
+    return is_dotted or before.key == "CALL" or (before.key.lower() in FUNCTIONS and before.key not in PATTERN_WORDS)
 
 
 def check_denied_labels(words: tuple[CypherToken, ...], deny: frozenset[str]) -> None:
@@ -212,64 +225,39 @@ def check_denied_labels(words: tuple[CypherToken, ...], deny: frozenset[str]) ->
     decisor.errors.ToolError: Refused: some names may not be read, so each (node:Label) must name a label
     """
     for at, token in enumerate(words):
-        before, after = (words[at - 1] if at else NOTHING), _near(words, at + 1)
+        before, after = token_at(words, at - 1), token_at(words, at + 1)
         if token.kind in ("word", "name") and token.key.lower() in deny and before.text != "." and after.text != "(":
-            raise cypher_refusal(
-                f"the label or relationship type {token.key if token.kind == 'name' else token.text} is denied"
-            )
-        if token.text == "(" and not _is_call_bracket(words, at) and _is_unlabelled_node(words, at):
+            name = token.key if token.kind == "name" else token.text
+            raise cypher_refusal(f"the label or relationship type {name} is denied")
+        if token.text == "(" and not is_call_bracket(words, at) and _is_unlabelled_node(words, at):
             raise cypher_refusal("some names may not be read, so each (node:Label) must name a label")
         if before.text == "-" and token.text == "[":
-            _relationship(words, at)
+            if token_at(words, at + 1 + (after.kind in ("word", "name"))).text != ":":
+                raise cypher_refusal("some names may not be read, so each -[:TYPE]- must name a type")
+            inside = takewhile(lambda word: word.text != "]", words[at:])
+            if any(word.text == "*" for word in inside):
+                raise cypher_refusal("some names may not be read, so no -[*]-: it passes through nodes of any label")
         elif before.text in ("-", ">") and token.text in ("-", "+", "*", "{"):
             raise cypher_refusal("some names may not be read, so each -[:TYPE]- must name a type, without a quantifier")
-        _check_label_expression(token, before, after)
-
-
-def _check_label_expression(token: CypherToken, before: CypherToken, after: CypherToken) -> None:
-    """Refuse labels that match unnamed labels, and words that read the whole graph or its schema."""
-    wildcard = token.text == "%" and before.kind == "symbol" and before.text not in (")", "]", "}")
-    named_by_is = token.key == "IS" and after.key not in ("NULL", "NOT", "TYPED", "::")
-    if token.text == "!" or wildcard or (token.kind == "word" and named_by_is and before.text != "."):
-        raise cypher_refusal("some names may not be read, so labels are named one by one: no !, no %, no IS")
-    if token.kind == "word" and before.text != "." and token.key in ("CALL", "SHOW") and after.text not in ("(", "{"):
-        raise cypher_refusal("some names may not be read, so no procedure and no SHOW")
-
-
-def _near(words: tuple[CypherToken, ...], at: int) -> CypherToken:
-    return words[at] if at < len(words) else NOTHING
-
-
-def _is_call_bracket(words: tuple[CypherToken, ...], at: int) -> bool:
-    """Return whether the bracket holds arguments of a function, or the variables of CALL (a) { ... }."""
-    before = words[at - 1] if at else NOTHING
-    if before.kind != "word":
-        return False
-    dotted = at > 1 and words[at - 2].text == "."
-    return dotted or before.key == "CALL" or (before.key.lower() in FUNCTIONS and before.key not in PATTERN_WORDS)
+        # Labels that match unnamed labels, and words that read the whole graph or its schema.
+        wildcard = token.text == "%" and before.kind == "symbol" and before.text not in (")", "]", "}")
+        is_keyword = token.kind == "word" and before.text != "."
+        named_by_is = is_keyword and token.key == "IS" and after.key not in ("NULL", "NOT", "TYPED", "::")
+        if token.text == "!" or wildcard or named_by_is:
+            raise cypher_refusal("some names may not be read, so labels are named one by one: no !, no %, no IS")
+        if is_keyword and token.key in ("CALL", "SHOW") and after.text not in ("(", "{"):
+            raise cypher_refusal("some names may not be read, so no procedure and no SHOW")
 
 
 def _is_unlabelled_node(words: tuple[CypherToken, ...], at: int) -> bool:
     """Return whether the bracket reads as a node without label, as an expression of one variable does too."""
-    inner = _near(words, at + 1)
+    inner, after = token_at(words, at + 1), token_at(words, at + 2)
     if inner.kind in ("word", "name") and inner.key != "WHERE":
-        after = _near(words, at + 2)
         return after.text in (")", "{") or after.kind == "parameter" or (after.kind == "word" and after.key == "WHERE")
-    alone = inner.kind == "parameter" and _near(words, at + 2).text == ")"
-    return alone or inner.text in (")", "{") or inner.key == "WHERE"
+    is_parameter = inner.kind == "parameter" and after.text == ")"
+    return is_parameter or inner.text in (")", "{") or inner.key == "WHERE"
 
 
-def _relationship(words: tuple[CypherToken, ...], at: int) -> None:
-    place = at + 1 + (_near(words, at + 1).kind in ("word", "name"))
-    if _near(words, place).text != ":":
-        raise cypher_refusal("some names may not be read, so each -[:TYPE]- must name a type")
-    while _near(words, at).text not in ("]", ""):
-        if words[at].text == "*":
-            raise cypher_refusal("some names may not be read, so no -[*]-: it passes through nodes of any label")
-        at += 1
-
-
-CLOSING = {"(": ")", "[": "]", "{": "}"}
 LONGEST = 20_000
 DEEPEST = 100
 
@@ -330,8 +318,7 @@ class _GuardWalk:
     """Open brackets, with 'q' for a subquery."""
 
     def near(self, step: int) -> CypherToken:
-        place = self.at + step
-        return self.words[place] if 0 <= place < len(self.words) else CypherToken("symbol", "", "")
+        return token_at(self.words, self.at + step)
 
     def whole(self) -> None:
         while self.at < len(self.words):

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from decisor.sandbox.cypher_guard import (
     CLAUSES,
     CLOSING,
-    FUNCTIONS,
     NOTHING,
-    PATTERN_WORDS,
     SUBQUERIES,
     CypherToken,
     cypher_refusal,
+    is_call_bracket,
     join_cypher_tokens,
     quote_cypher_name,
+    token_at,
     tokenize_cypher,
 )
 
@@ -53,7 +53,7 @@ class _LabelWalk:
     """Tokens to insert, by the position that they go before."""
 
     def near(self, at: int) -> CypherToken:
-        return self.words[at] if 0 <= at < len(self.words) else NOTHING
+        return token_at(self.words, at)
 
     def whole(self) -> tuple[CypherToken, ...]:
         self.pair()
@@ -96,7 +96,8 @@ class _LabelWalk:
         if key == "LABELS" and after == "(" and at + 1 in self.closes:
             spaced = self.words[at].spaced
             self.insert(at, "[decisor_label IN" + " " * (not spaced), spaced)
-            self.insert(self.closes[at + 1] + 1, f" WHERE decisor_label <> {self.text()}]")
+            text = "'" + self.label.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            self.insert(self.closes[at + 1] + 1, f" WHERE decisor_label <> {text}]")
 
     def open(self, at: int, bracket: str) -> None:
         if bracket == "(" and self.is_node(at):
@@ -106,12 +107,12 @@ class _LabelWalk:
             before = self.near(at - 1)
             self.matching.append(before.kind == "word" and before.key in SUBQUERIES and before.key != "CALL")
         else:
-            self.matching.append(bracket == "(" and self.matching[-1] and not self.call(at))
+            self.matching.append(bracket == "(" and self.matching[-1] and not is_call_bracket(self.words, at))
 
     def is_node(self, at: int) -> bool:
         """Return whether a bracket has the shape of a node, in a pattern of MATCH or beside an arrow."""
         end = self.closes.get(at)
-        if end is None or self.call(at) or self.after_name(at) is None:
+        if end is None or is_call_bracket(self.words, at) or self.after_name(at) is None:
             return False
         return self.matching[-1] or self.arrow_after(end) or self.arrow_before(at)
 
@@ -135,41 +136,28 @@ class _LabelWalk:
         link = self.near(second).text == "]" and self.near(self.opens.get(second, 0) - 1).text == "-"
         return first == "-" and (self.near(second).text == "-" or link)
 
-    def call(self, at: int) -> bool:
-        """Return whether the bracket holds arguments of a function, or the variables of CALL (a) { ... }."""
-        before = self.near(at - 1)
-        if before.kind != "word" or before.key in PATTERN_WORDS:
-            return False
-        dotted = self.near(at - 2).text == "."
-        return dotted or before.key == "CALL" or before.key.lower() in FUNCTIONS
-
     def node(self, at: int) -> None:
         place = self.after_name(at)
         assert place is not None
-        named = self.near(place)
+        named, label = self.near(place), quote_cypher_name(self.label)
         if named.text != ":" and named.key != "IS":
-            self.insert(place, f":{self.name()}")
+            self.insert(place, f":{label}")
             return
-        end = place + 1
-        while self.label_expression(self.near(end)) and end < self.closes[at]:
-            end += 1
+        rest = self.words[place + 1 : self.closes[at]]
+        ends = (
+            step
+            for step, word in enumerate(rest)
+            if word.text == "{" or word.kind == "parameter" or word.key == "WHERE"
+        )
+        end = place + 1 + next(ends, len(rest))
         # Names joined by colons take one more; an expression with | or ! is bracketed, as & binds tighter than |.
         if named.text == ":" and all(
             word.kind in ("word", "name") or word.text in LABELS_ONLY for word in self.words[place + 1 : end]
         ):
-            self.insert(end, f":{self.name()}")
+            self.insert(end, f":{label}")
         else:
             self.insert(place + 1, "(", spaced=self.near(place + 1).spaced)
-            self.insert(end, f")&{self.name()}")
-
-    def label_expression(self, token: CypherToken) -> bool:
-        return token.text not in ("{", "") and token.kind != "parameter" and token.key != "WHERE"
-
-    def name(self) -> str:
-        return quote_cypher_name(self.label)
-
-    def text(self) -> str:
-        return "'" + self.label.replace("\\", "\\\\").replace("'", "\\'") + "'"
+            self.insert(end, f")&{label}")
 
     def insert(self, at: int, text: str, spaced: bool = False) -> None:
         self.more.setdefault(at, []).append(CypherToken("symbol", text, text, spaced))

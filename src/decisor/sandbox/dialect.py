@@ -320,6 +320,17 @@ class Dialect:
         return re.sub("[a-z]+", lambda match: match[0].upper(), name) if self.folds else name
 
 
+def parse_sql(statement: str, dialect: str) -> Expr | None:
+    """Parse one statement; return None if it does not parse. dialect: as sqlglot has it."""
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return sqlglot.parse_one(statement, dialect=dialect)
+    except (SqlglotError, RecursionError):
+        return None
+
+
 MAX_CHARS = 20_000
 MAX_BRACKETS = 60
 MAX_OPERATORS = 2_000

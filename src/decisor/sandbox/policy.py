@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-import sqlglot
 from sqlglot import Expr, exp
-from sqlglot.errors import SqlglotError
 
 from decisor.errors import ToolError
-from decisor.sandbox.dialect import Dialect, FullName, add_schemas_to_query, sql_refusal
+from decisor.sandbox.dialect import Dialect, FullName, add_schemas_to_query, parse_sql, sql_refusal
 from decisor.sandbox.engine import TOKEN, RestrictedTables, TableRule
 from decisor.types import Table, Value
 
@@ -103,24 +101,19 @@ def query_of_visible_rows(node: Expr, rule: TableRule, key: str, dialect: Dialec
     """Return a query of the rows of a table that the reader may see."""
     table = exp.Table(this=node.this.copy(), db=node.args.get("db"), catalog=node.args.get("catalog"))
     table.meta[RAW] = True
-    query = exp.select(*visible_columns(rule, key, dialect), copy=False).from_(table, copy=False)
+    columns = [
+        exp.alias_(token_expression(name, key, dialect), name, quoted=True)
+        if name.lower() in rule.masked
+        else exp.column(exp.to_identifier(name, quoted=True))
+        for name in rule.columns
+    ]
+    query = exp.select(*(columns if rule.masked else [exp.Star()]), copy=False).from_(table, copy=False)
     for condition in rule.conditions:
         query = query.where(exp.paren(parse_condition(condition, dialect)), copy=False)
     # Without the fence an engine may push a condition of the query below ours, and its errors tell of hidden rows.
     if rule.conditions:
         query.set(*fence(dialect))
     return query
-
-
-def visible_columns(rule: TableRule, key: str, dialect: Dialect) -> list[Expr]:
-    if not rule.masked:
-        return [exp.Star()]
-    return [
-        exp.alias_(token_expression(name, key, dialect), name, quoted=True)
-        if name.lower() in rule.masked
-        else exp.column(exp.to_identifier(name, quoted=True))
-        for name in rule.columns
-    ]
 
 
 def token_expression(column: str, key: str, dialect: Dialect) -> Expr:
@@ -136,10 +129,8 @@ def fence(dialect: Dialect) -> tuple[str, Expr]:
 
 def parse_condition(text: str, dialect: Dialect) -> Expr:
     """Parse a condition of a person, or an expression of our own. Its tables are read without restriction."""
-    try:
-        tree = sqlglot.parse_one(f"SELECT {text}", dialect=dialect.name)
-    except SqlglotError as error:
-        raise ToolError(f"The condition {text!r} does not parse as {dialect.name} SQL.") from error
+    if (tree := parse_sql(f"SELECT {text}", dialect.name)) is None:
+        raise ToolError(f"The condition {text!r} does not parse as {dialect.name} SQL.")
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1 or tree.args.get("from_"):
         raise ToolError(f"The condition {text!r} is not one condition.")
     value = tree.expressions[0]
@@ -152,10 +143,7 @@ def parse_condition(text: str, dialect: Dialect) -> Expr:
 
 def view_query(view: FullName, restricted: RestrictedTables, dialect: Dialect) -> Expr:
     """Return the query of a view, with its columns named as the view's are."""
-    try:
-        tree = sqlglot.parse_one(restricted.views[view].strip().rstrip(";"), dialect=dialect.name)
-    except SqlglotError as error:
-        raise sql_refusal(NOT_FOLLOWED) from error
+    tree = parse_sql(restricted.views[view].strip().rstrip(";"), dialect.name)
     columns = restricted.columns.get(view, ())
     if isinstance(tree, exp.Create):
         if isinstance(tree.this, exp.Schema):
@@ -184,10 +172,8 @@ def restrict_statement_text(statement: str, restricted: RestrictedTables, dialec
     Raises:
         ToolError: it does not parse.
     """
-    try:
-        tree = sqlglot.parse_one(statement, dialect=dialect.name)
-    except SqlglotError as error:
-        raise sql_refusal(REFUSED) from error
+    if (tree := parse_sql(statement, dialect.name)) is None:
+        raise sql_refusal(REFUSED)
     text = restrict_query(tree, restricted, dialect).sql(dialect=dialect.name)
     return PLACEHOLDER.sub(lambda match: f":{match[1] or match[2]}", text)
 

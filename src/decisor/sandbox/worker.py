@@ -103,7 +103,10 @@ def answer_request(database: EngineDatabase, request: Frame, probe: str = "", en
     try:
         statement = request["statement"]
         if request["op"] == "reveal":
-            return {"table": table_to(reveal(database, statement, caps))}
+            if not isinstance(database, GuardedDatabase):
+                raise ToolError("Nothing is masked here.")
+            guard, read = database.guard, partial(database.run, parameters={}, caps=caps)
+            return {"table": table_to(reveal_tokens(statement, guard.access.restricted, guard.dialect, read))}
         if request["op"] == "plan":
             return plan_frame(database, statement, caps)
         if not request["trusted"]:
@@ -166,13 +169,6 @@ def run_within_time(database: EngineDatabase, statement: str, parameters: Mappin
     if over.is_set():
         raise ToolError(STOPPED.format(caps.seconds))
     return result
-
-
-def reveal(database: EngineDatabase, text: str, caps: Caps) -> Table:
-    if not isinstance(database, GuardedDatabase):
-        raise ToolError("Nothing is masked here.")
-    guard = database.guard
-    return reveal_tokens(text, guard.access.restricted, guard.dialect, lambda query: database.run(query, {}, caps))
 
 
 def plan_frame(database: EngineDatabase, text: str, caps: Caps) -> Frame:

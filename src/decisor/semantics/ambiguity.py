@@ -68,7 +68,7 @@ def is_settled_reading(one: OpenReading, needs: Sequence[Definition]) -> bool:
                 if any(own & set(significant_words(text)) for text in definition.words):
                     return True
             case Metric():
-                if own & {word for name in (definition.name, *definition.synonyms) for word in significant_words(name)}:
+                if own & {word for name in definition.names for word in significant_words(name)}:
                     return True
                 if definition.date and any(key in definition.date for key in one.keys):
                     return True

@@ -234,7 +234,7 @@ def find_shared_names(definitions: Definitions) -> Iterator[Finding]:
     """Yield a finding for each two definitions of one kind that share a name or a synonym."""
     owners: dict[str, Definition] = {}
     for one in definitions:
-        names = one.words if isinstance(one, Reading) else (one.name, *getattr(one, "synonyms", ()))
+        names = one.words if isinstance(one, Reading) else one.names
         if isinstance(one, Join | ValueWords | ApprovedExample):
             continue
         for name in names:

@@ -15,6 +15,7 @@ from typing import Any
 
 from decisor.errors import SetupError
 from decisor.semantics.definitions import (
+    Definition,
     Definitions,
     Dimension,
     Entity,
@@ -72,17 +73,9 @@ def convert_dbt_manifest(content: object) -> ImportedDefinitions:
             metrics.append(manifest.metric(name))
         except UnsupportedMetric as error:
             notes.append(f"metric {name}: {error}")
-    dimensions = [one for model in manifest.models for one in model.dimensions()]
-    entities = [one for model in manifest.models for one in model.entities()]
-    return ImportedDefinitions(
-        Definitions(
-            metrics=make_names_unique(metrics),
-            dimensions=make_names_unique(dimensions),
-            entities=make_names_unique(entities),
-            joins=make_names_unique(manifest.joins()),
-        ),
-        notes,
-    )
+    elements: list[Definition] = [dimension for model in manifest.models for dimension in model.dimensions()]
+    elements += [entity for model in manifest.models for entity in model.entities()]
+    return ImportedDefinitions(Definitions(make_names_unique([*metrics, *elements, *manifest.joins()])), notes)
 
 
 def find_nameless_part(content: Mapping[str, Any]) -> str:
@@ -115,9 +108,7 @@ class SemanticModel:
 
     def key(self) -> str:
         """Return the column of the primary or natural entity, '' if there is none."""
-        return next(
-            (sql_of_element(one) for one in self.parts("entities") if one.get("type") in ("primary", "natural")), ""
-        )
+        return next(map(sql_of_element, self.entities_of("primary", "natural")), "")
 
     def date(self, name: str | None) -> str:
         """Return the column of a time dimension. ``name`` None means the default time dimension."""
@@ -128,15 +119,8 @@ class SemanticModel:
         """Return the column of a reference ``entity__dimension``, None if it is of another model."""
         link, _, name = reference.rpartition("__")
         links = {"", self.content.get("primary_entity"), *(one["name"] for one in self.entities_of(*OWN))}
-        return next(
-            (
-                sql_of_element(one)
-                for key in ("dimensions", "entities")
-                for one in self.parts(key)
-                if one["name"] == name and link in links
-            ),
-            None,
-        )
+        elements = (*self.parts("dimensions"), *self.parts("entities")) if link in links else ()
+        return next((sql_of_element(element) for element in elements if element["name"] == name), None)
 
     def entities_of(self, *types: str) -> list[Mapping[str, Any]]:
         return [one for one in self.parts("entities") if one.get("type") in types]
@@ -207,25 +191,19 @@ class Manifest:
 
     def joins(self) -> list[Join]:
         """Return a join from each foreign entity to the model that owns the entity."""
-        own = {
-            one["name"]: (model, sql_of_element(one))
+        owners = {
+            entity["name"]: (model, sql_of_element(entity))
             for model in self.models
-            for one in model.parts("entities")
-            if one.get("type") in OWN
+            for entity in model.entities_of(*OWN)
         }
         joins = []
         for model in self.models:
-            for one in model.parts("entities"):
-                if one.get("type") == "foreign" and one["name"] in own:
-                    other, column = own[one["name"]]
-                    joins.append(
-                        Join(
-                            make_section_name(f"{model.name}_{other.name}"),
-                            [f"{model.table}.{sql_of_element(one)}"],
-                            [f"{other.table}.{column}"],
-                            why=IMPORTED,
-                        )
-                    )
+            for entity in model.entities_of("foreign"):
+                if entity["name"] in owners:
+                    owner, key = owners[entity["name"]]
+                    name = make_section_name(f"{model.name}_{owner.name}")
+                    left, right = f"{model.table}.{sql_of_element(entity)}", f"{owner.table}.{key}"
+                    joins.append(Join(name, [left], [right], why=IMPORTED))
         return joins
 
     def metric(self, name: str) -> Metric:
@@ -252,10 +230,7 @@ class Manifest:
         if kind == "simple":
             metric = self.simple(one, parameters)
         elif kind == "ratio":
-            parts: dict[str, Mapping[str, Any]] = {
-                "numerator": parameters["numerator"],
-                "denominator": parameters["denominator"],
-            }
+            parts: dict[str, Mapping[str, Any]] = {name: parameters[name] for name in ("numerator", "denominator")}
             # 1.0 keeps the fraction of whole numbers, and NULLIF makes a division by 0 no value.
             metric = self.combined("1.0 * numerator / NULLIF(denominator, 0)", parts, one)
         elif kind == "derived":
@@ -280,15 +255,11 @@ class Manifest:
             model = next(model for model in self.models if model.name == own["semantic_model"])
             measure: Mapping[str, Any] = {**own, "name": own.get("expr") or parameters.get("expr") or one["name"]}
         else:
-            places = [
-                (model, part)
-                for model in self.models
-                for part in model.parts("measures")
-                if part["name"] == wish["name"]
-            ]
-            if not places:
+            measures = ((model, measure) for model in self.models for measure in model.parts("measures"))
+            place = next((place for place in measures if place[1]["name"] == wish["name"]), None)
+            if place is None:
                 raise UnsupportedMetric(f"there is no measure {wish['name']}")
-            model, measure = places[0]
+            model, measure = place
         if measure["agg"] not in AGGREGATES:
             raise UnsupportedMetric(f"the aggregation {measure['agg']} has no plain SQL")
         if measure.get("non_additive_dimension"):
@@ -327,9 +298,7 @@ class Manifest:
         """
         if any(part.get("offset_window") or part.get("offset_to_grain") for part in parts.values()):
             raise UnsupportedMetric("it compares with another time")
-        if any(list_filter_templates(part.get("filter")) for part in parts.values()) or list_filter_templates(
-            one.get("filter")
-        ):
+        if any(list_filter_templates(part.get("filter")) for part in (*parts.values(), one)):
             raise UnsupportedMetric("it filters other metrics")
         metrics = {alias: self.metric(part["name"]) for alias, part in parts.items()}
         first = next(iter(metrics.values()))

@@ -17,6 +17,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 from decisor.decision_models.copies import ColumnOf, TableOf
 from decisor.errors import SetupError
 from decisor.parsing.toml_reply import format_toml_key, format_toml_value
+from decisor.sandbox.wire import number_repeated_names
 from decisor.system.serialization import (
     SECTION_NAME,
     DecodeError,
@@ -47,6 +48,11 @@ class SectionOrigin:
     why: str = field(default="", kw_only=True)
     """The reason."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names under which a question may mention it."""
+        return (self.name,)
+
     def signature(self) -> str:
         """Format the author and the day in parentheses, '' if both are missing.
 
@@ -65,6 +71,10 @@ class NamedSection(SectionOrigin):
     """Names that people use too."""
     about: str = field(default="", kw_only=True)
     """A description in words."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.synonyms)
 
 
 @dataclass(frozen=True)
@@ -180,36 +190,31 @@ def section_title(one: Definition) -> str:
     return f"{KIND[type(one)]}.{one.name}"
 
 
+D = TypeVar("D", bound="Definition")
+
+
 @dataclass(frozen=True)
 class Definitions:
-    """The definitions of a file, by kind and in its order. path: the file, '' if there is none."""
+    """The definitions of a file."""
 
-    metrics: Sequence[Metric] = ()
-    dimensions: Sequence[Dimension] = ()
-    calendars: Sequence[Calendar] = ()
-    entities: Sequence[Entity] = ()
-    joins: Sequence[Join] = ()
-    values: Sequence[ValueWords] = ()
-    readings: Sequence[Reading] = ()
-    examples: Sequence[ApprovedExample] = ()
+    entries: Sequence[Definition] = ()
+    """In the order of their kinds, those of one kind as the file has them."""
     path: str = ""
+    """The file, '' if there is none."""
     lines: Lines = field(default_factory=dict, repr=False, compare=False)
 
+    def of(self, kind: type[D]) -> list[D]:
+        return [definition for definition in self.entries if isinstance(definition, kind)]
+
+    @property
+    def metrics(self) -> list[Metric]:
+        return self.of(Metric)
+
     def __iter__(self) -> Iterator[Definition]:
-        for group in (
-            self.metrics,
-            self.dimensions,
-            self.calendars,
-            self.entities,
-            self.joins,
-            self.values,
-            self.readings,
-            self.examples,
-        ):
-            yield from group
+        return iter(self.entries)
 
     def __bool__(self) -> bool:
-        return any(True for _ in self)
+        return bool(self.entries)
 
     def line(self, one: Definition, key: str = "") -> int:
         """Return the line of a definition, or of one of its keys, in the file.
@@ -287,9 +292,6 @@ def format_definition_value(value: object) -> str:
     return format_toml_value(value)
 
 
-Named = TypeVar("Named", Metric, Dimension, Entity, Join)
-
-
 def make_section_name(text: str) -> str:
     """Convert a text to a name that can stand in a section.
 
@@ -300,17 +302,15 @@ def make_section_name(text: str) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
-def make_names_unique(several: Iterable[Named]) -> list[Named]:
-    """Add a number to each name that occurs again."""
-    names: set[str] = set()
-    whole: list[Named] = []
-    for one in several:
-        name, number = one.name, 2
-        while name in names:
-            name, number = f"{one.name}_{number}", number + 1
-        names.add(name)
-        whole.append(one if name == one.name else replace(one, name=name))
-    return whole
+def make_names_unique(definitions: Sequence[Definition]) -> list[Definition]:
+    """Return definitions in the order of their kinds, with a number after each name that its kind has already."""
+    groups = [[definition for definition in definitions if type(definition) is kind] for kind in KIND]
+    names = (number_repeated_names([definition.name for definition in group]) for group in groups)
+    return [
+        definition if definition.name == name else replace(definition, name=name)
+        for group, group_names in zip(groups, names, strict=True)
+        for definition, name in zip(group, group_names, strict=True)
+    ]
 
 
 SectionKey = Annotated[str, TextRule(r"^[A-Za-z_]\w*$")]
@@ -333,22 +333,13 @@ class DefinitionsFile:
     example: Mapping[SectionKey, ApprovedExample] = field(default_factory=dict)
 
     def definitions(self, lines: Lines) -> Definitions:
-        values = []
+        entries: list[Definition] = [*self.metric.values(), *self.dimension.values(), *self.calendar.values()]
+        entries += [*self.entity.values(), *self.join.values()]
         for place, words in self.value.items():
             # The keys by, on and why stand among the stored values.
             origin = {key: words[key][0] for key in ORIGIN if key in words}
-            values.append(ValueWords(place, {key: words[key] for key in words if key not in ORIGIN}, **origin))
-        return Definitions(
-            [*self.metric.values()],
-            [*self.dimension.values()],
-            [*self.calendar.values()],
-            [*self.entity.values()],
-            [*self.join.values()],
-            values,
-            [*self.reading.values()],
-            [*self.example.values()],
-            lines=lines,
-        )
+            entries.append(ValueWords(place, {key: words[key] for key in words if key not in ORIGIN}, **origin))
+        return Definitions([*entries, *self.reading.values(), *self.example.values()], lines=lines)
 
 
 DEFINITIONS_FILE = DocumentFormat(DefinitionsFile, is_closed=True, keys=KEYS)
@@ -428,20 +419,20 @@ def find_definition_contradictions(
             yield ("metric", metric.name), f"metric.{metric.name} needs either sql with from, or query"
         elif metric.sql and not metric.source:
             yield ("metric", metric.name), f"metric.{metric.name} needs from: the rows that sql is computed over"
-    for join in definitions.joins:
+    for join in definitions.of(Join):
         if len(join.left) != len(join.right):
             yield ("join", join.name), f"join.{join.name} needs as many columns in left as in right"
-    for reading in definitions.readings:
+    for reading in definitions.of(Reading):
         if reading.metric and reading.metric not in names:
             there = f"there is {', '.join(names)}" if names else "there is none"
             yield (
                 ("reading", reading.name, "metric"),
                 f"reading.{reading.name} names the metric {reading.metric}; {there}",
             )
-    for example in definitions.examples:
+    for example in definitions.of(ApprovedExample):
         if not (example.sql or example.answer):
             yield ("example", example.name), f"example.{example.name} needs sql or answer"
-    if len(ours := [one.name for one in definitions.calendars if one.default]) > 1:
+    if len(ours := [one.name for one in definitions.of(Calendar) if one.default]) > 1:
         yield ("calendar", ours[1], "default"), f"calendar.{ours[1]} is the second default; one calendar is"
 
 
@@ -454,6 +445,8 @@ class Column(ColumnOf, Protocol):
     def joins(self) -> str: ...
     @property
     def examples(self) -> Sequence[str]: ...
+    @property
+    def comment(self) -> str: ...
 
 
 class Relation(TableOf, Protocol):
@@ -461,5 +454,7 @@ class Relation(TableOf, Protocol):
 
     @property
     def rows(self) -> int | None: ...
+    @property
+    def comment(self) -> str: ...
     @property
     def columns(self) -> Sequence[Column]: ...

@@ -9,8 +9,8 @@ ones can be removed. Every change is parsed again before it is written.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +19,7 @@ from decisor.errors import ParseError, SetupError, ToolError
 from decisor.parsing.toml_reply import TomlReply, toml_form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
+from decisor.sandbox.wire import number_repeated_names
 from decisor.semantics.check import (
     SandboxedDatabase,
     check_definitions,
@@ -29,8 +30,6 @@ from decisor.semantics.check import (
 from decisor.semantics.definitions import (
     KIND,
     ApprovedExample,
-    Calendar,
-    Column,
     Definition,
     Definitions,
     Dimension,
@@ -40,7 +39,6 @@ from decisor.semantics.definitions import (
     Metric,
     Reading,
     Relation,
-    ValueWords,
     format_definitions,
     format_section,
     make_names_unique,
@@ -65,6 +63,8 @@ DISCOUNT = re.compile(r"discount|rebate", re.I)
 BIRTH = re.compile(r"birth|modified|updated", re.I)
 KEYLIKE = re.compile(r"(^|_)(id|key|code|no|nr)$|Id$|ID$|_sk$", re.I)
 FEW, MOST_COLUMNS, MOST_TABLES = 40, 40, 60
+MOST_COMMENT = 200
+"""Characters of a comment of the database."""
 
 
 async def draft_from_schema(rows: SandboxedDatabase, tables: Sequence[Relation]) -> Definitions:
@@ -72,139 +72,134 @@ async def draft_from_schema(rows: SandboxedDatabase, tables: Sequence[Relation])
 
     At most ``MOST_TABLES`` tables are measured. No value of a row is shown.
     """
-    own = [table for table in tables if not table.view and table.rows != 0][:MOST_TABLES]
     parts: list[Definition] = []
-    for table in own:
-        parts += [one async for one in draft_entities(table, rows)]
-        parts += draft_metrics(table, rows)
-        parts += [one async for one in draft_joins(table, rows)]
-        if sum(isinstance(one, Dimension) for one in parts) < MOST_COLUMNS:
-            parts += [one async for one in draft_dimensions(table, rows)]
-    return Definitions(
-        metrics=make_names_unique(one for one in parts if isinstance(one, Metric)),
-        dimensions=make_names_unique(one for one in parts if isinstance(one, Dimension)),
-        entities=make_names_unique(one for one in parts if isinstance(one, Entity)),
-        joins=make_names_unique(one for one in parts if isinstance(one, Join)),
-    )
+    for table in [table for table in tables if not table.view and table.rows != 0][:MOST_TABLES]:
+        draft = TableDraft(table, rows)
+        parts += [entity async for entity in draft.entities()]
+        parts += draft.metrics()
+        parts += [join async for join in draft.joins()]
+        if sum(isinstance(part, Dimension) for part in parts) < MOST_COLUMNS:
+            parts += [dimension async for dimension in draft.dimensions()]
+    return Definitions(make_names_unique(parts))
 
 
-async def draft_entities(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Entity]:
-    """Yield the entity of a table.
+@dataclass(frozen=True)
+class TableDraft:
+    """The definitions that the schema and the rows of one table suggest."""
 
-    Its key is the declared key, else a column that is named like a key and measured to be one.
-    """
-    name = to_snake_case(table.name)
-    if key := [column.name for column in table.columns if column.key]:
-        about = comment_from_database(table)
-        yield Entity(name, table.name, key, about=about, why="its declared primary key")
-        return
-    # Each candidate costs queries over the whole table, so only the first few are measured.
-    for column in [one for one in table.columns if KEYLIKE.search(one.name)][:4]:
-        at = quote_name_if_needed(rows, table.name)
-        try:
-            shared = await count_shared_values([quote_name_if_needed(rows, column.name)], at, rows)
-            empty = await run_count_query(
-                f"SELECT count(*) AS n FROM {at} WHERE {quote_name_if_needed(rows, column.name)} IS NULL", rows
-            )
-        except ToolError:
-            continue
-        if not shared and not empty:
-            why = f"no key is declared; as measured, no two of {table.rows or 'its'} rows share it"
-            yield Entity(name, table.name, [column.name], why=why)
+    table: Relation
+    rows: SandboxedDatabase
+
+    @property
+    def name(self) -> str:
+        return to_snake_case(self.table.name)
+
+    @property
+    def source(self) -> str:
+        return self.quoted(self.table.name)
+
+    def quoted(self, name: str) -> str:
+        """Quote a name only if its dialect needs it."""
+        from decisor.databases.schema_text import sql_identifier
+
+        # A tool's dialect knows which names need quotes; any other database quotes all of them.
+        worker = getattr(self.rows, "worker", None)
+        return sql_identifier(name, worker.description.dialect) if worker else self.rows.quoted(name)
+
+    async def entities(self) -> AsyncIterator[Entity]:
+        """Yield the entity of the table.
+
+        Its key is the declared key, else a column that is named like a key and measured to be one.
+        """
+        if key := [column.name for column in self.table.columns if column.key]:
+            about = fit_on_one_line(self.table.comment, MOST_COMMENT)
+            yield Entity(self.name, self.table.name, key, about=about, why="its declared primary key")
+            return
+        # Each candidate costs queries over the whole table, so only the first few are measured.
+        for column in [column for column in self.table.columns if KEYLIKE.search(column.name)][:4]:
+            key_name = self.quoted(column.name)
+            empty = f"SELECT count(*) AS n FROM {self.source} WHERE {key_name} IS NULL"
+            try:
+                shared = await count_shared_values([key_name], self.source, self.rows)
+                if shared or await run_count_query(empty, self.rows):
+                    continue
+            except ToolError:
+                continue
+            why = f"no key is declared; as measured, no two of {self.table.rows or 'its'} rows share it"
+            yield Entity(self.name, self.table.name, [column.name], why=why)
             return
 
+    def metrics(self) -> Iterator[Metric]:
+        """Yield metrics of the table: sums of amounts, price times quantity, a count of dated rows.
 
-def draft_metrics(table: Relation, rows: SandboxedDatabase) -> Iterator[Metric]:
-    """Yield metrics of a table: sums of amounts, price times quantity, a count of dated rows.
+        Names of columns tell amounts, prices, quantities and discounts.
+        """
+        columns = self.table.columns
+        numbers = [
+            column for column in columns if NUMBER.search(column.type) and not column.key and not column.references
+        ]
+        grain = [self.quoted(column.name) for column in columns if column.key]
+        # A day of birth or of the last change is no day that a period is about.
+        days = [column.name for column in columns if DAY.search(column.type) and not BIRTH.search(column.name)]
+        day = self.quoted(days[0]) if days else ""
 
-    Names of columns tell amounts, prices, quantities and discounts.
-    """
-    name, at = to_snake_case(table.name), quote_name_if_needed(rows, table.name)
-    numbers = [one for one in table.columns if NUMBER.search(one.type) and not one.key and not one.references]
-    grain = [quote_name_if_needed(rows, one.name) for one in table.columns if one.key]
-    # A day of birth or of the last change is no day that a period is about.
-    days = [one.name for one in table.columns if DAY.search(one.type) and not BIRTH.search(one.name)]
-    day = quote_name_if_needed(rows, days[0]) if days else ""
+        def metric(suffix: str, sql: str, why: str, about: str = "") -> Metric:
+            return Metric(f"{self.name}_{suffix}", sql, self.source, grain=grain, date=day, why=why, about=about)
 
-    def metric(called: str, sql: str, why: str) -> Metric:
-        return Metric(f"{name}_{called}", sql, at, grain=grain, date=day, why=why)
-
-    price, pieces, discount = (
-        next((one for one in numbers if pattern.search(one.name)), None) for pattern in (PRICE, QUANTITY, DISCOUNT)
-    )
-    if price and pieces:
-        product, why = (
-            f"{quote_name_if_needed(rows, price.name)} * {quote_name_if_needed(rows, pieces.name)}",
-            f"{price.name} times {pieces.name}",
+        price, pieces, discount = (
+            next((column.name for column in numbers if pattern.search(column.name)), "")
+            for pattern in (PRICE, QUANTITY, DISCOUNT)
         )
-        yield metric("gross_value", f"SUM({product})", f"{why} of each row, before any discount")
-        if discount:
-            net = f"SUM({product} * (1 - {quote_name_if_needed(rows, discount.name)}))"
-            yield metric("net_value", net, f"{why} of each row, {discount.name} read as a share of 1")
-    for one in numbers:
-        if AMOUNT.search(one.name) and not DISCOUNT.search(one.name):
-            own = metric(
-                to_snake_case(one.name),
-                f"SUM({quote_name_if_needed(rows, one.name)})",
-                f"{one.name} is named like an amount",
-            )
-            yield replace(own, about=comment_from_database(one))
-    if day and grain:
-        yield metric("count", "COUNT(*)", "its rows have a key and a day, so they are counted")
+        if price and pieces:
+            product, why = f"{self.quoted(price)} * {self.quoted(pieces)}", f"{price} times {pieces} of each row"
+            yield metric("gross_value", f"SUM({product})", f"{why}, before any discount")
+            if discount:
+                net = f"SUM({product} * (1 - {self.quoted(discount)}))"
+                yield metric("net_value", net, f"{why}, {discount} read as a share of 1")
+        for column in numbers:
+            if AMOUNT.search(column.name) and not DISCOUNT.search(column.name):
+                why, about = f"{column.name} is named like an amount", fit_on_one_line(column.comment, MOST_COMMENT)
+                yield metric(to_snake_case(column.name), f"SUM({self.quoted(column.name)})", why, about)
+        if day and grain:
+            yield metric("count", "COUNT(*)", "its rows have a key and a day, so they are counted")
 
+    async def joins(self) -> AsyncIterator[Join]:
+        """Yield joins of the table by foreign keys of one column, and by values that are keys elsewhere."""
+        for column in self.table.columns:
+            place = column.references or column.joins
+            if not place:
+                continue
+            # The name of the table without its schema.
+            target = place.rpartition(".")[0].rpartition(".")[2]
+            name = f"{self.name}_{to_snake_case(column.name)}_{to_snake_case(target)}"
+            join = Join(name, [f"{self.table.name}.{column.name}"], [place])
+            try:
+                measured, alone = await measure_cardinality(join, self.rows)
+            except ToolError:
+                continue
+            declared = "a declared foreign key"
+            why = declared if column.references else "its values are keys there, though nothing declares it"
+            left = f"; {format_count(alone, 'row')} without a partner" if alone else ""
+            yield replace(join, cardinality=measured, why=f"{why}; {measured} as measured{left}")
 
-async def draft_joins(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Join]:
-    """Yield joins of a table by foreign keys of one column, and by values that are keys elsewhere."""
-    for column in table.columns:
-        place = column.references or column.joins
-        if not place:
-            continue
-        # The name of the table without its schema.
-        other = place.rpartition(".")[0].rpartition(".")[2]
-        join = Join(
-            f"{to_snake_case(table.name)}_{to_snake_case(column.name)}_{to_snake_case(other)}",
-            [f"{table.name}.{column.name}"],
-            [place],
-        )
-        try:
-            measured, alone = await measure_cardinality(join, rows)
-        except ToolError:
-            continue
-        why = "a declared foreign key" if column.references else "its values are keys there, though nothing declares it"
-        left = f"; {format_count(alone, 'row')} without a partner" if alone else ""
-        yield Join(join.name, join.left, join.right, measured, why=f"{why}; {measured} as measured{left}")
+    async def dimensions(self) -> AsyncIterator[Dimension]:
+        """Yield the text columns of the table that have few values.
 
-
-async def draft_dimensions(table: Relation, rows: SandboxedDatabase) -> AsyncIterator[Dimension]:
-    """Yield the text columns of a table that have few values.
-
-    They have at most ``FEW`` values, and at most half as many as rows.
-    """
-    for column in table.columns:
-        if not TEXT.search(column.type) or column.key or column.references or (table.rows or 0) < 2:
-            continue
-        name, at = quote_name_if_needed(rows, column.name), quote_name_if_needed(rows, table.name)
-        try:
-            count = await run_count_query(f"SELECT count(DISTINCT {name}) AS n FROM {at}", rows)
-        except ToolError:
-            continue
-        if 1 < count <= FEW and count * 2 <= (table.rows or 0):
-            why = f"{format_count(count, 'value')} in {format_count(table.rows or 0, 'row')}"
-            yield Dimension(f"{to_snake_case(table.name)}_{to_snake_case(column.name)}", name, at, why=why)
-
-
-def comment_from_database(part: Relation | Column) -> str:
-    """Return the comment of a table or column, '' if the database has none."""
-    return fit_on_one_line(str(getattr(part, "comment", "") or ""), 200)
-
-
-def quote_name_if_needed(rows: SandboxedDatabase, name: str) -> str:
-    """Quote a name only if its dialect needs it."""
-    from decisor.databases.schema_text import sql_identifier
-
-    # A tool's dialect knows which names need quotes; any other database quotes all of them.
-    worker = getattr(rows, "worker", None)
-    return sql_identifier(name, worker.description.dialect) if worker else rows.quoted(name)
+        They have at most ``FEW`` values, and at most half as many as rows.
+        """
+        rows = self.table.rows or 0
+        for column in self.table.columns:
+            if not TEXT.search(column.type) or column.key or column.references or rows < 2:
+                continue
+            sql = self.quoted(column.name)
+            try:
+                query = f"SELECT count(DISTINCT {sql}) AS n FROM {self.source}"
+                count = await run_count_query(query, self.rows)
+            except ToolError:
+                continue
+            if 1 < count <= FEW and count * 2 <= rows:
+                why = f"{format_count(count, 'value')} in {format_count(rows, 'row')}"
+                yield Dimension(f"{self.name}_{to_snake_case(column.name)}", sql, self.source, why=why)
 
 
 def to_snake_case(name: str) -> str:
@@ -214,9 +209,6 @@ def to_snake_case(name: str) -> str:
     ('order_details', 'order_details', 'orders')
     """
     return make_section_name(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).lower()
-
-
-D = TypeVar("D", Metric, Dimension, Calendar, Entity, Join, ValueWords, Reading)
 
 
 async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str, run: Run) -> ImportedDefinitions:
@@ -244,28 +236,16 @@ async def improve_draft(first: Definitions, rows: SandboxedDatabase, schema: str
         if is_line_of_section(line, one, definitions)
     }
 
-    # A reading goes with the metric that it names.
-    metrics = keep_sound_definitions(definitions.metrics, bad)
-    names = {one.name for one in metrics}
-    readings = [
-        one for one in keep_sound_definitions(definitions.readings, bad) if not one.metric or one.metric in names
+    sound = [definition for definition in definitions if section_title(definition) not in bad]
+    metrics = {definition.name for definition in sound if isinstance(definition, Metric)}
+    reasoned = [
+        definition if definition.why else replace(definition, why="by the LLM, without a reason")
+        for definition in sound
+        # A reading goes with the metric that it names; an example is approved by a person, not by an LLM.
+        if not (isinstance(definition, Reading) and definition.metric and definition.metric not in metrics)
+        and not isinstance(definition, ApprovedExample)
     ]
-    whole = Definitions(
-        metrics,
-        keep_sound_definitions(definitions.dimensions, bad),
-        keep_sound_definitions(definitions.calendars, bad),
-        keep_sound_definitions(definitions.entities, bad),
-        keep_sound_definitions(definitions.joins, bad),
-        keep_sound_definitions(definitions.values, bad),
-        readings,
-    )
-    return ImportedDefinitions(whole, list(bad.values()))
-
-
-def keep_sound_definitions(group: Sequence[D], bad: Collection[str]) -> list[D]:
-    """Return the definitions without a fault, each with a reason."""
-    reason = "by the LLM, without a reason"
-    return [one if one.why else replace(one, why=reason) for one in group if section_title(one) not in bad]
+    return ImportedDefinitions(Definitions(reasoned), list(bad.values()))
 
 
 def is_line_of_section(line: int, one: Definition, definitions: Definitions) -> bool:
@@ -308,7 +288,7 @@ The whole file in one ```toml fence, with sections of these kinds:
 """
 
 
-DefinitionT = TypeVar("DefinitionT", Reading, ApprovedExample)
+DefinitionT = TypeVar("DefinitionT", bound=Reading | ApprovedExample)
 LONGEST_NAME = 40
 
 
@@ -321,7 +301,7 @@ def path_of_proposals(file: Path) -> Path:
     return file.with_suffix(f".proposed{file.suffix}")
 
 
-def propose_definition(file: Path, one: DefinitionT, by: str) -> DefinitionT:
+def propose_definition(file: Path, definition: DefinitionT, by: str) -> DefinitionT:
     """Add a definition to the proposals, dated, under a free name, and return it so.
 
     A definition with the same content is not proposed twice; then the known one is returned.
@@ -331,33 +311,28 @@ def propose_definition(file: Path, one: DefinitionT, by: str) -> DefinitionT:
     """
     # One lock around reading and writing, for two people may propose or approve at once.
     with lock_folder(file):
-        place: Path = path_of_proposals(file)
-        text: str = read_definitions_text(place) if place.exists() else ""
-        known: list[Definition] = [
-            *parse_with_metrics_beside(place, text),
-            *(parse_with_metrics_beside(file, read_definitions_text(file)) if file.exists() else ()),
-        ]
-        for other in known:
-            if isinstance(other, type(one)) and content_of_definition(other) == content_of_definition(one):
-                return other
-        names = {other.name for other in known if type(other) is type(one)}
-        today = datetime.now(UTC).date().isoformat()
-        whole = replace(one, name=choose_free_name(one.name, names), by=fit_on_one_line(by, 80), on=today)
-        write_definitions_file(place, text, append_section(text, whole))
-        return whole
+        place = path_of_proposals(file)
+        text, proposals = read_with_metrics_beside(place)
+        content, known = content_of_definition(definition), [*proposals, *read_with_metrics_beside(file)[1]]
+        for earlier in known:
+            if isinstance(earlier, type(definition)) and content_of_definition(earlier) == content:
+                return earlier
+        name = make_section_name(definition.name.lower())[:LONGEST_NAME].strip("_") or "one"
+        names = sorted({earlier.name for earlier in known if type(earlier) is type(definition)})
+        dated = replace(
+            definition, name=number_repeated_names([*names, name])[-1], by=fit_on_one_line(by, 80), on=today_as_text()
+        )
+        write_definitions_file(place, text, append_section(text, dated))
+        return dated
 
 
-def content_of_definition(one: Definition) -> str:
+def content_of_definition(definition: Definition) -> str:
     """Return the content of a definition, without its name and origin."""
-    return format_section(replace(one, name="", by="", on="", why=""))
+    return format_section(replace(definition, name="", by="", on="", why=""))
 
 
-def choose_free_name(name: str, names: set[str]) -> str:
-    name = make_section_name(name.lower())[:LONGEST_NAME].strip("_") or "one"
-    number, whole = 2, name
-    while whole in names:
-        whole, number = f"{name}_{number}", number + 1
-    return whole
+def today_as_text() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def approve_definition(file: Path, name: str, by: str) -> Definition:
@@ -368,21 +343,24 @@ def approve_definition(file: Path, name: str, by: str) -> Definition:
     """
     with lock_folder(file):
         place = path_of_proposals(file)
-        text = read_definitions_text(place) if place.exists() else ""
-        proposals = parse_with_metrics_beside(place, text)
-        one = require_definition(name, proposals, place)
-        own = read_definitions_text(file) if file.exists() else ""
-        if (other := parse_with_metrics_beside(file, own).find(section_title(one))) is not None:
+        text, proposals = read_with_metrics_beside(place)
+        proposal = proposals.find(name)
+        if proposal is None and not place.exists():
+            raise SetupError(f"There is no file {place}: nothing is proposed. See: decisor definitions propose --help")
+        if proposal is None:
+            names = ", ".join(map(section_title, proposals))
+            raise SetupError(f"There is no {name} in {place}; there is {names or 'nothing'}.")
+        defined_text, defined = read_with_metrics_beside(file)
+        if defined.find(section_title(proposal)) is not None:
             raise SetupError(
-                f"{file} has {section_title(other)} already: remove that first, or propose it under another name."
+                f"{file} has {section_title(proposal)} already: remove that first, or propose it under another name."
             )
-        today = datetime.now(UTC).date().isoformat()
-        author = one.by if by == one.by or not one.by else f"{one.by}, approved by {by}"
-        whole = replace(one, by=author or by, on=today)
+        author = proposal.by if by == proposal.by or not proposal.by else f"{proposal.by}, approved by {by}"
+        approved = replace(proposal, by=author or by, on=today_as_text())
         # The definition first: after a failure between the two writes it stands twice and is not lost.
-        write_definitions_file(file, own, append_section(own, whole))
-        write_definitions_file(place, text, remove_section(text, one, proposals, place))
-        return whole
+        write_definitions_file(file, defined_text, append_section(defined_text, approved))
+        write_definitions_file(place, text, remove_section(text, proposal, proposals, place))
+        return approved
 
 
 def remove_definition(file: Path, name: str) -> tuple[Definition, Path]:
@@ -393,22 +371,17 @@ def remove_definition(file: Path, name: str) -> tuple[Definition, Path]:
     """
     with lock_folder(file):
         for place in (file, path_of_proposals(file)):
-            text = read_definitions_text(place) if place.exists() else ""
-            definitions = parse_with_metrics_beside(place, text)
-            if (one := definitions.find(name)) is not None:
-                write_definitions_file(place, text, remove_section(text, one, definitions, place))
-                return one, place
+            text, definitions = read_with_metrics_beside(place)
+            if (definition := definitions.find(name)) is not None:
+                write_definitions_file(place, text, remove_section(text, definition, definitions, place))
+                return definition, place
         raise SetupError(f"There is no {name} in {file} or among its proposals.")
 
 
-def require_definition(name: str, definitions: Definitions, place: Path) -> Definition:
-    one = definitions.find(name)
-    if one is None:
-        if not place.exists():
-            raise SetupError(f"There is no file {place}: nothing is proposed. See: decisor definitions propose --help")
-        names = ", ".join(section_title(other) for other in definitions)
-        raise SetupError(f"There is no {name} in {place}; there is {names or 'nothing'}.")
-    return one
+def read_with_metrics_beside(place: Path) -> tuple[str, Definitions]:
+    """Return the text of a definitions file or its proposals, and its definitions; nothing if there is no file."""
+    text = read_definitions_text(place) if place.exists() else ""
+    return text, parse_with_metrics_beside(place, text)
 
 
 def parse_with_metrics_beside(place: Path, text: str) -> Definitions:
@@ -416,17 +389,13 @@ def parse_with_metrics_beside(place: Path, text: str) -> Definitions:
 
     Proposals may name the metrics of their definitions file.
     """
+    file = place.with_name(place.name.replace(".proposed.", "."))
     try:
-        return parse_definitions(text, list_metrics_beside(place))
+        is_beside = file != place and file.exists()
+        metrics = parse_definitions(read_definitions_text(file)).metrics if is_beside else ()
+        return parse_definitions(text, [metric.name for metric in metrics])
     except FileFault as error:
         raise SetupError(f"{place}: {error}") from error
-
-
-def list_metrics_beside(place: Path) -> list[str]:
-    file = place.with_name(place.name.replace(".proposed.", "."))
-    if file == place or not file.exists():
-        return []
-    return [one.name for one in parse_definitions(read_definitions_text(file)).metrics]
 
 
 def append_section(text: str, definition: Definition) -> str:
@@ -434,14 +403,14 @@ def append_section(text: str, definition: Definition) -> str:
     return f"{text.rstrip()}\n\n{section}" if text.strip() else section
 
 
-def remove_section(text: str, one: Definition, definitions: Definitions, place: Path) -> str:
+def remove_section(text: str, definition: Definition, definitions: Definitions, place: Path) -> str:
     """Return the text without the section of a definition. Comments above the next section stay.
 
     Raises:
         SetupError: it is not written as a section of its own.
     """
-    lines = text.splitlines(keepends=True)
-    start = definitions.lines.get((KIND[type(one)], one.name), 0)
+    lines, title = text.splitlines(keepends=True), section_title(definition)
+    start = definitions.lines.get((KIND[type(definition)], definition.name), 0)
     heads = sorted(line for path, line in definitions.lines.items() if len(path) <= 2 and line > start)
     end = heads[0] if heads else len(lines) + 1
     # Comments and blank lines above the next section belong to it.
@@ -449,9 +418,9 @@ def remove_section(text: str, one: Definition, definitions: Definitions, place: 
         end -= 1
     rest = "".join(lines[: start - 1] + lines[end - 1 :])
     # Parsed again, for the lines of an inline table or a dotted key are not a section of their own.
-    left = {section_title(other) for other in parse_with_metrics_beside(place, rest)} if start else set()
-    if not start or left != {section_title(other) for other in definitions} - {section_title(one)}:
-        raise SetupError(f"{section_title(one)} is not a section of its own in its file: take it out by hand.")
+    left = set(map(section_title, parse_with_metrics_beside(place, rest))) if start else set()
+    if not start or left != set(map(section_title, definitions)) - {title}:
+        raise SetupError(f"{title} is not a section of its own in its file: take it out by hand.")
     return rest
 
 

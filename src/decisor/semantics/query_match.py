@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from decisor.sandbox.dialect import parse_sql
 from decisor.semantics.definitions import Metric, Relation, section_title
 
 if TYPE_CHECKING:
@@ -43,34 +44,37 @@ def normalize_expression(node: Expr, find: Find) -> Terms:
     """
     from sqlglot import exp
 
+    terms = partial(normalize_expression, find=find)
     match node:
         # Rounding a number does not make it another metric.
         case exp.Paren() | exp.Alias() | exp.Round():
-            return normalize_expression(node.this, find)
+            return terms(node.this)
         case exp.Literal() if not node.is_string and NUMBER.fullmatch(node.name):
             return {(): Fraction(str(node.this))}
         case exp.Neg():
-            return scale_terms(normalize_expression(node.this, find), Fraction(-1))
+            return scale_terms(terms(node.this), Fraction(-1))
         case exp.Add():
-            return add_terms(normalize_expression(node.left, find), normalize_expression(node.right, find))
+            return add_terms(terms(node.left), terms(node.right))
         case exp.Sub():
-            return add_terms(
-                normalize_expression(node.left, find), scale_terms(normalize_expression(node.right, find), Fraction(-1))
-            )
+            return add_terms(terms(node.left), scale_terms(terms(node.right), Fraction(-1)))
         case exp.Mul():
-            return multiply_terms(normalize_expression(node.left, find), normalize_expression(node.right, find))
+            return multiply_terms(terms(node.left), terms(node.right))
         case exp.Div():
-            return divide_terms(normalize_expression(node.left, find), normalize_expression(node.right, find))
+            divisor = terms(node.right)
+            # A number other than 0 scales the terms; any other divisor becomes one factor.
+            if set(divisor) == {()} and divisor[()]:
+                return scale_terms(terms(node.left), 1 / divisor[()])
+            return multiply_terms(terms(node.left), {(f"1/({format_terms(divisor)})",): Fraction(1)})
         case exp.Cast() if node.to.this.name in NUMERIC:
-            return normalize_expression(node.this, find)
+            return terms(node.this)
         # coalesce(sum(x), 0) differs from the sum over no rows only.
         case exp.Coalesce() if node.this.find(exp.AggFunc) and not node.find(exp.Subquery):
-            return normalize_expression(node.this, find)
+            return terms(node.this)
         case exp.Column() | exp.Identifier():
             full = find(node)
             return {(full.lower(),): Fraction(1)} if isinstance(full, str) else full
         case exp.Sum() if not isinstance(node.this, exp.Distinct):
-            return sum_terms(normalize_expression(node.this, find))
+            return sum_terms(terms(node.this))
         case exp.Count() if isinstance(node.this, exp.Star | exp.Literal):
             return {("count(*)",): Fraction(1)}
     return {(normalize_atom(node, find),): Fraction(1)}
@@ -137,16 +141,6 @@ def multiply_terms(one: Terms, other: Terms) -> Terms:
     return whole
 
 
-def divide_terms(one: Terms, other: Terms) -> Terms:
-    """Divide a sum of products by another.
-
-    A number other than 0 scales the terms; any other divisor becomes one factor.
-    """
-    if set(other) == {()} and other[()]:
-        return scale_terms(one, 1 / other[()])
-    return multiply_terms(one, {(f"1/({format_terms(other)})",): Fraction(1)})
-
-
 def sum_terms(inner: Terms) -> Terms:
     """Return the terms of the sum over all rows.
 
@@ -181,6 +175,11 @@ class Computation:
     conditions: frozenset[str] = frozenset()
     """All conditions of the statement."""
 
+    @property
+    def comparable_terms(self) -> Terms:
+        """The terms to compare; a value of one row becomes its sum over the rows."""
+        return self.terms if self.aggregates else sum_terms(self.terms)
+
 
 @dataclass
 class Scope:
@@ -214,13 +213,9 @@ class Scope:
 
 def find_computations(statement: str, dialect: str, relations: Sequence[Relation]) -> Iterator[Computation]:
     """Yield the computed columns of each SELECT; none if the statement cannot be parsed."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
 
-    try:
-        tree = sqlglot.parse_one(statement, dialect=dialect)
-    except SqlglotError:
+    if (tree := parse_sql(statement, dialect)) is None:
         return
     known = {one.name.lower(): frozenset(column.name.lower() for column in one.columns) for one in relations}
     scopes = [(select, scope_of(select, known)) for select in tree.find_all(exp.Select)]
@@ -233,10 +228,12 @@ def find_computations(statement: str, dialect: str, relations: Sequence[Relation
 def find_select_computations(select: exp.Select, scope: Scope, dialect: str) -> Iterator[Computation]:
     from sqlglot import exp
 
-    for node in [*select.expressions, *find_ordering_aggregates(select)]:
+    order = select.args.get("order")
+    ordering = [part.this for part in order.expressions if part.this.find(exp.AggFunc)] if order else []
+    for node in [*select.expressions, *ordering]:
         inner = node.unalias()
-        own_columns = list(inner.find_all(exp.Column, exp.Star))
-        if isinstance(inner, exp.Column | exp.Star | exp.Literal) or not own_columns or inner.find(exp.Query):
+        is_computed = inner.find(exp.Column, exp.Star) and not isinstance(inner, exp.Column | exp.Star | exp.Literal)
+        if not is_computed or inner.find(exp.Query):
             continue
         whole = normalize_expression(inner, scope.find)
         columns = frozenset(name for one in inner.find_all(exp.Column) for name in columns_of_terms(scope.find(one)))
@@ -249,14 +246,6 @@ def find_select_computations(select: exp.Select, scope: Scope, dialect: str) -> 
             inner.sql(dialect=dialect, comments=False),
             aggregates,
         )
-
-
-def find_ordering_aggregates(select: exp.Select) -> list[Expr]:
-    """Return the expressions of ORDER BY that contain an aggregate."""
-    from sqlglot import exp
-
-    order = select.args.get("order")
-    return [one.this for one in order.expressions if one.this.find(exp.AggFunc)] if order else []
 
 
 def scope_of(select: exp.Select, known: Mapping[str, frozenset[str]], depth: int = 0) -> Scope:
@@ -326,10 +315,8 @@ def normalize_condition(condition: Expr, scope: Scope) -> str:
 
     condition = condition.unnest()
     if isinstance(condition, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE):
-        sides = [
-            format_terms(normalize_expression(condition.left, scope.find)),
-            format_terms(normalize_expression(condition.right, scope.find)),
-        ]
+        both = (condition.left, condition.right)
+        sides = [format_terms(normalize_expression(side, scope.find)) for side in both]
         name = type(condition).__name__
         if name in MIRROR:
             name, sides = MIRROR[name], sides[::-1]
@@ -339,13 +326,12 @@ def normalize_condition(condition: Expr, scope: Scope) -> str:
 
 def columns_of_terms(whole: Terms | str) -> list[str]:
     """Return the columns of terms, without the functions around them."""
-    import re
-
     if isinstance(whole, str):
         return [whole.lower()]
     return [name for factors in whole for factor in factors for name in re.findall(r"[\w ]+\.\w+", factor)]
 
 
+WITHOUT_FILTER = "This computes {} without its filter: it is of rows where {}. Add that, or say in Assumptions why not."
 AGGREGATES = re.compile(r"\b(sum|count|avg|min|max|median)\(")
 SAME_SHARE = 0.5
 PIECES = re.compile(r"\.\w*(quantity|qty|units|pieces|count|number)\w*$", re.I)
@@ -371,44 +357,39 @@ def match_metrics(
 
     A column that is exactly a metric is not compared with other metrics. meant: metrics that the question is about.
     """
-    own = [
-        (metric, definition) for metric in metrics if (definition := computation_of_metric(metric, dialect, relations))
-    ]
+    defined = [(metric, computation_of_query(metric.full_query(), dialect, tuple(relations))) for metric in metrics]
+    known = [(metric, definition) for metric, definition in defined if definition]
     outcome: dict[str, MetricMatch] = {}
     exact: set[int] = set()
     parts = list(find_computations(statement, dialect, relations))
     # Exact matches come first: a column that is one metric is not compared with the others.
-    for metric, definition in own:
+    for metric, definition in known:
+        title, where = section_title(metric), " and ".join(metric.where)
         for at, part in enumerate(parts):
-            if comparable_terms(part) == comparable_terms(definition):
+            if part.comparable_terms == definition.comparable_terms:
                 exact.add(at)
                 # A filter may stand in an outer SELECT or a join, so all conditions of the statement count.
                 missing = definition.filters - part.conditions
                 if metric.name not in outcome or not missing:
-                    outcome[metric.name] = MetricMatch(metric, describe_missing_filter(metric) if missing else "")
-    for metric, definition in own:
-        for at, part in enumerate(parts):
-            if metric.name in outcome or at in exact:
-                continue
-            if seems_to_recompute(part, metric, definition, metric in meant):
-                outcome[metric.name] = MetricMatch(metric, describe_other_computation(metric, part))
+                    outcome[metric.name] = MetricMatch(metric, WITHOUT_FILTER.format(title, where) if missing else "")
+    others = [part for at, part in enumerate(parts) if at not in exact]
+    for metric, definition in known:
+        likely = (part for part in others if seems_to_recompute(part, metric, definition, metric in meant))
+        if metric.name not in outcome and (other := next(likely, None)):
+            text = " ".join((metric.query or f"{metric.sql} over {metric.source}").split())
+            rows = f", of rows where {' and '.join(metric.where)}" if metric.where else ""
+            outcome[metric.name] = MetricMatch(
+                metric,
+                f"{other.written} is not {section_title(metric)}, which is {text}{rows}. "
+                "Use that where it is meant, or say in Assumptions why not.",
+            )
     return tuple(outcome.values())
 
 
 @lru_cache(maxsize=500)
-def _defined(query: str, dialect: str, relations: tuple[Relation, ...]) -> Computation | None:
-    parts = list(find_computations(query, dialect, relations))
-    return parts[0] if parts else None
-
-
-def computation_of_metric(metric: Metric, dialect: str, relations: Sequence[Relation]) -> Computation | None:
-    """Return the computation of a metric's definition, None if its SQL cannot be read."""
-    return _defined(metric.full_query(), dialect, tuple(relations))
-
-
-def comparable_terms(part: Computation) -> object:
-    """Return the terms to compare; a value of one row becomes its sum over the rows."""
-    return part.terms if part.aggregates else sum_terms(part.terms)
+def computation_of_query(query: str, dialect: str, relations: tuple[Relation, ...]) -> Computation | None:
+    """Return the first computation of a metric's query, None if its SQL cannot be read."""
+    return next(find_computations(query, dialect, relations), None)
 
 
 def seems_to_recompute(part: Computation, metric: Metric, definition: Computation, meant: bool) -> bool:
@@ -417,7 +398,7 @@ def seems_to_recompute(part: Computation, metric: Metric, definition: Computatio
     It does by its name, or as the same aggregate over half or more of the metric's columns. One common column of
     several is enough only if the metric is ``meant`` and the column does not count pieces.
     """
-    if any(normalize_metric_name(part.name) == normalize_metric_name(name) for name in (metric.name, *metric.synonyms)):
+    if any(normalize_metric_name(part.name) == normalize_metric_name(name) for name in metric.names):
         return True
     shared = part.columns & definition.columns
     if len(shared) == 1 < len(definition.columns) and (not meant or PIECES.search(next(iter(shared)))):
@@ -433,22 +414,3 @@ def seems_to_recompute(part: Computation, metric: Metric, definition: Computatio
 
 def normalize_metric_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
-
-
-def describe_other_computation(metric: Metric, part: Computation) -> str:
-    where = f", of rows where {' and '.join(metric.where)}" if metric.where else ""
-    return (
-        f"{part.written} is not {section_title(metric)}, which is {definition_text(metric)}{where}. "
-        "Use that where it is meant, or say in Assumptions why not."
-    )
-
-
-def describe_missing_filter(metric: Metric) -> str:
-    return (
-        f"This computes {section_title(metric)} without its filter: it is of rows where {' and '.join(metric.where)}. "
-        "Add that, or say in Assumptions why not."
-    )
-
-
-def definition_text(metric: Metric) -> str:
-    return " ".join((metric.query or f"{metric.sql} over {metric.source}").split())

@@ -100,6 +100,11 @@ class QuestionSubject:
             if not table.view and stems & {strip_plural_ending(word) for word in split_name_words(table.name)}
         ]
 
+    @property
+    def columns(self) -> list[tuple[Relation, Column]]:
+        """Each column of a table, views left out, with its table."""
+        return [(table, column) for table in self.tables if not table.view for column in table.columns]
+
     def parents(self, table: Relation) -> list[Relation]:
         """Return the tables that a row of this table belongs to."""
         names = {
@@ -108,6 +113,12 @@ class QuestionSubject:
             if (place := column.references or column.joins)
         }
         return [other for other in self.tables if other.name.lower() in names]
+
+    def children(self, tables: Sequence[Relation]) -> list[Relation]:
+        """Return the tables, without views, whose rows belong to rows of these."""
+        return [
+            table for table in self.tables if not table.view and any(parent in tables for parent in self.parents(table))
+        ]
 
     def says(self, column: Column) -> bool:
         """Return whether every word of a column's name stands in the question."""
@@ -120,6 +131,7 @@ SETTLED = r"\b(gross|net|discounts?|tax(es)?|vat|freight|rebates?|list price)\b"
 LESS = re.compile(r"^(discount|rebate|tax|vat|fee|fees|freight|shipping|deduction)$")
 PAIRS = (("gross", "net"), ("list", "net"), ("before", "after"))
 NUMBER = re.compile(r"int|num|dec|real|double|float|money|^$", re.I)
+NUMBER_TYPE = re.compile(r"int|num|dec|real|double|float|money", re.I)
 DEAL = r"\b(sells?|sold|selling|buys?|bought|purchases? most|best-?sell(er|ers|ing))\b"
 RANK = r"\b(most|best|least|worst|more|better|fewest|top)\b"
 COUNTS = r"\b(units?|pieces?|cop(y|ies)|quantit(y|ies)|number of)\b"
@@ -132,42 +144,42 @@ def find_gross_or_net(subject: QuestionSubject) -> Iterator[OpenReading]:
     match = subject.has(MONEY) or (not subject.has(COUNTS) and subject.has(MAKING))
     if not match or subject.has(SETTLED):
         return
-    if any(
-        match[0] in split_name_words(column.name) and DAY.search(column.type)
-        for table in subject.tables
-        for column in table.columns
-    ):
+    columns = [column for table in subject.tables for column in table.columns]
+    if any(match[0] in split_name_words(column.name) and DAY.search(column.type) for column in columns):
         return  # the day on which something was paid, say
     for table in rank_nearby_tables(subject):
-        numbers = [one for one in table.columns if NUMBER.search(one.type) and not one.key and not one.references]
-        if any(subject.says(one) for one in numbers):
+        numbers = [
+            column
+            for column in table.columns
+            if NUMBER.search(column.type) and not column.key and not column.references
+        ]
+        if any(map(subject.says, numbers)):
             return
-        if pair := find_gross_net_columns(numbers):
-            yield OpenReading(match[0], pair, [*pair, "gross", "net"])
-            return
-        amount = next((one for one in numbers if set(split_name_words(one.name)) & WORDS_OF_AMOUNT), None)
-        less = next((one for one in numbers if any(LESS.match(word) for word in split_name_words(one.name))), None)
+        # Two columns whose names differ only in a word for gross or net.
+        names = {split_name_words(column.name): column.name for column in numbers}
+        for gross_words, gross_name in names.items():
+            for gross, net in PAIRS:
+                net_words = tuple(net if word == gross else word for word in gross_words)
+                if gross in gross_words and net_words in names:
+                    choices = (names[net_words], gross_name)
+                    yield OpenReading(match[0], choices, [*choices, "gross", "net"])
+                    return
+        amount = first_with_word(numbers, lambda word: word in WORDS_OF_AMOUNT)
+        less = first_with_word(numbers, LESS.match)
         if amount and less and amount is not less:
-            way = "with" if less.name.lower() in ("tax", "vat", "freight", "shipping") else "before"
-            other = "without" if way == "with" else "after"
-            yield OpenReading(match[0], (f"{other} {less.name}", f"{way} {less.name}"), [less.name, "gross", "net"])
+            is_added = less.name.lower() in ("tax", "vat", "freight", "shipping")
+            ways = ("without", "with") if is_added else ("after", "before")
+            choices = (f"{ways[0]} {less.name}", f"{ways[1]} {less.name}")
+            yield OpenReading(match[0], choices, [less.name, "gross", "net"])
             return
 
 
 WORDS_OF_AMOUNT = {"price", "amount", "total", "value", "revenue", "cost", "sum", "gross"}
 
 
-def find_gross_net_columns(numbers: list[Column]) -> tuple[str, str] | None:
-    """Find two columns whose names differ only in a word for gross or net, else return None."""
-    for one in numbers:
-        for other in numbers:
-            for gross, net in PAIRS:
-                words = split_name_words(one.name)
-                if gross in words and tuple(net if word == gross else word for word in words) == split_name_words(
-                    other.name
-                ):
-                    return other.name, one.name
-    return None
+def first_with_word(columns: Sequence[Column], fits: Callable[[str], object]) -> Column | None:
+    """Return the first column with a word in its name that fits, None if there is none."""
+    return next((column for column in columns if any(map(fits, split_name_words(column.name)))), None)
 
 
 def rank_nearby_tables(subject: QuestionSubject) -> list[Relation]:
@@ -175,33 +187,23 @@ def rank_nearby_tables(subject: QuestionSubject) -> list[Relation]:
 
     Tables that it names come first, then tables whose rows belong to them, then the others; views count only if named.
     """
-    own = subject.named()
-    children = [
-        table for table in subject.tables if not table.view and any(one in own for one in subject.parents(table))
-    ]
-    return list(dict.fromkeys([*own, *children, *(table for table in subject.tables if not table.view)]))
+    named = subject.named()
+    others = [table for table in subject.tables if not table.view]
+    return list(dict.fromkeys([*named, *subject.children(named), *others]))
 
 
 def find_pieces_or_money(subject: QuestionSubject) -> Iterator[OpenReading]:
     deal, count = subject.has(DEAL), subject.has(r"\bhow many\b")
     if not deal or not (subject.has(RANK) or count) or subject.has(PIECES):
         return
-    quantity = next(
-        (
-            column
-            for table in subject.tables
-            if not table.view
-            for column in table.columns
-            if COUNTED.search(column.name) and NUMBER.search(column.type)
-        ),
-        None,
-    )
-    if quantity is None:
-        return
-    if count:
-        yield OpenReading(deal[0], (f"pieces, the sum of {quantity.name}", "how many different ones"), [quantity.name])
-    else:
-        yield OpenReading(deal[0], ("by money", f"by pieces, the sum of {quantity.name}"), [quantity.name, "money"])
+    for _, column in subject.columns:
+        if COUNTED.search(column.name) and NUMBER.search(column.type):
+            pieces = f"pieces, the sum of {column.name}"
+            if count:
+                yield OpenReading(deal[0], (pieces, "how many different ones"), [column.name])
+            else:
+                yield OpenReading(deal[0], ("by money", f"by {pieces}"), [column.name, "money"])
+            return
 
 
 PERIOD = (
@@ -239,16 +241,14 @@ def find_open_date(subject: QuestionSubject) -> Iterator[OpenReading]:
     if not period:
         return
     for table in find_dated_tables(subject):
-        days = [one for one in table.columns if is_day(one)]
+        days = [column for column in table.columns if is_day(column)]
         if len(days) < 2:
             continue
         # Whoever says "ordered" or "shipped" has named the date.
-        if not any(mentions_date_column(subject, one) for one in days):
-            yield OpenReading(
-                period[0],
-                tuple(f"by {one.name}" for one in days[:2]),
-                [name for one in days for name in (one.name, *verbs_of_date_column(one))],
-            )
+        if not any(mentions_date_column(subject, day) for day in days):
+            choices = tuple(f"by {day.name}" for day in days[:2])
+            keys = [name for day in days for name in (day.name, *verbs_of_date_column(day))]
+            yield OpenReading(period[0], choices, keys)
         return
 
 
@@ -258,25 +258,17 @@ def find_dated_tables(subject: QuestionSubject) -> list[Relation]:
     These are the tables that it names. If it is about money they are all with dates, first the tables with amounts,
     then the tables that such rows belong to.
     """
-    own = [table for table in subject.named() if any(is_day(one) for one in table.columns)]
-    if subject.has(MONEY) or subject.has(MAKING) or subject.has(DEAL):
-        days = [table for table in rank_nearby_tables(subject) if any(is_day(one) for one in table.columns)]
-        return sorted(
-            days, key=lambda table: 0 if has_amount(table) else 1 if has_child_with_amounts(table, subject) else 2
-        )
-    return own
+    is_about_money = subject.has(MONEY) or subject.has(MAKING) or subject.has(DEAL)
+    tables = rank_nearby_tables(subject) if is_about_money else subject.named()
+    dated = [table for table in tables if any(map(is_day, table.columns))]
+    if not is_about_money:
+        return dated
+    rich = [table for table in subject.tables if any(NUMERIC.search(column.name) for column in table.columns)]
+    owners = [owner for table in rich for owner in subject.parents(table)]
+    return sorted(dated, key=lambda table: 0 if table in rich else 1 if table in owners else 2)
 
 
 NUMERIC = re.compile(r"amount|total|price|revenue|value", re.I)
-
-
-def has_amount(table: Relation) -> bool:
-    return any(NUMERIC.search(one.name) for one in table.columns)
-
-
-def has_child_with_amounts(table: Relation, subject: QuestionSubject) -> bool:
-    """Return whether rows with amounts belong to rows of a table."""
-    return any(has_amount(other) and table in subject.parents(other) for other in subject.tables)
 
 
 def is_day(column: Column) -> bool:
@@ -285,9 +277,8 @@ def is_day(column: Column) -> bool:
 
 def mentions_date_column(subject: QuestionSubject, column: Column) -> bool:
     """Return whether the question mentions a date column, by its name or by a verb for its event."""
-    return subject.says(column) or any(
-        re.search(rf"\b{re.escape(form)}\b", subject.text) for form in verbs_of_date_column(column)
-    )
+    forms = verbs_of_date_column(column)
+    return subject.says(column) or any(subject.has(rf"\b{re.escape(form)}\b") for form in forms)
 
 
 def verbs_of_date_column(column: Column) -> list[str]:
@@ -298,12 +289,9 @@ def verbs_of_date_column(column: Column) -> list[str]:
 
 def find_open_calendar(subject: QuestionSubject) -> Iterator[OpenReading]:
     # A column called fiscal tells which year is meant.
-    if (fiscal := subject.has(FISCAL)) and not any(
-        "fiscal" in split_name_words(column.name) for table in subject.tables for column in table.columns
-    ):
-        yield OpenReading(
-            fiscal[0], ("the calendar year", "July to June, the year in which it ends"), ["year starts on"]
-        )
+    if (fiscal := subject.has(FISCAL)) and not has_column_word("fiscal", subject.tables):
+        choices = ("the calendar year", "July to June, the year in which it ends")
+        yield OpenReading(fiscal[0], choices, ["year starts on"])
 
 
 def find_open_present(subject: QuestionSubject) -> Iterator[OpenReading]:
@@ -361,87 +349,59 @@ def find_open_criterion(subject: QuestionSubject) -> Iterator[OpenReading]:
         return
     after = subject.text[match.end() :].split()[:3] if praise else []
     numbers = [
-        column
+        set(split_name_words(column.name))
         for table in subject.tables
         for column in table.columns
-        if not (column.key or column.references or "id" in split_name_words(column.name))
+        if NUMBER_TYPE.search(column.type) and not (column.key or column.references)
     ]
-    if len(subject.tables) == 1 and sum(is_number_type(one.type) for one in numbers) < 2:
+    if len(subject.tables) == 1 and sum("id" not in words for words in numbers) < 2:
         return  # there is one thing to go by
     # In "the largest total", the column is the criterion.
-    if any(
-        set(split_name_words(one.name)) & {strip_plural_ending(word.strip("?.,")) for word in after}
-        and is_number_type(one.type)
-        for one in numbers
-    ):
+    criteria = {strip_plural_ending(word.strip("?.,")) for word in after}
+    if any("id" not in words and words & criteria for words in numbers):
         return
     wish = re.search(r"should \w+ (\w+)", subject.text)
     words = praise[0] if praise else wish[1] if wish else match[0]
     yield OpenReading(words, ("by money", "by number"), ["most", "least", "by", "highest", "lowest"])
 
 
-def is_number_type(type_: str) -> bool:
-    return bool(re.search(r"int|num|dec|real|double|float|money", type_, re.I))
-
-
 def find_open_state(subject: QuestionSubject) -> Iterator[OpenReading]:
-    tables = subject.named()
-    words = " ".join(one for table in subject.tables for column in table.columns for one in column.examples).lower()
-    if (vague := subject.has(VAGUE)) and f'"{vague[0]}"' not in words and not has_column_word(vague[0], tables):
-        yield OpenReading(
-            vague[0], (f"{vague[0]} by the last year of the data", f"{vague[0]} in any other sense"), [vague[0]]
-        )
+    named = subject.named()
+    stored = " ".join(text for table in subject.tables for column in table.columns for text in column.examples).lower()
+    if (vague := subject.has(VAGUE)) and f'"{vague[0]}"' not in stored and not has_column_word(vague[0], named):
+        choices = (f"{vague[0]} by the last year of the data", f"{vague[0]} in any other sense")
+        yield OpenReading(vague[0], choices, [vague[0]])
         return
     counts = subject.has(r"\b(how many|most|fewest|number of|does (each|every)|overloaded)\b")
     if not counts or subject.has(WHOLE) or subject.has(r"\bdid (we|they|you|he|she)\b"):
         return
-    for table in [*tables, *find_child_tables(tables, subject)]:
-        days = [one for one in table.columns if is_day(one)]
-        state = find_state_column(table)
+    has_owner = subject.has(r"\bwe have\b")
+    for table in [*named, *(subject.children(named) if has_owner else ())]:
+        states = (
+            column
+            for column in table.columns
+            if STATE.match(column.name.lower()) and STATES.search(" ".join(column.examples))
+        )
+        state = next(states, None)
         if state is None:
             continue
-        stored = [value.strip('"').lower() for value in state.examples]
-        own = next(
-            (
-                word
-                for word in subject.tokens
-                if strip_plural_ending(word) in {strip_plural_ending(piece) for piece in split_name_words(table.name)}
-            ),
-            "",
-        )
+        values = [value.strip('"').lower() for value in state.examples]
         # A state in the question settles which rows count.
-        if any(re.search(rf"\b{re.escape(value)}\b", subject.text) for value in [*stored, "active", "open", "closed"]):
+        if any(subject.has(rf"\b{re.escape(value)}\b") for value in [*values, "active", "open", "closed"]):
             return
-        if any(mentions_date_column(subject, one) for one in days):
+        if any(is_day(column) and mentions_date_column(subject, column) for column in table.columns):
             return
-        if own or subject.has(r"\bwe have\b"):
-            about = own or next(iter(subject.tokens[2:3]), table.name)
-            yield OpenReading(
-                about,
-                (f"all, whatever their {state.name}", f"only those with {state.name} {stored[0]}"),
-                [state.name, *stored],
-            )
+        stems = set(map(strip_plural_ending, split_name_words(table.name)))
+        word = next((token for token in subject.tokens if strip_plural_ending(token) in stems), "")
+        if word or has_owner:
+            about = word or next(iter(subject.tokens[2:3]), table.name)
+            choices = (f"all, whatever their {state.name}", f"only those with {state.name} {values[0]}")
+            yield OpenReading(about, choices, [state.name, *values])
             return
 
 
-def find_state_column(table: Relation) -> Column | None:
-    """Find the column with the state of a row, None if there is none."""
-    return next(
-        (one for one in table.columns if STATE.match(one.name.lower()) and STATES.search(" ".join(one.examples))), None
-    )
-
-
-def has_column_word(word: str, tables: list[Relation]) -> bool:
+def has_column_word(word: str, tables: Sequence[Relation]) -> bool:
     return any(word in split_name_words(column.name) for table in tables for column in table.columns)
-
-
-def find_child_tables(tables: list[Relation], subject: QuestionSubject) -> list[Relation]:
-    """Return the tables whose rows belong to the given ones, if the question says "we have"."""
-    if not subject.has(r"\bwe have\b"):
-        return []
-    return [
-        other for other in subject.tables if not other.view and any(one in tables for one in subject.parents(other))
-    ]
 
 
 def find_open_place(subject: QuestionSubject) -> Iterator[OpenReading]:
@@ -449,19 +409,10 @@ def find_open_place(subject: QuestionSubject) -> Iterator[OpenReading]:
     if not match or subject.has(OWNER):
         return
     word = strip_plural_ending(match[0])
-    places = [
-        f"{table.name}.{column.name}"
-        for table in subject.tables
-        if not table.view
-        for column in table.columns
-        if split_name_words(column.name)[-1] == word
-    ]
-    if len(places) > 1:
-        yield OpenReading(
-            match[0],
-            tuple(f"{place}" for place in places[:2]),
-            [*(place.rpartition(".")[2] for place in places), "billing", "customer's"],
-        )
+    homes = [(table, column) for table, column in subject.columns if split_name_words(column.name)[-1] == word]
+    if len(homes) > 1:
+        choices = tuple(f"{table.name}.{column.name}" for table, column in homes[:2])
+        yield OpenReading(match[0], choices, [*(column.name for _, column in homes), "billing", "customer's"])
 
 
 VERBS = (
@@ -497,30 +448,26 @@ def find_readings_in_passages(question: Question, records: Sequence[Record]) -> 
 def find_two_definitions(text: str, documents: Mapping[str, Sequence[Record]]) -> Iterator[OpenReading]:
     if re.search(ACCORDING, text):
         return
-    words = [strip_plural_ending(word) for word in WORD.findall(text)]
+    asked = f" {' '.join(strip_plural_ending(word) for word in WORD.findall(text))} "
     known: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for records in documents.values():
+    for source, records in documents.items():
         # A document counts once for a term, with its first definition.
-        own: dict[tuple[str, ...], tuple[str, str]] = {}
-        for one in records:
-            title = str(one.fields.get("title") or one.source.partition("#")[0])
-            for term, says in find_defined_terms(one.text):
-                if contains_term(term, words):
-                    own.setdefault(term, (title, says))
-        for term, pair in own.items():
+        defined: dict[tuple[str, ...], tuple[str, str]] = {}
+        for record in records:
+            title = str(record.fields.get("title") or source)
+            for term, meaning in find_defined_terms(record.text):
+                if f" {' '.join(term)} " in asked:
+                    defined.setdefault(term, (title, meaning))
+        for term, pair in defined.items():
             known.setdefault(term, []).append(pair)
-    for term, pairs in known.items():
-        (title, says), others = pairs[0], pairs[1:]
-        other = next(((there, more) for there, more in others if differ_in_words(says, more)), None)
-        if other and not any(one.lower() in text for one in (title, other[0])):
-            yield OpenReading(
-                " ".join(term),
-                tuple(
-                    f"as {fit_on_one_line(name, 60)} says, {fit_on_one_line(what, 120)}"
-                    for name, what in ((title, says), other)
-                ),
-                term,
+    for term, ((title, meaning), *others) in known.items():
+        second = next((pair for pair in others if differ_in_words(meaning, pair[1])), None)
+        if second and not any(name.lower() in text for name in (title, second[0])):
+            choices = (
+                f"as {fit_on_one_line(name, 60)} says, {fit_on_one_line(definition, 120)}"
+                for name, definition in ((title, meaning), second)
             )
+            yield OpenReading(" ".join(term), tuple(choices), term)
 
 
 def find_defined_terms(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -537,15 +484,9 @@ def find_defined_terms(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
             )
 
 
-def contains_term(term: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether the words of a term stand together in the question."""
-    size = len(term)
-    return bool(size) and any(tuple(words[at : at + size]) == tuple(term) for at in range(len(words) - size + 1))
-
-
-def differ_in_words(one: str, other: str) -> bool:
-    here, there = ({strip_plural_ending(word.lower()) for word in WORD.findall(text)} for text in (one, other))
-    return len(here & there) < SAME * min(len(here), len(there))
+def differ_in_words(*texts: str) -> bool:
+    first, second = ({strip_plural_ending(word.lower()) for word in WORD.findall(text)} for text in texts)
+    return len(first & second) < SAME * min(len(first), len(second))
 
 
 def find_event_or_publication(text: str, documents: Mapping[str, Sequence[Record]]) -> Iterator[OpenReading]:

@@ -7,7 +7,7 @@ person. ``DefinitionsTool`` returns definitions as records of a run, so that a d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -20,6 +20,7 @@ from decisor.semantics.definitions import (
     Entity,
     Join,
     Metric,
+    NamedSection,
     Reading,
     ValueWords,
     section_title,
@@ -61,53 +62,50 @@ def find_relevant_definitions(question: str, definitions: Definitions, most: int
 
     Metrics of relevant readings follow; joins of the tables come last.
     """
-    text = significant_words(question)
-    pairs = [(score_definition(one, text), one) for one in definitions if not isinstance(one, Join)]
-    best = [one for points, one in sorted(pairs, key=lambda pair: -pair[0])[:most] if points >= 1]
-    for reading in [one for one in best if isinstance(one, Reading) and one.metric]:
-        best += [one for one in definitions.metrics if one.name == reading.metric and one not in best]
-    tables = " ".join(sql_text_of_definition(one) for one in best).lower()
+    asked = significant_words(question)
+    scores = [(score_definition(entry, asked), entry) for entry in definitions if not isinstance(entry, Join)]
+    best = [entry for score, entry in sorted(scores, key=lambda pair: -pair[0])[:most] if score >= 1]
+    for reading in [entry for entry in best if isinstance(entry, Reading) and entry.metric]:
+        best += [metric for metric in definitions.metrics if metric.name == reading.metric and metric not in best]
+    read = " ".join(map(sql_text_of_definition, best)).lower()
+
+    def is_read(place: str) -> bool:
+        table = place.rpartition(".")[0].strip('"`').lower()
+        return re.search(rf"(?<!\w){re.escape(table)}(?!\w)", read) is not None
+
     # Joins only between tables that these definitions read.
-    joins = [
-        one
-        for one in definitions.joins
-        if all(
-            re.search(rf"(?<!\w){re.escape(table_of_column_place(side[0]))}(?!\w)", tables)
-            for side in (one.left, one.right)
-        )
-    ]
+    joins = [join for join in definitions.of(Join) if is_read(join.left[0]) and is_read(join.right[0])]
     return [*best, *joins[:MOST_JOINS]]
 
 
-def score_definition(one: Definition, text: Sequence[str]) -> float:
-    """Return the fit of a definition to a question.
+def score_definition(definition: Definition, asked: Sequence[str]) -> float:
+    """Return the fit of a definition to the significant words of a question.
 
     It is 3 or more if the question has one of its names, less if it has a part of a name.
     """
-    here = set(text)
-    match one:
+    words = set(asked)
+    match definition:
         case ApprovedExample():
-            own = set(significant_words(one.question))
+            similar = set(significant_words(definition.question))
             # Jaccard similarity of the words.
-            share = len(own & here) / len(own | here) if own else 0.0
+            share = len(similar & words) / len(similar | words) if similar else 0.0
             return WHOLE * share if share >= SIMILAR else 0.0
         case ValueWords():
-            names: Iterable[str] = (name for stored, others in one.words.items() for name in (stored, *others))
-            return max((WHOLE * (share_of_name_words(name, text) == 1) for name in names), default=0.0)
+            names = (name for stored, others in definition.words.items() for name in (stored, *others))
+            return WHOLE if any(share_of_name_words(name, asked) == 1 for name in names) else 0.0
         case Reading():
-            return max((WHOLE + 1 if share_of_name_words(name, text) == 1 else 0.0 for name in one.words), default=0.0)
+            return WHOLE + 1 if any(share_of_name_words(name, asked) == 1 for name in definition.words) else 0.0
         case Calendar():
-            if here & PERIODS and one.default:
+            if words & PERIODS and definition.default:
                 return WHOLE
-    names = (one.name, *getattr(one, "synonyms", ()))
     # Of two names in the question the longer one fits better: "net revenue" before "revenue".
-    points = max(
-        WHOLE + len(significant_words(name)) / 10 if (share := share_of_name_words(name, text)) == 1 else share * 1.5
-        for name in names
+    score = max(
+        WHOLE + len(significant_words(name)) / 10 if (share := share_of_name_words(name, asked)) == 1 else share * 1.5
+        for name in definition.names
     )
-    if isinstance(one, Metric | Entity) and here & set(significant_words(one.about)):
-        points += 0.3 * len(here & set(significant_words(one.about)))
-    return points
+    if isinstance(definition, Metric | Entity):
+        score += 0.3 * len(words & set(significant_words(definition.about)))
+    return score
 
 
 def share_of_name_words(name: str, text: Sequence[str]) -> float:
@@ -116,18 +114,18 @@ def share_of_name_words(name: str, text: Sequence[str]) -> float:
     return sum(word in text for word in own) / len(own) if own else 0.0
 
 
-def sql_text_of_definition(one: Definition) -> str:
-    match one:
+def sql_text_of_definition(definition: Definition) -> str:
+    match definition:
         case Metric():
-            return f"{one.sql} {one.source} {one.query}"
+            return f"{definition.sql} {definition.source} {definition.query}"
         case Entity():
-            return one.table
+            return definition.table
+        case Dimension():
+            return f"{definition.sql} {definition.source}"
+        case ApprovedExample():
+            return definition.sql
         case _:
-            return f"{getattr(one, 'sql', '')} {getattr(one, 'source', '')}"
-
-
-def table_of_column_place(place: str) -> str:
-    return place.rpartition(".")[0].strip('"`').lower()
+            return ""
 
 
 MONTHS = (
@@ -153,21 +151,14 @@ def format_definition(one: Definition) -> str:
     >>> format_definition(Calendar("fiscal", "07-01", default=True))
     'calendar.fiscal: a year starts on 1 July and has the number of the year in which it ends; this is meant by "year"'
     """
-    return fit_on_one_line(
-        f"{section_title(one)}{format_synonyms(one)}: {'; '.join(describe_definition(one))}", MOST_CHARS
-    )
-
-
-def format_synonyms(one: Definition) -> str:
-    """Format the synonyms of a definition in parentheses, '' if it has none."""
-    synonyms: Sequence[str] = getattr(one, "synonyms", ())
-    return f" ({', '.join(synonyms)})" if synonyms else ""
+    synonyms = f" ({', '.join(one.names[1:])})" if one.names[1:] else ""
+    return fit_on_one_line(f"{section_title(one)}{synonyms}: {'; '.join(describe_definition(one))}", MOST_CHARS)
 
 
 def describe_definition(one: Definition) -> Iterator[str]:
     """Yield the parts of a definition's description."""
-    if about := getattr(one, "about", ""):
-        yield clean_text(about).strip().rstrip(".")
+    if isinstance(one, NamedSection) and one.about:
+        yield clean_text(one.about).strip().rstrip(".")
     match one:
         case Metric():
             yield (

@@ -6,6 +6,7 @@ metrics. Open words of a question are settled here: a person is asked, or both r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
 from decisor.sandbox.process import set_asker
 from decisor.semantics.definitions import (
+    KIND,
     ApprovedExample,
     Definition,
     Definitions,
@@ -273,8 +275,10 @@ async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Lim
 
 def count_definitions(whole: ImportedDefinitions) -> Mapping[str, int]:
     """Count the definitions of each kind; kinds without any are left out."""
-    names = ("metrics", "dimensions", "entities", "joins", "calendars", "values", "readings")
-    return {name: len(group) for name in names if (group := getattr(whole.definitions, name))}
+    names = {"metric": "metrics", "dimension": "dimensions", "entity": "entities", "join": "joins"}
+    names |= {"calendar": "calendars", "value": "values", "reading": "readings"}
+    counts = Counter(KIND[type(definition)] for definition in whole.definitions)
+    return {name: counts[kind] for kind, name in names.items() if counts[kind]}
 
 
 def read_definitions_of_databases(

@@ -10,15 +10,15 @@ import csv
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.databases.files.numerals import (
     CELL,
     ERRORS,
-    MISSING,
     PLAIN,
     READ,
     SPACES,
@@ -33,11 +33,13 @@ from decisor.databases.files.numerals import (
     reads_as_number,
     sql_bare,
     sql_date,
-    sql_distinct,
+    sql_missing,
     sql_number,
     sql_text,
+    sql_texts,
     sql_tidy,
 )
+from decisor.sandbox.wire import number_repeated_names
 from decisor.system.secrets import redact
 from decisor.system.text import fit_on_one_line, quote_identifier
 from decisor.system.wording import format_count
@@ -100,6 +102,13 @@ PLAIN_TYPES = (
     PlainType("TIMESTAMP", f"{DAY}(?:[ T]{TIME_OF_DAY}Z?)?"),
     PlainType("TIME", "[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?"),
 )
+TYPE_NAMES = {
+    "BIGINT": "a whole number",
+    "HUGEINT": "a whole number",
+    "TIMESTAMP": "a date and time",
+    "DATE": "a date",
+    "TIME": "a time",
+}
 OFFSET = "(?:[+-][0-9]{2}(?::?[0-9]{2})?)"
 
 
@@ -121,18 +130,18 @@ class Habits:
 
 def columns_of_type(db: duckdb.DuckDBPyConnection, table: str, kind: str = "VARCHAR") -> list[str]:
     """Return the columns of a table that have this type; by default they hold text."""
-    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = ?"
-    return [str(column) for (column,) in db.execute(query, [table, kind]).fetchall()]
+    return [column for column, column_type in types_of_columns(db, table) if column_type == kind]
+
+
+def types_of_columns(db: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
+    """Return the name and type of each column, in order."""
+    query = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = ?"
+    return [(str(column), str(kind)) for column, kind in db.execute(query, [table]).fetchall()]
 
 
 def has_row_where(db: duckdb.DuckDBPyConnection, table: str, condition: str) -> bool:
     """Return whether a row meets the condition; the search ends with the first such row."""
     return db.execute(f"SELECT 1 FROM {quote_identifier(table)} WHERE {condition} LIMIT 1").fetchone() is not None
-
-
-def sql_missing(column: str) -> str:
-    listed = ", ".join(map(sql_text, (*MISSING, *ERRORS)))
-    return f"lower(trim({quote_identifier(column)}, {sql_text(SPACES)})) IN ({listed})"
 
 
 def find_plain_type(texts: Sequence[str]) -> PlainType | None:
@@ -191,39 +200,32 @@ class TextColumns:
         for column in () if self.habits.is_delimited else columns_of_type(self.db, self.table):
             name = quote_identifier(column)
             if has_row_where(self.db, self.table, f"{name}[1] = {sql_text(CELL)}"):
-                self.db.execute(
-                    f"UPDATE {quote_identifier(self.table)} SET {name} = {name}[2:] WHERE {name}[1] = '{CELL}'"
-                )
+                self.db.execute(f"UPDATE {self.quoted} SET {name} = {name}[2:] WHERE {name}[1] = '{CELL}'")
+
+    @property
+    def quoted(self) -> str:
+        return quote_identifier(self.table)
 
     def sample(self, column: str) -> list[str]:
-        query = (
-            f"SELECT {quote_identifier(column)} FROM {quote_identifier(self.table)} "
-            f"WHERE NOT {sql_missing(column)} LIMIT {SAMPLE}"
-        )
-        return [str(text).strip(SPACES) for (text,) in self.db.execute(query).fetchall()]
+        texts = f"SELECT {quote_identifier(column)} FROM {self.quoted} WHERE NOT {sql_missing(column)} LIMIT {SAMPLE}"
+        return [str(text).strip(SPACES) for (text,) in self.db.execute(texts).fetchall()]
+
+    def example(self, column: str, condition: str, value: str = "x") -> str | None:
+        """Return the first of the texts ``x`` that meet a condition, None if none does; words for no value are none."""
+        texts = sql_texts(self.table, column)
+        row = self.db.execute(f"SELECT min({value}) FROM {texts} WHERE {condition}").fetchone()
+        return None if row is None or row[0] is None else str(row[0])
 
     def has_text(self, column: str, condition: str) -> bool:
-        """Return whether a text that is no word for no value meets a condition."""
-        texts = f"{sql_distinct(self.table, column)} WHERE NOT {sql_missing(column)}"
-        return self.db.execute(f"SELECT 1 FROM {texts} AND ({condition}) LIMIT 1").fetchone() is not None
+        return self.example(column, condition) is not None
 
     def as_plain(self, column: str, kind: PlainType, is_noted: bool) -> list[str] | None:
         """Convert a column to a plain type and return the notes; None if a value is not of this type."""
-        tidy = sql_tidy(quote_identifier(column))
-        if self.has_text(column, f"NOT ({kind.sql_fits(tidy)})"):
+        if self.has_text(column, f"NOT ({kind.sql_fits('x')})"):
             return None
-        # Counted before the change, which makes these words NULL.
-        missing = self.note_missing(column)
-        self.change(column, kind.type, kind.sql_value(tidy))
-        names = {
-            "BIGINT": "a whole number",
-            "HUGEINT": "a whole number",
-            "TIMESTAMP": "a date and time",
-            "DATE": "a date",
-            "TIME": "a time",
-        }
+        missing = self.change(column, kind.type, kind.sql_value)
         if missing or is_noted:
-            return [f"{self.table}.{column} is {names.get(kind.type, kind.type)}{missing}."]
+            return [f"{self.table}.{column} is {TYPE_NAMES.get(kind.type, kind.type)}{missing}."]
         return []
 
     def type_numbers(self) -> Iterator[str]:
@@ -239,32 +241,28 @@ class TextColumns:
             yield from self.as_number(column, numerals, decimal)
 
     def as_number(self, column: str, numerals: Numerals, decimal: str) -> Iterator[str]:
-        tidy = sql_tidy(quote_identifier(column))
-        if self.habits.has_types and not self.has_text(column, f"NOT regexp_full_match({tidy}, {sql_text(PLAIN)})"):
+        if self.habits.has_types and not self.has_text(column, f"NOT regexp_full_match(x, {sql_text(PLAIN)})"):
             return
         if reason := self.why_no_number(column, numerals, decimal):
             is_open = not (decimal or numerals.strange or (numerals.point and numerals.comma))
             yield f"{self.table}.{column} is text: {reason}{f'; {SAY_DECIMAL}' if is_open else ''}."
             yield from self.note_errors(column)
             return
-        bare, value = sql_bare(tidy), sql_number(tidy, decimal)
+        bare, value = sql_bare("x"), sql_number("x", decimal)
         # A number with decimals or an exponent, or beyond 2^53, is no whole number to keep exactly.
         broken = (
             f"contains({bare}, '{decimal}') OR regexp_matches({bare}, '[eE]') OR abs({value}) >= {EXACT} OR "
-            f"({tidy}[1] = '{CELL}' AND contains({tidy}, '.'))"
+            f"(x[1] = '{CELL}' AND contains(x, '.'))"
         )
-        is_whole = not self.has_text(column, broken)
-        missing = self.note_missing(column)
+        kind = "DOUBLE" if self.has_text(column, broken) else "BIGINT"
         notes = list(note_numbers(numerals, decimal))
-        self.change(
-            column, "BIGINT" if is_whole else "DOUBLE", f"CAST({value} AS {'BIGINT' if is_whole else 'DOUBLE'})"
+        missing = self.change(
+            column, kind, lambda text: f"CAST({sql_number(text, decimal)} AS {kind})", "; ".join(notes)
         )
         # If only three digits after a separator were seen, the reading is a guess.
         unsure = (numerals.either_comma or numerals.either_point) and not (
             numerals.point or numerals.comma or self.habits.decimal
         )
-        if notes:
-            self.comment(column, "; ".join(notes))
         if notes or missing:
             advice = f". If that is wrong, {SAY_DECIMAL}" if unsure and notes else ""
             yield f"{self.table}.{column} is a number{': ' * bool(notes)}{'; '.join(notes)}{missing}{advice}."
@@ -276,18 +274,16 @@ class TextColumns:
             return "by its name it holds telephone numbers"
         if misfits := {".": numerals.comma, ",": numerals.point}[decimal]:
             return f"{format_count(misfits, 'number')} in it is written otherwise"
-        value = sql_number(sql_tidy(quote_identifier(column)), decimal)
+        value = sql_number("x", decimal)
         if self.has_text(column, f"{value} IS NULL"):
             return "a number in it cannot be read"
-        tidy = sql_tidy(quote_identifier(column))
-        digits = f"regexp_replace({sql_bare(tidy)}, '[ .,'']', '', 'g')"
-        is_long = f"{tidy}[1] <> '{CELL}' AND abs({value}) >= {EXACT} AND regexp_full_match({digits}, '{LONG}')"
+        digits = f"regexp_replace({sql_bare('x')}, '[ .,'']', '', 'g')"
+        is_long = f"x[1] <> '{CELL}' AND abs({value}) >= {EXACT} AND regexp_full_match({digits}, '{LONG}')"
         # A long number is refused only if a DOUBLE loses some of its digits.
         exact = f"coalesce(abs(TRY_CAST({digits} AS HUGEINT)) = TRY_CAST(abs({value}) AS HUGEINT), false)"
         return CUT if self.has_text(column, f"{is_long} AND NOT {exact}") else ""
 
     def as_dates(self, column: str, dates: WrittenDates, order: str) -> Iterator[str]:
-        tidy = sql_tidy(quote_identifier(column))
         if notes := self.as_local_time(column):
             yield from notes
             return
@@ -296,53 +292,39 @@ class TextColumns:
             advice = f"; {SAY_DATES}" if settled else ""
             yield f"{self.table}.{column} is text: {dates.why_text()}{advice}."
             return
-        value = sql_date(
-            quote_identifier(column), order, is_day=not dates.clocks, has_short_years=bool(dates.short_years)
-        )
+        value = partial(sql_date, order=order, is_day=not dates.clocks, has_short_years=bool(dates.short_years))
         # A text such as 31.02.2024 has the form of a date and is none.
-        if self.has_text(column, f"{value} IS NULL"):
-            row = self.db.execute(
-                f"SELECT {tidy} FROM {quote_identifier(self.table)} WHERE NOT {sql_missing(column)} "
-                f"AND {value} IS NULL LIMIT 1"
-            ).fetchone()
-            example = str(row[0]) if row else ""
-            yield f"{self.table}.{column} is text: {example!r} is no date as the others are ({READ[order]})."
+        if (odd := self.example(column, f"{value('x')} IS NULL")) is not None:
+            yield f"{self.table}.{column} is text: {odd!r} is no date as the others are ({READ[order]})."
             return
-        missing = self.note_missing(column)
-        self.change(column, "TIMESTAMP" if dates.clocks else "DATE", value)
-        self.comment(column, f"its texts are {READ[order]}")
+        missing = self.change(column, "TIMESTAMP" if dates.clocks else "DATE", value, f"its texts are {READ[order]}")
         unsettled = order in ("day", "month") and not (dates.day_over_12 or dates.month_over_12 or self.habits.dates)
         advice = f". If that is wrong, {SAY_DATES}" if unsettled else ""
         yield f"{self.table}.{column} is a date: its texts are {READ[order]}{missing}{advice}."
 
     def as_local_time(self, column: str) -> list[str]:
         """Convert ISO times with one offset from UTC and return the notes; none if the texts are anything else."""
-        tidy = sql_tidy(quote_identifier(column))
-        if self.has_text(column, f"NOT regexp_full_match({tidy}, '{DAY}[ T]{TIME_OF_DAY} ?{OFFSET}')"):
+        if self.has_text(column, f"NOT regexp_full_match(x, '{DAY}[ T]{TIME_OF_DAY} ?{OFFSET}')"):
             return []
-        query = (
-            f"SELECT DISTINCT regexp_extract({tidy}, '{OFFSET}$') FROM {quote_identifier(self.table)} "
-            f"WHERE NOT {sql_missing(column)} LIMIT 2"
+        offset = f"regexp_extract(x, '{OFFSET}$')"
+        first = self.example(column, "true", offset)
+        if first is None or self.has_text(column, f"{offset} <> {sql_text(first)}"):
+            return []
+        note = f"local time, {first} from UTC"
+        missing = self.change(
+            column, "TIMESTAMP", lambda text: f"TRY_CAST(regexp_replace({text}, ' ?{OFFSET}$', '') AS TIMESTAMP)", note
         )
-        offsets = self.db.execute(query).fetchall()
-        if len(offsets) != 1:
-            return []
-        missing = self.note_missing(column)
-        self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, ' ?{OFFSET}$', '') AS TIMESTAMP)")
-        note = f"local time, {offsets[0][0]} from UTC"
-        self.comment(column, note)
         return [f"{self.table}.{column} is a date and time: {note}{missing}."]
 
-    def change(self, column: str, kind: str, value: str) -> None:
-        using = f"CASE WHEN {sql_missing(column)} THEN NULL ELSE {value} END"
-        self.db.execute(
-            f"ALTER TABLE {quote_identifier(self.table)} ALTER {quote_identifier(column)} TYPE {kind} USING {using}"
-        )
-
-    def comment(self, column: str, note: str) -> None:
-        self.db.execute(
-            f"COMMENT ON COLUMN {quote_identifier(self.table)}.{quote_identifier(column)} IS {sql_text(note)}"
-        )
+    def change(self, column: str, kind: str, value: Callable[[str], str], comment: str = "") -> str:
+        """Convert a column by an expression of its tidy texts, and return the note on the words that become NULL."""
+        # Counted before the change, which makes these words NULL.
+        note, name = self.note_missing(column), quote_identifier(column)
+        using = f"CASE WHEN {sql_missing(column)} THEN NULL ELSE {value(sql_tidy(name))} END"
+        self.db.execute(f"ALTER TABLE {self.quoted} ALTER {name} TYPE {kind} USING {using}")
+        if comment:
+            self.db.execute(f"COMMENT ON COLUMN {self.quoted}.{name} IS {sql_text(comment)}")
+        return note
 
     def note_missing(self, column: str) -> str:
         """Count the words for no value, and the spreadsheet errors, that become NULL."""
@@ -448,14 +430,8 @@ class ImportTarget:
     def name(self, wish: str) -> str:
         """Return a free table name, spelled like ``wish``, and reserve it."""
         # DuckDB takes names that differ in case only for one name.
-        lower = {one.lower() for one in self.names}
-        number = 1
-        name = wish or "data"
-        while name.lower() in lower:
-            number += 1
-            name = f"{wish}_{number}"
-        self.names.append(name)
-        return name
+        self.names = list(number_repeated_names([*self.names, wish or "data"], str.lower))
+        return self.names[-1]
 
     def forget(self, at: int) -> None:
         """Drop the tables from this position on."""
@@ -468,9 +444,7 @@ class ImportTarget:
         return int(row[0]) if row else 0
 
     def columns(self, name: str) -> list[tuple[str, str]]:
-        """Return the name and type of each column, in order."""
-        query = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = ?"
-        return [(str(column), str(kind)) for column, kind in self.db.execute(query, [name]).fetchall()]
+        return types_of_columns(self.db, name)
 
     def add_rows(self, name: str, types: Mapping[str, str], rows: Iterable[Sequence[object]]) -> None:
         """Create a table with these columns. The rows go through a file as texts, which DuckDB reads as their types."""

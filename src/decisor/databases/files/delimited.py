@@ -176,9 +176,12 @@ class DelimitedDialect:
 
 
 @dataclass(frozen=True, slots=True)
-class Sketch:
-    """The dialect, header and sample rows of a delimited file, from its start and some later places."""
+class DelimitedFile:
+    """A delimited file with its dialect, its header, and sample rows from its start and some later places."""
 
+    path: str
+    readable: str
+    """The path of its copy in UTF-8 with one kind of line ends, or its own path if it is so already."""
     dialect: DelimitedDialect
     header: Header
     titles: tuple[str, ...]
@@ -186,12 +189,9 @@ class Sketch:
     rows: tuple[tuple[str, ...], ...]
 
 
-def sketch_file(path: Path, head: str, is_whole: bool) -> Sketch | None:
-    """Return a sketch of a delimited file, None if it holds no row.
-
-    Args:
-        head: first text of the file, up to its end if ``is_whole``.
-    """
+def sketch_file(path: str, readable: str) -> DelimitedFile | None:
+    """Return a delimited file, None if it holds no row. readable: the path of its copy in UTF-8."""
+    head, is_whole = read_head(Path(readable))
     if not is_whole:
         # The end of the text may lie anywhere in a line.
         head = head[: head.rfind("\n") + 1] or head
@@ -211,9 +211,9 @@ def sketch_file(path: Path, head: str, is_whole: bool) -> Sketch | None:
     dialect = DelimitedDialect(separator, quote, escape, first, tuple(unique_column_names(titles)))
     body = [row for row in rows[first:] if len(row) == len(titles)]
     # A gzip file cannot be read from its middle.
-    if not is_whole and path.suffix.lower() != ".gz":
-        body += [row for row in probe_rows(path, dialect) if len(row) == len(titles)]
-    return Sketch(dialect, header, titles, tuple(map(tuple, body)))
+    if not is_whole and not readable.lower().endswith(".gz"):
+        body += [row for row in probe_rows(Path(readable), dialect) if len(row) == len(titles)]
+    return DelimitedFile(path, readable, dialect, header, titles, tuple(map(tuple, body)))
 
 
 def find_separator(head: str, quote: str, escape: str) -> str:
@@ -270,19 +270,9 @@ def probe_rows(path: Path, dialect: DelimitedDialect) -> Sequence[list[str]]:
 
 CHUNK = 2**22
 EXAMPLES = 3
-MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FAST = ("BIGINT", "DATE", "TIMESTAMP")
 """Types that a value is given while the file is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class DelimitedFile:
-    """A delimited file to read."""
-
-    path: str
-    readable: str
-    """The path of its copy in UTF-8 with one kind of line ends, or its own path if it is so already."""
-    sketch: Sketch
 
 
 def read_delimited(target: ImportTarget, part: FilePart) -> Iterator[str]:
@@ -299,20 +289,16 @@ def read_delimited(target: ImportTarget, part: FilePart) -> Iterator[str]:
             yield f"{Path(path).name} is read as {encoding}."
         if encoding != "utf-8" or not is_even:
             readable = str(copy_as_utf8(Path(path), encoding, target.scratch / f"{number}.csv"))
-        head, is_whole = read_head(Path(readable))
-        sketch = sketch_file(Path(readable), head, is_whole)
-        if sketch is None:
+        file = sketch_file(path, readable)
+        if file is None:
             raise SetupError(f"{path} cannot be read as a table: no line of it holds a value.")
-        alike.setdefault(tuple(sorted(sketch.dialect.names)), []).append(DelimitedFile(path, readable, sketch))
+        alike.setdefault(tuple(sorted(file.dialect.names)), []).append(file)
     if len(alike) > 1:
         yield f"{part.name}: its {len(part.paths):,} files have not the same columns: {len(alike):,} tables."
     for files in alike.values():
-        alone = (
-            table_name_of_file(files[0].path)
-            if len(files) == 1
-            else strip_final_digits(table_name_of_file(files[0].path))
-        )
-        yield from read_delimited_table(target, target.name(part.name if len(alike) == 1 else alone), files)
+        first = table_name_of_file(files[0].path)
+        name = part.name if len(alike) == 1 else first if len(files) == 1 else strip_final_digits(first)
+        yield from read_delimited_table(target, target.name(name), files)
 
 
 def read_delimited_table(target: ImportTarget, name: str, files: Sequence[DelimitedFile]) -> Iterator[str]:
@@ -333,16 +319,15 @@ def read_delimited_table(target: ImportTarget, name: str, files: Sequence[Delimi
     rows = target.count(name)
     yield f"{name}: {format_count(rows, 'row')} from {summarize_file_names([file.path for file in files])}."
     first = files[0]
-    if first.sketch.header.is_named and (above := first.sketch.header.row):
+    if first.header.is_named and (above := first.header.row):
         yield f"{name}: {format_count(above, 'line')} above the header {'is' if above == 1 else 'are'} left out."
-    yield from note_renamed_columns(
-        name, list(zip(first.sketch.titles, first.sketch.dialect.names, strict=True)), first.sketch.header
-    )
-    hints = frozenset({";"} & {file.sketch.dialect.separator for file in files})
+    titles = list(zip(first.titles, first.dialect.names, strict=True))
+    yield from note_renamed_columns(name, titles, first.header)
+    hints = frozenset({";"} & {file.dialect.separator for file in files})
     habits = Habits(target.decimal, target.dates, hints, is_delimited=True)
     yield from TextColumns(target.db, name, habits).type_all({})
-    kinds = [kind for _, kind in target.columns(name)][: len(first.sketch.titles)]
-    if first.sketch.titles[-1] == "" and first.sketch.dialect.separator == "," and kinds[-2:] == ["BIGINT", "BIGINT"]:
+    kinds = [kind for _, kind in target.columns(name)][: len(first.titles)]
+    if first.titles[-1] == "" and first.dialect.separator == "," and kinds[-2:] == ["BIGINT", "BIGINT"]:
         yield (
             f"{name}: the last of its whole numbers have no name: if 1,234 stands in it without quotes, its digits "
             "are in two columns, and the file has to be mended."
@@ -351,9 +336,8 @@ def read_delimited_table(target: ImportTarget, name: str, files: Sequence[Delimi
 
 
 def unreadable(files: Sequence[DelimitedFile], error: Exception) -> SetupError:
-    return SetupError(
-        f"{summarize_file_names([file.path for file in files])} cannot be read as a table: {describe_file_error(error)}"
-    )
+    names = summarize_file_names([file.path for file in files])
+    return SetupError(f"{names} cannot be read as a table: {describe_file_error(error)}")
 
 
 def guess_column_types(target: ImportTarget, files: Sequence[DelimitedFile]) -> dict[str, PlainType]:
@@ -362,9 +346,9 @@ def guess_column_types(target: ImportTarget, files: Sequence[DelimitedFile]) -> 
     The samples are from the start of the file and from places spread over it.
     """
     result: dict[str, PlainType] = {}
-    for column in files[0].sketch.dialect.names:
-        places = [(file.sketch, file.sketch.dialect.names.index(column)) for file in files]
-        texts = [row[at] for sketch, at in places for row in sketch.rows if row[at] != ""]
+    for column in files[0].dialect.names:
+        places = [(file.rows, file.dialect.names.index(column)) for file in files]
+        texts = [row[at] for rows, at in places for row in rows if row[at] != ""]
         if not texts:
             continue
         kind = find_plain_type(texts)
@@ -386,7 +370,7 @@ def select_rows_as_text(files: Sequence[DelimitedFile]) -> str:
     """Return SQL for all rows as texts, with the name of the file if there are several files."""
     by_dialect: dict[DelimitedDialect, list[str]] = {}
     for file in files:
-        by_dialect.setdefault(file.sketch.dialect, []).append(file.readable)
+        by_dialect.setdefault(file.dialect, []).append(file.readable)
     several = f", filename={sql_text(file_column(files))}" if len(files) > 1 else ""
     selects = []
     for dialect, paths in by_dialect.items():
@@ -400,7 +384,7 @@ def select_rows_as_text(files: Sequence[DelimitedFile]) -> str:
 
 
 def file_column(files: Sequence[DelimitedFile]) -> str:
-    return unique_column_names([*files[0].sketch.dialect.names, "file"])[-1]
+    return unique_column_names([*files[0].dialect.names, "file"])[-1]
 
 
 def create_delimited_table(
@@ -412,7 +396,7 @@ def create_delimited_table(
     """
     # DuckDB appends to these tables, and the rows that an earlier attempt rejected are not of this one.
     target.db.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
-    columns = [sql_typed_column(column, types.get(column)) for column in files[0].sketch.dialect.names]
+    columns = [sql_typed_column(column, types.get(column)) for column in files[0].dialect.names]
     if len(files) > 1:
         label = quote_identifier(file_column(files))
         columns.append(f"parse_filename({label}) AS {label}")
@@ -478,48 +462,29 @@ def detect_encoding(path: Path) -> tuple[str, bool]:
     The encoding is UTF-16 if the file begins with its mark, '' if it is no text, UTF-8 if the whole file is, else
     Windows' Latin-1. DuckDB reads no row of a file whose lines end in several ways.
     """
-    returns = both = feeds = 0
-    encoding = "utf-8"
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")(), translate=False)
     with open_plain_or_gzip(path) as file:
-        head = file.read(CHUNK)
-        for mark, name in MARKS:
-            if head.startswith(mark):
-                return name, True
+        chunk = file.read(CHUNK)
+        if chunk.startswith(UTF_16_MARKS):
+            return "utf-16", True
         # No text holds a zero byte, except UTF-16, whose mark is looked for above.
-        if b"\0" in head:
+        if b"\0" in chunk:
             return "", True
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        last = b""
-        while head:
-            feeds += head.count(b"\n")
-            if b"\r" in head or last == b"\r":
-                returns += head.count(b"\r")
-                # The chunks may cut a \r\n in two.
-                both += head.count(b"\r\n") + (last == b"\r" and head[:1] == b"\n")
-            last = head[-1:]
-            try:
-                # ASCII is UTF-8, unless the chunk before ended within a character.
-                if not head.isascii() or decoder.getstate()[0]:
-                    decoder.decode(head)
-            except UnicodeDecodeError:
-                return "cp1252", True
-            head = file.read(CHUNK)
         try:
+            while chunk:
+                decoder.decode(chunk)
+                chunk = file.read(CHUNK)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            encoding = "cp1252"
-    return encoding, not returns or (returns == both == feeds) or not feeds
+            return "cp1252", True
+    return "utf-8", not isinstance(decoder.newlines, tuple)
 
 
 def copy_as_utf8(path: Path, encoding: str, target: Path) -> Path:
     """Write a copy of the file in UTF-8 with one kind of line ends."""
-    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)("replace"), translate=True)
     with open_plain_or_gzip(path) as file, target.open("w", encoding="utf-8", newline="") as out:
-        rest = ""
         for chunk in iter(lambda: file.read(CHUNK), b""):
-            text = rest + decoder.decode(chunk)
-            # Kept back, for its \n may begin the next chunk.
-            rest = "\r" if text.endswith("\r") else ""
-            out.write(text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n"))
-        out.write(rest.replace("\r", "\n") + decoder.decode(b"", final=True))
+            out.write(decoder.decode(chunk))
+        out.write(decoder.decode(b"", final=True))
     return target

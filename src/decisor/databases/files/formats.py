@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -274,16 +275,12 @@ def read_sqlite(target: ImportTarget, part: FilePart) -> Iterator[str]:
                 info = source.execute(f"PRAGMA table_info({quote_identifier(table)})").fetchall()
                 if not info:
                     continue
-                name = target.name(table)
-                types = dict(
-                    zip(
-                        unique_column_names([one[1] for one in info]),
-                        [sqlite_column_type(source, table, one[1]) for one in info],
-                        strict=True,
-                    )
+                name, columns = target.name(table), [str(column) for _, column, *_ in info]
+                kinds = [sqlite_column_type(source, table, column) for column in columns]
+                rows = source.execute(
+                    f"SELECT {', '.join(map(quote_identifier, columns))} FROM {quote_identifier(table)}"
                 )
-                columns = ", ".join(quote_identifier(one[1]) for one in info)
-                target.add_rows(name, types, source.execute(f"SELECT {columns} FROM {quote_identifier(table)}"))
+                target.add_rows(name, dict(zip(unique_column_names(columns), kinds, strict=True)), rows)
                 yield f"{name}: {format_count(target.count(name), 'row')} from {Path(path).name}."
 
 
@@ -292,18 +289,13 @@ def sqlite_column_type(source: sqlite3.Connection, table: str, column: str) -> s
 
     Its declaration does not count: SQLite lets any value stand anywhere.
     """
-    rows = source.execute(
-        f"SELECT DISTINCT typeof({quote_identifier(column)}) FROM {quote_identifier(table)}"
-    ).fetchall()
-    kinds = {str(kind) for (kind,) in rows} - {"null"}
+    name, rows = quote_identifier(column), quote_identifier(table)
+    kinds = {str(kind) for (kind,) in source.execute(f"SELECT DISTINCT typeof({name}) FROM {rows}")} - {"null"}
     if kinds == {"integer"}:
         return "BIGINT"
     # Beyond 2^53 a DOUBLE would change the digits, so such a column is text.
-    cut = (
-        f"typeof({quote_identifier(column)}) = 'integer' AND {quote_identifier(column)} NOT BETWEEN -{EXACT} "
-        f"AND {EXACT}"
-    )
-    if source.execute(f"SELECT 1 FROM {quote_identifier(table)} WHERE {cut} LIMIT 1").fetchone():
+    cut = f"typeof({name}) = 'integer' AND {name} NOT BETWEEN -{EXACT} AND {EXACT}"
+    if source.execute(f"SELECT 1 FROM {rows} WHERE {cut} LIMIT 1").fetchone():
         return "VARCHAR"
     return "DOUBLE" if kinds and kinds <= {"integer", "real"} else "VARCHAR"
 
@@ -410,17 +402,14 @@ def read_workbook(target: ImportTarget, part: FilePart) -> Iterator[str]:
             check_extent(Path(path))
             book = CalamineWorkbook.from_path(path)
             parts, units = read_units(Path(path))
-            sheets = [
-                (
-                    name,
-                    read_sheet_cells(book.get_sheet_by_name(name), cells_in_units(Path(path), parts.get(name), units)),
-                )
+            sheets = {
+                name: read_sheet_cells(book.get_sheet_by_name(name), cells_in_units(Path(path), parts.get(name), units))
                 for name in book.sheet_names
-            ]
+            }
         except (CalamineError, OSError, ValueError, zipfile.BadZipFile) as error:
             raise SetupError(f"{path} cannot be read as a workbook: {error}") from error
         yield from note_cell_errors(Path(path))
-        for sheet, (rows, merged) in sheets:
+        for sheet, (rows, merged) in sheets.items():
             header = find_header(rows)
             if header is None or len(rows) < 2:
                 yield f"The sheet {sheet} of {Path(path).name} holds no table: it is left out."
@@ -503,20 +492,17 @@ def read_sheet_chunks(path: Path, wanted: str = "") -> Iterator[tuple[str, bytes
 
 def check_extent(path: Path) -> None:
     """Raise ValueError if a sheet spans more cells than may be read. All cells between its first and its last count."""
-    rows: dict[str, tuple[int, int]] = {}
-    columns: dict[str, tuple[int, int]] = {}
+    extents: dict[str, tuple[int, int, int, int]] = {}
     for part, chunk in read_sheet_chunks(path):
         places = CELL_PLACE.findall(chunk)
         if not places:
             continue
-        numbers = [int(row) for _, row in places]
-        letters = [column_number(name) for name in {name for name, _ in places}]
-        low, high = rows.get(part, (numbers[0], numbers[0]))
-        rows[part] = min(low, *numbers), max(high, *numbers)
-        left, right = columns.get(part, (letters[0], letters[0]))
-        columns[part] = min(left, *letters), max(right, *letters)
-        cells = (rows[part][1] - rows[part][0] + 1) * (columns[part][1] - columns[part][0] + 1)
-        if cells > MOST_CELLS:
+        rows = [int(row) for _, row in places]
+        columns = [column_number(letters) for letters in {letters for letters, _ in places}]
+        top, bottom, left, right = extents.get(part, (rows[0], rows[0], columns[0], columns[0]))
+        top, bottom, left, right = min(top, *rows), max(bottom, *rows), min(left, *columns), max(right, *columns)
+        extents[part] = top, bottom, left, right
+        if (cells := (bottom - top + 1) * (right - left + 1)) > MOST_CELLS:
             raise ValueError(
                 f"{Path(part).stem} spans {cells:,} cells, more than {MOST_CELLS:,}: "
                 "delete what stands far from the table, or save it as CSV"
@@ -529,10 +515,7 @@ def column_number(letters: bytes) -> int:
     >>> column_number(b"A"), column_number(b"XFD")
     (1, 16384)
     """
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
+    return reduce(lambda number, letter: 26 * number + letter - 64, letters, 0)
 
 
 def note_cell_errors(path: Path) -> Iterator[str]:
@@ -590,21 +573,19 @@ def cell_value(cell: object) -> object:
     return cell
 
 
+CELL_TYPES: dict[str, set[type[object]]] = {
+    "BOOLEAN": {bool},
+    "BIGINT": {int},
+    "DOUBLE": {int, float},
+    "DATE": {datetime.date},
+    "TIMESTAMP": {datetime.date, datetime.datetime},
+    "TIME": {datetime.time},
+}
+
+
 def common_cell_type(values: Sequence[object]) -> str:
-    kinds = {type(one) for one in values if one is not None}
-    if not kinds:
-        return "VARCHAR"
-    for group, name in (
-        ({bool}, "BOOLEAN"),
-        ({int}, "BIGINT"),
-        ({int, float}, "DOUBLE"),
-        ({datetime.date}, "DATE"),
-        ({datetime.date, datetime.datetime}, "TIMESTAMP"),
-        ({datetime.time}, "TIME"),
-    ):
-        if kinds <= group:
-            return name
-    return "VARCHAR"
+    kinds = {type(value) for value in values if value is not None}
+    return next((name for name, group in CELL_TYPES.items() if kinds and kinds <= group), "VARCHAR")
 
 
 def cell_as_csv_value(one: object, kind: str) -> object:

@@ -13,8 +13,8 @@ column of the table; 3.2.2024 has the day first. Otherwise the column stays text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decisor.system.text import quote_identifier
@@ -92,9 +92,21 @@ def sql_distinct(table: str, column: str) -> str:
     return f"(SELECT {quote_identifier(column)}, count(*) AS n FROM {quote_identifier(table)} GROUP BY 1)"
 
 
+def sql_missing(column: str) -> str:
+    """Return SQL for whether a column holds a word for no value, or an error of a spreadsheet."""
+    listed = ", ".join(map(sql_text, (*MISSING, *ERRORS)))
+    return f"lower(trim({quote_identifier(column)}, {sql_text(SPACES)})) IN ({listed})"
+
+
 def sql_tidy(column: str) -> str:
     """Return SQL for a text without outer spaces, with one kind of space, apostrophe and minus."""
     return f"translate(trim({column}, {sql_text(SPACES)}), {sql_text(FROM)}, {sql_text(TO)})"
+
+
+def sql_texts(table: str, column: str) -> str:
+    """Return SQL for the tidy texts ``x`` of a column and their rows ``n``, without words for no value."""
+    tidy, missing = sql_tidy(quote_identifier(column)), sql_missing(column)
+    return f"(SELECT {tidy} AS x, n FROM {sql_distinct(table, column)} WHERE NOT {missing})"
 
 
 def sql_bare(tidy: str) -> str:
@@ -150,10 +162,10 @@ class Numerals:
     phones: int
     """Texts of a plus sign and seven digits or more, as +49301234567."""
     negative: int
-    units: tuple[str, ...] = field(default=())
-    sample: str = ""
+    units: tuple[str, ...]
+    sample: str
     """A text that could be read in two ways."""
-    spaced: str = ""
+    spaced: str
     """A text with spaces or apostrophes between its digits."""
 
     def decimal(self, evidence: SeparatorEvidence) -> str:
@@ -188,7 +200,6 @@ class Numerals:
 
 
 def count_numerals(db: duckdb.DuckDBPyConnection, table: str, column: str) -> Numerals:
-    missing = ", ".join(map(sql_text, (*MISSING, *ERRORS)))
     unit = f"regexp_extract(x, {sql_text(UNIT)}, 1) || regexp_extract(x, {sql_text(UNIT)}, 2)"
     fits = {
         name: f"regexp_full_match(y, {sql_text(pattern)})"
@@ -202,27 +213,42 @@ def count_numerals(db: duckdb.DuckDBPyConnection, table: str, column: str) -> Nu
         }.items()
     }
     # Each distinct text is matched once and counts for its n rows.
-    row = db.execute(f"""
-        WITH texts AS (SELECT {sql_tidy(quote_identifier(column))} AS x, n FROM {sql_distinct(table, column)}
-            WHERE {quote_identifier(column)} IS NOT NULL
-            AND lower(trim({quote_identifier(column)}, {sql_text(SPACES)})) NOT IN ({missing})),
-        bare AS (SELECT x, n, {sql_bare("x")} AS y, x[1] = {sql_text(CELL)} AS is_cell, {unit} AS unit FROM texts),
-        facts AS (SELECT *, is_cell OR {fits["point"]} AS point, is_cell OR {fits["comma"]} AS comma FROM bare)
-        SELECT sum(n), sum(n) FILTER (NOT point AND NOT comma), min(x) FILTER (NOT point AND NOT comma),
-            sum(n) FILTER (point AND NOT comma), sum(n) FILTER (comma AND NOT point),
-            sum(n) FILTER ({fits["certain"]}), sum(n) FILTER (NOT is_cell AND {fits["either_comma"]}),
-            sum(n) FILTER (NOT is_cell AND {fits["either_point"]}), sum(n) FILTER (NOT is_cell AND {fits["long"]}),
-            sum(n) FILTER (y[1] = '('), sum(n) FILTER (unit IN ('%', '‰')), sum(n) FILTER (unit <> ''),
-            sum(n) FILTER (NOT isfinite(coalesce(TRY_CAST(y AS DOUBLE), 0))),
-            sum(n) FILTER (regexp_full_match(x, '[+][1-9]( ?[0-9]){{6,14}}')), sum(n) FILTER (x[1] = '-'),
-            list_sort(list(DISTINCT unit) FILTER (unit <> ''))[:4],
-            min(x) FILTER ({fits["either_comma"]} OR {fits["either_point"]}),
-            min(x) FILTER (regexp_matches(y, '[0-9][ ''][0-9]')) FROM facts
-    """).fetchone()
-    assert row is not None
-    counts: tuple[Any, ...] = tuple(int(number or 0) for number in row[3:15])
-    words: tuple[Any, ...] = (tuple(row[15] or ()), str(row[16] or ""), str(row[17] or ""))
-    return Numerals(*(int(row[0] or 0), int(row[1] or 0), str(row[2] or ""), *counts, *words))
+    facts = f"""
+        (SELECT *, is_cell OR {fits["point"]} AS is_point, is_cell OR {fits["comma"]} AS is_comma FROM
+        (SELECT x, n, {sql_bare("x")} AS y, x[1] = {sql_text(CELL)} AS is_cell, {unit} AS unit
+        FROM {sql_texts(table, column)}))"""
+    counts = {
+        "texts": "true",
+        "strange": "NOT is_point AND NOT is_comma",
+        "point": "is_point AND NOT is_comma",
+        "comma": "is_comma AND NOT is_point",
+        "certain": fits["certain"],
+        **{name: f"NOT is_cell AND {fits[name]}" for name in ("either_comma", "either_point", "long")},
+        "bracketed": "y[1] = '('",
+        "percent": "unit IN ('%', '‰')",
+        "tagged": "unit <> ''",
+        "infinite": "NOT isfinite(coalesce(TRY_CAST(y AS DOUBLE), 0))",
+        "phones": "regexp_full_match(x, '[+][1-9]( ?[0-9]){6,14}')",
+        "negative": "x[1] = '-'",
+    }
+    examples = {
+        "example": f"min(x) FILTER ({counts['strange']})",
+        "sample": f"min(x) FILTER ({fits['either_comma']} OR {fits['either_point']})",
+        "spaced": "min(x) FILTER (regexp_matches(y, '[0-9][ ''][0-9]'))",
+        "units": "list_sort(list(DISTINCT unit) FILTER (unit <> ''))[:4]",
+    }
+    found = count_facts(db, facts, counts, examples)
+    return Numerals(**{**found, "units": tuple(found["units"])})
+
+
+def count_facts(
+    db: duckdb.DuckDBPyConnection, facts: str, counts: Mapping[str, str], examples: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return how many rows meet each condition of ``counts``, and the examples, "" for none."""
+    sums = (f"coalesce(sum(n) FILTER ({condition}), 0)" for condition in counts.values())
+    row = db.execute(f"SELECT {', '.join((*sums, *examples.values()))} FROM {facts}").fetchone()
+    found = zip((*counts, *examples), row or (), strict=True)
+    return {name: value or ("" if name in examples else 0) for name, value in found}
 
 
 def explain_text_column(numerals: Numerals, decimal: str) -> str:
@@ -353,36 +379,36 @@ def counted_bad(number: int) -> str:
     return "one of its texts is" if number == 1 else f"{number:,} of its texts are"
 
 
-def sql_date(column: str, order: str, is_day: bool, has_short_years: bool) -> str:
-    """Return SQL for the date that a text of a column means, NULL if it means none."""
+def sql_date(tidy: str, order: str, is_day: bool, has_short_years: bool) -> str:
+    """Return SQL for the date that a tidy text means, NULL if it means none."""
     days = DAYS[order]
     # %Y would take 24 for the year 24, %y takes no year of four digits.
     forms = [*(day.replace("%Y", "%y") for day in days), *days] if has_short_years else days
     texts = ", ".join(sql_text(day + clock) for day in forms for clock in (CLOCKS[:1] if is_day else CLOCKS))
-    plain = f"regexp_replace(replace({sql_tidy(column)}, ',', ' '), '[ T]+([0-9]|$)| +', ' \\1', 'g')"
+    plain = f"regexp_replace(replace({tidy}, ',', ' '), '[ T]+([0-9]|$)| +', ' \\1', 'g')"
     value = f"TRY_STRPTIME(trim({plain}), [{texts}])"
     return f"CAST({value} AS DATE)" if is_day else value
 
 
 def count_dates(db: duckdb.DuckDBPyConnection, table: str, column: str) -> WrittenDates:
-    missing = ", ".join(map(sql_text, (*MISSING, *ERRORS)))
     pattern = sql_text(FIGURES)
     middle = " || ".join(f"regexp_extract(x, {pattern}, {group})" for group in (2, 3, 4))
-    row = db.execute(f"""
-        WITH texts AS (SELECT {sql_tidy(quote_identifier(column))} AS x, n FROM {sql_distinct(table, column)}
-            WHERE {quote_identifier(column)} IS NOT NULL
-            AND lower(trim({quote_identifier(column)})) NOT IN ({missing})),
-        parts AS (SELECT x, n, regexp_full_match(x, {pattern}) AS figures,
-            TRY_CAST(regexp_extract(x, {pattern}, 1) AS INT) AS first, TRY_CAST({middle} AS INT) AS second,
-            regexp_extract(x, {pattern}, 5) AS year FROM texts)
-        SELECT sum(n), sum(n) FILTER (figures), sum(n) FILTER (regexp_full_match(x, {sql_text(YEAR_FIRST)})),
-            sum(n) FILTER (regexp_full_match(x, {sql_text(NAMED)})), sum(n) FILTER (figures AND first > 12),
-            sum(n) FILTER (figures AND second > 12), sum(n) FILTER (figures AND len(year) = 2),
-            sum(n) FILTER (figures AND len(year) = 2 AND TRY_CAST(year AS INT) > 31),
-            sum(n) FILTER (figures AND regexp_matches(x, '^[0-9]+[.]')), sum(n) FILTER (contains(x, ':')), min(x),
-            sum(n) FILTER (figures AND (greatest(first, second) > 31 OR least(first, second) > 12
-                OR least(first, second) = 0)) FROM parts
-    """).fetchone()
-    assert row is not None
-    counts: tuple[Any, ...] = tuple(int(number or 0) for number in row[:10])
-    return WrittenDates(*(*counts, str(row[10] or ""), int(row[11] or 0)))
+    facts = f"""
+        (SELECT x, n, regexp_full_match(x, {pattern}) AS is_figures,
+        TRY_CAST(regexp_extract(x, {pattern}, 1) AS INT) AS first, TRY_CAST({middle} AS INT) AS second,
+        regexp_extract(x, {pattern}, 5) AS year FROM {sql_texts(table, column)})"""
+    counts = {
+        "texts": "true",
+        "figures": "is_figures",
+        "year_first": f"regexp_full_match(x, {sql_text(YEAR_FIRST)})",
+        "named": f"regexp_full_match(x, {sql_text(NAMED)})",
+        "day_over_12": "is_figures AND first > 12",
+        "month_over_12": "is_figures AND second > 12",
+        "short_years": "is_figures AND len(year) = 2",
+        "late_years": "is_figures AND len(year) = 2 AND TRY_CAST(year AS INT) > 31",
+        "dotted": "is_figures AND regexp_matches(x, '^[0-9]+[.]')",
+        "clocks": "contains(x, ':')",
+        "bad": """is_figures AND (greatest(first, second) > 31 OR least(first, second) > 12
+            OR least(first, second) = 0)""",
+    }
+    return WrittenDates(**count_facts(db, facts, counts, {"sample": "min(x)"}))

@@ -19,9 +19,10 @@ import time
 import uuid
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any
 
 from decisor.databases.files.columns import reason_of_end
 from decisor.errors import SetupError
@@ -268,7 +269,9 @@ def stores() -> Path:
 
 def digest_files(files: Files, folder: Path) -> str:
     """Return a digest of the table names and all content of the files. Raises SetupError if one cannot be read."""
-    known = read_known(folder / "digests.json")
+    known: dict[str, list[object]] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads((folder / "digests.json").read_text("utf-8"))
     digest = hashlib.blake2b(f"{VERSION} {files.decimal} {files.dates}".encode(), digest_size=16)
     now: dict[str, list[object]] = {}
     for part in files.parts:
@@ -291,14 +294,6 @@ def digest_files(files: Files, folder: Path) -> str:
     return digest.hexdigest()
 
 
-def read_known(path: Path) -> dict[str, list[object]]:
-    try:
-        known = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
-
-
 def write_json_atomically(path: Path, content: object) -> None:
     """Write content as JSON so that no reader, in this process or another, sees a part of the file."""
     fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
@@ -310,24 +305,37 @@ def write_json_atomically(path: Path, content: object) -> None:
 def run_import(files: Files, path: Path, report: Path) -> None:
     """Read the files in a process of its own, which may use no other files. The store appears whole or not at all."""
     fresh = path.with_name(f"{path.stem}.{uuid.uuid4().hex}.new")
+    left_out: list[str] = []
     try:
         reply = import_parts(files, files.parts, fresh)
-        # The process ended over one part: the others are read without it.
-        if "notes" not in reply and "error" not in reply and len(files.parts) > 1:
-            reply = import_survivors(files, fresh)
+        # The process ended over one part: each is tried by itself, and the others are read without those that fail.
+        if "end" in reply and len(files.parts) > 1:
+            replies = [(part, import_parts(files, [part], fresh)) for part in files.parts]
+            left_out = [
+                f"Left out: {summarize_names([part])}: {reply.get('end') or reply['error']}"
+                for part, reply in replies
+                if "notes" not in reply
+            ]
+            readable = [part for part, reply in replies if "notes" in reply]
+            reply = import_parts(files, readable, fresh) if readable else {"error": left_out[0]}
         if "notes" not in reply:
-            names = ", ".join(Path(name).name for part in files.parts for name in part.paths[:3])
-            raise SetupError(str(reply.get("error") or f"{names}: {reply['end']}"))
+            raise SetupError(reply.get("error") or f"{summarize_names(files.parts)}: {reply['end']}")
         fresh.chmod(0o600)
         # The report comes first, for a store without one is read again.
-        write_json_atomically(report, reply)
+        write_json_atomically(report, {"notes": [*left_out, *reply["notes"]]})
         fresh.replace(path)
     finally:
         remove_store(fresh)
 
 
-def import_parts(files: Files, parts: Sequence[FilePart], fresh: Path) -> dict[str, object]:
+def summarize_names(parts: Sequence[FilePart]) -> str:
+    names = [Path(path).name for part in parts for path in part.paths]
+    return f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+
+
+def import_parts(files: Files, parts: Sequence[FilePart], fresh: Path) -> dict[str, Any]:
     """Return the "notes" or the "error" of a reader process; "end" with the reason if it gave no reply."""
+    remove_store(fresh)
     job = {
         "target": str(fresh),
         "decimal": files.decimal,
@@ -335,33 +343,10 @@ def import_parts(files: Files, parts: Sequence[FilePart], fresh: Path) -> dict[s
         "parts": [[part.name, part.kind, part.paths] for part in parts],
     }
     ended = child_process.run_child("decisor.databases.files.import_process", json.dumps(job).encode())
-    lines = ended.stdout.splitlines()
-    if lines:
-        reply: dict[str, object] = json.loads(lines[-1])
+    if lines := ended.stdout.splitlines():
+        reply: dict[str, Any] = json.loads(lines[-1])
         return reply
     return {"end": reason_of_end(ended.returncode, ended.stderr.decode(errors="replace"))}
-
-
-def import_survivors(files: Files, fresh: Path) -> dict[str, object]:
-    """Read the files once more, without the files that crash their reader process."""
-    notes: list[str] = []
-    survivors: list[FilePart] = []
-    for part in files.parts:
-        remove_store(fresh)
-        reply = import_parts(files, [part], fresh)
-        if "notes" not in reply:
-            names = ", ".join(Path(path).name for path in part.paths[:3])
-            notes.append(
-                f"Left out: {names}{', ...' if len(part.paths) > 3 else ''}: {reply.get('end') or reply['error']}"
-            )
-        else:
-            survivors.append(part)
-    remove_store(fresh)
-    if not survivors:
-        return {"error": notes[0]}
-    reply = import_parts(files, survivors, fresh)
-    known = reply.get("notes")
-    return {"notes": [*notes, *known]} if isinstance(known, list) else reply
 
 
 def remove_store(fresh: Path) -> None:
@@ -392,24 +377,14 @@ def is_frame(value: object) -> bool:
     return module in MODULES or hasattr(value, "__arrow_c_stream__")
 
 
-class ArrowStream(Protocol):
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-
-
 @dataclass(frozen=True)
 class FrameStream:
     """A DataFrame reduced to its Arrow stream. For the class of polars DuckDB would ask for pyarrow."""
 
-    table: ArrowStream
+    frame: Any
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.table.__arrow_c_stream__(requested_schema)
-
-
-def frame_as_stream(frame: object) -> object:
-    """Return the Arrow stream of a frame; pandas' frames stay as they are."""
-    is_stream = hasattr(frame, "__arrow_c_stream__") and not type(frame).__module__.startswith("pandas")
-    return FrameStream(cast(ArrowStream, frame)) if is_stream else frame
+        return self.frame.__arrow_c_stream__(requested_schema)
 
 
 class FrameStore:
@@ -436,7 +411,9 @@ def store_frames(frames: Mapping[str, object]) -> FrameStore:
         for name, frame in frames.items():
             table = table_name_of_file(name)
             try:
-                db.register("frame", frame_as_stream(frame))
+                is_pandas = type(frame).__module__.startswith("pandas")
+                is_stream = hasattr(frame, "__arrow_c_stream__") and not is_pandas
+                db.register("frame", FrameStream(frame) if is_stream else frame)
                 db.execute(f"CREATE TABLE {quote_identifier(table)} AS FROM frame")
                 db.unregister("frame")
             except (duckdb.Error, ValueError, TypeError) as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from sqlglot import Expr, exp
@@ -172,7 +173,8 @@ class Duck:
         try:
             cursor.execute(bind_parameters(statement, parameters, "${}"), dict(parameters) or None)
             columns = [column[0] for column in cursor.description or ()]
-            return build_capped_table(columns, fetch_duckdb_rows(cursor), caps)
+            rows = chain.from_iterable(iter(lambda: cursor.fetchmany(ROWS_AT_ONCE), []))
+            return build_capped_table(columns, rows, caps)
         except duckdb.Error as error:
             raise ToolError(str(error)) from error
         finally:
@@ -198,11 +200,6 @@ class Duck:
         read = {name.lower().split(".")[-1].strip('"') for name in names}
         if denied := sorted(name for name in read if FullName("", name) in self.guard.access.hidden):
             raise sql_refusal(f"the table {', '.join(denied)} may not be read.")
-
-
-def fetch_duckdb_rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[Sequence[object]]:
-    while rows := cursor.fetchmany(ROWS_AT_ONCE):
-        yield from rows
 
 
 def duckdb_connection_settings(memory_mb: int) -> dict[str, str]:

@@ -78,8 +78,10 @@ class Kglite:
 
     def plain(self, value: object) -> object:
         match value:
-            case {"id": number, "labels": list(labels), "properties": dict(properties), **rest} if not rest:
-                return graph_values.node_value(labels, self.without_added(number, labels, properties))
+            case {"id": _, "labels": list(labels), "properties": dict(properties), **rest} if not rest:
+                own = self.own.get(labels[0], frozenset()) if labels else frozenset()
+                given = {key: item for key, item in properties.items() if key not in ADDED or key in own}
+                return graph_values.node_value(labels, given)
             case {"start": _, "end": _, "type": str(kind), "properties": dict(properties)}:
                 return graph_values.relationship(kind, properties)
             case {"nodes": list(nodes), "relationships": list(links), **rest} if not rest:
@@ -90,10 +92,6 @@ class Kglite:
                 return [self.plain(item) for item in value]
             case _:
                 return value
-
-    def without_added(self, number: int, labels: list[str], properties: Mapping[str, object]) -> dict[str, object]:
-        own = self.own.get(labels[0], frozenset()) if labels else frozenset()
-        return {key: value for key, value in properties.items() if key not in ADDED or key in own}
 
     def close(self) -> None:
         """Do nothing: the graph goes with the process."""

@@ -51,6 +51,10 @@ def cut_long_names(tree: Expr) -> Expr:
     return tree
 
 
+READABLE = word_set(
+    """pg_class pg_namespace pg_attribute pg_type pg_constraint pg_index pg_tables pg_views pg_indexes pg_enum
+    pg_description"""
+)
 DIALECT = Dialect(
     name="postgres",
     prepare=cut_long_names,
@@ -87,17 +91,11 @@ DIALECT = Dialect(
     ),
     catalogs={
         **INFORMATION_SCHEMA,
-        "pg_catalog": word_set(
-            """pg_class pg_namespace pg_attribute pg_type pg_constraint pg_index pg_tables pg_views pg_indexes pg_enum
-            pg_description"""
-        ),
+        "pg_catalog": READABLE,
     },
     closed=frozenset({"pg_toast"}),
     reserved=("pg_",),
-    readable=word_set(
-        """pg_class pg_namespace pg_attribute pg_type pg_constraint pg_index pg_tables pg_views pg_indexes pg_enum
-        pg_description"""
-    ),
+    readable=READABLE,
     catalog_functions=word_set("format_type col_description obj_description"),
     function_schemas=word_set("pg_catalog public"),
     checks_views=True,

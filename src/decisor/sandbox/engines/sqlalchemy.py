@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from decisor.errors import SetupError, ToolError
@@ -92,7 +93,8 @@ class Alchemy:
             options = {**AS_IT_STANDS, "stream_results": not is_plan}  # no cursor of a server's is of a plan
             result = self.db.exec_driver_sql(statement, execution_options=options)
         try:
-            return build_capped_table(list(result.keys()), fetch_sqlalchemy_rows(result), caps)
+            rows = chain.from_iterable(iter(lambda: result.fetchmany(ROWS_AT_ONCE), []))
+            return build_capped_table(list(result.keys()), rows, caps)
         finally:
             result.close()
 
@@ -104,9 +106,9 @@ class Alchemy:
         self.db.rollback()
 
     def say(self, statements: Sequence[str], caps: Caps) -> None:
-        for one in statements:
-            seconds, ms = max(1, round(caps.seconds)), max(1, int(caps.seconds * 1000))
-            self.db.exec_driver_sql(one.format(seconds=seconds, ms=ms, rows=caps.rows + 1))
+        seconds, ms = max(1, round(caps.seconds)), max(1, int(caps.seconds * 1000))
+        for statement in statements:
+            self.db.exec_driver_sql(statement.format(seconds=seconds, ms=ms, rows=caps.rows + 1))
 
     def worded(self, statement: str) -> str:
         """Return one of our own statements in the dialect's words: not every engine knows LIMIT."""
@@ -121,7 +123,7 @@ class Alchemy:
         """Return whether the server answers on this connection."""
         try:
             self.db.rollback()
-            self.rows("SELECT 1 FROM dual" if self.guard.dialect.name == "oracle" else "SELECT 1", {}, Caps())
+            self.rows(probe_of_dialect(self.guard.dialect), {}, Caps())
         except Exception:
             return False
         return True
@@ -140,11 +142,6 @@ class Alchemy:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self.db.close()
-
-
-def fetch_sqlalchemy_rows(result: sqlalchemy.CursorResult[object]) -> Iterator[Sequence[object]]:
-    while rows := result.fetchmany(ROWS_AT_ONCE):
-        yield from rows
 
 
 def escape_other_colons(statement: str, parameters: Mapping[str, Value]) -> str:
@@ -170,24 +167,23 @@ def build_warehouse_engine(
     name: str, title: str, schemes: Sequence[str], dialect: Dialect, warehouse: Warehouse
 ) -> Engine:
     """Build an engine that opens a warehouse through SQLAlchemy. schemes: SQLAlchemy's names of the dialect."""
-
-    def open_url(url: str, caps: Caps) -> Alchemy:
-        return connect_warehouse(title, url.removeprefix(PREFIX), caps, dialect, warehouse)
-
-    probe = "SELECT 1 FROM dual" if dialect.name == "oracle" else "SELECT 1"
     return Engine(
         name=name,
         title=title,
         schemes=tuple(schemes),
         form="sql",
-        connect=open_url,
+        connect=partial(connect_warehouse, title, dialect=dialect, warehouse=warehouse),
         server=True,
-        probe=probe,
+        probe=probe_of_dialect(dialect),
         dialect=dialect,
         extra="warehouse",
         warehouse=warehouse,
         seconds=SECONDS,
     )
+
+
+def probe_of_dialect(dialect: Dialect) -> str:
+    return "SELECT 1 FROM dual" if dialect.name == "oracle" else "SELECT 1"
 
 
 def connect_warehouse(title: str, url: str, caps: Caps, dialect: Dialect, warehouse: Warehouse) -> Alchemy:
@@ -203,7 +199,7 @@ def connect_warehouse(title: str, url: str, caps: Caps, dialect: Dialect, wareho
     check_policy_support(title, caps, dialect)
     try:
         # NullPool: a connection that is closed is gone, and the next one is opened anew.
-        pool = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+        pool = sqlalchemy.create_engine(url.removeprefix(PREFIX), poolclass=sqlalchemy.NullPool)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise SetupError(f"{title} needs {describe_missing_package(error, warehouse)}") from error
     except (ArgumentError, ValueError) as error:

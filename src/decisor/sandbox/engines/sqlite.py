@@ -44,17 +44,20 @@ QUERIES = Queries(
     "ORDER BY type, name",
     bound=f"{COLUMNS} m.name = :name ORDER BY c.cid",
 )
-FUNCTIONS = COMMON | word_set(
-    """date time datetime julianday strftime unixepoch timediff typeof unicode glob like likely unlikely likelihood
-    group_concat string_agg iif json json_each json_tree json_extract json_patch json_set json_insert
-    json_replace json_remove json_group_array json_group_object json_pretty json_error_position max min median
-    percentile percentile_cont percentile_disc random abs octet_length soundex concat_ws pragma_table_info
-    pragma_table_xinfo pragma_table_list pragma_foreign_key_list pragma_index_list pragma_index_info
-    generate_series stddev variance subtype acosh asinh atanh"""
-)
 TELLING = word_set(
     """pragma_table_info pragma_table_xinfo pragma_table_list pragma_foreign_key_list pragma_index_list
     pragma_index_info"""
+)
+FUNCTIONS = (
+    COMMON
+    | TELLING
+    | word_set(
+        """date time datetime julianday strftime unixepoch timediff typeof unicode glob like likely unlikely likelihood
+    group_concat string_agg iif json json_each json_tree json_extract json_patch json_set json_insert
+    json_replace json_remove json_group_array json_group_object json_pretty json_error_position max min median
+    percentile percentile_cont percentile_disc random abs octet_length soundex concat_ws
+    generate_series stddev variance subtype acosh asinh atanh"""
+    )
 )
 
 
@@ -104,21 +107,6 @@ MAX_VALUE_BYTES = 50_000_000
 STEPS_BETWEEN_CHECKS = 1000
 BUSY_SHARE = 0.5
 """Share of a query's time that it waits for somebody else's lock."""
-
-
-def sqlite_limits() -> dict[int, int]:
-    import apsw
-
-    return {
-        apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
-        apsw.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
-        apsw.SQLITE_LIMIT_EXPR_DEPTH: 500,
-        apsw.SQLITE_LIMIT_COMPOUND_SELECT: 100,
-        apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 500,
-        apsw.SQLITE_LIMIT_ATTACHED: 0,
-        apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 5,
-        apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
-    }
 
 
 @dataclass(eq=False)
@@ -255,7 +243,17 @@ def connect_sqlite(url: str, caps: Caps) -> Sqlite:
     db.execute("PRAGMA temp_store=MEMORY; PRAGMA query_only=ON")
     if caps.policy:
         db.create_scalar_function("decisor_mask", partial(token_for, caps.policy.key), 1, deterministic=True)
-    for limit, value in sqlite_limits().items():
+    limits = {
+        apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
+        apsw.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
+        apsw.SQLITE_LIMIT_EXPR_DEPTH: 500,
+        apsw.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+        apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 500,
+        apsw.SQLITE_LIMIT_ATTACHED: 0,
+        apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 5,
+        apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+    }
+    for limit, value in limits.items():
         db.limit(limit, value)
     engine = Sqlite(db)
     # After our own pragmas, which it would refuse.
