@@ -8,6 +8,7 @@ search over vectors up to 50,000, a graph of neighbours (HNSW, by usearch) beyon
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from decisor.documents.passage import Embedder, Passage
 from decisor.errors import SetupError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from usearch.index import Index as NeighbourIndex
 
 
+Ranked: TypeAlias = list[tuple[int, float]]
+"""Number and score of passages, best first, equal ones by number."""
 TITLE_TIMES = 3
 K1, B = 1.2, 0.75
 """Tantivy's own constants, which cannot be set."""
@@ -106,63 +109,75 @@ def build_indexed_text(passage: Passage, title_times: int = TITLE_TIMES) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class WordIndex:
-    """An index of terms, on disk (memory-mapped) or in memory."""
+class LocalPassages:
+    """Passages on disk (memory-mapped) or in memory, with their terms and vectors. Satisfies ``PassageSource``."""
 
     index: tantivy.Index
     analyzer: tantivy.TextAnalyzer
     searcher: tantivy.Searcher
+    vectors: NeighbourIndex | None = None
+    """Half-precision vectors by number."""
 
     @classmethod
-    def open(cls, path: Path, language: str) -> WordIndex:
-        """Open an index. Raise SetupError if it does not exist or is damaged."""
+    def of_index(cls, index: tantivy.Index, language: str, vectors: NeighbourIndex | None = None) -> LocalPassages:
+        analyzer = build_analyzer(language)
+        index.register_tokenizer("words", analyzer)
+        return cls(index, analyzer, index.searcher(), vectors)
+
+    @classmethod
+    def open(cls, words: Path, language: str, vectors: Path | None) -> LocalPassages:
+        """Open a folder of terms and a file of vectors. Raise SetupError if one does not exist or is damaged."""
         try:
-            index = import_tantivy().Index.open(str(path))
+            index = import_tantivy().Index.open(str(words))
         except (ValueError, OSError) as error:
-            raise SetupError(f"The index in {path} cannot be opened: {error}. Build it again.") from error
-        return cls.over(index, language)
+            raise SetupError(f"The index in {words} cannot be opened: {error}. Build it again.") from error
+        return cls.of_index(index, language, open_neighbour_index(vectors) if vectors is not None else None)
 
-    @classmethod
-    def over(cls, index: tantivy.Index, language: str) -> WordIndex:
-        words = build_analyzer(language)
-        index.register_tokenizer("words", words)
-        return cls(index, words, index.searcher())
-
-    def search(self, text: str, limit: int) -> list[tuple[tantivy.DocAddress, float]]:
-        """Return (address, score) of the best passages, best first, equal ones by number.
-
-        A few more hits are read, so that equal scores give the same passages in every build.
-        """
+    async def by_words(self, text: str, limit: int) -> Ranked:
         t = import_tantivy()
         terms = list_query_terms(self.analyzer, text)
         if not terms or limit < 1:
             return []
         # Built from terms: tantivy's query language would read AND, OR and IN of a question as operators.
         parts = [(t.Occur.Should, t.Query.term_query(self.index.schema, "words", term, "freq")) for term in terms]
-        # tantivy breaks ties by segments, which differ from build to build.
+        # tantivy breaks ties by segments, which differ from build to build: a few more hits are read and sorted.
         hits = self.searcher.search(t.Query.boolean_query(parts), limit + MORE, count=False).hits
-        if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
-            numbers = self.numbers([address for _, address in hits])
-            hits = [hit for _, hit in sorted(zip(numbers, hits, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]
-        return [(address, score) for score, address in hits[:limit]]
+        scored = zip(self._numbers([address for _, address in hits]), (score for score, _ in hits), strict=True)
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
-    def numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
-        values = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
-        return [int(number or 0) for number in values]
+    async def by_meaning(self, vector: NDArray[np.float32], limit: int) -> Ranked:
+        limit = min(limit, len(self.vectors)) if self.vectors is not None else 0
+        if self.vectors is None or limit < 1:
+            return []
+        # Up to so many an exact search is quick, and HNSW would miss some neighbours.
+        exact = len(self.vectors) <= EXACT
+        matches = await asyncio.to_thread(self.vectors.search, vector, limit, exact=exact)
+        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
-    def addresses(self, numbers: Sequence[int]) -> dict[int, tantivy.DocAddress]:
-        """Return the addresses of passages by number; deleted passages are missing."""
+    async def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> Ranked:
+        import numpy as np
+
+        known = [number for number in numbers if self.vectors is not None and number in self.vectors]
+        if self.vectors is None or not known:
+            return []
+        near = np.asarray(self.vectors.get(np.array(known, np.uint64)), np.float32) @ vector
+        return list(zip(known, near.tolist(), strict=True))
+
+    async def read(self, numbers: Sequence[int]) -> dict[int, Passage]:
         if not numbers:
             return {}
         query = import_tantivy().Query.term_set_query(self.index.schema, "number", list(numbers))
         places = [address for _, address in self.searcher.search(query, len(numbers), count=False).hits]
-        return dict(zip(self.numbers(places), places, strict=True))
+        texts = (bytes(self.searcher.doc(address)["passage"][0]) for address in places)
+        return dict(zip(self._numbers(places), map(Passage.load, texts), strict=True))
 
-    def read(self, address: tantivy.DocAddress) -> Passage:
-        return Passage.load(bytes(self.searcher.doc(address)["passage"][0]))
+    def _numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
+        values = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
+        return [int(number or 0) for number in values]
 
-    def __len__(self) -> int:
-        return self.searcher.num_docs
+    async def close(self) -> None:
+        """Close nothing; the files are unmapped with the last reference."""
 
 
 def build_word_schema() -> tantivy.Schema:
@@ -202,42 +217,17 @@ def import_usearch() -> ModuleType:
     return usearch.index
 
 
-@dataclass(frozen=True, eq=False)
-class PassageVectors:
-    """The half-precision vectors of passages by number, memory-mapped from one file."""
-
-    index: NeighbourIndex
-
-    @classmethod
-    def open(cls, path: Path) -> PassageVectors:
-        try:
-            index = import_usearch().Index.restore(str(path), view=True)
-        except (RuntimeError, ValueError, OSError) as error:
-            raise SetupError(f"The vectors in {path} cannot be opened: {error}. Build the index again.") from error
+def open_neighbour_index(path: Path) -> NeighbourIndex:
+    """Open a file of vectors by memory-mapping. Raise SetupError if it does not exist or is damaged."""
+    try:
+        index = import_usearch().Index.restore(str(path), view=True)
         if index is None:
-            raise SetupError(f"The vectors in {path} cannot be opened. Build the index again.")
-        index.expansion_search = SEARCHING
-        return cls(index)
-
-    def search(self, vector: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
-        """Return (number, cosine) of the nearest vectors, nearest first, equal ones by number."""
-        limit = min(limit, len(self.index))
-        if limit < 1:
-            return []
-        # Up to so many an exact search is quick, and HNSW would miss some neighbours.
-        matches = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
-        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
-
-    def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> list[tuple[int, float]]:
-        """Return (number, cosine) of the given passages in order; those without a vector are missing."""
-        import numpy as np
-
-        known = [number for number in numbers if number in self.index]
-        if not known:
-            return []
-        near = np.asarray(self.index.get(np.array(known, np.uint64)), np.float32) @ vector
-        return list(zip(known, near.tolist(), strict=True))
+            raise ValueError("it holds no index")
+    except (RuntimeError, ValueError, OSError) as error:
+        raise SetupError(f"The vectors in {path} cannot be opened: {error}. Build the index again.") from error
+    index.expansion_search = SEARCHING
+    neighbours: NeighbourIndex = index
+    return neighbours
 
 
 @dataclass

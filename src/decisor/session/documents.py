@@ -92,12 +92,12 @@ async def open_documents(
         )
     if not is_index(path):
         index = await asyncio.to_thread(index_documents_in_memory, path)
-        return PassagesTool(index, limit, f"{path.name}{format_index_titles(index) if titles else ''}", name)
+        return PassagesTool(index, limit, f"{path.name}{await format_index_titles(index) if titles else ''}", name)
     about = read_index_metadata(path / str(read_current_version(path)))
     embedder = embedder_of_environment(about.embedder) if about.embedder else None
     index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
-    text = path.name + (f", {format_count(about.documents, 'document')}{format_index_titles(index)}" if titles else "")
-    return PassagesTool(index, limit, text, name, end=embedder_closer(embedder))
+    of_them = f", {format_count(about.documents, 'document')}{await format_index_titles(index)}" if titles else ""
+    return PassagesTool(index, limit, f"{path.name}{of_them}", name, end=embedder_closer(embedder))
 
 
 def is_retriever_path(place: str) -> bool:
@@ -107,7 +107,7 @@ def is_retriever_path(place: str) -> bool:
 
 async def open_documents_table(place: str, name: str, limit: int, titles: bool = True) -> PassagesTool:
     """Open an index in PostgreSQL as a tool that finds passages."""
-    from decisor.documents.postgres import open_table_index
+    from decisor.documents.postgres import open_table_index, parse_table_place
     from decisor.documents.tool import PassagesTool
 
     index = await open_table_index(place, by_name=embedder_of_environment)
@@ -118,21 +118,19 @@ async def open_documents_table(place: str, name: str, limit: int, titles: bool =
         await end_embedder()
 
     try:
-        of_them = format_titles(*await index.titles()) if titles else ""
+        of_them = await format_index_titles(index) if titles else ""
     # The connection is ours until the tool has it, also when this is cancelled.
     except BaseException:
         await end()
         raise
-    text = index.place.name + (f", {format_count(index.about.documents, 'document')}{of_them}" if titles else "")
+    about = parse_table_place(place).name
+    text = about + (f", {format_count(index.about.documents, 'document')}{of_them}" if titles else "")
     return PassagesTool(index, limit, text, name, end=end)
 
 
-def format_index_titles(index: DocumentIndex) -> str:
+async def format_index_titles(index: DocumentIndex) -> str:
     """Format the titles of an index for a prompt, '' if it has none."""
-    return format_titles(*index.titles())
-
-
-def format_titles(titles: Sequence[str], all_of_them: bool) -> str:
+    titles, all_of_them = await index.titles()
     if not titles:
         return ""
     names = ", ".join(json_line(fit_on_one_line(title, 60)) for title in titles)
