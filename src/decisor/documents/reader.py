@@ -34,16 +34,7 @@ from decisor.documents.cutting import (
     cut_passages,
     has_at_most_words,
 )
-from decisor.documents.formats import (
-    UnreadableDocument,
-    read_docx,
-    read_html,
-    read_markdown,
-    read_pdf,
-    read_plain_text,
-    read_pptx,
-    read_xlsx,
-)
+from decisor.documents.formats import READERS, UnreadableDocument, read_document
 from decisor.documents.index import SourceDocument, is_index
 from decisor.documents.passage import Passage
 from decisor.errors import SetupError
@@ -56,20 +47,6 @@ if TYPE_CHECKING:
 
 
 LONGEST_ANSWER = 400_000_000
-READERS: dict[str, Callable[[bytes], DocumentContent]] = {
-    ".txt": read_plain_text,
-    ".text": read_plain_text,
-    ".rst": read_plain_text,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-    ".pptx": read_pptx,
-    ".xlsx": read_xlsx,
-}
 
 
 @dataclass
@@ -132,18 +109,15 @@ class ParserProcess:
 
 def parse_file(kind: str, path: str) -> dict[str, object]:
     try:
-        data = Path(path).read_bytes()
-        content = READERS[kind](data) if data.strip() else None
+        content = read_document(kind, Path(path).read_bytes())
     except SetupError as error:
         return {"setup": str(error)}
     except UnreadableDocument as error:
         return {"error": str(error)}
     except MemoryError:
         return {"error": TOO_LARGE}
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         return {"error": f"it cannot be read: {error}"}
-    if content is None or not content.blocks:
-        return {"error": "it is empty" if content is None else "it holds no text"}
     return {"title": content.title, "blocks": [(block.text, block.trail, block.head) for block in content.blocks]}
 
 
