@@ -571,18 +571,27 @@ def build_passage_record(passage: Passage, score: float) -> Record:
     return Record(passage.id, fields, passage.text, source, float(f"{score:.6g}"))
 
 
+FindEmbedder: TypeAlias = Callable[[str], Embedder | None]
+"""Returns the embedder of a name, None if it is not known."""
+
+
 def open_index(
-    path: Path | str, mode: Mode = "bm25", embedder: Embedder | None = None, reranker: Reranker | None = None
+    path: Path | str,
+    mode: Mode | None = "bm25",
+    embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
+    by_name: FindEmbedder = lambda name: None,
 ) -> DocumentIndex:
     """Open an index by memory-mapping, which takes milliseconds at any size.
 
-    ``embedder``: the one that built the index; MiniLM where that was the one and none is given.
+    ``mode``: None means hybrid if the index has vectors, else bm25. ``embedder``: the one that built the index; if none
+    is given, the one that ``by_name`` finds, or MiniLM where that was the one.
 
     Raises:
         SetupError: there is no index, it is damaged, or it holds no vectors of ``embedder`` for ``mode``.
     """
     path = Path(path)
-    if mode not in MODES:
+    if mode not in (None, *MODES):
         raise SetupError(f"There is no mode {mode!r}; there is {', '.join(MODES)}.")
     if not is_index(path):
         raise SetupError(f"There is no index in {path}: make one with decisor index SOURCE --out {path}.")
@@ -591,37 +600,41 @@ def open_index(
         folder = path / str(number)
         try:
             about = read_index_metadata(folder)
-            has_vectors = mode != "bm25" and about.embedder
-            vectors = folder / VECTORS if has_vectors else None
+            vectors = folder / VECTORS if mode != "bm25" and about.embedder else None
             source = LocalPassages.open(folder / "words", about.language, vectors)
             break
         except SetupError:  # a builder may have removed this version since its number was read
             if (newer := read_current_version(path)) == number:
                 raise
             number = newer
-    if mode != "bm25":
-        embedder = choose_index_embedder(path, about, embedder)
-    return DocumentIndex(source, about, mode, embedder, reranker)
+    chosen, embedder = choose_index_mode(path, about, mode, embedder, by_name)
+    return DocumentIndex(source, about, chosen, embedder, reranker)
 
 
-def choose_index_embedder(place: object, about: IndexMetadata, embedder: Embedder | None) -> Embedder:
-    """Choose the embedder that made the vectors of an index: the given one or MiniLM.
+def choose_index_mode(
+    place: object, about: IndexMetadata, mode: Mode | None, embedder: Embedder | None, by_name: FindEmbedder
+) -> tuple[Mode, Embedder | None]:
+    """Choose the mode of an index, and the embedder that made its vectors.
 
     Raise SetupError if the index has no vectors or another embedder made them.
     """
     from decisor.documents.minilm import NAME, MiniLM
 
+    mode = mode or ("hybrid" if about.embedder else "bm25")
+    if mode == "bm25":
+        return mode, embedder
     if not about.embedder:
         raise SetupError(f"The index {place} holds no vectors: build it again with --dense.")
+    embedder = embedder or by_name(about.embedder)
     if embedder is None and about.embedder == NAME:
-        return MiniLM.open()
+        return mode, MiniLM.open()
     if embedder is None:
         raise SetupError(
             f"The index was made by the embedder {about.embedder}: give it, with --embed {about.embedder}@URL."
         )
     if embedder.name != about.embedder:
         raise SetupError(f"The index {place} was made by the embedder {about.embedder}, not {embedder.name}.")
-    return embedder
+    return mode, embedder
 
 
 def build_memory_index(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 from decisor.documents.index import (
     FORMAT,
     DocumentIndex,
+    FindEmbedder,
     IndexChanges,
     IndexMetadata,
     Mode,
     Progress,
     SourceDocument,
     StoredDocument,
-    choose_index_embedder,
+    choose_index_mode,
     explain_rebuild,
     update_store,
     wrap_passages,
@@ -187,12 +188,9 @@ async def open_table_index(
     mode: Mode | None = None,
     embedder: Embedder | None = None,
     reranker: Reranker | None = None,
-    by_name: Callable[[str], Embedder | None] = lambda name: None,
+    by_name: FindEmbedder = lambda name: None,
 ) -> DocumentIndex:
-    """Open an index in a table.
-
-    ``mode``: None means hybrid if the index has vectors, else bm25. ``by_name``: function that finds the embedder of a
-    name if none is given.
+    """Open an index in a table, as ``open_index`` does.
 
     Raises:
         SetupError: the server does not answer, there is no such index, or it holds no vectors of ``embedder``.
@@ -211,13 +209,11 @@ async def open_table_index(
         if is_missing:
             raise SetupError(f"There is no table {place}: make an index with decisor index SOURCE --out {place}.")
         about = parse_table_metadata(comment, place)
-        mode = mode or ("hybrid" if about.embedder else "bm25")
-        if mode != "bm25":
-            embedder = choose_index_embedder(place, about, embedder or by_name(about.embedder))
+        chosen, embedder = choose_index_mode(place, about, mode, embedder, by_name)
     except BaseException:
         await worker.close()
         raise
-    return DocumentIndex(TablePassages(worker, place, about), about, mode, embedder, reranker)
+    return DocumentIndex(TablePassages(worker, place, about), about, chosen, embedder, reranker)
 
 
 def build_table_index(
