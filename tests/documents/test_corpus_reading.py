@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import random
 import sqlite3
 import sys
 import zlib
@@ -239,16 +238,11 @@ async def test_rows_of_one_file_keep_the_ids_of_the_corpus_and_long_ones_are_cut
 
 
 def test_rows_before_a_damaged_place_of_a_packed_file_are_read(tmp_path: Path) -> None:
-    lines = b"".join(
-        b'{"id": %d, "text": "%s"}\n' % (at, random.Random(at).randbytes(60).hex().encode()) for at in range(5000)
-    )
-    packed = bytearray(gzip.compress(lines))
-    middle = len(packed) // 2
-    packed[middle : middle + 40] = b"\xff" * 40
-    (tmp_path / "c.jsonl.gz").write_bytes(packed)
+    whole = gzip.compress(b'{"id": "a", "text": "Salt."}\n')
+    (tmp_path / "c.jsonl.gz").write_bytes(whole + whole[:10] + b"\xff" + whole[11:])
     changes, _ = index(tmp_path / "c.jsonl.gz", tmp_path / "out")
-    assert 0 < changes.added < 5000
-    assert changes.skipped[-1][1].startswith("it cannot be read after line")
+    assert (changes.added, changes.unread) == (1, 1)
+    assert changes.skipped[0][1].startswith("it cannot be read after line 1: Error -3 while decompressing")
 
 
 async def test_tables_are_read_through_the_sandbox_under_their_keys(tmp_path: Path) -> None:
