@@ -34,16 +34,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 from decisor.documents.formats import UnreadableDocument
 from decisor.documents.passage import Embedder, Passage, Reranker
 from decisor.documents.search import (
+    BATCH,
     TITLE_TIMES,
     LocalPassages,
     Ranked,
-    VectorBuilder,
+    VectorMemory,
     blend_scores,
     build_analyzer,
     build_index_entry,
     build_word_schema,
+    create_neighbour_index,
     fuse_ranks,
     import_tantivy,
+    import_usearch,
 )
 from decisor.errors import SetupError
 from decisor.system.storage import stamp_of
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     import numpy as np
     import tantivy
     from numpy.typing import NDArray
+    from usearch.index import Index as NeighbourIndex
 
 
 FORMAT = 2
@@ -335,13 +339,11 @@ def update_index(
         if before is not None:
             _link_files(path / str(old) / "words", folder / "words")
             shutil.copyfile(path / str(old) / "documents.db", folder / "documents.db")
-        about = replace(about, next_number=before.next_number if before else 0)
-        vectors = None
-        if embedder is not None:
-            older = path / str(old) / VECTORS if before else None
-            vectors = VectorBuilder(embedder, path / EMBEDDED, older)
+            about = replace(about, next_number=before.next_number)
+        older = path / str(old) / VECTORS if before and embedder is not None else None
+        memory = VectorMemory(path / EMBEDDED, embedder) if embedder is not None else None
         try:
-            with raise_disk_errors(), closing(LocalStore(folder, about, vectors)) as store:
+            with raise_disk_errors(), closing(LocalStore(folder, about, memory, older)) as store:
                 changes = update_store(store, about.next_number, documents, progress)
             # A source that is empty by mistake must not empty the index.
             if not changes.passages and not may_be_empty:
@@ -399,8 +401,12 @@ def _link_files(source: Path, target: Path) -> None:
 class LocalStore:
     """The folder of an index version while it is built. Satisfies the protocol ``PassageStore``."""
 
-    def __init__(self, folder: Path, about: IndexMetadata, vectors: VectorBuilder | None = None) -> None:
-        self.folder, self.about, self.vectors = folder, about, vectors
+    def __init__(
+        self, folder: Path, about: IndexMetadata, memory: VectorMemory | None = None, older: Path | None = None
+    ) -> None:
+        self.folder, self.about, self.memory = folder, about, memory
+        self.waiting: list[tuple[int, Passage]] = []
+        self.vectors: NeighbourIndex | None = import_usearch().Index.restore(str(older)) if older else None
         self.index: tantivy.Index = import_tantivy().Index(build_word_schema(), str(folder / "words"))
         self.index.register_tokenizer("words", build_analyzer(about.language))
         self.writer: tantivy.IndexWriter = self.index.writer(WRITER_BYTES, THREADS)
@@ -418,14 +424,31 @@ class LocalStore:
 
     def put(self, number: int, passage: Passage) -> None:
         self.writer.add_document(build_index_entry(number, passage))
-        if self.vectors is not None:
-            self.vectors.add(number, passage)
+        if self.memory is not None:
+            self.waiting.append((number, passage))
+            if len(self.waiting) >= BATCH:
+                self.embed_waiting(self.memory)
+
+    def embed_waiting(self, memory: VectorMemory) -> None:
+        import numpy as np
+
+        if self.waiting:
+            numbers, passages = zip(*self.waiting, strict=True)
+            # An index without passages knows no width yet.
+            width = self.vectors.ndim if self.vectors is not None and len(self.vectors) else 0
+            vectors = memory.embed(passages, width)
+            if self.vectors is None or not width:
+                self.vectors = create_neighbour_index(vectors.shape[1])
+            self.vectors.add(np.array(numbers, np.uint64), vectors)
+            self.waiting.clear()
 
     def drop(self, numbers: range) -> None:
+        import numpy as np
+
         for number in numbers:
             self.writer.delete_documents_by_term("number", number)
-        if self.vectors is not None:
-            self.vectors.drop(numbers)
+        if self.vectors is not None and numbers:
+            self.vectors.remove(np.array(numbers, np.uint64))
 
     def finish(self, changed: Mapping[str, StoredDocument | None], next_number: int) -> IndexMetadata:
         self.writer.commit()
@@ -437,15 +460,19 @@ class LocalStore:
         self.rows.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
         documents, passages = self.rows.execute("SELECT count(*), coalesce(sum(count), 0) FROM documents").fetchone()
         self.rows.execute("COMMIT")
-        width = self.vectors.finish(self.folder / VECTORS) if self.vectors is not None else 0
-        about = replace(self.about, passages=passages, documents=documents, next_number=next_number, width=width)
+        about = replace(self.about, passages=passages, documents=documents, next_number=next_number)
+        if self.memory is not None:
+            self.embed_waiting(self.memory)
+            vectors = self.vectors if self.vectors is not None else create_neighbour_index(1)
+            vectors.save(str(self.folder / VECTORS))
+            about = replace(about, width=vectors.ndim)
         write_durably(self.folder / "about.json", json.dumps(asdict(about), indent=1))
         return about
 
     def close(self) -> None:
         self.rows.close()
-        if self.vectors is not None:
-            self.vectors.close()
+        if self.memory is not None:
+            self.memory.close()
         with suppress(RuntimeError):  # it has been committed
             self.writer.rollback()
 

@@ -296,12 +296,12 @@ class TableStore:
     """The tables of an index while they are written in one transaction. Satisfies the protocol ``PassageStore``."""
 
     def __init__(self, db: Connection, place: TablePlace, about: IndexMetadata, embedder: Embedder | None) -> None:
-        self.db, self.place, self.about, self.embedder = db, place, about, embedder
+        self.db, self.place, self.about = db, place, about
         self.words = build_analyzer(about.language)
         self.waiting: list[tuple[int, Passage]] = []
         self.gone: list[int] = []
         remains = cache_folder() / f"{stamp_of(str(place)).hex()}.embedded"
-        self.memory = VectorMemory(remains, embedder.name) if embedder else None
+        self.memory = VectorMemory(remains, embedder) if embedder else None
 
     def run(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         cursor = self.db.execute(self.place.sql(statement).encode(), parameters or None)
@@ -330,12 +330,10 @@ class TableStore:
         columns = "number, id, text, title, section, position"
         entries: list[tuple[int, int, int, str]] = []
         rows: list[tuple[object, ...]] = [(number, *astuple(passage)) for number, passage in self.waiting]
-        if self.embedder is not None and self.memory is not None and self.waiting:
+        if self.memory is not None and self.waiting:
             columns += ", vector"
-            vectors = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
-            if self.about.width not in (0, width := vectors.shape[1]):
-                raise SetupError(f"{self.embedder.name} gives {width} numbers a text, not {self.about.width}.")
-            self.about = replace(self.about, width=width)
+            vectors = self.memory.embed([passage for _, passage in self.waiting], self.about.width)
+            self.about = replace(self.about, width=vectors.shape[1])
             rows = [(*row, str(vector.tolist())) for row, vector in zip(rows, vectors, strict=True)]
         for number, passage in self.waiting:
             terms = Counter(self.words.analyze(build_indexed_text(passage)))
@@ -368,7 +366,7 @@ class TableStore:
 
     def close(self) -> None:
         if self.memory is not None:
-            self.memory.file.close()
+            self.memory.close()
 
 
 def replace_unstorable(text: str) -> str:

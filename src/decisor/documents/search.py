@@ -13,7 +13,7 @@ import re
 import sqlite3
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -230,58 +230,6 @@ def open_neighbour_index(path: Path) -> NeighbourIndex:
     return neighbours
 
 
-@dataclass
-class VectorBuilder:
-    """A collector that embeds passages in batches."""
-
-    embedder: Embedder
-    part: Path
-    """File of finished vectors until the build is done, so that a killed build does not pay twice."""
-    old: Path | None = None
-    index: NeighbourIndex | None = None
-    waiting: list[tuple[int, Passage]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.old is not None:
-            self.index = import_usearch().Index.restore(str(self.old))
-        self.memory = VectorMemory(self.part, self.embedder.name)
-
-    def add(self, number: int, passage: Passage) -> None:
-        self.waiting.append((number, passage))
-        if len(self.waiting) >= BATCH:
-            self.flush()
-
-    def drop(self, numbers: Sequence[int]) -> None:
-        import numpy as np
-
-        if self.index is not None and numbers:
-            self.index.remove(np.array(numbers, np.uint64))
-
-    def flush(self) -> None:
-        import numpy as np
-
-        if not self.waiting:
-            return
-        vectors = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
-        if self.index is None:
-            self.index = create_neighbour_index(vectors.shape[1])
-        if vectors.shape[1] != self.index.ndim:
-            raise SetupError(f"{self.embedder.name} gives {vectors.shape[1]} numbers a text, not {self.index.ndim}.")
-        self.index.add(np.array([number for number, _ in self.waiting], np.uint64), vectors)
-        self.waiting.clear()
-
-    def finish(self, path: Path) -> int:
-        """Save the vectors and return their dimension."""
-        self.flush()
-        index = create_neighbour_index(1) if self.index is None else self.index
-        index.save(str(path))
-        width: int = index.ndim
-        return width
-
-    def close(self) -> None:
-        self.memory.file.close()
-
-
 def create_neighbour_index(width: int) -> NeighbourIndex:
     index: NeighbourIndex = import_usearch().Index(
         ndim=width,
@@ -295,32 +243,45 @@ def create_neighbour_index(width: int) -> NeighbourIndex:
 
 
 class VectorMemory:
-    """A SQLite file of vectors by the stamp of their text. A killed build leaves it to the next one."""
+    """An embedder with a SQLite file of its vectors, by the stamp of their text.
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    A killed build leaves the file to the next one, which then does not pay twice.
+    """
+
+    def __init__(self, path: Path, embedder: Embedder) -> None:
+        self.path, self.embedder = path, embedder
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = sqlite3.connect(path, isolation_level=None)
         # A cache: what a crash spoils is embedded again.
         self.file.execute("PRAGMA synchronous=OFF")
         self.file.execute("CREATE TABLE IF NOT EXISTS vectors (name, stamp, vector, PRIMARY KEY (name, stamp))")
 
-    def embed(self, embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float16]:
-        """Return vectors of shape (len(texts), width); only unknown texts are embedded."""
+    def embed(self, passages: Sequence[Passage], width: int) -> NDArray[np.float16]:
+        """Return vectors of shape (len(passages), width); only unknown texts are embedded.
+
+        ``width``: of the vectors of the index, 0 if it has none yet. Raise SetupError if the embedder gives another.
+        """
         import numpy as np
 
-        stamps = [stamp_of(text) for text in texts]
+        stamps, name = [stamp_of(passage.whole) for passage in passages], self.embedder.name
         query = "SELECT vector FROM vectors WHERE name = ? AND stamp = ?"
-        known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (self.name, stamp)).fetchone())}
-        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in known}:
+        known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (name, stamp)).fetchone())}
+        new = {stamp: one.whole for stamp, one in zip(stamps, passages, strict=True) if stamp not in known}
+        if new:
             # Half precision changes no figure of docs/measurements/documents.md and takes half of the room.
-            vectors = np.asarray(embedder.embed(list(new.values())), np.float16)
-            rows = [(self.name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
+            vectors = np.asarray(self.embedder.embed(list(new.values())), np.float16)
+            rows = [(name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
             self.file.execute("BEGIN")
             self.file.executemany("INSERT INTO vectors VALUES (?, ?, ?)", rows)
             self.file.execute("COMMIT")
             known |= {stamp: vector for _, stamp, vector in rows}
-        return np.stack([np.frombuffer(known[stamp], np.float16) for stamp in stamps])
+        stacked = np.stack([np.frombuffer(known[stamp], np.float16) for stamp in stamps])
+        if width not in (0, stacked.shape[1]):
+            raise SetupError(f"{name} gives {stacked.shape[1]} numbers a text, not {width}.")
+        return stacked
+
+    def close(self) -> None:
+        self.file.close()
 
 
 RANK_CONSTANT, WORDS_SHARE = 2, 0.6
