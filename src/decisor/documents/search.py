@@ -13,7 +13,7 @@ import re
 import sqlite3
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -36,7 +36,7 @@ TITLE_TIMES = 3
 K1, B = 1.2, 0.75
 """Tantivy's own constants, which cannot be set."""
 LONGEST_TERM, MOST_TERMS = 40, 200
-MORE = 6
+MORE, MOST_PLACES = 6, 10_000
 LANGUAGES = re.findall(
     r"\w+",
     "arabic danish dutch english finnish french german greek hungarian italian norwegian portuguese romanian russian "
@@ -117,6 +117,8 @@ class LocalPassages:
     searcher: tantivy.Searcher
     vectors: NeighbourIndex | None = None
     """Half-precision vectors by number."""
+    places: dict[int, tantivy.DocAddress] = field(default_factory=dict)
+    """Addresses of passages that were found, so that they are not looked up again; the searcher never changes."""
 
     @classmethod
     def of_index(cls, index: tantivy.Index, language: str, vectors: NeighbourIndex | None = None) -> LocalPassages:
@@ -142,7 +144,11 @@ class LocalPassages:
         parts = [(t.Occur.Should, t.Query.term_query(self.index.schema, "words", term, "freq")) for term in terms]
         # tantivy breaks ties by segments, which differ from build to build: a few more hits are read and sorted.
         hits = self.searcher.search(t.Query.boolean_query(parts), limit + MORE, count=False).hits
-        scored = zip(self._numbers([address for _, address in hits]), (score for score, _ in hits), strict=True)
+        numbers = self._numbers([address for _, address in hits])
+        if len(self.places) > MOST_PLACES:
+            self.places.clear()
+        self.places.update(zip(numbers, (address for _, address in hits), strict=True))
+        scored = zip(numbers, (score for score, _ in hits), strict=True)
         return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     async def by_meaning(self, vector: NDArray[np.float32], limit: int) -> Ranked:
@@ -165,12 +171,15 @@ class LocalPassages:
         return list(zip(known, near.tolist(), strict=True))
 
     async def read(self, numbers: Sequence[int]) -> dict[int, Passage]:
-        if not numbers:
-            return {}
-        query = import_tantivy().Query.term_set_query(self.index.schema, "number", list(numbers))
-        places = [address for _, address in self.searcher.search(query, len(numbers), count=False).hits]
-        texts = (bytes(self.searcher.doc(address)["passage"][0]) for address in places)
-        return dict(zip(self._numbers(places), map(Passage.load, texts), strict=True))
+        places = {number: self.places[number] for number in numbers if number in self.places}
+        if lacking := [number for number in numbers if number not in places]:
+            query = import_tantivy().Query.term_set_query(self.index.schema, "number", lacking)
+            found = [address for _, address in self.searcher.search(query, len(lacking), count=False).hits]
+            places.update(zip(self._numbers(found), found, strict=True))
+        return {number: self._read(address) for number, address in places.items()}
+
+    def _read(self, address: tantivy.DocAddress) -> Passage:
+        return Passage.load(bytes(self.searcher.doc(address)["passage"][0]))
 
     def _numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
         values = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
