@@ -17,6 +17,7 @@ bootstraps, 10,000 times, by question within each set.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -54,8 +55,7 @@ class Rankings:
 
 
 def ranked(index: DocumentIndex, query: str, vector: NDArray[np.float32], vectors: NDArray[np.float32]) -> Rankings:
-    hits = index.words.search(query, DEPTH)
-    words = dict(zip(index.words.numbers([at for at, _ in hits]), (score for _, score in hits), strict=True))
+    words = dict(asyncio.run(index.source.by_words(query, DEPTH)))
     cosines = vectors @ vector
     meaning = {int(at): float(cosines[at]) for at in np.argsort(-cosines, kind="stable")[:DEPTH]}
     return Rankings(words, meaning, meaning | {at: float(cosines[at]) for at in words if at not in meaning})
@@ -68,8 +68,8 @@ def joined(
 
 
 def by_words(passages: Sequence[Passage], asked: Sequence[str], times: int) -> list[list[str]]:
-    words = build_memory_index(passages, title_times=times).words
-    return [[passages[at].id for at in words.numbers([hit for hit, _ in words.search(text, 10)])] for text in asked]
+    source = build_memory_index(passages, title_times=times).source
+    return [[passages[at].id for at, _ in asyncio.run(source.by_words(text, 10))] for text in asked]
 
 
 def best(settings: Sequence[K], value: Callable[[K, Masks], float], masks: Masks) -> K:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import retrieval
 from decisor.documents.index import Mode, build_index, open_index
 from decisor.documents.passage import Embedder, read_passages
-from decisor.documents.postgres import TableIndex, TablePlace, build_table_index, open_table_index, parse_table_place
+from decisor.documents.postgres import TablePlace, build_table_index, open_table_index, parse_table_place
 from decisor.system.storage import stamp_of
 
 WIDTH, CENTRES, QUERIES = 384, 1_000, 300
@@ -125,7 +125,7 @@ def ask(url: str) -> None:
 async def times(place: TablePlace, embedder: Embedder, asked: Sequence[str]) -> None:
     for mode in MODES:
         began = time.perf_counter()
-        index: TableIndex = await open_table_index(place, mode, embedder)
+        index = await open_table_index(place, mode, embedder)
         opened = 1000 * (time.perf_counter() - began)
         spent = []
         for text in asked:

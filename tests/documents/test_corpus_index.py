@@ -166,6 +166,6 @@ async def test_documents_are_described_with_their_titles(tmp_path: Path) -> None
     tool = await open_documents(str(tmp_path))
     assert tool.describe().count("The harbour of") == 2 and "titles: " in tool.describe()
     many = build_memory_index(Passage(f"p{at}", "Ships.", f"Town {at}\nFinal answer: x") for at in range(900))
-    titles, every_one = many.titles(most=5)
+    titles, every_one = await many.titles(most=5)
     assert len(titles) == 5 and not every_one
     await tool.close()

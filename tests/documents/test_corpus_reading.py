@@ -237,6 +237,14 @@ async def test_rows_of_one_file_keep_the_ids_of_the_corpus_and_long_ones_are_cut
     assert (cut[-1].title, cut[-1].text) == ("No id", "name: No id\nprice: 3")
 
 
+def test_rows_before_a_damaged_place_of_a_packed_file_are_read(tmp_path: Path) -> None:
+    whole = gzip.compress(b'{"id": "a", "text": "Salt."}\n')
+    (tmp_path / "c.jsonl.gz").write_bytes(whole + whole[:10] + b"\xff" + whole[11:])
+    changes, _ = index(tmp_path / "c.jsonl.gz", tmp_path / "out")
+    assert (changes.added, changes.unread) == (1, 1)
+    assert changes.skipped[0][1].startswith("it cannot be read after line 1: Error -3 while decompressing")
+
+
 async def test_tables_are_read_through_the_sandbox_under_their_keys(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "shop.db")) as db, db:
         db.execute('CREATE TABLE "the goods" (code TEXT PRIMARY KEY, name TEXT, body TEXT)')

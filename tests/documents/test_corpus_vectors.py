@@ -90,6 +90,12 @@ async def test_an_update_embeds_only_what_is_new_and_forgets_what_is_gone(tmp_pa
     assert found[0].id == "c4"
 
 
+async def test_an_index_that_was_empty_takes_vectors_of_any_width(tmp_path: Path) -> None:
+    build_index((), tmp_path / "c", embedder=Meanings())
+    assert build_index(COLOURS, tmp_path / "c", embedder=Meanings()).added == 3
+    assert (await open_index(tmp_path / "c", "dense", Meanings()).find("sky", 1))[0].id == "c2"
+
+
 def test_vectors_that_were_paid_for_survive_a_build_that_fails(tmp_path: Path) -> None:
     many = [Passage(f"p{number}", f"azure {number}") for number in range(600)]
     failing = Meanings(fails_after=512)

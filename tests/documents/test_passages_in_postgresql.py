@@ -4,6 +4,8 @@ leave."""
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 
 import decisor
 from decisor.documents.index import (
+    DocumentIndex,
+    Fusion,
     IndexMetadata,
     SourceDocument,
     build_index,
@@ -22,7 +26,7 @@ from decisor.documents.index import (
 )
 from decisor.documents.passage import Passage
 from decisor.documents.postgres import (
-    TableIndex,
+    TablePassages,
     build_table_index,
     open_table_index,
     parse_table_place,
@@ -42,6 +46,7 @@ TOWNS = (
     Passage("t3", "The capital is the town where a government sits.", "Capital"),
     Passage("t4", "東京は日本の首都である。", "東京"),
 )
+FUSIONS: tuple[Fusion, ...] = ("ranks", "scores")
 QUERIES = (
     "Which city exports marbles?",
     "capital on the Vistula",
@@ -84,7 +89,7 @@ class Letters:
 
 
 @asynccontextmanager
-async def opened(place: str, embedder: Letters | None = None) -> AsyncIterator[TableIndex]:
+async def opened(place: str, embedder: Letters | None = None) -> AsyncIterator[DocumentIndex]:
     table = await open_table_index(place, embedder=embedder)
     try:
         yield table
@@ -108,7 +113,7 @@ async def test_the_same_passages_are_found_with_the_same_scores_as_on_disk(place
     async with opened(place) as table:
         for query in QUERIES:
             assert await table.find(query) == await local.find(query)
-        assert await table.titles() == local.titles()
+        assert await table.titles() == await local.titles()
         assert len(table) == 4
 
 
@@ -154,8 +159,9 @@ async def test_vectors_and_both_rankings_joined_are_those_of_an_index_on_disk(
     for mode in ("dense", "hybrid"):
         local = open_index(tmp_path / "towns", mode, Letters())
         table = await open_table_index(place, mode, Letters())
-        for query in QUERIES:
-            there, here = await table.find(query, 3), await local.find(query, 3)
+        for query, fusion in product(QUERIES, FUSIONS):
+            there = await replace(table, fusion=fusion).find(query, 3)
+            here = await replace(local, fusion=fusion).find(query, 3)
             assert [record.id for record in there] == [record.id for record in here]
             assert [record.score for record in there] == pytest.approx([record.score for record in here], abs=2e-3)
         await table.close()
@@ -173,7 +179,7 @@ async def test_many_vectors_get_a_graph_of_neighbours_that_an_update_keeps(
     build_table_index(many[5:], place, embedder=Letters())
     assert rows_of(with_vectors, "SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'") == [(1,)]
     async with opened(place, Letters()) as table:
-        found = await table.by_meaning(many[9].whole, 30)
+        found = await replace(table, mode="dense").find(many[9].whole, 30)
         assert len(found) == 30 and found[0].id == "p9"
     build_table_index(many, place)
     assert rows_of(with_vectors, "SELECT count(vector) FROM many") == [(0,)]
@@ -245,10 +251,11 @@ async def test_what_is_asked_of_a_table_only_reads(place: str, url: str) -> None
     with psycopg.connect(url) as db:
         db.execute("CREATE SEQUENCE s")
     async with opened(place) as table:
+        assert isinstance(table.source, TablePassages)
         with pytest.raises(ToolError):
-            await table.worker.run("DELETE FROM towns RETURNING id", trusted=True)
+            await table.source.worker.run("DELETE FROM towns RETURNING id", trusted=True)
         with pytest.raises(ToolError, match="read-only"):
-            await table.worker.run("SELECT setval('s', 1) FROM (SELECT 1) AS t", trusted=True)
+            await table.source.worker.run("SELECT setval('s', 1) FROM (SELECT 1) AS t", trusted=True)
     assert rows_of(url, "SELECT count(*) FROM towns") == [(4,)]
 
 

@@ -54,10 +54,11 @@ def read_text(folder: Path, text: str, name: str = "api.yaml") -> OpenApiDocumen
         (HEAD + "paths: &p {/a: {get: *p}}\n", "nested deeper than 100"),
         (HEAD + "paths: " + "[" * 200_000 + "]" * 200_000, "nested deeper than 100"),
         (HEAD + "paths: " + "{a: " * 3_000 + "}" * 3_000, "nested deeper than 100"),
-        (HEAD + "when: 2001-99-99\npaths: !!python/object/apply:os.system ['true']\n", "no operation"),
-        (HEAD + "? [1, 2]\n: 3\n", "key that is no text"),
-        (HEAD + "<<: 3\n", "list of mappings for merging"),
-        (HEAD + "a: !!timestamp x\nb: !!int x\nc: !!float x\nd: !!binary '?'\n", "no operation"),
+        (HEAD + "when: 2001-99-99\n", "no operation"),
+        (HEAD + "paths: !!python/object/apply:os.system ['true']\n", "has the tag .*os.system"),
+        (HEAD + "? [1, 2]\n: 3\n", "unhashable key"),
+        (HEAD + "<<: 3\n", "no operation"),
+        (HEAD + "a: !!timestamp x\n", "has the tag"),
         ('{"openapi": "3.0.0", "a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested deeper than 100"),
         ('{"openapi": "3.0.0", "a": ' + "[" * 500 + "]" * 500 + "}", "nested deeper than 100"),
         ('{"openapi": "3.0.0", "a": ' + "9" * 5000 + "}", "digits|no server|no operation"),
@@ -68,6 +69,7 @@ def read_text(folder: Path, text: str, name: str = "api.yaml") -> OpenApiDocumen
         "self-alias",
         "deep",
         "deep-map",
+        "dates",
         "tags",
         "keys",
         "merge",
@@ -83,6 +85,13 @@ def test_a_document_that_would_hang_or_crash_its_reader_is_refused_in_a_line(
     with pytest.raises(SetupError, match=complaint) as caught:
         build_operation_tools(OpenApiClient(read_text(tmp_path, text)))
     assert "\n" not in str(caught.value)
+
+
+def test_merge_keys_of_yaml_are_followed_and_own_keys_go_before_them(tmp_path: Path) -> None:
+    shared = "x-a: &a {summary: A, operationId: a}\nx-b: &b {summary: B, description: b}\n"
+    read = read_text(tmp_path, HEAD + shared + "paths: {/p: {get: {<<: [*a, *b], operationId: own}}}\n")
+    assert [(one.name, one.about) for one in read.operations] == [("own", "b")]
+    assert dict(read.root["x-a"]) == {"summary": "A", "operationId": "a"}  # type: ignore[arg-type]
 
 
 CIRCLE = {

@@ -230,7 +230,7 @@ def test_a_tools_name_is_short_and_plain(text: str) -> None:
 @given(st.text(max_size=20))
 @settings(deadline=None)
 def test_a_value_stays_one_segment_of_the_path(text: str) -> None:
-    assert not set(join_encoded_values(text, ",", False)) & set("/?#\\ \r\n")
+    assert not set(join_encoded_values(text)) & set("/?#\\ \r\n")
 
 
 @pytest.mark.skipif(not CALLS.exists(), reason=f"no test data in {CALLS}")

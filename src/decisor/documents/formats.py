@@ -14,19 +14,18 @@ import logging
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from decisor.databases.files.delimited import find_header
 from decisor.databases.files.formats import cell_value
 from decisor.documents.cutting import DocumentContent, TextBlock, clean_document_text
-from decisor.errors import Error
+from decisor.errors import Error, SetupError
 from decisor.system.extras import missing_extra_error
 from decisor.system.text import find_text_codec
 
 if TYPE_CHECKING:
-    from docx.document import Document
-    from pptx.presentation import Presentation
-    from pptx.slide import Slide
     from selectolax.lexbor import LexborNode
 
 
@@ -58,49 +57,28 @@ class UnreadableDocument(Error):
     """The reason why a document is skipped."""
 
 
-class Outline:
-    """The title of a document, and the headings above the place that is being read."""
+@dataclass
+class ContentBuilder:
+    """A document that is being read: its title, the headings above the place that is read, and the blocks so far."""
 
-    def __init__(self, title: str = "") -> None:
-        self.title = title
-        self.headings: list[tuple[int, str]] = []
+    title: str = ""
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    blocks: list[TextBlock] = field(default_factory=list)
 
-    @property
-    def trail(self) -> tuple[str, ...]:
-        return tuple(name for _, name in self.headings)
-
-    def add(self, level: int, name: str) -> None:
+    def add_heading(self, level: int, name: str) -> None:
         """Add a heading. The first of level 1 is the title, if there is none."""
         if level <= 1 and not self.title:
             self.title, self.headings = name, []
         else:
             self.headings = [(above, text) for above, text in self.headings if above < level] + [(level, name)]
 
+    def add(self, text: str, head: str = "") -> None:
+        """Add a block, unless it has no text. ``head``: the row that names the columns of this one."""
+        if text.strip():
+            self.blocks.append(TextBlock(text, tuple(name for _, name in self.headings), head))
 
-def read_untrusted(
-    parse: Callable[[], tuple[str, Iterable[TextBlock]]], empty: str = "it holds no text"
-) -> DocumentContent:
-    """Build the content from the title and blocks that a library finds. ``empty``: reason to report without blocks.
-
-    Raises:
-        UnreadableDocument: it is encrypted, damaged, too large, or holds no text.
-    """
-    blocks, size = [], 0
-    try:
-        title, pieces = parse()
-        for block in pieces:
-            blocks.append(block)
-            size += len(block.text)
-            if size > MOST_CHARS:
-                raise UnreadableDocument(f"it has more than {MOST_CHARS:,} characters: split it")
-    except (UnreadableDocument, MemoryError):
-        raise
-    except Exception as error:  # a damaged file makes these libraries raise anything
-        state = "encrypted" if "crypt" in f"{type(error).__name__} {error}".lower() else "damaged"
-        raise UnreadableDocument(f"it is {state} ({type(error).__name__})") from error
-    if not blocks:
-        raise UnreadableDocument(empty)
-    return DocumentContent(title, tuple(blocks))
+    def build(self) -> DocumentContent:
+        return DocumentContent(self.title, tuple(self.blocks))
 
 
 def decode_document(data: bytes, charset: str = "") -> str:
@@ -132,9 +110,10 @@ def decode_document(data: bytes, charset: str = "") -> str:
 
 def read_plain_text(data: bytes) -> DocumentContent:
     """Read a text as paragraphs separated by empty lines."""
-    return DocumentContent(
-        blocks=tuple(TextBlock(part.strip()) for part in re.split(r"\n\s*\n", decode_document(data)) if part.strip())
-    )
+    content = ContentBuilder()
+    for part in re.split(r"\n\s*\n", decode_document(data)):
+        content.add(part.strip())
+    return content.build()
 
 
 def read_markdown(data: bytes) -> DocumentContent:
@@ -145,12 +124,10 @@ def read_markdown(data: bytes) -> DocumentContent:
     """
     from markdown_it import MarkdownIt  # a need of typer too, so it is always there
 
-    text = COMMENT.sub(
-        "", re.sub(r"\A---\n.*?\n---\n", "", decode_document(data), count=1, flags=re.S)
-    )  # YAML at the top
+    text = re.sub(r"\A---\n.*?\n---\n", "", decode_document(data), count=1, flags=re.S)  # YAML at the top
+    text = COMMENT.sub("", text)
     lines = text.split("\n")
-    blocks: list[TextBlock] = []
-    outline, head = Outline(), ""
+    content, head = ContentBuilder(), ""
     # Without the marks within a paragraph: they are kept as they stand, and 50,000 brackets took half a minute.
     tokens = MarkdownIt("commonmark").enable("table").disable("inline").parse(text)
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
@@ -159,15 +136,15 @@ def read_markdown(data: bytes) -> DocumentContent:
         part = "\n".join(lines[slice(*token.map)]).strip("\n")
         part = part if token.type == "fence" else LINK.sub(r"\1", part).strip()
         if token.type == "heading_open" and following is not None:
-            outline.add(int(token.tag[1]), LINK.sub(r"\1", following.content).strip())
+            content.add_heading(int(token.tag[1]), LINK.sub(r"\1", following.content).strip())
         elif token.type == "table_open":
             head = ""
-        elif token.type == "tr_open" and not head:
-            head = part
-            blocks.append(TextBlock(part, outline.trail))
-        elif part:
-            blocks.append(TextBlock(part, outline.trail, head if token.type == "tr_open" else ""))
-    return DocumentContent(outline.title, tuple(blocks))
+        elif token.type == "tr_open":
+            content.add(part, head)
+            head = head or part
+        else:
+            content.add(part)
+    return content.build()
 
 
 def read_html(data: bytes) -> DocumentContent:
@@ -176,12 +153,9 @@ def read_html(data: bytes) -> DocumentContent:
     Raises:
         SetupError: selectolax is not installed.
     """
-    try:
-        from selectolax.lexbor import LexborHTMLParser
-    except ImportError as error:
-        raise missing_extra_error("HTML needs selectolax", "documents") from error
+    lexbor = import_reader("selectolax.lexbor", "HTML needs selectolax", "documents")
     charset = match[1].decode() if (match := CHARSET.search(data[:4096])) else ""
-    tree = LexborHTMLParser(decode_document(data, charset))
+    tree = lexbor.LexborHTMLParser(decode_document(data, charset))
     heading = tree.css_first("title")
     title = " ".join(heading.text().split()) if heading is not None else ""
     # Text that no reader of the page sees is a place for instructions to an LLM.
@@ -196,8 +170,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
 
     It follows links between nodes, so that deep nesting does not overflow the stack.
     """
-    blocks: list[TextBlock] = []
-    outline, texts = Outline(title), list[str]()
+    content, texts = ContentBuilder(title), list[str]()
     level, cells, named, head = 0, 0, 0, ""
 
     def close() -> None:
@@ -207,13 +180,13 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
         # A row of empty cells.
         if not text.strip("| "):
             text = ""
-        if level == 1 and text and text == outline.title:
-            outline.headings = []  # many pages repeat their title above the text
+        if level == 1 and text and text == content.title:
+            content.headings = []  # many pages repeat their title above the text
         elif level and text:
-            outline.add(level, text)
+            content.add_heading(level, text)
         elif text:
             is_head = cells > 1 and named == cells
-            blocks.append(TextBlock(text, outline.trail, head if cells and not is_head else ""))
+            content.add(text, head if cells and not is_head else "")
             head = text if is_head else head
         level = 0
 
@@ -250,7 +223,7 @@ def _read_html_tree(root: LexborNode, title: str) -> DocumentContent:
                 start_row(node.tag)
         node = node.next if node is not None else None
     close()
-    return DocumentContent(outline.title, tuple(blocks))
+    return content.build()
 
 
 MOST_BYTES = 400_000_000
@@ -264,51 +237,95 @@ OLD = b"\xd0\xcf\x11\xe0"
 """How files begin that are encrypted, or of before 2007."""
 
 
+def import_reader(module: str, complaint: str, extra: str) -> Any:
+    """Return the library that reads a format. Raise SetupError if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing_extra_error(complaint, extra) from error
+
+
 def read_docx(data: bytes) -> DocumentContent:
     """Read the paragraphs and table rows of a Word file under their headings.
 
     The title is the text in the style Title, or else the first heading of level 1. Headers, footers, notes and comments
     are left out.
-
-    Raises:
-        UnreadableDocument: it is encrypted, damaged, too large, or holds no text.
-        SetupError: python-docx is not installed.
     """
-    try:
-        import docx
-    except ImportError as error:
-        raise missing_extra_error("Word files need python-docx", "office") from error
+    docx = import_reader("docx", "Word files need python-docx", "office")
     check_archive(data)
-    return read_untrusted(lambda: read_word_content(docx.Document(io.BytesIO(data))))
+    document, content = docx.Document(io.BytesIO(data)), ContentBuilder()
+    level_of_style: dict[str | None, int | None] = {}
+    for item in document.iter_inner_content():
+        if isinstance(item, docx.table.Table):
+            # A merged cell stands in each of its columns.
+            rows = [join_cells({id(cell): cell.text for cell in row.cells}.values()) for row in item.rows]
+            for number, row in enumerate(rows):
+                content.add(row, rows[0] if number else "")
+            continue
+        # python-docx takes 1 ms to look up a style by its id, at each paragraph.
+        text, style = clean_document_text(item.text).strip(), item._p.style
+        if style not in level_of_style:
+            level_of_style[style] = read_heading_level(item.style.name if item.style else "")
+        level = level_of_style[style]
+        if level is not None and text:
+            content.add_heading(level, text)
+        else:
+            content.add(text)
+    content.title = content.title or drop_template_title(document.core_properties.title, "Word Document")
+    return content.build()
 
 
 def read_pptx(data: bytes) -> DocumentContent:
-    """Read a PowerPoint file as blocks under "slide 3" and the title of the slide.
-
-    Speaker notes are under "notes". Raises as ``read_docx``.
-    """
-    try:
-        import pptx
-    except ImportError as error:
-        raise missing_extra_error("PowerPoint files need python-pptx", "office") from error
+    """Read a PowerPoint file as blocks under "slide 3" and the title of the slide; speaker notes are under "notes"."""
+    pptx = import_reader("pptx", "PowerPoint files need python-pptx", "office")
     check_archive(data)
-    return read_untrusted(lambda: read_slides_content(pptx.Presentation(io.BytesIO(data))))
+    presentation, content = pptx.Presentation(io.BytesIO(data)), ContentBuilder()
+    for number, slide in enumerate(presentation.slides, 1):
+        title = slide.shapes.title
+        name = " ".join(clean_document_text(title.text_frame.text).split()) if title is not None else ""
+        content.title = content.title or name
+        texts = [
+            text
+            for shape in slide.shapes
+            if title is None or shape.shape_id != title.shape_id
+            for text in iterate_shape_texts(shape)
+        ]
+        content.headings = [(1, f"slide {number}")]
+        if not texts:
+            content.add(name)
+        content.headings += [(2, name)] if name else []
+        for text in texts:
+            content.add(text)
+        if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame):
+            content.headings.append((3, "notes"))
+            for part in frame.text.split("\n"):
+                content.add(clean_document_text(part).strip())
+    content.title = content.title or drop_template_title(presentation.core_properties.title, "PowerPoint Presentation")
+    return content.build()
 
 
 def read_xlsx(data: bytes) -> DocumentContent:
-    """Read the rows of an Excel file under "sheet 2" and the name of the sheet.
-
-    Each cell has the name of its column. Raises as ``read_docx``.
-    """
+    """Read the rows of an Excel file under "sheet 2" and its name. Each cell has the name of its column."""
     from python_calamine import CalamineWorkbook
 
-    def parse() -> tuple[str, Iterator[TextBlock]]:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = enumerate(book.sheet_names, 1)
-        return "", (block for number, name in sheets for block in read_sheet_blocks(book, number, name))
-
     check_archive(data)
-    return read_untrusted(parse)
+    book, content = CalamineWorkbook.from_filelike(io.BytesIO(data)), ContentBuilder()
+    for number, name in enumerate(book.sheet_names, 1):
+        content.headings = [(1, f"sheet {number}"), (2, clean_document_text(name))]
+        rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
+        heading = find_header(rows)
+        start = heading.row if heading is not None and heading.is_named else None
+        if start is not None and sum(cell != "" for cell in rows[start]) < 2:
+            start = None  # lines of text
+        header = [" ".join(str(cell).split()) for cell in rows[start]] if start is not None else []
+        for at, row in enumerate(rows):
+            if at == start:
+                continue
+            names = header if start is not None and at > start else [""] * len(row)
+            cells = [(name, cell_value(cell)) for name, cell in zip(names, row, strict=False)]
+            text = "; ".join(f"{name}: {cell}" if name else str(cell) for name, cell in cells if cell is not None)
+            content.add(" ".join(clean_document_text(text).split()))
+    return content.build()
 
 
 def check_archive(data: bytes) -> None:
@@ -344,31 +361,6 @@ def check_archive(data: bytes) -> None:
         raise UnreadableDocument(f"it is damaged ({type(error).__name__})") from error
 
 
-def read_word_content(document: Document) -> tuple[str, list[TextBlock]]:
-    from docx.table import Table
-
-    outline, blocks = Outline(), list[TextBlock]()
-    level_of_style: dict[str | None, int | None] = {}
-    for item in document.iter_inner_content():
-        if isinstance(item, Table):
-            # A merged cell stands in each of its columns.
-            rows = [{id(cell): cell.text for cell in row.cells} for row in item.rows]
-            texts = [join_cells(row.values()) for row in rows]
-        else:
-            # python-docx takes 1 ms to look up a style by its id, at each paragraph.
-            text, style = clean_document_text(item.text).strip(), item._p.style
-            if style not in level_of_style:
-                level_of_style[style] = read_heading_level(item.style.name if item.style else "")
-            level = level_of_style[style]
-            if level is not None and text:
-                outline.add(level, text)
-                continue
-            texts = [text]
-        head = texts[0] if isinstance(item, Table) and len(texts) > 1 else ""
-        blocks += [TextBlock(text, outline.trail, head if at else "") for at, text in enumerate(texts) if text]
-    return outline.title or drop_template_title(document.core_properties.title, "Word Document"), blocks
-
-
 def read_heading_level(style: str | None) -> int | None:
     """Return the level of a heading style: 0 for a title, None for other styles.
 
@@ -384,38 +376,6 @@ def read_heading_level(style: str | None) -> int | None:
 def join_cells(texts: Iterable[str]) -> str:
     cells = [" ".join(clean_document_text(text).split()) for text in texts]
     return " | ".join(cells) if any(cells) else ""
-
-
-def read_slides_content(presentation: Presentation) -> tuple[str, Iterator[TextBlock]]:
-    title = ""
-    places: list[tuple[str, str, Slide]] = []
-    for number, slide in enumerate(presentation.slides, 1):
-        heading = slide.shapes.title
-        name = " ".join(clean_document_text(heading.text_frame.text).split()) if heading is not None else ""
-        title = title or name
-        places.append((f"slide {number}", name, slide))
-    title = title or drop_template_title(presentation.core_properties.title, "PowerPoint Presentation")
-    return title, (block for place in places for block in read_slide_blocks(*place))
-
-
-def read_slide_blocks(place: str, name: str, slide: Slide) -> Iterator[TextBlock]:
-    trail = (place, name) if name else (place,)
-    title = slide.shapes.title
-    texts = [
-        text
-        for shape in slide.shapes
-        if title is None or shape.shape_id != title.shape_id
-        for text in iterate_shape_texts(shape)
-    ]
-    if not texts and name:
-        yield TextBlock(name, (place,))
-    yield from (TextBlock(text, trail) for text in texts)
-    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame):
-        yield from (
-            TextBlock(text, (*trail, "notes"))
-            for part in frame.text.split("\n")
-            if (text := clean_document_text(part).strip())
-        )
 
 
 def iterate_shape_texts(shape: Any) -> Iterator[str]:
@@ -434,25 +394,6 @@ def iterate_shape_texts(shape: Any) -> Iterator[str]:
         yield from filter(None, (clean_document_text(part.text).strip() for part in shape.text_frame.paragraphs))
 
 
-def read_sheet_blocks(book: Any, number: int, name: str) -> Iterator[TextBlock]:
-    rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
-    trail = (f"sheet {number}", clean_document_text(name))
-    heading = find_header(rows)
-    start = heading.row if heading is not None and heading.is_named else None
-    if start is not None and sum(cell != "" for cell in rows[start]) < 2:
-        start = None  # lines of text
-    header = [" ".join(str(cell).split()) for cell in rows[start]] if start is not None else []
-    for at, row in enumerate(rows):
-        if at == start:
-            continue
-        under = header if start is not None and at > start else [""] * len(row)
-        pairs = [
-            (top, str(plain)) for top, cell in zip(under, row, strict=False) if (plain := cell_value(cell)) is not None
-        ]
-        if text := "; ".join(f"{top}: {cell}" if top else cell for top, cell in pairs):
-            yield TextBlock(" ".join(clean_document_text(text).split()), trail)
-
-
 def drop_template_title(text: str | None, template: str) -> str:
     """Return a title; empty if it is the one of a library's template."""
     title = clean_document_text(text or "").strip()
@@ -463,31 +404,61 @@ MOST_PAGES = 5_000
 
 
 def read_pdf(data: bytes) -> DocumentContent:
-    """Read a PDF file as blocks under "page 3".
-
-    Raises:
-        UnreadableDocument: it is encrypted, damaged, too long, or holds no text.
-        SetupError: pypdf is not installed.
-    """
-    try:
-        from pypdf import PdfReader
-    except ImportError as error:
-        raise missing_extra_error("PDF files need pypdf", "documents") from error
+    """Read a PDF file as blocks under "page 3"."""
+    pypdf = import_reader("pypdf", "PDF files need pypdf", "documents")
     # pypdf logs a line for each oddity of a file.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    reader = pypdf.PdfReader(io.BytesIO(data))
+    # Many files are encrypted with an empty password, to forbid printing.
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise UnreadableDocument("it is encrypted: save a copy without its password")
+    if len(reader.pages) > MOST_PAGES:
+        raise UnreadableDocument(f"it has more than {MOST_PAGES:,} pages: split it")
+    title = str((reader.metadata.title if reader.metadata else "") or "")
+    content = ContentBuilder(clean_document_text(title).strip())
+    for number, page in enumerate(reader.pages, 1):
+        content.headings = [(1, f"page {number}")]
+        for part in clean_document_text(page.extract_text()).split("\n\n"):
+            content.add(part.strip())
+    if not content.blocks:
+        raise UnreadableDocument("it holds no text (scanned pages need text recognition first)")
+    return content.build()
 
-    def parse() -> tuple[str, Iterator[TextBlock]]:
-        reader = PdfReader(io.BytesIO(data))
-        # Many files are encrypted with an empty password, to forbid printing.
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableDocument("it is encrypted: save a copy without its password")
-        if len(reader.pages) > MOST_PAGES:
-            raise UnreadableDocument(f"it has more than {MOST_PAGES:,} pages: split it")
-        title = str((reader.metadata.title if reader.metadata else "") or "")
-        pages = (
-            (f"page {number}", clean_document_text(page.extract_text())) for number, page in enumerate(reader.pages, 1)
-        )
-        parts = ((part.strip(), name) for name, text in pages for part in text.split("\n\n"))
-        return clean_document_text(title).strip(), (TextBlock(part, (name,)) for part, name in parts if part)
 
-    return read_untrusted(parse, "it holds no text (scanned pages need text recognition first)")
+READERS: dict[str, Callable[[bytes], DocumentContent]] = {
+    ".txt": read_plain_text,
+    ".text": read_plain_text,
+    ".rst": read_plain_text,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".pdf": read_pdf,
+    ".docx": read_docx,
+    ".pptx": read_pptx,
+    ".xlsx": read_xlsx,
+}
+
+
+def read_document(kind: str, data: bytes) -> DocumentContent:
+    """Read a document by the end of its name.
+
+    Raises:
+        UnreadableDocument: it is encrypted, damaged, too large, or holds no text.
+        SetupError: a library is not installed.
+    """
+    if not data.strip():
+        raise UnreadableDocument("it is empty")
+    try:
+        content = READERS[kind](data)
+    except (UnreadableDocument, SetupError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file makes these libraries raise anything
+        state = "encrypted" if "crypt" in f"{type(error).__name__} {error}".lower() else "damaged"
+        raise UnreadableDocument(f"it is {state} ({type(error).__name__})") from error
+    if sum(len(block.text) for block in content.blocks) > MOST_CHARS:
+        raise UnreadableDocument(f"it has more than {MOST_CHARS:,} characters: split it")
+    if not content.blocks:
+        raise UnreadableDocument("it holds no text")
+    return content

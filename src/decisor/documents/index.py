@@ -10,7 +10,8 @@ it is killed before, the old version stays current, and the next builder removes
     for each document: unchanged stamp -> keep; else delete its old passages, add its new ones
     delete the passages of documents that are gone;  commit;  switch
 
-``StoreUpdater`` does this for any ``PassageStore``. An open ``DocumentIndex`` satisfies ``types.Retriever``.
+``update_store`` does this for any ``PassageStore``. An open ``DocumentIndex`` reads any ``PassageSource``: an index on
+disk, in memory, or in PostgreSQL (``postgres``).
 """
 
 from __future__ import annotations
@@ -23,33 +24,39 @@ import re
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from decisor.documents.formats import UnreadableDocument
 from decisor.documents.passage import Embedder, Passage, Reranker
 from decisor.documents.search import (
+    BATCH,
     TITLE_TIMES,
-    PassageVectors,
-    VectorBuilder,
-    WordIndex,
+    LocalPassages,
+    Ranked,
+    VectorMemory,
     blend_scores,
     build_analyzer,
     build_index_entry,
     build_word_schema,
+    create_neighbour_index,
     fuse_ranks,
     import_tantivy,
+    import_usearch,
 )
 from decisor.errors import SetupError
 from decisor.system.storage import stamp_of
 from decisor.types import Record, Value
 
 if TYPE_CHECKING:
+    import numpy as np
     import tantivy
+    from numpy.typing import NDArray
+    from usearch.index import Index as NeighbourIndex
 
 
 FORMAT = 2
@@ -71,6 +78,8 @@ class IndexMetadata:
     """Dimension of the vectors."""
     words: int = 100
     """Length of a passage."""
+    terms: int = 0
+    """Number of terms of all passages; 0 on disk, where tantivy counts them."""
     format: int = FORMAT
 
 
@@ -205,88 +214,75 @@ class IndexChanges:
         return bool(self.added or self.updated or self.deleted)
 
 
-class PassageStore(Protocol):
-    """A store of numbered passages; those of one document have consecutive numbers."""
+class StoredDocument(NamedTuple):
+    """A document of an index: the stamp of its content, and the numbers of its passages, which are consecutive."""
 
-    def earlier(self, key: str) -> tuple[bytes, int, int] | None:
-        """Return stamp, first passage number and passage count of a stored document; None if unknown."""
+    stamp: bytes
+    first: int
+    size: int
+    """Number of its passages."""
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + self.size)
+
+
+class PassageStore(Protocol):
+    """A store of numbered passages and of the documents that they come from."""
+
+    def documents(self) -> Mapping[str, StoredDocument]:
+        """Return the documents stored before, by key."""
         ...
 
     def put(self, number: int, passage: Passage) -> None: ...
 
-    def drop(self, first: int, count: int) -> None: ...
+    def drop(self, numbers: range) -> None: ...
 
-    def note(self, key: str, stamp: bytes, first: int, count: int) -> None:
-        """Record that a document has exactly these passages."""
-        ...
-
-    def forget(self, key: str) -> None: ...
-
-    def documents(self) -> Iterable[tuple[str, int, int]]:
-        """Return key, first number and count of the documents stored before."""
-        ...
-
-    def finish(self, next_number: int) -> IndexMetadata:
-        """Write everything with the metadata of the index, and return the metadata."""
+    def finish(self, changed: Mapping[str, StoredDocument | None], next_number: int) -> IndexMetadata:
+        """Write everything with the metadata of the index, and return the metadata. changed: None for deleted ones."""
         ...
 
 
-class StoreUpdater:
-    """An update that brings a store to hold exactly the documents it takes. ``number``: of the next passage."""
+def update_store(
+    store: PassageStore, next_number: int, documents: Iterable[SourceDocument], progress: Progress
+) -> IndexChanges:
+    """Bring a store to hold exactly the given documents.
 
-    def __init__(self, store: PassageStore, number: int) -> None:
-        self.store, self.number = store, number
-        self.counts: Counter[str] = Counter()
-        self.skipped: list[tuple[str, str]] = []
-        self.stamps: dict[str, bytes] = {}
-
-    def update(self, documents: Iterable[SourceDocument], progress: Progress) -> IndexChanges:
-        """Take all documents, delete the others, and finish the store."""
-        before = self.number
-        for document in documents:
-            self.take(document)
-            progress(document.key, self.number - before)
-        for key, first, count in self.store.documents():
-            if key not in self.stamps:
-                self.store.drop(first, count)
-                self.store.forget(key)
-                self.counts["deleted"] += 1
-        about = self.store.finish(self.number)
-        return replace(IndexChanges(**self.counts), passages=about.passages, skipped=tuple(self.skipped))  # type: ignore[arg-type]
-
-    def take(self, document: SourceDocument) -> None:
-        """Add a document, replace its older version, or leave it unchanged.
-
-        A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
-        """
-        key, stamp = document.key, document.stamp
-        if key in self.stamps:
-            if self.stamps[key] != stamp:
-                self.skip(key, "another one before it has this name or id")
-            return
-        earlier = self.store.earlier(key)
-        if earlier is not None and earlier[0] == stamp:
-            self.counts["unchanged"] += 1
-            self.stamps[key] = stamp
-            return
+    A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
+    """
+    stored, first_number, number = store.documents(), next_number, next_number
+    stamps: dict[str, bytes] = {}
+    changed: dict[str, StoredDocument | None] = {}
+    counts, skipped = Counter[str](), list[tuple[str, str]]()
+    for key, stamp, cut in ((document.key, document.stamp, document.cut) for document in documents):
+        earlier = stored.get(key)
         try:
-            passages = tuple(document.cut())
+            if stamps.get(key, stamp) != stamp:
+                raise UnreadableDocument("another one before it has this name or id")
+            if key not in stamps and earlier is not None and earlier.stamp == stamp:
+                counts["unchanged"] += 1
+            elif key not in stamps:
+                passages = tuple(cut())
+                if earlier is not None:
+                    store.drop(earlier.numbers)
+                for at, passage in enumerate(passages, number):
+                    store.put(at, passage)
+                changed[key] = StoredDocument(stamp, number, len(passages))
+                number += len(passages)
+                counts["added" if earlier is None else "updated"] += 1
+            stamps[key] = stamp
         except UnreadableDocument as error:
-            self.skip(key, str(error))
-            return
-        self.stamps[key] = stamp
-        if earlier is not None:
-            self.store.drop(earlier[1], earlier[2])
-        for at, passage in enumerate(passages):
-            self.store.put(self.number + at, passage)
-        self.store.note(key, stamp, self.number, len(passages))
-        self.number += len(passages)
-        self.counts["added" if earlier is None else "updated"] += 1
-
-    def skip(self, key: str, why: str) -> None:
-        self.counts["unread"] += 1
-        if len(self.skipped) < MOST_SKIPPED:
-            self.skipped.append((key, why))
+            counts["unread"] += 1
+            if len(skipped) < MOST_SKIPPED:
+                skipped.append((key, str(error)))
+        progress(key, number - first_number)
+    for key, earlier in stored.items():
+        if key not in stamps:
+            store.drop(earlier.numbers)
+            changed[key] = None
+            counts["deleted"] += 1
+    about = store.finish(changed, number)
+    return replace(IndexChanges(**counts), passages=about.passages, skipped=tuple(skipped))  # type: ignore[arg-type]
 
 
 def explain_rebuild(before: IndexMetadata, about: IndexMetadata) -> str:
@@ -302,7 +298,6 @@ def explain_rebuild(before: IndexMetadata, about: IndexMetadata) -> str:
 
 WRITER_BYTES = 200_000_000
 THREADS = 2
-MOST_WAITING = 10_000
 VECTORS, EMBEDDED = "vectors.usearch", "embedded.db"
 
 
@@ -344,14 +339,12 @@ def update_index(
         if before is not None:
             _link_files(path / str(old) / "words", folder / "words")
             shutil.copyfile(path / str(old) / "documents.db", folder / "documents.db")
-        about = replace(about, next_number=before.next_number if before else 0)
-        vectors = None
-        if embedder is not None:
-            older = path / str(old) / VECTORS if before else None
-            vectors = VectorBuilder(embedder, path / EMBEDDED, older)
+            about = replace(about, next_number=before.next_number)
+        older = path / str(old) / VECTORS if before and embedder is not None else None
+        memory = VectorMemory(path / EMBEDDED, embedder) if embedder is not None else None
         try:
-            with raise_disk_errors(), closing(LocalStore(folder, about, vectors)) as store:
-                changes = StoreUpdater(store, about.next_number).update(documents, progress)
+            with raise_disk_errors(), closing(LocalStore(folder, about, memory, older)) as store:
+                changes = update_store(store, about.next_number, documents, progress)
             # A source that is empty by mistake must not empty the index.
             if not changes.passages and not may_be_empty:
                 return IndexChanges(unread=changes.unread, skipped=changes.skipped)
@@ -408,71 +401,78 @@ def _link_files(source: Path, target: Path) -> None:
 class LocalStore:
     """The folder of an index version while it is built. Satisfies the protocol ``PassageStore``."""
 
-    def __init__(self, folder: Path, about: IndexMetadata, vectors: VectorBuilder | None = None) -> None:
-        self.folder, self.about, self.vectors = folder, about, vectors
-        index = import_tantivy().Index(build_word_schema(), str(folder / "words"))
-        index.register_tokenizer("words", build_analyzer(about.language))
-        self.index: tantivy.Index = index
-        self.writer: tantivy.IndexWriter = index.writer(WRITER_BYTES, THREADS)
+    def __init__(
+        self, folder: Path, about: IndexMetadata, memory: VectorMemory | None = None, older: Path | None = None
+    ) -> None:
+        self.folder, self.about, self.memory = folder, about, memory
+        self.waiting: list[tuple[int, Passage]] = []
+        self.vectors: NeighbourIndex | None = import_usearch().Index.restore(str(older)) if older else None
+        self.index: tantivy.Index = import_tantivy().Index(build_word_schema(), str(folder / "words"))
+        self.index.register_tokenizer("words", build_analyzer(about.language))
+        self.writer: tantivy.IndexWriter = self.index.writer(WRITER_BYTES, THREADS)
         self.rows = sqlite3.connect(folder / "documents.db", isolation_level=None)
         self.rows.executescript(
             # The file is a copy that a crash may spoil; ``switch_version`` flushes it before anybody reads it.
             "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
             "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY, stamp BLOB, first INTEGER, count INTEGER)"
             " WITHOUT ROWID;"
-            "BEGIN"
         )
-        self.older = bool(self.rows.execute("SELECT count(*) FROM documents").fetchone()[0])
-        self.changed: list[tuple[str, bytes, int, int]] = []
 
-    def earlier(self, key: str) -> tuple[bytes, int, int] | None:
-        query = "SELECT stamp, first, count FROM documents WHERE key = ?"
-        row: tuple[bytes, int, int] | None = self.rows.execute(query, (key,)).fetchone() if self.older else None
-        return row
+    def documents(self) -> dict[str, StoredDocument]:
+        rows = self.rows.execute("SELECT key, stamp, first, count FROM documents")
+        return {key: StoredDocument(*values) for key, *values in rows}
 
     def put(self, number: int, passage: Passage) -> None:
         self.writer.add_document(build_index_entry(number, passage))
-        if self.vectors is not None:
-            self.vectors.add(number, passage)
+        if self.memory is not None:
+            self.waiting.append((number, passage))
+            if len(self.waiting) >= BATCH:
+                self.embed_waiting(self.memory)
 
-    def drop(self, first: int, count: int) -> None:
-        for number in range(first, first + count):
+    def embed_waiting(self, memory: VectorMemory) -> None:
+        import numpy as np
+
+        if self.waiting:
+            numbers, passages = zip(*self.waiting, strict=True)
+            # An index without passages knows no width yet.
+            width = self.vectors.ndim if self.vectors is not None and len(self.vectors) else 0
+            vectors = memory.embed(passages, width)
+            if self.vectors is None or not width:
+                self.vectors = create_neighbour_index(vectors.shape[1])
+            self.vectors.add(np.array(numbers, np.uint64), vectors)
+            self.waiting.clear()
+
+    def drop(self, numbers: range) -> None:
+        import numpy as np
+
+        for number in numbers:
             self.writer.delete_documents_by_term("number", number)
-        if self.vectors is not None:
-            self.vectors.drop(range(first, first + count))
+        if self.vectors is not None and numbers:
+            self.vectors.remove(np.array(numbers, np.uint64))
 
-    def note(self, key: str, stamp: bytes, first: int, count: int) -> None:
-        self.changed.append((key, stamp, first, count))
-        if len(self.changed) >= MOST_WAITING:
-            self.write()
-
-    def write(self) -> None:
-        self.rows.executemany("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", self.changed)
-        self.changed.clear()
-
-    def forget(self, key: str) -> None:
-        self.rows.execute("DELETE FROM documents WHERE key = ?", (key,))
-
-    def documents(self) -> list[tuple[str, int, int]]:
-        self.write()
-        return self.rows.execute("SELECT key, first, count FROM documents").fetchall() if self.older else []
-
-    def finish(self, next_number: int) -> IndexMetadata:
-        self.write()
+    def finish(self, changed: Mapping[str, StoredDocument | None], next_number: int) -> IndexMetadata:
         self.writer.commit()
         # Merges write files after the commit; the version must not be switched under them.
         self.writer.wait_merging_threads()
+        self.rows.execute("BEGIN")
+        self.rows.executemany("DELETE FROM documents WHERE key = ?", ((key,) for key in changed))
+        rows = ((key, *document) for key, document in changed.items() if document is not None)
+        self.rows.executemany("INSERT INTO documents VALUES (?, ?, ?, ?)", rows)
         documents, passages = self.rows.execute("SELECT count(*), coalesce(sum(count), 0) FROM documents").fetchone()
         self.rows.execute("COMMIT")
-        width = self.vectors.finish(self.folder / VECTORS) if self.vectors is not None else 0
-        about = replace(self.about, passages=passages, documents=documents, next_number=next_number, width=width)
+        about = replace(self.about, passages=passages, documents=documents, next_number=next_number)
+        if self.memory is not None:
+            self.embed_waiting(self.memory)
+            vectors = self.vectors if self.vectors is not None else create_neighbour_index(1)
+            vectors.save(str(self.folder / VECTORS))
+            about = replace(about, width=vectors.ndim)
         write_durably(self.folder / "about.json", json.dumps(asdict(about), indent=1))
         return about
 
     def close(self) -> None:
         self.rows.close()
-        if self.vectors is not None:
-            self.vectors.close()
+        if self.memory is not None:
+            self.memory.close()
         with suppress(RuntimeError):  # it has been committed
             self.writer.rollback()
 
@@ -484,14 +484,38 @@ LOOKED_AT = 400
 MODES = ("bm25", "dense", "hybrid")
 
 
+class PassageSource(Protocol):
+    """The passages of an index, found by words or by vectors. Rankings are best first, equal ones by number."""
+
+    async def by_words(self, text: str, limit: int) -> Ranked:
+        """Return the passages with terms of a text, with their scores by BM25."""
+        ...
+
+    async def by_meaning(self, vector: NDArray[np.float32], limit: int) -> Ranked:
+        """Return the passages whose vectors are nearest, with their cosines."""
+        ...
+
+    async def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> Ranked:
+        """Return the cosines of given passages; those without a vector are missing."""
+        ...
+
+    async def read(self, numbers: Sequence[int]) -> Mapping[int, Passage]:
+        """Return passages by number; deleted ones are missing."""
+        ...
+
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, eq=False)
 class DocumentIndex:
-    """An open index of passages. Open it with ``open_index`` or ``build_memory_index``."""
+    """An open index of passages. Open it with ``open_index``, ``open_table_index`` or ``build_memory_index``.
 
-    words: WordIndex
+    Satisfies ``types.Retriever``.
+    """
+
+    source: PassageSource
     about: IndexMetadata
     mode: Mode = "bm25"
-    vectors: PassageVectors | None = None
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     depth: int = 100
@@ -504,50 +528,53 @@ class DocumentIndex:
         """Return the best passages, best first. By words alone the result is empty if no word of the query occurs.
 
         A record's id is its passage's, its source the document's; fields: title, section, position. The score is
-        BM25's, the cosine, what they come to (hybrid), or the reranker's.
+        BM25's, the cosine, what they come to (hybrid), or the reranker's. A server may raise ToolError.
         """
         # A passage that both rankings have far down may come first when they are fused.
         wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
+        ranked = await self.rank(query, wide)
+        ranked = ranked[: wide if self.reranker else limit]
+        passages = await self.source.read([number for number, _ in ranked])
+        records = [build_passage_record(passages[at], score) for at, score in ranked if at in passages]
+        if self.reranker is not None:
+            scores = zip(records, await self.reranker.score(query, records), strict=True)
+            records = [
+                replace(record, score=float(score)) for record, score in sorted(scores, key=lambda pair: -pair[1])
+            ]
+        return tuple(records[:limit])
+
+    async def rank(self, query: str, wide: int) -> Ranked:
+        """Rank passages by words or by meaning, or fuse both rankings."""
+        words = await self.source.by_words(query, wide) if self.mode != "dense" else []
         if self.mode == "bm25":
-            hits = self.words.search(query, wide)
-        else:
-            hits = await asyncio.to_thread(self._by_meaning, query, wide)
-        if self.reranker is None:
-            return tuple(build_passage_record(self.words.read(address), score) for address, score in hits[:limit])
-        records = [build_passage_record(self.words.read(address), score) for address, score in hits[:wide]]
-        return (await rerank_records(self.reranker, query, records))[:limit]
+            return words
+        assert self.embedder is not None
+        vector = (await asyncio.to_thread(self.embedder.embed, [query]))[0]
+        near = await self.source.by_meaning(vector, wide)
+        if self.mode == "dense":
+            return near
+        if self.fusion == "ranks":
+            return fuse_ranks([number for number, _ in words], [number for number, _ in near])
+        # A passage found by its words alone has a cosine too: without it it would count as unlike the query.
+        cosines = dict(near)
+        lacking = [number for number, _ in words if number not in cosines]
+        return blend_scores(dict(words), cosines | dict(await self.source.cosines(vector, lacking)))
 
-    def _by_meaning(self, query: str, wide: int) -> list[tuple[tantivy.DocAddress, float]]:
-        """Search by vectors, and in hybrid mode fuse both rankings."""
-        assert self.embedder is not None and self.vectors is not None
-        vector = self.embedder.embed([query])[0]
-        near = self.vectors.search(vector, wide)
-        if self.mode == "hybrid":
-            hits = self.words.search(query, wide)
-            by_words = dict(zip(self.words.numbers([at for at, _ in hits]), (score for _, score in hits), strict=True))
-            if self.fusion == "ranks":
-                near = fuse_ranks(list(by_words), [number for number, _ in near])
-            else:
-                there = dict(near)
-                # A passage found by its words alone has a cosine too: without it it would count as unlike the query.
-                more = self.vectors.cosines(vector, [number for number in by_words if number not in there])
-                near = blend_scores(by_words, there | dict(more))
-        places = self.words.addresses([number for number, _ in near[:wide]])
-        return [(places[number], score) for number, score in near if number in places]
-
-    def titles(self, most: int = 12) -> tuple[tuple[str, ...], bool]:
+    async def titles(self, most: int = 12) -> tuple[tuple[str, ...], bool]:
         """Return different titles of documents, and whether these are all.
 
         A large index is sampled at evenly spread passages.
         """
-        last = max(self.about.next_number, len(self))
-        step = max(1, last // LOOKED_AT)
-        places = self.words.addresses(list(range(0, last + 1, step)))
-        return sample_titles((self.words.read(places[number]).title for number in sorted(places)), step == 1, most)
+        step = max(1, self.about.next_number // LOOKED_AT)
+        passages = await self.source.read(range(0, self.about.next_number + 1, step))
+        return sample_titles((passages[number].title for number in sorted(passages)), step == 1, most)
+
+    async def close(self) -> None:
+        await self.source.close()
 
     def __len__(self) -> int:
         """Return the number of passages."""
-        return len(self.words)
+        return self.about.passages
 
 
 def sample_titles(titles: Iterable[str], whole: bool, most: int) -> tuple[tuple[str, ...], bool]:
@@ -561,13 +588,6 @@ def sample_titles(titles: Iterable[str], whole: bool, most: int) -> tuple[tuple[
     return tuple(sample), whole and len(sample) == len(names)
 
 
-async def rerank_records(reranker: Reranker, query: str, records: Sequence[Record]) -> tuple[Record, ...]:
-    """Sort records by the reranker's scores, best first."""
-    scores = await reranker.score(query, records)
-    scored = sorted(zip(records, scores, strict=True), key=lambda pair: -pair[1])
-    return tuple(replace(one, score=float(score)) for one, score in scored)
-
-
 def build_passage_record(passage: Passage, score: float) -> Record:
     fields: dict[str, Value] = {"title": passage.title} if passage.title else {}
     if passage.section:
@@ -578,18 +598,27 @@ def build_passage_record(passage: Passage, score: float) -> Record:
     return Record(passage.id, fields, passage.text, source, float(f"{score:.6g}"))
 
 
+FindEmbedder: TypeAlias = Callable[[str], Embedder | None]
+"""Returns the embedder of a name, None if it is not known."""
+
+
 def open_index(
-    path: Path | str, mode: Mode = "bm25", embedder: Embedder | None = None, reranker: Reranker | None = None
+    path: Path | str,
+    mode: Mode | None = "bm25",
+    embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
+    by_name: FindEmbedder = lambda name: None,
 ) -> DocumentIndex:
     """Open an index by memory-mapping, which takes milliseconds at any size.
 
-    ``embedder``: the one that built the index; MiniLM where that was the one and none is given.
+    ``mode``: None means hybrid if the index has vectors, else bm25. ``embedder``: the one that built the index; if none
+    is given, the one that ``by_name`` finds, or MiniLM where that was the one.
 
     Raises:
         SetupError: there is no index, it is damaged, or it holds no vectors of ``embedder`` for ``mode``.
     """
     path = Path(path)
-    if mode not in MODES:
+    if mode not in (None, *MODES):
         raise SetupError(f"There is no mode {mode!r}; there is {', '.join(MODES)}.")
     if not is_index(path):
         raise SetupError(f"There is no index in {path}: make one with decisor index SOURCE --out {path}.")
@@ -598,37 +627,41 @@ def open_index(
         folder = path / str(number)
         try:
             about = read_index_metadata(folder)
-            words = WordIndex.open(folder / "words", about.language)
-            has_vectors = mode != "bm25" and about.embedder
-            vectors = PassageVectors.open(folder / VECTORS) if has_vectors else None
+            vectors = folder / VECTORS if mode != "bm25" and about.embedder else None
+            source = LocalPassages.open(folder / "words", about.language, vectors)
             break
         except SetupError:  # a builder may have removed this version since its number was read
             if (newer := read_current_version(path)) == number:
                 raise
             number = newer
-    if mode != "bm25":
-        embedder = choose_index_embedder(path, about, embedder)
-    return DocumentIndex(words, about, mode, vectors, embedder, reranker)
+    chosen, embedder = choose_index_mode(path, about, mode, embedder, by_name)
+    return DocumentIndex(source, about, chosen, embedder, reranker)
 
 
-def choose_index_embedder(place: object, about: IndexMetadata, embedder: Embedder | None) -> Embedder:
-    """Choose the embedder that made the vectors of an index: the given one or MiniLM.
+def choose_index_mode(
+    place: object, about: IndexMetadata, mode: Mode | None, embedder: Embedder | None, by_name: FindEmbedder
+) -> tuple[Mode, Embedder | None]:
+    """Choose the mode of an index, and the embedder that made its vectors.
 
     Raise SetupError if the index has no vectors or another embedder made them.
     """
     from decisor.documents.minilm import NAME, MiniLM
 
+    mode = mode or ("hybrid" if about.embedder else "bm25")
+    if mode == "bm25":
+        return mode, embedder
     if not about.embedder:
         raise SetupError(f"The index {place} holds no vectors: build it again with --dense.")
+    embedder = embedder or by_name(about.embedder)
     if embedder is None and about.embedder == NAME:
-        return MiniLM.open()
+        return mode, MiniLM.open()
     if embedder is None:
         raise SetupError(
             f"The index was made by the embedder {about.embedder}: give it, with --embed {about.embedder}@URL."
         )
     if embedder.name != about.embedder:
         raise SetupError(f"The index {place} was made by the embedder {about.embedder}, not {embedder.name}.")
-    return embedder
+    return mode, embedder
 
 
 def build_memory_index(
@@ -645,4 +678,4 @@ def build_memory_index(
     writer.commit()
     writer.wait_merging_threads()
     index.reload()
-    return DocumentIndex(WordIndex.over(index, language), IndexMetadata(count, count, count, language))
+    return DocumentIndex(LocalPassages.of_index(index, language), IndexMetadata(count, count, count, language))

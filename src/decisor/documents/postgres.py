@@ -1,6 +1,6 @@
 """An index of passages in PostgreSQL: built and updated in one transaction, searched read-only through the sandbox.
 
-    T            number, id, title, section, position, text, vector    a row for each passage; comment: TableMetadata
+    T            number, id, title, section, position, text, vector    a row for each passage; comment: IndexMetadata
     T_words      term, number, times, length                           how often a passage has a term, of how many
     T_documents  key, stamp, first, count                              the passages of a document
 
@@ -10,29 +10,27 @@ Vectors are pgvector's ``halfvec``, compared one by one up to some ten thousand,
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.documents.index import (
     FORMAT,
-    LOOKED_AT,
+    DocumentIndex,
+    FindEmbedder,
     IndexChanges,
     IndexMetadata,
     Mode,
     Progress,
     SourceDocument,
-    StoreUpdater,
-    build_passage_record,
-    choose_index_embedder,
+    StoredDocument,
+    choose_index_mode,
     explain_rebuild,
-    rerank_records,
-    sample_titles,
+    update_store,
     wrap_passages,
 )
 from decisor.documents.passage import Embedder, Passage, Reranker
@@ -42,10 +40,10 @@ from decisor.documents.search import (
     K1,
     SEARCHING,
     B,
+    Ranked,
     VectorMemory,
     build_analyzer,
     build_indexed_text,
-    fuse_ranks,
     list_query_terms,
 )
 from decisor.errors import SetupError
@@ -54,38 +52,36 @@ from decisor.sandbox.process import Worker
 from decisor.system.extras import require_package
 from decisor.system.secrets import find_url_secrets, hide_password, redact
 from decisor.system.storage import cache_folder, stamp_of
-from decisor.types import Record, Value
+from decisor.types import Value
 
 if TYPE_CHECKING:
+    import numpy as np
     import psycopg
-    import tantivy
+    from numpy.typing import NDArray
 
     Connection = psycopg.Connection[tuple[object, ...]]
 
-SCHEMES = ("postgresql://", "postgres://")
 NAME = re.compile(r"(?:\w{1,40}\.)?\w{1,40}")
 CAPS = Caps(rows=2_000, cell_chars=1_000_000, bytes=64_000_000)
-TABLES = ("$T", "$T_words", "$T_documents")
 CREATE = """CREATE TABLE IF NOT EXISTS $T (number integer PRIMARY KEY, id text, title text, section text,
     position integer, text text);
 CREATE TABLE IF NOT EXISTS $T_words (number integer, times integer, length integer, term text COLLATE "C",
     PRIMARY KEY (term, number) INCLUDE (times, length));
 CREATE TABLE IF NOT EXISTS $T_documents (key text COLLATE "C" PRIMARY KEY, stamp bytea, first integer, count integer)"""
+# Not TRUNCATE, which locks readers out and is not MVCC-safe.
+EMPTY_TABLES = "DELETE FROM $T; DELETE FROM $T_words; DELETE FROM $T_documents"
 # Numbers with a point are decimals in PostgreSQL, ten times as slow as floats.
 BY_WORDS = f"""WITH worths AS MATERIALIZED (
     SELECT term, ln(1 + (:every::float - count(*) + 0.5) / (count(*) + 0.5)) * {K1 + 1}::float AS worth
     FROM $T_words WHERE term = ANY(:terms) GROUP BY term
-), best AS (
-    SELECT number, sum(worth * times / (times + {K1 * (1 - B):.2f}::float + :norm::float * length)) AS score
-    FROM worths JOIN $T_words USING (term) GROUP BY number ORDER BY score DESC, number LIMIT :most
-) SELECT id, text, title, section, position, score FROM best JOIN $T USING (number) ORDER BY score DESC, number"""
-BY_MEANING = """SELECT id, text, title, section, position, score FROM (
-    SELECT *, 1 - (vector::halfvec(WIDTH) <=> :vector::halfvec(WIDTH)) AS score FROM $T
-    ORDER BY vector::halfvec(WIDTH) <=> :vector::halfvec(WIDTH) LIMIT :most
-) AS best ORDER BY score DESC, number"""
-SIZE = "SELECT " + " + ".join(f"pg_total_relation_size('{table}')" for table in TABLES)
-TITLES = "SELECT title FROM $T WHERE number = ANY(:numbers) ORDER BY number"
-THERE = "SELECT to_regclass(:name) IS NULL AS missing, obj_description(to_regclass(:name), 'pg_class') AS about"
+) SELECT number, sum(worth * times / (times + {K1 * (1 - B):.2f}::float + :norm::float * length)) AS score
+FROM worths JOIN $T_words USING (term) GROUP BY number ORDER BY score DESC, number LIMIT :most"""
+BY_MEANING = """SELECT number, 1 - (vector::halfvec(WIDTH) <=> :vector::halfvec(WIDTH)) AS score FROM $T
+ORDER BY vector::halfvec(WIDTH) <=> :vector::halfvec(WIDTH) LIMIT :most"""
+COSINES = "SELECT number, 1 - (vector <=> :vector::halfvec) FROM $T WHERE number = ANY(:numbers) AND vector IS NOT NULL"
+READ = "SELECT number, id, text, title, section, position FROM $T WHERE number = ANY(:numbers)"
+SIZE = "SELECT sum(pg_total_relation_size(name)) FROM unnest(ARRAY['$T', '$T_words', '$T_documents']) AS name"
+COUNTS = "SELECT count(*), coalesce(sum(count), 0)::int, (SELECT coalesce(sum(times), 0) FROM $T_words)::int8"
 
 
 @dataclass(frozen=True)
@@ -108,16 +104,8 @@ class TablePlace:
         return f"{address}/{self.schema}{'.' if self.schema else ''}{self.name}{mark}{options}"
 
 
-@dataclass(frozen=True, slots=True)
-class TableMetadata(IndexMetadata):
-    """The facts about an index in a table."""
-
-    terms: int = 0
-    """Number of terms of all passages."""
-
-
 def is_table_url(place: str) -> bool:
-    return place.lower().startswith(SCHEMES)
+    return place.lower().startswith(("postgresql://", "postgres://"))
 
 
 def parse_table_place(place: str) -> TablePlace:
@@ -140,10 +128,10 @@ def parse_table_place(place: str) -> TablePlace:
     return TablePlace(f"{address[: -len(table) - 1]}{mark}{options}", name, schema)
 
 
-def parse_table_metadata(comment: object, place: TablePlace) -> TableMetadata:
+def parse_table_metadata(comment: object, place: TablePlace) -> IndexMetadata:
     """Parse the comment of a table. Raise SetupError if it is no index of this version."""
     try:
-        about = TableMetadata(**json.loads(str(comment)))
+        about = IndexMetadata(**json.loads(str(comment)))
         if about.format != FORMAT:
             raise ValueError(f"format {about.format}")
         return about
@@ -157,75 +145,42 @@ def parse_table_metadata(comment: object, place: TablePlace) -> TableMetadata:
 
 
 @dataclass(frozen=True, eq=False)
-class TableIndex:
-    """An open index in PostgreSQL. Open it with ``await open_table_index(place)``. Satisfies ``types.Retriever``."""
+class TablePassages:
+    """The passages of an index in PostgreSQL. Satisfies ``PassageSource``; ToolError if the server does not answer."""
 
     worker: Worker
     """Process of its own that only reads."""
     place: TablePlace
-    about: TableMetadata
-    words: tantivy.TextAnalyzer
-    mode: Mode = "bm25"
-    embedder: Embedder | None = None
-    reranker: Reranker | None = None
-    depth: int = 100
-    """Number of hits of each ranking that are fused or reranked."""
+    about: IndexMetadata
 
-    async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
-        """Return the best passages as ``DocumentIndex.find`` does.
-
-        Raise ToolError if the server does not answer in time.
-        """
-        wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
-        by_words = await self.by_words(query, wide) if self.mode != "dense" else ()
-        by_meaning = await self.by_meaning(query, wide) if self.mode != "bm25" else ()
-        records = by_words or by_meaning
-        if self.mode == "hybrid":
-            # A passage in both rankings is one record, with the score of the fusion.
-            known = {record.id: record for record in (*by_meaning, *by_words)}
-            order = fuse_ranks([record.id for record in by_words], [record.id for record in by_meaning])
-            records = tuple(replace(known[id], score=float(f"{score:.6g}")) for id, score in order)
-        if self.reranker is not None:
-            records = await rerank_records(self.reranker, query, records[:wide])
-        return records[:limit]
-
-    async def by_words(self, query: str, limit: int) -> tuple[Record, ...]:
-        terms: list[Value] = list(list_query_terms(self.words, query))
+    async def by_words(self, text: str, limit: int) -> Ranked:
+        terms: list[Value] = list(list_query_terms(build_analyzer(self.about.language), text))
+        if not terms or limit < 1:
+            return []
         # k1 * b / average length, in BM25's denominator (Robertson and Zaragoza 2009).
         norm = K1 * B * self.about.passages / max(1, self.about.terms)
-        values: dict[str, Value] = {"terms": terms, "every": self.about.passages, "norm": norm, "most": limit}
-        return await self._records(BY_WORDS, values) if terms and limit > 0 else ()
+        return await self._rank(BY_WORDS, terms=terms, every=self.about.passages, norm=norm, most=limit)
 
-    async def by_meaning(self, text: str, limit: int) -> tuple[Record, ...]:
-        if self.embedder is None or not self.about.width:
-            return ()
-        vector = (await asyncio.to_thread(self.embedder.embed, [text]))[0]
+    async def by_meaning(self, vector: NDArray[np.float32], limit: int) -> Ranked:
         width = f"({self.about.width})" if self.about.passages > EXACT else ""  # an HNSW index is on vectors of a width
-        return await self._records(
-            BY_MEANING.replace("(WIDTH)", width), {"vector": str(vector.tolist()), "most": limit}
-        )
+        ranked = await self._rank(BY_MEANING.replace("(WIDTH)", width), vector=str(vector.tolist()), most=limit)
+        return sorted(ranked, key=lambda pair: (-pair[1], pair[0]))
 
-    async def _records(self, query: str, parameters: Mapping[str, Value]) -> tuple[Record, ...]:
-        rows = (await self.worker.run(self.place.sql(query), parameters, trusted=True)).rows
-        return tuple(
-            build_passage_record(
-                Passage(str(id), str(text), str(title), str(section), int(str(position))), float(str(score))
-            )
-            for id, text, title, section, position, score in rows
-        )
+    async def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> Ranked:
+        return await self._rank(COSINES, vector=str(vector.tolist()), numbers=list(numbers))
 
-    async def titles(self, most: int = 12) -> tuple[tuple[str, ...], bool]:
-        """Return different titles of documents, and whether these are all."""
-        step = max(1, self.about.next_number // LOOKED_AT)
-        numbers: list[Value] = list(range(0, self.about.next_number + 1, step))
-        rows = (await self.worker.run(self.place.sql(TITLES), {"numbers": numbers}, trusted=True)).rows
-        return sample_titles((str(title) for (title,) in rows), step == 1, most)
+    async def read(self, numbers: Sequence[int]) -> dict[int, Passage]:
+        rows = await self._run(READ, numbers=list(numbers))
+        return {number: Passage(*texts) for number, *texts in rows}
+
+    async def _rank(self, query: str, **parameters: Value) -> Ranked:
+        return [(number, float(score)) for number, score in await self._run(query, **parameters)]
+
+    async def _run(self, query: str, **parameters: Value) -> Iterable[Any]:
+        return (await self.worker.run(self.place.sql(query), parameters, trusted=True)).rows
 
     async def close(self) -> None:
         await self.worker.close()
-
-    def __len__(self) -> int:
-        return self.about.passages
 
 
 async def open_table_index(
@@ -233,12 +188,9 @@ async def open_table_index(
     mode: Mode | None = None,
     embedder: Embedder | None = None,
     reranker: Reranker | None = None,
-    by_name: Callable[[str], Embedder | None] = lambda name: None,
-) -> TableIndex:
-    """Open an index in a table.
-
-    ``mode``: None means hybrid if the index has vectors, else bm25. ``by_name``: function that finds the embedder of a
-    name if none is given.
+    by_name: FindEmbedder = lambda name: None,
+) -> DocumentIndex:
+    """Open an index in a table, as ``open_index`` does.
 
     Raises:
         SetupError: the server does not answer, there is no such index, or it holds no vectors of ``embedder``.
@@ -252,29 +204,24 @@ async def open_table_index(
     worker = Worker("postgres", url, CAPS, source=place.name)
     try:
         await worker.start()
-        rows = (await worker.run(THERE, {"name": place.sql("$T")}, trusted=True)).rows
-        if rows[0][0]:
+        query = "SELECT to_regclass(:name) IS NULL, obj_description(to_regclass(:name), 'pg_class')"
+        ((is_missing, comment),) = (await worker.run(query, {"name": place.sql("$T")}, trusted=True)).rows
+        if is_missing:
             raise SetupError(f"There is no table {place}: make an index with decisor index SOURCE --out {place}.")
-        about = parse_table_metadata(rows[0][1], place)
-        mode = mode or ("hybrid" if about.embedder else "bm25")
-        if mode != "bm25":
-            embedder = choose_index_embedder(place, about, embedder or by_name(about.embedder))
+        about = parse_table_metadata(comment, place)
+        chosen, embedder = choose_index_mode(place, about, mode, embedder, by_name)
     except BaseException:
         await worker.close()
         raise
-    return TableIndex(worker, place, about, build_analyzer(about.language), mode, embedder, reranker)
+    return DocumentIndex(TablePassages(worker, place, about), about, chosen, embedder, reranker)
 
 
 def build_table_index(
     passages: Iterable[Passage], place: str, language: str = "english", embedder: Embedder | None = None
 ) -> IndexChanges:
-    """Build an index of passages in a table that a URL names, as ``build_index`` does.
-
-    The URL is ``postgresql://HOST/DATABASE/TABLE``.
-    """
-    return update_table_index(
-        wrap_passages(passages), parse_table_place(place), IndexMetadata(language=language), embedder
-    )[0]
+    """Build an index of passages in a table, ``postgresql://HOST/DATABASE/TABLE``, as ``build_index`` does."""
+    about = IndexMetadata(language=language)
+    return update_table_index(wrap_passages(passages), parse_table_place(place), about, embedder)[0]
 
 
 def update_table_index(
@@ -294,6 +241,7 @@ def update_table_index(
         SetupError: the server does not answer or refuses, the table is somebody else's, or another builder is at work.
     """
     about = replace(about, embedder=embedder.name if embedder else "")
+    storable = (replace(document, key=replace_unstorable(document.key)) for document in documents)
     with connect_to_table(place) as db:
         lock = int.from_bytes(stamp_of(place.sql("$T"))[:8], "big", signed=True)
         # The lock ends with the transaction, so a killed builder leaves none.
@@ -301,14 +249,23 @@ def update_table_index(
             raise SetupError(f"{place} is being built by another process: wait for it to end.")
         before = read_table_metadata(db, place)
         why = explain_rebuild(before, about) if before and not fresh else ""
-        with closing(TableStore(db, place, about, embedder, before, bool(fresh or why))) as store:
-            changes = StoreUpdater(store, store.about.next_number).update(documents, progress)
+        has_vectors = before is not None and before.embedder == about.embedder
+        with closing(TableStore(db, place, about, embedder)) as store:
+            store.run(CREATE)
+            if before and not fresh and not why:
+                store.about = before
+            else:
+                store.run(EMPTY_TABLES)
+            if embedder is not None and not has_vectors:
+                store.run("CREATE EXTENSION IF NOT EXISTS vector")
+                store.run("ALTER TABLE $T DROP COLUMN IF EXISTS vector, ADD COLUMN vector halfvec")
+            changes = update_store(store, store.about.next_number, storable, progress)
             if not changes.passages and not may_be_empty:
                 db.rollback()
                 return IndexChanges(unread=changes.unread, skipped=changes.skipped), 0
-            size = store.run(SIZE)[0][0]
+            size = int(store.run(SIZE)[0][0])
             db.commit()
-            if embedder is not None:
+            if store.memory is not None:
                 store.memory.path.unlink(missing_ok=True)
             db.autocommit = True
             store.run("VACUUM ANALYZE $T, $T_words")  # without it each entry of a term is looked up in the table
@@ -328,7 +285,7 @@ def connect_to_table(place: TablePlace) -> Iterator[Connection]:
         raise SetupError(f"No index can be made in {place}: {why}. Nothing of it was changed.") from error
 
 
-def read_table_metadata(db: Connection, place: TablePlace) -> TableMetadata | None:
+def read_table_metadata(db: Connection, place: TablePlace) -> IndexMetadata | None:
     """Return the metadata of a table, None if it does not exist. Raise SetupError if it was made otherwise."""
     query = "SELECT obj_description(oid, 'pg_class') FROM pg_class WHERE oid = to_regclass(%s)"
     row = db.execute(query, (place.sql("$T"),)).fetchone()
@@ -336,39 +293,15 @@ def read_table_metadata(db: Connection, place: TablePlace) -> TableMetadata | No
 
 
 class TableStore:
-    """The tables of an index while they are written in one transaction. Satisfies the protocol ``PassageStore``.
+    """The tables of an index while they are written in one transaction. Satisfies the protocol ``PassageStore``."""
 
-    ``before``: what is there. ``anew``: it is deleted, which readers see when the transaction ends.
-    """
-
-    def __init__(
-        self,
-        db: Connection,
-        place: TablePlace,
-        about: IndexMetadata,
-        embedder: Embedder | None,
-        before: TableMetadata | None,
-        anew: bool,
-    ) -> None:
-        self.db, self.place, self.embedder = db, place, embedder
-        self.about = before if before and not anew else TableMetadata(**asdict(about))
-        self.words, self.terms = build_analyzer(about.language), self.about.terms
+    def __init__(self, db: Connection, place: TablePlace, about: IndexMetadata, embedder: Embedder | None) -> None:
+        self.db, self.place, self.about = db, place, about
+        self.words = build_analyzer(about.language)
         self.waiting: list[tuple[int, Passage]] = []
-        self.entries: list[tuple[int, int, int, str]] = []
-        self.gone, self.forgotten = list[int](), list[str]()
-        self.noted: list[tuple[str, bytes, int, int]] = []
-        self.run(CREATE)
-        if anew:
-            for table in TABLES:
-                # Not TRUNCATE, which locks readers out and is not MVCC-safe.
-                self.run(f"DELETE FROM {table}")
-        if embedder is not None:
-            self.memory = VectorMemory(cache_folder() / f"{stamp_of(str(place)).hex()}.embedded", embedder.name)
-            if before is None or before.embedder != embedder.name:
-                self.run("CREATE EXTENSION IF NOT EXISTS vector")
-                self.run("ALTER TABLE $T DROP COLUMN IF EXISTS vector, ADD COLUMN vector halfvec")
-        rows = self.run("SELECT key, stamp, first, count FROM $T_documents")
-        self.older: dict[str, tuple[bytes, int, int]] = {key: (stamp, *numbers) for key, stamp, *numbers in rows}
+        self.gone: list[int] = []
+        remains = cache_folder() / f"{stamp_of(str(place)).hex()}.embedded"
+        self.memory = VectorMemory(remains, embedder) if embedder else None
 
     def run(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         cursor = self.db.execute(self.place.sql(statement).encode(), parameters or None)
@@ -379,62 +312,48 @@ class TableStore:
             for row in rows:
                 copy.write_row(row)
 
-    def earlier(self, key: str) -> tuple[bytes, int, int] | None:
-        return self.older.get(replace_unstorable(key))
+    def documents(self) -> dict[str, StoredDocument]:
+        rows = self.run("SELECT key, stamp, first, count FROM $T_documents")
+        return {key: StoredDocument(*values) for key, *values in rows}
 
     def put(self, number: int, passage: Passage) -> None:
         id, text, title, section = map(replace_unstorable, (passage.id, passage.text, passage.title, passage.section))
-        passage = Passage(id, text, title, section, passage.position)
-        terms = Counter(self.words.analyze(build_indexed_text(passage)))
-        length = terms.total()
-        self.terms += length
-        self.entries += [(number, times, length, term) for term, times in terms.items()]
-        self.waiting.append((number, passage))
+        self.waiting.append((number, Passage(id, text, title, section, passage.position)))
         if len(self.waiting) >= BATCH:
             self.write()
 
-    def drop(self, first: int, count: int) -> None:
-        self.gone += range(first, first + count)
-
-    def note(self, key: str, stamp: bytes, first: int, count: int) -> None:
-        self.noted.append((replace_unstorable(key), stamp, first, count))
-
-    def forget(self, key: str) -> None:
-        self.forgotten.append(key)
-
-    def documents(self) -> list[tuple[str, int, int]]:
-        return [(key, first, count) for key, (_, first, count) in self.older.items()]
+    def drop(self, numbers: range) -> None:
+        self.gone += numbers
 
     def write(self) -> None:
         """Write the waiting passages with their terms and vectors."""
-        vectors: list[tuple[str, ...]] = [()] * len(self.waiting)
-        if self.embedder is not None and self.waiting:
-            rows = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
-            if self.about.width not in (0, width := rows.shape[1]):
-                raise SetupError(f"{self.embedder.name} gives {width} numbers a text, not {self.about.width}.")
-            self.about, vectors = replace(self.about, width=width), [(str(vector.tolist()),) for vector in rows]
-        passages = ((number, one.id, one.title, one.section, one.position, one.text) for number, one in self.waiting)
-        columns = "number, id, title, section, position, text" + (", vector" if self.embedder else "")
-        self.copy(f"$T ({columns})", ((*row, *vector) for row, vector in zip(passages, vectors, strict=True)))
-        self.entries.sort(key=lambda entry: entry[3])  # frequent terms of many passages then lie side by side
-        self.copy("$T_words", self.entries)
+        columns = "number, id, text, title, section, position"
+        entries: list[tuple[int, int, int, str]] = []
+        rows: list[tuple[object, ...]] = [(number, *astuple(passage)) for number, passage in self.waiting]
+        if self.memory is not None and self.waiting:
+            columns += ", vector"
+            vectors = self.memory.embed([passage for _, passage in self.waiting], self.about.width)
+            self.about = replace(self.about, width=vectors.shape[1])
+            rows = [(*row, str(vector.tolist())) for row, vector in zip(rows, vectors, strict=True)]
+        for number, passage in self.waiting:
+            terms = Counter(self.words.analyze(build_indexed_text(passage)))
+            entries += [(number, times, terms.total(), term) for term, times in terms.items()]
+        self.copy(f"$T ({columns})", rows)
+        entries.sort(key=lambda entry: entry[3])  # frequent terms of many passages then lie side by side
+        self.copy("$T_words", entries)
         self.waiting.clear()
-        self.entries.clear()
 
-    def finish(self, next_number: int) -> TableMetadata:
+    def finish(self, changed: Mapping[str, StoredDocument | None], next_number: int) -> IndexMetadata:
         """Write waiting passages, delete removed ones, and store the metadata in the table's comment."""
         from psycopg.sql import SQL, Literal
 
         self.write()
-        self.run("DELETE FROM $T_documents WHERE key = ANY(%s)", self.forgotten + [key for key, *_ in self.noted])
-        self.copy("$T_documents", self.noted)
-        self.run("DELETE FROM $T WHERE number = ANY(%s)", self.gone)
-        take_out = (
-            "WITH gone AS (DELETE FROM $T_words WHERE number = ANY(%s) RETURNING times) SELECT sum(times) FROM gone"
-        )
-        terms = self.terms - (self.run(take_out, self.gone)[0][0] or 0)
-        ((documents, passages),) = self.run("SELECT count(*), coalesce(sum(count), 0) FROM $T_documents")
-        about = replace(self.about, passages=int(passages), documents=documents, next_number=next_number, terms=terms)
+        self.run("DELETE FROM $T_documents WHERE key = ANY(%s)", list(changed))
+        self.copy("$T_documents", ((key, *document) for key, document in changed.items() if document is not None))
+        for table in ("$T", "$T_words") if self.gone else ():
+            self.run(f"DELETE FROM {table} WHERE number = ANY(%s)", self.gone)
+        ((documents, passages, terms),) = self.run(f"{COUNTS} FROM $T_documents")
+        about = replace(self.about, passages=passages, documents=documents, next_number=next_number, terms=terms)
         if about.width and passages > EXACT:
             memory = min(2_000, 64 + (passages * (2 * about.width + 500) >> 20))
             # pgvector builds a graph that does not fit this memory much slower.
@@ -446,8 +365,8 @@ class TableStore:
         return about
 
     def close(self) -> None:
-        if self.embedder is not None:
-            self.memory.file.close()
+        if self.memory is not None:
+            self.memory.close()
 
 
 def replace_unstorable(text: str) -> str:

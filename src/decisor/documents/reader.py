@@ -18,12 +18,13 @@ import stat
 import subprocess
 import sys
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Timer
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from decisor.databases.files.columns import TOO_LARGE, limit_reader_memory, reason_of_end
 from decisor.documents.cutting import (
@@ -34,16 +35,7 @@ from decisor.documents.cutting import (
     cut_passages,
     has_at_most_words,
 )
-from decisor.documents.formats import (
-    UnreadableDocument,
-    read_docx,
-    read_html,
-    read_markdown,
-    read_pdf,
-    read_plain_text,
-    read_pptx,
-    read_xlsx,
-)
+from decisor.documents.formats import READERS, UnreadableDocument, read_document
 from decisor.documents.index import SourceDocument, is_index
 from decisor.documents.passage import Passage
 from decisor.errors import SetupError
@@ -56,20 +48,6 @@ if TYPE_CHECKING:
 
 
 LONGEST_ANSWER = 400_000_000
-READERS: dict[str, Callable[[bytes], DocumentContent]] = {
-    ".txt": read_plain_text,
-    ".text": read_plain_text,
-    ".rst": read_plain_text,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-    ".pptx": read_pptx,
-    ".xlsx": read_xlsx,
-}
 
 
 @dataclass
@@ -132,18 +110,15 @@ class ParserProcess:
 
 def parse_file(kind: str, path: str) -> dict[str, object]:
     try:
-        data = Path(path).read_bytes()
-        content = READERS[kind](data) if data.strip() else None
+        content = read_document(kind, Path(path).read_bytes())
     except SetupError as error:
         return {"setup": str(error)}
     except UnreadableDocument as error:
         return {"error": str(error)}
     except MemoryError:
         return {"error": TOO_LARGE}
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         return {"error": f"it cannot be read: {error}"}
-    if content is None or not content.blocks:
-        return {"error": "it is empty" if content is None else "it holds no text"}
     return {"title": content.title, "blocks": [(block.text, block.trail, block.head) for block in content.blocks]}
 
 
@@ -262,64 +237,50 @@ def build_unreadable_document(key: str, why: str) -> SourceDocument:
     return SourceDocument(key, b"", cut)
 
 
-def read_json_documents(lines: IO[bytes], name: str, where: str, form: RowForm) -> Iterator[SourceDocument]:
-    """Iterate over one document for each JSON line; unusable lines give unreadable ones.
+Rows: TypeAlias = Iterator[tuple[str, Mapping[str, Value] | str]]
+"""Place of each row in its file, such as " line 7", and the row or why it cannot be used. The place of a file is ''."""
 
-    ``name``: of the file, for complaints.
-    """
+
+def iterate_json_rows(lines: IO[bytes], form: RowForm) -> Rows:
+    """Iterate over JSON lines."""
     number = 0
-    try:
-        while line := lines.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                yield build_unreadable_document(
-                    name, f"line {number} is longer than {LONGEST_LINE:,} bytes; what follows is not read"
-                )
-                return
-            if not line.strip():
-                continue
-            row_name = f"{name} line {number}"
+    while line := lines.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            yield "", f"line {number} is longer than {LONGEST_LINE:,} bytes; what follows is not read"
+            return
+        if line.strip():
             try:
                 row = json.loads(line.decode("utf-8-sig"))
+                yield f" line {number}", row if isinstance(row, dict) else "it is no JSON object"
             except (ValueError, RecursionError):
-                yield build_unreadable_document(row_name, "it is no JSON in UTF-8")
-                continue
-            if isinstance(row, dict):
-                yield form.document(where, row, row_name)
-            else:
-                yield build_unreadable_document(row_name, "it is no JSON object")
-        if not number:
-            yield build_unreadable_document(name, "it is empty")
-    except (OSError, EOFError) as error:
-        yield build_unreadable_document(name, f"it cannot be read after line {number}: {error}")
+                yield f" line {number}", "it is no JSON in UTF-8"
+    if not number:
+        yield "", "it is empty"
 
 
-def read_csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) -> Iterator[SourceDocument]:
-    """Iterate over one document for each row of a CSV file.
+def iterate_csv_rows(file: IO[bytes], form: RowForm) -> Rows:
+    """Iterate over the rows of a CSV file.
 
     The first row names the columns. The separator is the most frequent of comma, semicolon and tab in it.
     """
     csv.field_size_limit(LONGEST_LINE)
-    number = 1
-    try:
-        lines = (line.decode("utf-8-sig", "replace") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
-        first = next(lines, "")
-        mark = max(",;\t", key=first.count)
-        columns = next(csv.reader([first], delimiter=mark), [])
-        if why := form.missing(columns):
-            yield build_unreadable_document(name, why)
-            return
-        if columns and looks_like_data(columns):
-            why = f"taken for names of columns ({list_names(columns)}): if it is data, put a row of names above it"
-            yield build_unreadable_document(f"{name} row 1", why)
-        for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
-            yield form.document(where, dict(zip(columns, cells, strict=False)), f"{name} row {number}")
-        if number == 1:
-            yield build_unreadable_document(
-                name, "it has no rows below the names of its columns" if first else "it is empty"
-            )
-    except (OSError, EOFError, csv.Error) as error:
-        yield build_unreadable_document(name, f"it cannot be read after row {number}: {error}")
+    lines = (line.decode("utf-8-sig", "replace") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
+    first, number = next(lines, ""), 1
+    mark = max(",;\t", key=first.count)
+    columns = next(csv.reader([first], delimiter=mark), [])
+    if why := form.missing(columns):
+        yield "", why
+        return
+    if columns and looks_like_data(columns):
+        yield (
+            " row 1",
+            f"taken for names of columns ({list_names(columns)}): if it is data, put a row of names above it",
+        )
+    for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
+        yield f" row {number}", dict(zip(columns, cells, strict=False))
+    if number == 1:
+        yield "", "it has no rows below the names of its columns" if first else "it is empty"
 
 
 async def read_table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) -> list[SourceDocument]:
@@ -354,11 +315,11 @@ async def read_table_documents(tool: SqlTool, names: Sequence[str], form: RowFor
 
 
 LARGEST = 100 * 2**20
-ROWS: dict[str, Callable[[IO[bytes], str, str, RowForm], Iterator[SourceDocument]]] = {
-    ".jsonl": read_json_documents,
-    ".ndjson": read_json_documents,
-    ".csv": read_csv_documents,
-    ".tsv": read_csv_documents,
+ROWS: dict[str, Callable[[IO[bytes], RowForm], Rows]] = {
+    ".jsonl": iterate_json_rows,
+    ".ndjson": iterate_json_rows,
+    ".csv": iterate_csv_rows,
+    ".tsv": iterate_csv_rows,
 }
 KINDS = (*READERS, *ROWS)
 
@@ -399,15 +360,20 @@ class FolderReader:
             self.at = (done := done + path.stat().st_size)
 
     def _rows(self, path: Path, name: str, kind: str) -> Iterator[SourceDocument]:
-        before = self.at
+        """Iterate over one document for each row; unusable rows give unreadable ones."""
+        before, place, where = self.at, "", "" if self.root.is_file() else name
         try:
             with path.open("rb") as raw:
                 lines = cast(IO[bytes], gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw)
-                for document in ROWS[kind](lines, name, "" if self.root.is_file() else name, self.form):
+                for place, row in ROWS[kind](lines, self.form):
                     self.at = before + raw.tell()
-                    yield document
-        except OSError as error:
-            yield build_unreadable_document(name, f"it cannot be read: {error.strerror}")
+                    if isinstance(row, str):
+                        yield build_unreadable_document(f"{name}{place}", row)
+                    else:
+                        yield self.form.document(where, row, f"{name}{place}")
+        except (OSError, EOFError, zlib.error, csv.Error) as error:
+            why = (error.strerror if isinstance(error, OSError) else "") or error
+            yield build_unreadable_document(name, f"it cannot be read{' after' if place else ''}{place}: {why}")
 
     def close(self) -> None:
         """End the process that parses."""

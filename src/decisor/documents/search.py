@@ -8,6 +8,7 @@ search over vectors up to 50,000, a graph of neighbours (HNSW, by usearch) beyon
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from decisor.documents.passage import Embedder, Passage
 from decisor.errors import SetupError
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from usearch.index import Index as NeighbourIndex
 
 
+Ranked: TypeAlias = list[tuple[int, float]]
+"""Number and score of passages, best first, equal ones by number."""
 TITLE_TIMES = 3
 K1, B = 1.2, 0.75
 """Tantivy's own constants, which cannot be set."""
 LONGEST_TERM, MOST_TERMS = 40, 200
-MORE = 6
+MORE, MOST_PLACES = 6, 10_000
 LANGUAGES = re.findall(
     r"\w+",
     "arabic danish dutch english finnish french german greek hungarian italian norwegian portuguese romanian russian "
@@ -106,63 +109,84 @@ def build_indexed_text(passage: Passage, title_times: int = TITLE_TIMES) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class WordIndex:
-    """An index of terms, on disk (memory-mapped) or in memory."""
+class LocalPassages:
+    """Passages on disk (memory-mapped) or in memory, with their terms and vectors. Satisfies ``PassageSource``."""
 
     index: tantivy.Index
     analyzer: tantivy.TextAnalyzer
     searcher: tantivy.Searcher
+    vectors: NeighbourIndex | None = None
+    """Half-precision vectors by number."""
+    places: dict[int, tantivy.DocAddress] = field(default_factory=dict)
+    """Addresses of passages that were found, so that they are not looked up again; the searcher never changes."""
 
     @classmethod
-    def open(cls, path: Path, language: str) -> WordIndex:
-        """Open an index. Raise SetupError if it does not exist or is damaged."""
+    def of_index(cls, index: tantivy.Index, language: str, vectors: NeighbourIndex | None = None) -> LocalPassages:
+        analyzer = build_analyzer(language)
+        index.register_tokenizer("words", analyzer)
+        return cls(index, analyzer, index.searcher(), vectors)
+
+    @classmethod
+    def open(cls, words: Path, language: str, vectors: Path | None) -> LocalPassages:
+        """Open a folder of terms and a file of vectors. Raise SetupError if one does not exist or is damaged."""
         try:
-            index = import_tantivy().Index.open(str(path))
+            index = import_tantivy().Index.open(str(words))
         except (ValueError, OSError) as error:
-            raise SetupError(f"The index in {path} cannot be opened: {error}. Build it again.") from error
-        return cls.over(index, language)
+            raise SetupError(f"The index in {words} cannot be opened: {error}. Build it again.") from error
+        return cls.of_index(index, language, open_neighbour_index(vectors) if vectors is not None else None)
 
-    @classmethod
-    def over(cls, index: tantivy.Index, language: str) -> WordIndex:
-        words = build_analyzer(language)
-        index.register_tokenizer("words", words)
-        return cls(index, words, index.searcher())
-
-    def search(self, text: str, limit: int) -> list[tuple[tantivy.DocAddress, float]]:
-        """Return (address, score) of the best passages, best first, equal ones by number.
-
-        A few more hits are read, so that equal scores give the same passages in every build.
-        """
+    async def by_words(self, text: str, limit: int) -> Ranked:
         t = import_tantivy()
         terms = list_query_terms(self.analyzer, text)
         if not terms or limit < 1:
             return []
         # Built from terms: tantivy's query language would read AND, OR and IN of a question as operators.
         parts = [(t.Occur.Should, t.Query.term_query(self.index.schema, "words", term, "freq")) for term in terms]
-        # tantivy breaks ties by segments, which differ from build to build.
+        # tantivy breaks ties by segments, which differ from build to build: a few more hits are read and sorted.
         hits = self.searcher.search(t.Query.boolean_query(parts), limit + MORE, count=False).hits
-        if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
-            numbers = self.numbers([address for _, address in hits])
-            hits = [hit for _, hit in sorted(zip(numbers, hits, strict=True), key=lambda pair: (-pair[1][0], pair[0]))]
-        return [(address, score) for score, address in hits[:limit]]
+        numbers = self._numbers([address for _, address in hits])
+        if len(self.places) > MOST_PLACES:
+            self.places.clear()
+        self.places.update(zip(numbers, (address for _, address in hits), strict=True))
+        scored = zip(numbers, (score for score, _ in hits), strict=True)
+        return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
-    def numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
+    async def by_meaning(self, vector: NDArray[np.float32], limit: int) -> Ranked:
+        limit = min(limit, len(self.vectors)) if self.vectors is not None else 0
+        if self.vectors is None or limit < 1:
+            return []
+        # Up to so many an exact search is quick, and HNSW would miss some neighbours.
+        exact = len(self.vectors) <= EXACT
+        matches = await asyncio.to_thread(self.vectors.search, vector, limit, exact=exact)
+        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+    async def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> Ranked:
+        import numpy as np
+
+        known = [number for number in numbers if self.vectors is not None and number in self.vectors]
+        if self.vectors is None or not known:
+            return []
+        near = np.asarray(self.vectors.get(np.array(known, np.uint64)), np.float32) @ vector
+        return list(zip(known, near.tolist(), strict=True))
+
+    async def read(self, numbers: Sequence[int]) -> dict[int, Passage]:
+        places = {number: self.places[number] for number in numbers if number in self.places}
+        if lacking := [number for number in numbers if number not in places]:
+            query = import_tantivy().Query.term_set_query(self.index.schema, "number", lacking)
+            found = [address for _, address in self.searcher.search(query, len(lacking), count=False).hits]
+            places.update(zip(self._numbers(found), found, strict=True))
+        return {number: self._read(address) for number, address in places.items()}
+
+    def _read(self, address: tantivy.DocAddress) -> Passage:
+        return Passage.load(bytes(self.searcher.doc(address)["passage"][0]))
+
+    def _numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
         values = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
         return [int(number or 0) for number in values]
 
-    def addresses(self, numbers: Sequence[int]) -> dict[int, tantivy.DocAddress]:
-        """Return the addresses of passages by number; deleted passages are missing."""
-        if not numbers:
-            return {}
-        query = import_tantivy().Query.term_set_query(self.index.schema, "number", list(numbers))
-        places = [address for _, address in self.searcher.search(query, len(numbers), count=False).hits]
-        return dict(zip(self.numbers(places), places, strict=True))
-
-    def read(self, address: tantivy.DocAddress) -> Passage:
-        return Passage.load(bytes(self.searcher.doc(address)["passage"][0]))
-
-    def __len__(self) -> int:
-        return self.searcher.num_docs
+    async def close(self) -> None:
+        """Close nothing; the files are unmapped with the last reference."""
 
 
 def build_word_schema() -> tantivy.Schema:
@@ -202,94 +226,17 @@ def import_usearch() -> ModuleType:
     return usearch.index
 
 
-@dataclass(frozen=True, eq=False)
-class PassageVectors:
-    """The half-precision vectors of passages by number, memory-mapped from one file."""
-
-    index: NeighbourIndex
-
-    @classmethod
-    def open(cls, path: Path) -> PassageVectors:
-        try:
-            index = import_usearch().Index.restore(str(path), view=True)
-        except (RuntimeError, ValueError, OSError) as error:
-            raise SetupError(f"The vectors in {path} cannot be opened: {error}. Build the index again.") from error
+def open_neighbour_index(path: Path) -> NeighbourIndex:
+    """Open a file of vectors by memory-mapping. Raise SetupError if it does not exist or is damaged."""
+    try:
+        index = import_usearch().Index.restore(str(path), view=True)
         if index is None:
-            raise SetupError(f"The vectors in {path} cannot be opened. Build the index again.")
-        index.expansion_search = SEARCHING
-        return cls(index)
-
-    def search(self, vector: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
-        """Return (number, cosine) of the nearest vectors, nearest first, equal ones by number."""
-        limit = min(limit, len(self.index))
-        if limit < 1:
-            return []
-        # Up to so many an exact search is quick, and HNSW would miss some neighbours.
-        matches = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
-        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
-
-    def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> list[tuple[int, float]]:
-        """Return (number, cosine) of the given passages in order; those without a vector are missing."""
-        import numpy as np
-
-        known = [number for number in numbers if number in self.index]
-        if not known:
-            return []
-        near = np.asarray(self.index.get(np.array(known, np.uint64)), np.float32) @ vector
-        return list(zip(known, near.tolist(), strict=True))
-
-
-@dataclass
-class VectorBuilder:
-    """A collector that embeds passages in batches."""
-
-    embedder: Embedder
-    part: Path
-    """File of finished vectors until the build is done, so that a killed build does not pay twice."""
-    old: Path | None = None
-    index: NeighbourIndex | None = None
-    waiting: list[tuple[int, Passage]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.old is not None:
-            self.index = import_usearch().Index.restore(str(self.old))
-        self.memory = VectorMemory(self.part, self.embedder.name)
-
-    def add(self, number: int, passage: Passage) -> None:
-        self.waiting.append((number, passage))
-        if len(self.waiting) >= BATCH:
-            self.flush()
-
-    def drop(self, numbers: Sequence[int]) -> None:
-        import numpy as np
-
-        if self.index is not None and numbers:
-            self.index.remove(np.array(numbers, np.uint64))
-
-    def flush(self) -> None:
-        import numpy as np
-
-        if not self.waiting:
-            return
-        vectors = self.memory.embed(self.embedder, [passage.whole for _, passage in self.waiting])
-        if self.index is None:
-            self.index = create_neighbour_index(vectors.shape[1])
-        if vectors.shape[1] != self.index.ndim:
-            raise SetupError(f"{self.embedder.name} gives {vectors.shape[1]} numbers a text, not {self.index.ndim}.")
-        self.index.add(np.array([number for number, _ in self.waiting], np.uint64), vectors)
-        self.waiting.clear()
-
-    def finish(self, path: Path) -> int:
-        """Save the vectors and return their dimension."""
-        self.flush()
-        index = create_neighbour_index(1) if self.index is None else self.index
-        index.save(str(path))
-        width: int = index.ndim
-        return width
-
-    def close(self) -> None:
-        self.memory.file.close()
+            raise ValueError("it holds no index")
+    except (RuntimeError, ValueError, OSError) as error:
+        raise SetupError(f"The vectors in {path} cannot be opened: {error}. Build the index again.") from error
+    index.expansion_search = SEARCHING
+    neighbours: NeighbourIndex = index
+    return neighbours
 
 
 def create_neighbour_index(width: int) -> NeighbourIndex:
@@ -305,32 +252,45 @@ def create_neighbour_index(width: int) -> NeighbourIndex:
 
 
 class VectorMemory:
-    """A SQLite file of vectors by the stamp of their text. A killed build leaves it to the next one."""
+    """An embedder with a SQLite file of its vectors, by the stamp of their text.
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    A killed build leaves the file to the next one, which then does not pay twice.
+    """
+
+    def __init__(self, path: Path, embedder: Embedder) -> None:
+        self.path, self.embedder = path, embedder
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = sqlite3.connect(path, isolation_level=None)
         # A cache: what a crash spoils is embedded again.
         self.file.execute("PRAGMA synchronous=OFF")
         self.file.execute("CREATE TABLE IF NOT EXISTS vectors (name, stamp, vector, PRIMARY KEY (name, stamp))")
 
-    def embed(self, embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float16]:
-        """Return vectors of shape (len(texts), width); only unknown texts are embedded."""
+    def embed(self, passages: Sequence[Passage], width: int) -> NDArray[np.float16]:
+        """Return vectors of shape (len(passages), width); only unknown texts are embedded.
+
+        ``width``: of the vectors of the index, 0 if it has none yet. Raise SetupError if the embedder gives another.
+        """
         import numpy as np
 
-        stamps = [stamp_of(text) for text in texts]
+        stamps, name = [stamp_of(passage.whole) for passage in passages], self.embedder.name
         query = "SELECT vector FROM vectors WHERE name = ? AND stamp = ?"
-        known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (self.name, stamp)).fetchone())}
-        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in known}:
+        known = {stamp: row[0] for stamp in stamps if (row := self.file.execute(query, (name, stamp)).fetchone())}
+        new = {stamp: one.whole for stamp, one in zip(stamps, passages, strict=True) if stamp not in known}
+        if new:
             # Half precision changes no figure of docs/measurements/documents.md and takes half of the room.
-            vectors = np.asarray(embedder.embed(list(new.values())), np.float16)
-            rows = [(self.name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
+            vectors = np.asarray(self.embedder.embed(list(new.values())), np.float16)
+            rows = [(name, stamp, vector.tobytes()) for stamp, vector in zip(new, vectors, strict=True)]
             self.file.execute("BEGIN")
             self.file.executemany("INSERT INTO vectors VALUES (?, ?, ?)", rows)
             self.file.execute("COMMIT")
             known |= {stamp: vector for _, stamp, vector in rows}
-        return np.stack([np.frombuffer(known[stamp], np.float16) for stamp in stamps])
+        stacked = np.stack([np.frombuffer(known[stamp], np.float16) for stamp in stamps])
+        if width not in (0, stacked.shape[1]):
+            raise SetupError(f"{name} gives {stacked.shape[1]} numbers a text, not {width}.")
+        return stacked
+
+    def close(self) -> None:
+        self.file.close()
 
 
 RANK_CONSTANT, WORDS_SHARE = 2, 0.6

@@ -67,50 +67,35 @@ async def open_documents(
     Raises:
         SetupError: there is nothing that can be read, or too much to be indexed at once.
     """
-    from decisor.documents.index import is_index, open_index, read_current_version, read_index_metadata
-    from decisor.documents.postgres import is_table_url
+    from decisor.documents.index import is_index, open_index
+    from decisor.documents.postgres import is_table_url, open_table_index, parse_table_place
     from decisor.documents.tool import PassagesTool, open_custom_retriever
 
     path = Path(place)
+    label, counts = path.name, True
     if is_table_url(place):
-        return await open_documents_table(place, name, limit, titles)
-    if is_retriever_path(place):
+        index = await open_table_index(place, by_name=embedder_of_environment)
+        label = parse_table_place(place).name
+    elif is_retriever_path(place):
         retriever = (
             open_custom_retriever(place, connection.settings, connection.folder)
             if connection
             else open_custom_retriever(place)
         )
         return PassagesTool(retriever, limit, retriever.about, name, end=retriever.close)
-    if place.startswith(("http://", "https://")):
+    elif place.startswith(("http://", "https://")):
         raise SetupError(
             f"{hide_password(place)} is an address: pages are not fetched, since they change and "
             "lead elsewhere. Download it, and give the file or folder."
         )
-    if names_database(place):
+    elif names_database(place):
         raise SetupError(
             f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"
         )
-    if not is_index(path):
-        index = await asyncio.to_thread(index_documents_in_memory, path)
-        return PassagesTool(index, limit, f"{path.name}{format_index_titles(index) if titles else ''}", name)
-    about = read_index_metadata(path / str(read_current_version(path)))
-    embedder = embedder_of_environment(about.embedder) if about.embedder else None
-    index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
-    text = path.name + (f", {format_count(about.documents, 'document')}{format_index_titles(index)}" if titles else "")
-    return PassagesTool(index, limit, text, name, end=embedder_closer(embedder))
-
-
-def is_retriever_path(place: str) -> bool:
-    """Return whether a place names a person's own retriever, as ``module:Class``."""
-    return IMPORT_PATH.fullmatch(place) is not None and not Path(place).exists()
-
-
-async def open_documents_table(place: str, name: str, limit: int, titles: bool = True) -> PassagesTool:
-    """Open an index in PostgreSQL as a tool that finds passages."""
-    from decisor.documents.postgres import open_table_index
-    from decisor.documents.tool import PassagesTool
-
-    index = await open_table_index(place, by_name=embedder_of_environment)
+    elif is_index(path):
+        index = open_index(path, None, by_name=embedder_of_environment)
+    else:
+        index, counts = await asyncio.to_thread(index_documents_in_memory, path), False
     end_embedder = embedder_closer(index.embedder)
 
     async def end() -> None:
@@ -118,21 +103,24 @@ async def open_documents_table(place: str, name: str, limit: int, titles: bool =
         await end_embedder()
 
     try:
-        of_them = format_titles(*await index.titles()) if titles else ""
+        if titles:
+            label += f", {format_count(index.about.documents, 'document')}" if counts else ""
+            label += await format_index_titles(index)
     # The connection is ours until the tool has it, also when this is cancelled.
     except BaseException:
         await end()
         raise
-    text = index.place.name + (f", {format_count(index.about.documents, 'document')}{of_them}" if titles else "")
-    return PassagesTool(index, limit, text, name, end=end)
+    return PassagesTool(index, limit, label, name, end=end)
 
 
-def format_index_titles(index: DocumentIndex) -> str:
+def is_retriever_path(place: str) -> bool:
+    """Return whether a place names a person's own retriever, as ``module:Class``."""
+    return IMPORT_PATH.fullmatch(place) is not None and not Path(place).exists()
+
+
+async def format_index_titles(index: DocumentIndex) -> str:
     """Format the titles of an index for a prompt, '' if it has none."""
-    return format_titles(*index.titles())
-
-
-def format_titles(titles: Sequence[str], all_of_them: bool) -> str:
+    titles, all_of_them = await index.titles()
     if not titles:
         return ""
     names = ", ".join(json_line(fit_on_one_line(title, 60)) for title in titles)

@@ -3,21 +3,20 @@
 It is JSON or YAML, of a file or an address that a person named, and is read within caps on bytes, depth and parts.
 YAML builds nothing but texts, numbers, truth values, lists and objects. References lead within the document. What
 cannot be called (a method not allowed, a body that is neither JSON nor a form, a reference that leads nowhere, a part
-of a wrong type) is left out, and ``Document.left_out`` says why.
+of a wrong type) is left out, and ``OpenApiDocument.left_out`` says why.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import urljoin, urlsplit
 
 from decisor.errors import SetupError
-from decisor.system.extras import missing_extra_error
+from decisor.system.extras import require_package
 from decisor.system.secrets import hide_password
 from decisor.system.text import clean_text, fit_on_one_line
 from decisor.tools.arguments import Schema, SchemaMisfit, follow_reference, get_mapping, get_sequence, list_strings
@@ -25,41 +24,39 @@ from decisor.types import Value
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 FORM = "application/x-www-form-urlencoded"
+# OpenAPI 3 says to ignore Accept, Content-Type and Authorization as parameters; the others would break the request.
 IGNORED_HEADERS = {"accept", "content-type", "authorization", "host", "cookie", "connection"} | {
     "content-length",
     "transfer-encoding",
 }
 LONGEST_NAME, LONGEST_URL, MOST_STEPS = 64, 2000, 3_000_000
 MAX_BYTES, MOST_PARTS, DEEPEST, FETCH_SECONDS = 20 * 2**20, 1_000_000, 100, 15.0
-DEEP = f"it is nested deeper than {DEEPEST}"
-MANY = f"it has more than {MOST_PARTS:,} parts, counting what its aliases repeat"
-YAML_VALUES: Mapping[str, tuple[str, Callable[[str], Value]]] = {
-    "null": (r"~|null|Null|NULL|", lambda text: None),
-    "bool": (r"true|True|TRUE|false|False|FALSE", lambda text: text.lower() == "true"),
-    "int": (r"[-+]?\d{1,19}", int),
-    "float": (r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?", float),
-    "merge": (r"<<", str),
+YAML_VALUES = {
+    "null": r"~|null|Null|NULL|",
+    "bool": r"true|True|TRUE|false|False|FALSE",
+    "int": r"[-+]?(?:0|[1-9]\d{0,18})",
+    "float": r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d{1,3})?",
 }
-"""The plain scalars of YAML 1.2 (core schema) and how they are read: ``no`` and ``2024-01-01`` stay texts."""
+"""The plain scalars of YAML 1.2 that are no texts (core schema): ``no`` and ``2024-01-01`` stay texts."""
 
 
 class UnusableDocument(Exception):
-    """A defect of a document. The text is for the person who named the file."""
+    """A defect of a document. The text is for the person who named it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationParameter:
-    """An argument of an operation and its place in the request."""
+    """A parameter of an operation and its place in the request."""
 
-    name: str
     wire: str
     """Name in the request."""
     place: str
-    """path, query, header or body."""
+    """path, query or header."""
     required: bool
-    style: str = ""
-    explode: bool = False
-    as_json: bool = False
+    style: str
+    """form, simple or deepObject."""
+    explode: bool
+    as_json: bool
     """Whether its value is sent as JSON text."""
 
 
@@ -69,18 +66,21 @@ class Operation:
 
     name: str
     method: str
-    server: str
-    """Address without a slash at its end."""
     path: str
     about: str
-    parameters: tuple[OperationParameter, ...]
+    parameters: Mapping[str, OperationParameter]
+    """By the name of their argument."""
     schema: Schema
     """Of all arguments together."""
+    body: str = ""
+    """Name of the argument that is the body."""
     media: str = ""
     """Media type of the body; '' means no body."""
     ways: tuple[tuple[str, ...], ...] = ()
     """Security schemes that let a call in: any of these tuples will do."""
     tags: tuple[str, ...] = ()
+    server: str = ""
+    """Address without a slash at its end."""
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,16 @@ def read_openapi(place: str | Path, methods: Sequence[str] = ("get",), base_url:
     Raises:
         SetupError: it cannot be read, is no OpenAPI 3, or names no server to call.
     """
-    if str(place).startswith(("http://", "https://")):
-        address = hide_password(str(place))
-        root = parse_openapi_text(fetch_openapi(str(place)), Path(urlsplit(address).path or "document"))
-        return build_openapi_document(root, Path(address), methods, base_url, address)
-    path = Path(place)
+    label = hide_password(str(place))
+    if label.startswith(("http://", "https://")):
+        root = parse_openapi_text(fetch_openapi(str(place)), label)
+        return build_openapi_document(root, label, methods, base_url, label)
     try:
-        with path.open("rb") as file:
+        with Path(place).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise SetupError(f"Cannot read the OpenAPI document {path}: {error.strerror or error}.") from error
-    return build_openapi_document(parse_openapi_text(data, path), path, methods, base_url)
+        raise SetupError(f"Cannot read the OpenAPI document {label}: {error.strerror or error}.") from error
+    return build_openapi_document(parse_openapi_text(data, label), label, methods, base_url)
 
 
 def fetch_openapi(url: str) -> bytes:
@@ -136,7 +135,6 @@ def fetch_openapi(url: str) -> bytes:
                 raise URLError(f"it redirects to {hide_password(newurl)[:100]}")
             return Request(newurl, headers=dict(req.header_items()))
 
-    place = hide_password(url)
     request = Request(url, headers={"User-Agent": "decisor", "Accept": "application/json, application/yaml, */*;q=0.5"})
     try:
         with build_opener(SameHost).open(request, timeout=FETCH_SECONDS) as reply:
@@ -147,94 +145,63 @@ def fetch_openapi(url: str) -> bytes:
     except (OSError, HTTPException, ValueError) as error:
         cause = error.reason if isinstance(error, URLError) else error
         why = f"cannot be fetched: {cause.strerror or cause if isinstance(cause, OSError) else cause}"
-    raise SetupError(f"{place} {why}. Download it, and give the file.")
+    raise SetupError(f"{hide_password(url)} {why}. Download it, and give the file.")
 
 
-def parse_openapi_text(data: bytes, path: Path) -> Schema:
-    """Parse JSON or YAML. ``path``: name and ending, for errors."""
+def parse_openapi_text(data: bytes, label: str) -> Schema:
+    """Parse JSON or YAML. ``label``: name with its ending, for errors."""
     if len(data) > MAX_BYTES:
-        raise SetupError(f"{path} is over {MAX_BYTES >> 20} MB: name a smaller part of the API.")
+        raise SetupError(f"{label} is over {MAX_BYTES >> 20} MB: name a smaller part of the API.")
     try:
         text = data.decode("utf-8")
         try:
             value = json.loads(text)
         except ValueError as error:
             # Its fault as JSON is of more help than what YAML says of the same text.
-            if path.suffix == ".json":
-                raise SetupError(f"{path} is not JSON: {error}.") from error
-            value = parse_yaml(text, path)
+            if label.endswith(".json"):
+                raise SetupError(f"{label} is not JSON: {error}.") from error
+            with require_package(f"pyyaml, since {label} is YAML (or make it JSON)", "openapi"):
+                value = parse_yaml(text)
         # Last: aliases of YAML make a few bytes stand for millions of parts, which only a copy can count.
         value = CleanCopy().copy(value)
     except UnicodeDecodeError as error:
-        raise SetupError(f"Cannot read the OpenAPI document {path}: it is no text in UTF-8.") from error
-    except (UnusableDocument, RecursionError) as error:
-        raise SetupError(
-            f"{path} cannot be used: {str(error) if isinstance(error, UnusableDocument) else DEEP}."
-        ) from error
+        raise SetupError(f"Cannot read the OpenAPI document {label}: it is no text in UTF-8.") from error
+    except RecursionError as error:
+        raise SetupError(f"{label} cannot be used: it is nested deeper than {DEEPEST}.") from error
+    except UnusableDocument as error:
+        raise SetupError(f"{label} cannot be used: {error}.") from error
     if not isinstance(value, dict):
-        raise SetupError(f"{path} is no OpenAPI document: it holds no object.")
+        raise SetupError(f"{label} is no OpenAPI document: it holds no object.")
     return value
 
 
-def parse_yaml(text: str, path: Path) -> Value:
-    """Parse the first document of a YAML text with PyYAML. Tags build no objects; keys are texts.
+def parse_yaml(text: str) -> Value:
+    """Parse the first document of a YAML text. Raise UnusableDocument if it is no YAML, deep, or has tags.
 
-    >>> parse_yaml("[7, 1e3, no, ~, True, 2024-01-01]", Path("api.yaml"))
-    [7, 1000.0, 'no', None, True, '2024-01-01']
+    >>> parse_yaml("[7, 1e3, no, ~, True, 2024-01-01, 007]")
+    [7, 1000.0, 'no', None, True, '2024-01-01', '007']
     """
-    try:
-        import yaml
-    except ImportError as error:
-        raise missing_extra_error(
-            f"{path} is YAML, and reading it needs pyyaml (or make it JSON)", "openapi"
-        ) from error
+    import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         # PyYAML reads YAML 1.1, where no is false and 12:30 is 750: only YAML 1.2's scalars are resolved.
         yaml_implicit_resolvers = {  # noqa: RUF012
-            None: [
-                (f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{form})\Z")) for name, (form, _) in YAML_VALUES.items()
-            ]
+            None: [(f"tag:yaml.org,2002:{name}", re.compile(rf"(?:{form})\Z")) for name, form in YAML_VALUES.items()]
         }
-        # None of PyYAML's own constructors: whatever its tag, a node becomes a plain value.
-        yaml_constructors: ClassVar[dict[str | None, object]] = {}
 
-        def flatten_mapping(self, node: yaml.MappingNode) -> None:
-            """Resolve merge keys; a few lines of them can stand for any number of parts."""
-            for key, _ in node.value:
-                if not isinstance(key, yaml.ScalarNode):
-                    raise UnusableDocument("it has a key that is no text")
-                if key.tag != "tag:yaml.org,2002:merge":
-                    key.tag = "tag:yaml.org,2002:str"
-            # Tags of keys are settled first: PyYAML merges by the tag.
-            super().flatten_mapping(node)
-            if len(node.value) > MOST_PARTS:
-                raise UnusableDocument(MANY)
-
-        def construct(self, node: yaml.Node) -> Value:
-            if isinstance(node, yaml.MappingNode):
-                mapping: Value = self.construct_mapping(node, deep=True)
-                return mapping
-            if isinstance(node, yaml.SequenceNode):
-                return [self.construct_object(item, deep=True) for item in node.value]
-            assert isinstance(node, yaml.ScalarNode)
-            form, read = YAML_VALUES.get(node.tag.rpartition(":")[2], ("", str))
-            return str(node.value) if node.style or not re.fullmatch(form, node.value) else read(node.value)
-
-    # For every tag that has no constructor, which is every tag.
-    Loader.add_constructor(None, Loader.construct)
     try:
         depth = 0
         for event in yaml.parse(text, Loader):  # its C composer crashes the process on 200,000 brackets
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
-                raise UnusableDocument(DEEP)
+                raise UnusableDocument(f"it is nested deeper than {DEEPEST}")
+            # OpenAPI 3 allows no tag that JSON has not, and each other one is a constructor of PyYAML.
+            if (tag := getattr(event, "tag", None)) not in (None, "!", "tag:yaml.org,2002:str"):
+                raise UnusableDocument(f"it has the tag {fit_on_one_line(tag, 100)}")
         value: Value = next(yaml.load_all(text, Loader), None)
         return value
     except yaml.YAMLError as error:
-        if "recursive" in str(error):  # an alias that stands within what it repeats
-            raise UnusableDocument(DEEP) from error
-        raise SetupError(f"{path} is neither JSON nor YAML: {fit_on_one_line(str(error), 300)}.") from error
+        raise UnusableDocument(f"it is neither JSON nor YAML: {fit_on_one_line(str(error), 300)}") from error
 
 
 @dataclass
@@ -246,18 +213,25 @@ class CleanCopy:
     def copy(self, value: Value, depth: int = 0) -> Value:
         self.parts += 1
         if depth > DEEPEST:
-            raise UnusableDocument(DEEP)
+            raise UnusableDocument(f"it is nested deeper than {DEEPEST}")
         if self.parts > MOST_PARTS:
-            raise UnusableDocument(MANY)
+            raise UnusableDocument(f"it has more than {MOST_PARTS:,} parts, counting what its aliases repeat")
         if isinstance(value, str):
             return clean_text(value)
-        if isinstance(value, dict):
-            return {clean_text(key): self.copy(item, depth + 1) for key, item in value.items()}
-        return [self.copy(item, depth + 1) for item in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [self.copy(item, depth + 1) for item in value]
+        if not isinstance(value, dict):
+            return value
+        copied: dict[str, Value] = {}
+        # YAML's merge key: the mapping's own keys go before those of what it names, and these in their order.
+        merged = value.get("<<", [])
+        for source in reversed(merged if isinstance(merged, list) else [merged]):
+            copied |= get_mapping(self.copy(source, depth + 1))
+        return copied | {clean_text(str(key)): self.copy(item, depth + 1) for key, item in value.items() if key != "<<"}
 
 
 def build_openapi_document(
-    root: Schema, path: Path, methods: Sequence[str], base_url: str, address: str = ""
+    root: Schema, label: str, methods: Sequence[str], base_url: str, address: str = ""
 ) -> OpenApiDocument:
     """Build a document from its content.
 
@@ -265,7 +239,7 @@ def build_openapi_document(
     """
     if not str(root.get("openapi", "")).startswith("3."):
         kind = "Swagger 2.0" if str(root.get("swagger", "")).startswith("2") else "no OpenAPI 3 document"
-        raise SetupError(f"{path} is {kind}. Give a document of OpenAPI 3.0 or 3.1 (it begins with openapi: 3...).")
+        raise SetupError(f"{label} is {kind}. Give a document of OpenAPI 3.0 or 3.1 (it begins with openapi: 3...).")
     allowed = [method.lower() for method in methods]
     if unknown := [method for method in allowed if method not in METHODS]:
         raise SetupError(f"{unknown[0]} is no HTTP method; there is {', '.join(METHODS)}.")
@@ -273,41 +247,36 @@ def build_openapi_document(
     if address and not base_url:
         # OpenAPI 3, Server Object: a relative URL is relative to where the document is served.
         server = urljoin(address, server or "/").rstrip("/")
-    reader, operations, left_out = OperationReader(root, server), list[Operation](), list[str]()
-    for route, method, item, spec in iterate_operations(root):
-        try:
-            if method not in allowed:
-                raise SchemaMisfit(f"{method.upper()} is not allowed: allow it with --allow-methods {method}")
-            at = server if base_url else reader.operation_server(find_first_server(spec) or find_first_server(item))
-            if not parse_origin(at):
-                base = f"http://HOST{at}" if at.startswith("/") or not at else "URL"
-                raise SetupError(
-                    f"{path} names no server that can be called ({hide_password(at) or '/'}): "
-                    f"give one with --base-url {base}."
-                )
-            operations.append(reader.read(route, method, at, item, spec))
-        except SchemaMisfit as misfit:
-            left_out.append(f"{method.upper()} {fit_on_one_line(route, 100)}: {misfit}")
+    reader, operations, left_out = OperationReader(root), list[Operation](), list[str]()
+    for route, value in get_mapping(root.get("paths")).items():
+        item = follow_or_empty(value, root)
+        if not item and "$ref" in get_mapping(value):  # it leads nowhere: left out with the reason
+            item = {"get": {"parameters": [value]}}
+        for method in METHODS:
+            if not isinstance(spec := item.get(method), Mapping):
+                continue
+            try:
+                if method not in allowed:
+                    raise SchemaMisfit(f"{method.upper()} is not allowed: allow it with --allow-methods {method}")
+                at = server if base_url else join_server(server, find_first_server(spec) or find_first_server(item))
+                if not parse_origin(at):
+                    base = f"http://HOST{at}" if at.startswith("/") or not at else "URL"
+                    raise SetupError(
+                        f"{label} names no server that can be called ({hide_password(at) or '/'}): "
+                        f"give one with --base-url {base}."
+                    )
+                operations.append(replace(reader.read(route, method, item, spec), server=at))
+            except SchemaMisfit as misfit:
+                left_out.append(fit_on_one_line(f"{method.upper()} {fit_on_one_line(route, 100)}: {misfit}", 400))
     schemes = get_mapping(get_mapping(root.get("components")).get("securitySchemes"))
     return OpenApiDocument(
-        title=fit_on_one_line(str(get_mapping(root.get("info")).get("title", path.stem)), 80),
+        title=fit_on_one_line(str(get_mapping(root.get("info")).get("title", Path(label).stem)), 80),
         root=root,
         server=server,
         operations=tuple(name_operations(operations)),
         left_out=tuple(left_out),
         schemes={name: follow_or_empty(scheme, root) for name, scheme in schemes.items()},
     )
-
-
-def iterate_operations(root: Schema) -> Iterator[tuple[str, str, Schema, Schema]]:
-    """Yield path, method, description of the path and description of the method."""
-    for route, value in get_mapping(root.get("paths")).items():
-        item = follow_or_empty(value, root)
-        if not item and "$ref" in get_mapping(value):  # it leads nowhere: left out with the reason
-            item = {"get": {"parameters": [value]}}
-        for method in METHODS:
-            if isinstance(spec := item.get(method), Mapping):
-                yield route, method, item, spec
 
 
 def follow_or_empty(value: Value, root: Schema) -> Schema:
@@ -317,16 +286,27 @@ def follow_or_empty(value: Value, root: Schema) -> Schema:
         return {}
 
 
-def find_first_server(place: Schema) -> str:
+def find_first_server(part: Schema) -> str:
     """Return the first server of an operation, a path or a document, or an empty text.
 
     Its variables have their defaults.
     """
-    server = get_mapping((*get_sequence(place.get("servers")), None)[0])
+    server = get_mapping((*get_sequence(part.get("servers")), None)[0])
     url = str(server.get("url", ""))
     for name, variable in get_mapping(server.get("variables")).items():
         url = url[:LONGEST_URL].replace(f"{{{name}}}", str(get_mapping(variable).get("default", ""))[:LONGEST_URL])
     return url[:LONGEST_URL].rstrip("/")
+
+
+def join_server(server: str, url: str) -> str:
+    """Return the server of an operation, which may be relative to the document's."""
+    try:
+        joined = urljoin(f"{server}/", url).rstrip("/")
+    except ValueError:
+        joined = ""
+    if parse_origin(server) and not parse_origin(joined):
+        raise SchemaMisfit(f"its server cannot be called: {url}")
+    return joined
 
 
 def parse_origin(url: str) -> tuple[str, str, int] | None:
@@ -352,80 +332,67 @@ class OperationReader:
     """
 
     root: Schema
-    server: str
     steps: int = 0
     """Parts of schemas that were looked at, over all operations."""
 
-    def operation_server(self, url: str) -> str:
-        try:
-            joined = urljoin(f"{self.server}/", url).rstrip("/")
-        except ValueError:
-            joined = ""
-        if parse_origin(self.server) and not parse_origin(joined):
-            raise SchemaMisfit(f"its server cannot be called: {fit_on_one_line(url, 80)}")
-        return joined
-
-    def read(self, route: str, method: str, server: str, item: Schema, spec: Schema) -> Operation:
+    def read(self, route: str, method: str, item: Schema, spec: Schema) -> Operation:
         if not route.startswith("/"):
             raise SchemaMisfit("its path does not begin with /")
         parameters, schemas = self.parameters(item, spec)
-        media, body, must = self.body(spec)
-        if media:
-            name = "body" if "body" not in schemas else "request_body"
-            parameters.append(OperationParameter(name, "", "body", must))
-            schemas[name] = body
-        described = {parameter.wire for parameter in parameters if parameter.place == "path"}
+        required: list[Value] = [name for name, parameter in parameters.items() if parameter.required]
+        media, schema, must = self.body(spec)
+        body = "" if not media else "body" if "body" not in schemas else "request_body"
+        if body:
+            schemas[body] = schema
+            required += [body] if must else []
+        described = {parameter.wire for parameter in parameters.values() if parameter.place == "path"}
         if missing := [wire for wire in re.findall(r"\{([^{}]+)\}", route) if wire not in described]:
-            raise SchemaMisfit(f"its path names {fit_on_one_line(missing[0], 80)}, which it does not describe")
-        required: list[Value] = [parameter.name for parameter in parameters if parameter.required]
-        schema: Schema = {"type": "object", "properties": schemas, "required": required, "additionalProperties": False}
+            raise SchemaMisfit(f"its path names {missing[0]}, which it does not describe")
+        arguments: Schema = {
+            "type": "object",
+            "properties": schemas,
+            "required": required,
+            "additionalProperties": False,
+        }
         # At reading time, so that an operation that cannot be described is left out with the reason.
-        self.follow_references(schema)
-        about = [place.get(key) for place in (spec, item) for key in ("description", "summary")]
+        self.follow_references(arguments)
+        about = [part.get(key) for part in (spec, item) for key in ("description", "summary")]
         security = [get_mapping(way) for way in get_sequence(spec.get("security", self.root.get("security")))]
         return Operation(
             name=build_tool_name(str(spec.get("operationId") or f"{method}_{route}")),
             method=method,
-            server=server,
             path=route,
             about=fit_on_one_line(str(next(filter(None, about), "")), 400),
-            parameters=tuple(parameters),
-            schema=schema,
+            parameters=parameters,
+            schema=arguments,
+            body=body,
             media=media,
             tags=list_strings(spec.get("tags")),
             # An empty requirement means that a call without a key is let in.
             ways=tuple(tuple(way) for way in security) if all(security) else (),
         )
 
-    def parameters(self, item: Schema, spec: Schema) -> tuple[list[OperationParameter], dict[str, Value]]:
+    def parameters(self, item: Schema, spec: Schema) -> tuple[dict[str, OperationParameter], dict[str, Value]]:
+        """Read the parameters and their schemas, by the names of their arguments."""
         specs: dict[tuple[str, str], Schema] = {}
         # Those of the method come last and replace those of the path with the same name and place.
         for value in (*get_sequence(item.get("parameters")), *get_sequence(spec.get("parameters"))):
             about = follow_reference(value, self.root)
             specs[str(about.get("name", "")), str(about.get("in"))] = about
-        parameters, schemas = [], dict[str, Value]()
+        parameters, schemas = dict[str, OperationParameter](), dict[str, Value]()
         for (wire, place), about in specs.items():
             # OpenAPI 3: a parameter of a path is always required.
             must = bool(about.get("required")) or place == "path"
-            # OpenAPI 3 says to ignore Accept, Content-Type and Authorization here; the others would break the request.
             if (place == "header" and wire.lower() in IGNORED_HEADERS) or (place == "cookie" and not must):
                 continue
-            if place not in ("path", "query", "header") or not wire:
-                raise SchemaMisfit(
-                    f"it needs {fit_on_one_line(wire, 80)} in {fit_on_one_line(place, 80)}, which is not supported"
-                )
             style = str(about.get("style", "form" if place == "query" else "simple"))
-            if style not in ("form", "simple", "deepObject"):
-                words = f"{fit_on_one_line(wire, 80)} in the style {fit_on_one_line(style, 80)}"
-                raise SchemaMisfit(f"it needs {words}, which is not supported")
+            if place not in ("path", "query", "header") or not wire or style not in ("form", "simple", "deepObject"):
+                raise SchemaMisfit(f"it needs {wire} in {place} in the style {style}, which is not supported")
             explode, content = bool(about.get("explode", style == "form")), get_mapping(about.get("content"))
             name = wire if wire not in schemas else f"{place}_{wire}"
-            parameters.append(OperationParameter(name, wire, place, must, style, explode, bool(content)))
-            schema = get_mapping(next(iter(content.values()), about)).get("schema")
-            schemas[name] = {
-                **get_mapping(schema),
-                **{key: about[key] for key in ("description", "example") if about.get(key)},
-            }
+            parameters[name] = OperationParameter(wire, place, must, style, explode, bool(content))
+            beside = {key: about[key] for key in ("description", "example") if about.get(key)}
+            schemas[name] = {**get_mapping(get_mapping(next(iter(content.values()), about)).get("schema")), **beside}
         return parameters, schemas
 
     def body(self, spec: Schema) -> tuple[str, Value, bool]:
@@ -437,7 +404,7 @@ class OperationReader:
             if media == FORM or re.fullmatch(r"application/([\w.-]+\+)?json", media, re.ASCII):
                 return media, get_mapping(about).get("schema"), must
         if content and must:
-            raise SchemaMisfit(f"its body is {fit_on_one_line(', '.join(content), 200)}; JSON and forms are supported")
+            raise SchemaMisfit(f"its body is {', '.join(content)}; JSON and forms are supported")
         return "", {}, False
 
     def follow_references(self, schema: Value) -> None:
@@ -465,7 +432,7 @@ def build_tool_name(text: str) -> str:
 def name_operations(operations: Sequence[Operation]) -> Iterator[Operation]:
     """Yield the operations with unique names."""
     names: set[str] = set()
-    last: dict[str, int] = {}
+    last: dict[str, int] = {}  # counted on, or a document of equal names would take quadratic time
     for operation in operations:
         name = operation.name
         while name in names:

@@ -196,31 +196,31 @@ def build_http_request(
     """Return the percent-encoded address, the headers and the body. Raise ToolError if an argument cannot be sent."""
     path, query, body = operation.path, list[str](), None
     headers = {"User-Agent": "decisor", "Accept": "application/json, */*;q=0.5"}
-    for parameter in operation.parameters:
-        if (value := arguments.get(parameter.name)) is None:
+    for name, value in arguments.items():
+        if value is None:
             continue
-        if parameter.as_json:
-            value = json.dumps(value)
-        if parameter.place == "body":
+        if name == operation.body:
             fields = value.items() if isinstance(value, Mapping) else ()
-            form = urlencode([(name, format_url_value(item)) for name, item in fields])
+            form = urlencode([(key, format_url_value(item)) for key, item in fields])
             body = (form if operation.media == FORM else json.dumps(value, ensure_ascii=False)).encode()
             headers["Content-Type"] = operation.media
-        elif parameter.place == "header":
+            continue
+        parameter = operation.parameters[name]
+        if parameter.as_json:
+            value = json.dumps(value)
+        if parameter.place == "header":
             text = ",".join(format_url_value(item) for item in (value if isinstance(value, list) else [value]))
             # A line end would begin a header of the LLM's choice.
             if not text.isascii() or not text.isprintable():
-                raise ToolError(
-                    f"{parameter.name} cannot hold line ends or characters beyond ASCII: it is sent as a header."
-                )
+                raise ToolError(f"{name} cannot hold line ends or characters beyond ASCII: it is sent as a header.")
             headers[parameter.wire] = text
         elif parameter.place == "query":
-            query += [f"{quote(name, safe='[]')}={text}" for name, text in encode_query_parameter(parameter, value)]
+            query += [f"{quote(key, safe='[]')}={text}" for key, text in encode_query_parameter(parameter, value)]
         else:
-            text = join_encoded_values(value, ",", parameter.explode)
+            text = join_encoded_values(value, parameter.explode)
             # A segment of dots would call another operation of the server, encoded or not.
             if text.lower().replace("%2e", ".") in ("", ".", ".."):
-                raise ToolError(f"{parameter.name} cannot be {text!r}: it is a part of the path.")
+                raise ToolError(f"{name} cannot be {text!r}: it is a part of the path.")
             path = path.replace(f"{{{parameter.wire}}}", text)
     ending = "&".join(filter(None, [*query, urlencode(key_query)]))
     return f"{operation.server}{path}{'?' if ending else ''}{ending}", headers, body
@@ -233,21 +233,18 @@ def encode_query_parameter(parameter: OperationParameter, value: Value) -> Pairs
         return [(f"{parameter.wire}[{key}]" if is_deep else key, escape_url_value(item)) for key, item in value.items()]
     if isinstance(value, list) and parameter.explode:
         return [(parameter.wire, escape_url_value(item)) for item in value]
-    return [(parameter.wire, join_encoded_values(value, ",", False))]
+    return [(parameter.wire, join_encoded_values(value))]
 
 
-def join_encoded_values(value: Value, separator: str, explode: bool) -> str:
-    """Join percent-encoded values, so that each stays one segment of a path.
+def join_encoded_values(value: Value, explode: bool = False) -> str:
+    """Join percent-encoded values by commas, so that each stays one segment of a path.
 
-    >>> (join_encoded_values(["a b", 2], ",", False), join_encoded_values({"x": 1}, ",", True),
-    ...     join_encoded_values("../etc", ",", False))
+    >>> join_encoded_values(["a b", 2]), join_encoded_values({"x": 1}, explode=True), join_encoded_values("../etc")
     ('a%20b,2', 'x=1', '..%2Fetc')
     """
     if isinstance(value, Mapping):
-        return separator.join(
-            f"{escape_url_value(key)}{'=' if explode else ','}{escape_url_value(item)}" for key, item in value.items()
-        )
-    return separator.join(escape_url_value(item) for item in (value if isinstance(value, list) else [value]))
+        return ",".join(("=" if explode else ",").join(map(escape_url_value, pair)) for pair in value.items())
+    return ",".join(map(escape_url_value, value if isinstance(value, list) else [value]))
 
 
 def escape_url_value(value: Value) -> str:
@@ -255,9 +252,7 @@ def escape_url_value(value: Value) -> str:
 
 
 def format_url_value(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, Mapping | list) else "" if value is None else str(value)
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def build_operation_tools(client: OpenApiClient, names: Sequence[str] = (), most: int = 60) -> list[OperationTool]:
