@@ -19,13 +19,13 @@ import typer
 
 from decisor.cli.definitions import login_name
 from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json, progress_console
-from decisor.cli.request_options import DATA, OPTIONS, takes_request
+from decisor.cli.request_options import OPTIONS, takes_request
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
 from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.config import FILES, Config, resolve_config
-from decisor.session.request import AskRequest, Attachments, read_kept_request, read_request
+from decisor.session.request import REUSE, AskRequest, Attachments, read_kept_request, read_request, spell_option
 from decisor.system.storage import check_writable
 from decisor.types import Question
 
@@ -75,30 +75,38 @@ def reuse_request(past: EarlierRun, own: AskRequest) -> AskRequest:
     """
     if past.run is None:
         return own
-    old, given = read_kept_request(past.run.inputs), own.given
+    old = read_kept_request(past.run.inputs)
     if old.left_out and not (own.names_data or own.llm):
         raise SetupError(
             f"Run {past.number} used {', '.join(old.left_out)}, which is not kept: name it again, with "
             "--db, --graph, --docs, --tools or --llm."
         )
-    places = [
-        place
-        for name in ("db", "graph", "docs", "tools", "definitions")
-        if name not in given
-        for place in getattr(old, name)
-    ]
-    if old.folder != str(Path.cwd()) and (relative := [place for place in places if is_relative(place)]):
-        raise SetupError(
-            f"Run {past.number} was asked in {old.folder}, and {relative[0]} is relative to it: go there, or "
-            "name the data again with --db."
-        )
-    # Values that are named now go before those of the run; settings and limits are merged one by one.
-    again = {name: getattr(old, name) for name in (*DATA, "technique", "llm")} | given
-    if own.tools and old.row_values == "allow":  # which was said of other tools
-        again["row_values"] = own.row_values
-    limits = {name: value for name, value in asdict(own.limits).items() if value is not None}
-    again |= {"settings": {**old.settings, **own.settings}, "limits": replace(old.limits, **limits)}
+    if own.tools:
+        # What was said of the tools of then is not said of these; a refusal holds on.
+        old = old.without_tools(*(["row_values"] if old.row_values == "refuse" else []))
+    again: dict[str, object] = {}
+    for name in (name for name, reuse in REUSE.items() if reuse.continued):
+        past_value, value = getattr(old, name), getattr(own, name)
+        if name == "settings":
+            again[name] = {**past_value, **value}
+        elif name == "limits":
+            again[name] = replace(past_value, **{key: most for key, most in asdict(value).items() if most is not None})
+        elif name in own.given:
+            again[name] = value
+        else:
+            again[name] = past_value
+            places = [past_value] if isinstance(past_value, str) else past_value
+            if REUSE[name].is_place and old.folder != str(Path.cwd()):
+                check_absolute(name, places, f"Run {past.number} was asked in {old.folder}")
     return own.model_copy(update=again)
+
+
+def check_absolute(name: str, places: Sequence[str], origin: str) -> None:
+    """Raise SetupError if a place of the field ``name`` is relative."""
+    if relative := next(filter(is_relative, places), ""):
+        raise SetupError(
+            f"{origin}, and {relative} is relative to it: go there, or name it again with {spell_option(name)}."
+        )
 
 
 def is_relative(place: str) -> bool:

@@ -37,8 +37,7 @@ from decisor.server.responses import ReaderList
 from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers, connections_of
 from decisor.session.pool import Pool
-from decisor.session.provenance import inputs_to_keep
-from decisor.session.request import AskRequest, Attachments, read_kept_request
+from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
 from decisor.session.rerun import rerun_on_data
 from decisor.session.result import Result, build_following_question, build_recorded_result
 from decisor.session.verify import Verification, verify_trace
@@ -196,7 +195,7 @@ class Runs:
         past = replace(
             past,
             owner=user.name,
-            inputs=inputs_to_keep(request, Attachments(), self.pool.sources_of(names)),
+            inputs=write_kept_request(request, Attachments(), self.pool.sources_of(names)),
             began=time.time(),
             before=before.past.number if before else 0,
             sight=join_sights(sight, before.past.sight) if before else sight,

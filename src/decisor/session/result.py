@@ -20,6 +20,7 @@ from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
 from decisor.session.run_setup import NAME_ONE
 from decisor.system.serialization import finite_json_value
+from decisor.system.settings import with_current_names
 from decisor.system.storage import write_private
 from decisor.system.tasks import run_in_thread
 from decisor.system.wording import format_count
@@ -242,24 +243,24 @@ class Result:
 
     def following(self, question: str | Question, options: Options) -> tuple[AskAnew, tuple[AskRequest, Attachments]]:
         """Return the request of a question that goes on from this decision, and the function that decides it."""
-        from decisor.session.request import read_options
-
         if self.ask_anew is None or self.request is None or self.attached is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
-        old, request, new = self.attached, *read_options(build_following_question(self, question), options)
-        again = {"llm", "technique", "settings", "limits", "max_scan", "readings", "history"} - options.keys()
-        kept = Keeping(self.keeping.history, self.keeping.owner, before=self.number) if self.keeping else None
+        from decisor.session.request import REUSE, read_options
+
+        named = with_current_names(options)
+        request, new = read_options(build_following_question(self, question), named)
+        # What the caller does not name stays as in the run before; of three fields an object may stand beside it.
+        same = [name for name, reuse in REUSE.items() if reuse.following and name not in named]
         attached = replace(
             new,
-            llm=old.llm if "llm" in again else new.llm,
-            technique=old.technique if "technique" in again else new.technique,
-            # What the caller does not name stays as in the run before.
-            settings=old.settings if "settings" in again else new.settings,
-            reader=new.reader or old.reader,
-            keeping=kept if "history" in again else new.keeping,
+            **{name: getattr(self.attached, name) for name in ("llm", "technique", "settings") if name in same},
+            reader=new.reader or self.attached.reader,
         )
-        same = {name: getattr(self.request, name) for name in again}
-        return self.ask_anew, (request.model_copy(update=same), attached)
+        if "history" in same:
+            kept = Keeping(self.keeping.history, self.keeping.owner, before=self.number) if self.keeping else None
+            attached = replace(attached, keeping=kept)
+        again = {name: getattr(self.request, name) for name in same}
+        return self.ask_anew, (request.model_copy(update=again), attached)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the trace, one event a line. ``decisor trace FILE`` shows it.
