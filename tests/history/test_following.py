@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import decisor as library
-from decisor.cli.ask import EarlierRun, reuse_request
+from decisor.cli.ask import reuse_request
 from decisor.cli.record import find_old_runs
 from decisor.history.store import History, PastRun
 from decisor.llms.scripted import ScriptedLLM
@@ -221,7 +221,7 @@ def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_
     for policy in ("refuse", "allow"):
         tools = library.ToolSpecs(row_values=policy)
         library.ask("Which site?", db=str(sites), tools=tools, llm=ScriptedLLM([PLAN, ANSWER]), history=True)
-    past = [EarlierRun(History(), History().read(number)) for number in (1, 2)]
+    past = [History().read(number) for number in (1, 2)]
     again = [
         reuse_request(run, own).row_values
         for run in past
@@ -232,8 +232,8 @@ def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_
     assert sources_of_request(request, resolve_config()).tools.row_values == "refuse"
 
 
-def past_of(request: AskRequest) -> EarlierRun:
-    return EarlierRun(run=PastRun(Question("Which?"), request.model_dump(mode="json"), number=7))
+def past_of(request: AskRequest) -> PastRun:
+    return PastRun(Question("Which?"), request.model_dump(mode="json"), number=7)
 
 
 def test_what_was_said_of_the_old_tools_is_not_said_of_new_ones() -> None:

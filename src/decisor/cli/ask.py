@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,45 +37,13 @@ if TYPE_CHECKING:
 RECORD = "Write the decision record: as JSON, or as one page if the name ends with .html."
 
 
-@dataclass(frozen=True)
-class EarlierRun:
-    """An earlier run to go on from; ``run`` is None if there is none."""
-
-    history: History = field(default_factory=History)
-    run: PastRun | None = None
-
-    @property
-    def number(self) -> int:
-        return self.run.number if self.run else 0
-
-    def result(self) -> Result:
-        """Return the result of the run; raise SetupError if its trace is gone."""
-        from decisor.session.result import build_past_result
-
-        assert self.run is not None
-        return build_past_result(self.history, self.run)
-
-
-def find_earlier_run(last: bool, number: int | None) -> EarlierRun:
-    """Return the run to go on from; raise SetupError if there is no such run.
-
-    The value is empty if neither the last run nor a number is asked for.
-    """
-    if not (last or number):
-        return EarlierRun()
-    history = History()
-    return EarlierRun(history, history.read(number or 0))
-
-
-def reuse_request(past: EarlierRun, own: AskRequest) -> AskRequest:
+def reuse_request(past: PastRun, own: AskRequest) -> AskRequest:
     """Return the request of an earlier run; what is named in ``own`` replaces it.
 
     Raises:
         SetupError: something that it used is not kept, or is relative to another folder, and is not named again.
     """
-    if past.run is None:
-        return own
-    old = read_kept_request(past.run.inputs)
+    old = read_kept_request(past.inputs)
     if old.left_out and not (own.names_data or own.llm):
         raise SetupError(
             f"Run {past.number} used {', '.join(old.left_out)}, which is not kept: name it again, with "
@@ -199,17 +167,17 @@ def command(
         request = request.model_copy(update={"db": request.db or (world.database_url,)})
     elif world is not None:
         request = request.model_copy(update={"graph": request.graph or (world.graph_url,)})
-    config, past = resolve_config(), find_earlier_run(go_on, go_on_from)
-    keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
     from decisor.session.open_sources import complete_request
+    from decisor.session.result import build_following_question, build_past_result
 
     # Complete the request from an earlier run and from the config files.
-    request = complete_request(reuse_request(past, request), config)
+    config, history = resolve_config(), History()
+    past = history.read(go_on_from or 0) if go_on or go_on_from else None
+    keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number if past else 0)
+    request = complete_request(reuse_request(past, request) if past else request, config)
     question = world.question if world else Question(read_question_text(text), read_rules(rules), request.goal)
-    if past.run:
-        from decisor.session.result import build_following_question
-
-        question = build_following_question(past.result(), question)
+    if past:
+        question = build_following_question(build_past_result(history, past), question)
     print_folder_file(config)
     # Ask, and write the files that are wished.
     with report_saved_run(keeping):

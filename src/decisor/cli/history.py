@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from decisor.cli.ask import RECORD, EarlierRun, ask_and_print, report_saved_run, reuse_request
+from decisor.cli.ask import RECORD, ask_and_print, report_saved_run, reuse_request
 from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json
 from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
@@ -174,12 +174,12 @@ def resume_command(
         raise SetupError(f"Run {run.number} is under way. Stop it first, or wait for it.")
     if run.state not in UNFINISHED:
         raise SetupError(f'Run {run.number} came to its end. To ask on: decisor ask --continue-from {run.number} "..."')
-    past = EarlierRun(history, run)
     from decisor.session.open_sources import complete_request
+    from decisor.session.result import build_past_result
 
-    request = complete_request(reuse_request(past, request), config)
-    entries = history.entries(run.number)
-    question = past.result().question
+    request = complete_request(reuse_request(run, request), config)
+    result = build_past_result(history, run)
+    entries, question = result.trace, result.question
     keeping = Keeping(before=run.number)
     print_folder_file(config)
     print(f"decisor: run {run.number} had {count_reused_work(entries)}", file=sys.stderr)

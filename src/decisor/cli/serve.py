@@ -21,7 +21,7 @@ import typer
 from decisor.cli.output import print_folder_file
 from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
-from decisor.session.config import Config, default_places, resolve_config
+from decisor.session.config import Config, resolve_config
 from decisor.session.request import AskRequest
 from decisor.system.extras import import_lab, require_package
 
@@ -129,7 +129,7 @@ def list_configured_sources(config: Config) -> tuple[list[str], list[str]]:
     """
     from decisor.databases.files.store import names_files
 
-    if usual := default_places(config):
+    if usual := config.default_places:
         return list(usual), []
     is_data = {
         name: "://" in one.url or one.url.startswith("${") or names_files(one.absolute) or Path(one.absolute).is_file()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TextIO
+from typing import Generic, TextIO, TypeVar
 
 from decisor.errors import SetupError
 from decisor.history.recorder import is_worth_keeping, update_past_run
@@ -73,24 +73,17 @@ REFUSED = "A person refused this."
 READING_SECONDS = 600.0
 
 
-@dataclass(eq=False)
-class WaitingQuery:
-    """A query that waits to be allowed."""
-
-    number: int
-    action: Action
-    reply: asyncio.Future[str]
-    """'' if it may run, else why not."""
+Subject = TypeVar("Subject", Action, OpenReading)
 
 
 @dataclass(eq=False)
-class OpenWords:
-    """Words of the question whose meaning a person is asked."""
+class Pending(Generic[Subject]):
+    """A query that waits to be allowed, or words of the question that wait for their meaning."""
 
     number: int
-    reading: OpenReading
+    subject: Subject
     reply: asyncio.Future[str]
-    """The person's answer, '' if nobody says."""
+    """Of a query: '' if it may run, else why not. Of words: their meaning, '' if nobody says."""
 
 
 @dataclass(eq=False)
@@ -108,9 +101,9 @@ class LiveRun:
     """Texts of its entries, as its streams send them."""
     writings: dict[int, Writing] = field(default_factory=dict)
     """Last text of each LLM call under way."""
-    approvals: dict[int, WaitingQuery] = field(default_factory=dict)
+    approvals: dict[int, Pending[Action]] = field(default_factory=dict)
     """All queries that waited or wait, by number."""
-    readings: dict[int, OpenWords] = field(default_factory=dict)
+    readings: dict[int, Pending[OpenReading]] = field(default_factory=dict)
     """All words that waited or wait, by number."""
     watchers: set[asyncio.Event] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -122,10 +115,6 @@ class LiveRun:
     @property
     def is_over(self) -> bool:
         return self.state not in ("waiting", "running")
-
-    @property
-    def waiting(self) -> list[WaitingQuery]:
-        return [one for one in self.approvals.values() if not one.reply.done()]
 
     @property
     def seconds(self) -> float:
@@ -162,44 +151,33 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Wait until somebody allows or refuses a query; return '' or why not."""
-        one = WaitingQuery(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
-        self.approvals[one.number] = one
-        self.wake()
-        try:
-            return await one.reply
-        finally:
-            # A run that is stopped while it waits leaves no query to allow.
-            one.reply.cancel()
-            self.wake()
-
-    def decide(self, number: int, allow: bool, why: str) -> bool:
-        """Allow or refuse a query; return whether it waited."""
-        one = self.approvals.get(number)
-        if one is None or one.reply.done():
-            return False
-        one.reply.set_result("" if allow else f"{REFUSED} {why}".strip())
-        self.wake()
-        return True
+        return await self.wait_for_person(self.approvals, action)
 
     async def read(self, reading: OpenReading) -> str:
         """Wait until somebody says a meaning, at most ``READING_SECONDS``; return '' if nobody does."""
-        one = OpenWords(len(self.readings) + 1, reading, asyncio.get_running_loop().create_future())
-        self.readings[one.number] = one
-        self.wake()
         try:
-            return await asyncio.wait_for(one.reply, READING_SECONDS)
+            return await self.wait_for_person(self.readings, reading, READING_SECONDS)
         except TimeoutError:
             return ""
+
+    async def wait_for_person(
+        self, waiting: dict[int, Pending[Subject]], subject: Subject, seconds: float | None = None
+    ) -> str:
+        pending = Pending(len(waiting) + 1, subject, asyncio.get_running_loop().create_future())
+        waiting[pending.number] = pending
+        self.wake()
+        try:
+            return await asyncio.wait_for(pending.reply, seconds)
         finally:
-            one.reply.cancel()
+            # A run that is stopped while it waits leaves nothing to answer.
+            pending.reply.cancel()
             self.wake()
 
-    def say(self, number: int, answer: str) -> bool:
-        """Answer a question about words; return whether they waited."""
-        one = self.readings.get(number)
-        if one is None or one.reply.done():
+    def answer(self, pending: Pending[Action] | Pending[OpenReading] | None, reply: str) -> bool:
+        """Answer what waits; return False if nothing does."""
+        if pending is None or pending.reply.done():
             return False
-        one.reply.set_result(answer)
+        pending.reply.set_result(reply)
         self.wake()
         return True
 

@@ -36,6 +36,7 @@ from decisor.server.requests import (
 from decisor.server.responses import ReaderList
 from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers, connections_of
+from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
 from decisor.session.rerun import rerun_on_data
@@ -60,7 +61,7 @@ from decisor.types import Question, Record
 from decisor.views.page import html_document, run_html
 from decisor.views.terminal import format_table_value, group_records
 
-Work = Callable[[Attachments], Awaitable[object]]
+Work = Callable[[Data, Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
 MOST_UNKEPT = 200
 """Number of ended runs that stay readable though the history does not have them."""
@@ -116,8 +117,7 @@ class Runs:
             request = request.model_copy(update={"rules": question.rules})
         past = PastRun(question, technique=request.technique)
 
-        async def work(attached: Attachments) -> object:
-            data = await self.pool.data(names, user.reader)
+        async def work(data: Data, attached: Attachments) -> object:
             return await data.answer(request, replace(attached, earlier=question.earlier))
 
         return await self.begin(user, past, names, body, request, work, before)
@@ -151,8 +151,7 @@ class Runs:
         )
         past = PastRun(old.question, technique=old.technique)
 
-        async def work(attached: Attachments) -> object:
-            data = await self.pool.data(names, user.reader)
+        async def work(data: Data, attached: Attachments) -> object:
             return await data.answer(request, replace(attached, earlier=question.earlier), before.entries)
 
         return await self.begin(user, past, names, body, request, work, before)
@@ -172,8 +171,7 @@ class Runs:
         names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
-        async def work(attached: Attachments) -> object:
-            data = await self.pool.data(names, user.reader)
+        async def work(data: Data, attached: Attachments) -> object:
             return await rerun_on_data(data, before.entries, edit, request, attached)
 
         return await self.begin(user, past, names, body, request, work, before)
@@ -212,17 +210,17 @@ class Runs:
         self.live[live.id] = live
         if number:
             self.keeper.live[number] = live
-        live.task = asyncio.create_task(self.run(live, attached, work))
+        live.task = asyncio.create_task(self.run(live, user, attached, work))
         self.wake(live)
         return live
 
-    async def run(self, live: LiveRun, attached: Attachments, work: Work) -> None:
+    async def run(self, live: LiveRun, user: User, attached: Attachments, work: Work) -> None:
         """Run the work of a live run. It never raises: an error is in the state of the run."""
         try:
             async with self.places:
                 live.state = "running"
                 self.wake(live)
-                await work(attached)
+                await work(await self.pool.data(live.connections, user.reader), attached)
             live.end("finished")
         except asyncio.CancelledError:
             live.end("stopped", CLOSING if self.is_closing else "")

@@ -92,11 +92,13 @@ async def open_documents(
         )
     if not is_index(path):
         index = await asyncio.to_thread(index_documents_in_memory, path)
-        return PassagesTool(index, limit, f"{path.name}{format_index_titles(index) if titles else ''}", name)
+        return PassagesTool(index, limit, f"{path.name}{format_titles(*index.titles()) if titles else ''}", name)
     about = read_index_metadata(path / str(read_current_version(path)))
     embedder = embedder_of_environment(about.embedder) if about.embedder else None
     index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
-    text = path.name + (f", {format_count(about.documents, 'document')}{format_index_titles(index)}" if titles else "")
+    text = path.name + (
+        f", {format_count(about.documents, 'document')}{format_titles(*index.titles())}" if titles else ""
+    )
     return PassagesTool(index, limit, text, name, end=embedder_closer(embedder))
 
 
@@ -125,11 +127,6 @@ async def open_documents_table(place: str, name: str, limit: int, titles: bool =
         raise
     text = index.place.name + (f", {format_count(index.about.documents, 'document')}{of_them}" if titles else "")
     return PassagesTool(index, limit, text, name, end=end)
-
-
-def format_index_titles(index: DocumentIndex) -> str:
-    """Format the titles of an index for a prompt, '' if it has none."""
-    return format_titles(*index.titles())
 
 
 def format_titles(titles: Sequence[str], all_of_them: bool) -> str:

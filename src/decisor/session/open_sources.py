@@ -26,7 +26,7 @@ from decisor.session.access import (
     restrict_sources,
     split_row_conditions,
 )
-from decisor.session.config import Config, default_places
+from decisor.session.config import Config
 from decisor.session.sources import (
     Places,
     Source,
@@ -52,7 +52,7 @@ def complete_request(request: AskRequest, config: Config) -> AskRequest:
     """Return a request with the data, technique, LLM and limits that are set here, where it names none."""
     return request.model_copy(
         update={
-            "db": request.db if request.names_data else default_places(config),
+            "db": request.db if request.names_data else config.default_places,
             "technique": request.technique or config.text("technique"),
             "llm": config.llm(request.llm or None) or "",
             "limits": config.limits(request.limits),

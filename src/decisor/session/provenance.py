@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from decisor.decision_models.file import DecisionModel
+from decisor.session.model_tools import SerializedTool
 from decisor.session.sources import Source, Sources
 from decisor.trace.events import DataSource, Provenance, RowPolicy, UsedFile
 from decisor.types import Tool
 from decisor.version import __version__
+
+if TYPE_CHECKING:
+    from decisor.decision_models.tool import ModelTool
 
 # Texts in quotes and numbers, but no digits that are part of a name.
 LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
@@ -64,18 +68,19 @@ def build_used_model(path: Path, tools: Sequence[Tool], tells_place: bool) -> Us
     """Build the provenance of the decision model, as it was opened."""
     file = build_used_file(path, tells_place)
     # The text of the opened model goes before that of the file, which may have changed since.
-    text = next(iterate_model_texts(tools), "")
-    if text:
-        return UsedFile(file.path, digest_of_content(text.encode()), text)
+    for tool in map(unwrap_model_tool, tools):
+        if tool is not None:
+            text = tool.model.model.text
+            return UsedFile(file.path, digest_of_content(text.encode()), text)
     return UsedFile(file.path, file.digest, path.read_text("utf-8", "replace") if file.digest else "")
 
 
-def iterate_model_texts(tools: Sequence[Tool]) -> Iterator[str]:
-    """Yield the texts of the decision models among tools."""
-    for tool in tools:
-        model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
-        if isinstance(model, DecisionModel):
-            yield model.text
+def unwrap_model_tool(tool: object) -> ModelTool | None:
+    """Return the tool of a decision model, also within one that takes turns; None for any other tool."""
+    from decisor.decision_models.tool import ModelTool
+
+    inside = tool.tool if isinstance(tool, SerializedTool) else tool
+    return inside if isinstance(inside, ModelTool) else None
 
 
 def build_used_file(path: Path, tells_place: bool, about: str = "") -> UsedFile:

@@ -445,10 +445,7 @@ def build_past_result(history: History, run: PastRun) -> Result:
     entries = history.entries(run.number, run.owner)
     if next(events_of(entries, RunStart), None) is None:
         raise SetupError(f"The trace of run {run.number} is empty. Take it out: decisor history --delete {run.number}")
-    none = Decision("", reasons=(explain_run_end(run),), stopped="failed")
+    why = run.why or {"running": "It runs.", "interrupted": "It was interrupted."}.get(run.state, "It failed.")
+    none = Decision("", reasons=(why,), stopped="failed")
     keeping = Keeping(history, run.owner, run.inputs, run.before, run.number)
     return replace(build_recorded_result(entries, none, run.usage), keeping=keeping)
-
-
-def explain_run_end(run: PastRun) -> str:
-    return run.why or {"running": "It runs.", "interrupted": "It was interrupted."}.get(run.state, "It failed.")

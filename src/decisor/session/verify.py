@@ -70,7 +70,10 @@ def seeds_of(sources: Sequence[DataSource]) -> frozenset[str]:
 
 def past_decision_of_trace(entries: Sequence[TraceEntry]) -> PastDecision:
     """Return the decision of a trace with its steps; raise SetupError if there is none."""
-    decision = find_last_decision(entries)
+    decisions = [conclusion.decision for conclusion in events_of(entries, Conclusion)]
+    if not decisions or not decisions[-1].answer:
+        raise SetupError("There is no decision in this trace, so there is nothing to verify.")
+    decision = decisions[-1]
     start = next(events_of(entries, RunStart), RunStart(Question("")))
     every = collect_steps(entries)
     ranking = [every[at] for at in find_ranking_step(every, decision.ranking)]
@@ -92,15 +95,6 @@ def past_decision_of_record(record: DecisionRecord) -> PastDecision:
     model = content.model.text if content.model else ""
     seeds = seeds_of(content.data.sources)
     return PastDecision(restore_question(content), decision_of(content), recorded_steps(content), model, seeds)
-
-
-def find_last_decision(entries: Sequence[TraceEntry]) -> Decision:
-    decision = None
-    for conclusion in events_of(entries, Conclusion):
-        decision = conclusion.decision
-    if decision is None or not decision.answer:
-        raise SetupError("There is no decision in this trace, so there is nothing to verify.")
-    return decision
 
 
 def digest_of_all_rows(observation: Observation) -> str:
