@@ -26,6 +26,7 @@ from decisor.history.store import History, PastRun
 from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.config import FILES, Config, resolve_config
 from decisor.session.request import REUSE, AskRequest, Attachments, read_kept_request, read_request, spell_option
+from decisor.session.sources import split_place_name
 from decisor.system.storage import check_writable
 from decisor.types import Question
 
@@ -105,15 +106,10 @@ def terminal_reader(files: Sequence[str]) -> Interpreter:
         words = f"{one.line()} ({how}) "
         choice = one.choice(await asyncio.to_thread(ask_on_terminal, words))
         if choice and len(files) == 1 and not one.asks:
-            print(propose_reading(strip_source_name(files[0]), one, choice), file=sys.stderr)
+            print(propose_reading(Path(split_place_name(files[0])[1]), one, choice), file=sys.stderr)
         return choice
 
     return ask
-
-
-def strip_source_name(text: str) -> Path:
-    """Return the file of ``NAME=FILE``."""
-    return Path(text if Path(text).exists() else text.partition("=")[2] or text)
 
 
 def propose_reading(file: Path, one: OpenReading, choice: str) -> str:

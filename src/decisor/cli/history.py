@@ -55,7 +55,9 @@ def history_command(
         return
     history = History()
     if delete:
-        count = history.delete(None if "all" in delete else [parse_run_number(text) for text in delete])
+        if "all" not in delete and (wrong := [text for text in delete if not text.isdecimal()]):
+            raise SetupError(f"--delete takes the number of a run, or all, not {wrong[0]!r}.")
+        count = history.delete(None if "all" in delete else list(map(int, delete)))
         print(f"{format_count(count, 'run')} deleted", file=sys.stderr)
         return
     runs = history.list(words=search, most=most)
@@ -140,12 +142,6 @@ def print_run_list(runs: tuple[PastRun, ...]) -> None:
 
 WIDTH = 140
 """Width of a list in a pipe, where columns stay columns."""
-
-
-def parse_run_number(text: str) -> int:
-    if not text.isdecimal():
-        raise SetupError(f"--delete takes the number of a run, or all, not {text!r}.")
-    return int(text)
 
 
 def find_named_run(history: History, text: str) -> PastRun:

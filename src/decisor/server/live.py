@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Generic, TextIO, TypeVar
+from typing import Generic, TypeVar
 
 from decisor.errors import SetupError
-from decisor.history.recorder import is_worth_keeping, update_past_run
-from decisor.history.store import History, PastRun, Sight, lock
+from decisor.history.recorder import RunTraceFile, is_worth_keeping, update_past_run
+from decisor.history.store import History, PastRun, Sight
 from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
 from decisor.server.security import User
@@ -24,9 +24,7 @@ from decisor.session.access import Reader
 from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
-from decisor.system.storage import open_private
 from decisor.trace.events import ActionStart, FailedCall, LLMCall, TraceEntry, Writing
-from decisor.trace.file import TraceFile
 from decisor.types import Action, Usage
 
 
@@ -223,24 +221,6 @@ TICK_SECONDS = 1.0
 
 
 @dataclass(eq=False)
-class RunTraceFile:
-    """The trace file of one run, and the number of entries in it."""
-
-    file: TextIO
-    trace: TraceFile
-    written: int = 0
-
-    def write(self, live: LiveRun) -> None:
-        if news := live.entries[self.written :]:
-            self.trace.write(*news)
-            self.written += len(news)
-
-    def close(self) -> None:
-        with suppress(OSError):  # told by the last write
-            self.file.close()
-
-
-@dataclass(eq=False)
 class HistoryWriter:
     """The writer of a server's history, with many runs in one transaction.
 
@@ -315,7 +295,7 @@ class HistoryWriter:
         numbers = [0] * len(begun)
         for one in live:
             with self.survives():
-                self.pens[one.past.number].write(one)
+                write_new_entries(self.pens[one.past.number], one)
         with self.survives():
             self.finish([one for one in over if one.past.number])
         if begun:
@@ -342,18 +322,9 @@ class HistoryWriter:
     def open(self, number: int) -> None:
         """Open the trace file of a run. If that fails there is no trace, and the run goes on."""
         try:
-            file = open_private(self.history.trace_of(number))
+            self.pens[number] = RunTraceFile.open(self.history, number)
         except OSError as error:
             self.fail(error.strerror or str(error))
-            return
-        # Other processes see by the lock that the run is under way.
-        lock(file)
-        try:
-            self.pens[number] = RunTraceFile(file, TraceFile(file))
-        except OSError as error:
-            self.fail(error.strerror or str(error))
-            with suppress(OSError):
-                file.close()
 
     def finish(self, over: Sequence[LiveRun]) -> None:
         """Write finished runs.
@@ -367,7 +338,7 @@ class HistoryWriter:
             pen = self.pens.pop(one.past.number, None)
             if pen is not None:
                 with self.survives(), closing(pen):
-                    pen.write(one)
+                    write_new_entries(pen, one)
                     whole |= set() if pen.trace.fault else {one.past.number}
         if worth:
             self.history.write_all([one.past for one in worth])
@@ -381,3 +352,9 @@ class HistoryWriter:
         await self.write()
         for pen in self.pens.values():
             pen.close()
+
+
+def write_new_entries(pen: RunTraceFile, live: LiveRun) -> None:
+    if news := live.entries[pen.written :]:
+        pen.trace.write(*news)
+        pen.written += len(news)

@@ -35,7 +35,7 @@ from decisor.server.requests import (
 )
 from decisor.server.responses import ReaderList
 from decisor.server.security import User
-from decisor.server.settings import Full, Places, ServerSettings, Watchers, connections_of
+from decisor.server.settings import Full, Places, ServerSettings, Watchers
 from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
@@ -96,7 +96,8 @@ class Runs:
         self.places = Places(self.serving.at_once)
 
     def connections(self, user: User) -> tuple[str, ...]:
-        return connections_of(user, self.serving, self.pool.members)
+        """Return the connections that a user may ask of."""
+        return tuple(name for name in self.pool.members if user.may_use(name))
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
         """Begin a run of a question.
@@ -235,12 +236,9 @@ class Runs:
         if live.is_kept:
             del self.live[live.id]
         else:
-            self.drop_oldest()
-
-    def drop_oldest(self) -> None:
-        over = [live for live in self.live.values() if live.is_over and not live.is_kept]
-        for live in over[:-MOST_UNKEPT]:
-            del self.live[live.id]
+            over = [other for other in self.live.values() if other.is_over and not other.is_kept]
+            for oldest in over[:-MOST_UNKEPT]:
+                del self.live[oldest.id]
 
     async def find(self, user: User, id: str) -> LiveRun:
         """Return a run under way or of the history; raise NotThere if there is none.

@@ -29,7 +29,7 @@ from decisor.llms.providers import LLMSpec
 from decisor.semantics.ambiguity import suspect_readings
 from decisor.semantics.definitions import Definitions
 from decisor.semantics.readings import OpenReading
-from decisor.session.access import restrict_sources, reveal_result, system_user_name
+from decisor.session.access import Reader, restrict_sources, reveal_result, system_user_name
 from decisor.session.definitions import (
     DefinedTool,
     Meaning,
@@ -52,7 +52,7 @@ from decisor.session.open_sources import limit_database_scans, open_places, open
 from decisor.session.provenance import build_provenance
 from decisor.session.result import Result, watch_in_notebook
 from decisor.session.run_setup import EXACT, NAME_ONE, Choice, LLMs, choose_technique, decide_by_technique, open_run
-from decisor.session.sources import Sources, build_sources, check_unique_names
+from decisor.session.sources import Sources, build_sources, check_unique_names, split_names
 from decisor.session.user_tools import add_calculator, add_combine_tool, build_row_values
 from decisor.system.extras import logger
 from decisor.system.tasks import run_in_thread
@@ -388,5 +388,6 @@ def restricted_sources(**data: Unpack[DataOptions]) -> Sources:
         data.get("deny_tables", ()),
         data.get("definitions", ()),
     )
-    who, mask, reveal = data.get("who", ""), data.get("mask", ()), data.get("reveal", False)
-    return replace(restrict_sources(sources, data.get("rows"), mask, reveal, data.get("audit"), who), who=who)
+    rows, mask = tuple((data.get("rows") or {}).items()), split_names(data.get("mask", ()))
+    reader = Reader(data.get("who", ""), rows, mask, data.get("reveal", False))
+    return replace(restrict_sources(sources, reader, data.get("audit")), who=reader.name)

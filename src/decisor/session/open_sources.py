@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -21,6 +22,7 @@ from decisor.graphs.cypher import CypherTool, normalize_graph_label
 from decisor.runtime.budget import MaxScan, parse_max_scan
 from decisor.sandbox.engine import Caps, bare_table_name, build_policy
 from decisor.session.access import (
+    Reader,
     check_source_policy,
     parse_row_conditions,
     restrict_sources,
@@ -36,7 +38,7 @@ from decisor.session.sources import (
     split_names,
     tables_of_source,
 )
-from decisor.session.user_tools import ToolSpecs, open_tools_with_servers
+from decisor.session.user_tools import ToolSpecs, is_mcp_spec, open_tools_of_spec, read_mcp_keys
 from decisor.system.extras import logger
 from decisor.system.tasks import map_concurrently
 from decisor.tools.abilities import Database, is_database_tool
@@ -77,8 +79,8 @@ def sources_of_request(request: AskRequest, config: Config) -> Sources:
         request.deny_tables,
         request.definitions,
     )
-    rows = parse_row_conditions(request.rows)
-    seen = restrict_sources(sources, rows, request.mask, request.reveal, request.audit or None)
+    rows = tuple(parse_row_conditions(request.rows).items())
+    seen = restrict_sources(sources, Reader("", rows, request.mask, request.reveal), request.audit or None)
     if not request.max_scan:
         return seen
     most = parse_max_scan(request.max_scan)
@@ -118,7 +120,7 @@ async def open_source(source: Source, sources: Sources | None = None) -> Tool:
     # Nobody can leave out the rules of a config file. Where there is a policy, restrict_sources has put them into it.
     if connection is not None and not source.policy:
         policy = build_policy({}, split_names(tuple(connection.mask)))
-        policy = replace(policy, rows=tuple(split_row_conditions(connection.rows)))
+        policy = replace(policy, rows=tuple(split_row_conditions(connection.rows.items())))
         check_source_policy(source, policy)
         source = replace(source, policy=policy)
     tool = await open_source_by_form(source, sources or Sources())
@@ -169,16 +171,24 @@ async def open_places(sources: Sources, stack: AsyncExitStack) -> list[Tool]:
 
 
 async def open_user_tools(specs: ToolSpecs, stack: AsyncExitStack) -> list[Tool]:
-    """Open a person's own tools; ``stack`` closes the tools that are opened here.
+    """Open a person's own tools; a command of an MCP server is started. ``stack`` closes what is opened here.
 
     Raises SetupError if one cannot be used.
     """
-    tools = await open_tools_with_servers(specs)
-    for tool in tools:
+    tools: list[Tool] = []
+    for spec in specs.specs:
+        if is_mcp_spec(spec):
+            from decisor.tools.mcp_client import open_mcp_tools
+
+            opened: Sequence[Tool] = await open_mcp_tools(str(spec), read_mcp_keys(specs.auth, os.environ))
+        else:
+            opened = open_tools_of_spec(spec, specs)
         # A tool that was given as an object stays open for its owner.
-        if not any(tool is spec for spec in specs.specs):
+        own = [tool for tool in opened if tool is not spec]
+        for tool in own:
             stack.push_async_callback(tool.close)
-            check_reserved_names([tool.name])
+        check_reserved_names(tool.name for tool in own)
+        tools += opened
     return tools
 
 

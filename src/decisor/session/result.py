@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
@@ -50,20 +50,7 @@ FIRST_ROWS = 20
 """Rows of a cited observation that go on to the next question beside the cited ones."""
 
 
-class EndedRun(Protocol):
-    """A run that has come to its end."""
-
-    @property
-    def question(self) -> Question: ...
-
-    @property
-    def decision(self) -> Decision: ...
-
-    @property
-    def trace(self) -> Sequence[TraceEntry]: ...
-
-
-def build_following_question(result: EndedRun, question: str | Question) -> Question:
+def build_following_question(result: Result, question: str | Question) -> Question:
     """Build a question that follows a run. It takes the run's rules if it has none of its own."""
     if isinstance(question, str):
         question = Question(question)
@@ -72,7 +59,7 @@ def build_following_question(result: EndedRun, question: str | Question) -> Ques
     return replace(question, rules=question.rules or result.question.rules, earlier=build_earlier(result))
 
 
-def build_earlier(result: EndedRun) -> Earlier:
+def build_earlier(result: Result) -> Earlier:
     """Return the decision of a run and its evidence, for a question that follows it.
 
     Ids stay; each observation of the new run gets a higher number than all of these.
@@ -81,14 +68,19 @@ def build_earlier(result: EndedRun) -> Earlier:
 
     past, decision = result.question.earlier, result.decision
     cited = frozenset(decision.evidence.ids)
-    own = tuple(find_cited_steps(result.trace, cited))
+    starts = {entry.id: entry.event for entry in result.trace if isinstance(entry.event, ActionStart)}
+    steps = [
+        Step(Action(start.tool, start.input), event.observation)
+        for event in events_of(result.trace, ActionResult)
+        if (start := starts.get(event.action))
+    ]
+    own = tuple(cut_step_records(step, cited, FIRST_ROWS) for step in steps if is_cited(step, cited))
     # Of the runs before that one only cited records go on; of itself the first rows too.
     older = tuple(cut_step_records(step, cited, 0) for step in past.steps if is_cited(step, cited)) if past else ()
     numbers = [
         parse_observation_number(record.id)
-        for entry in result.trace
-        if isinstance(entry.event, ActionResult)
-        for record in entry.event.observation.records
+        for event in events_of(result.trace, ActionResult)
+        for record in event.observation.records
     ]
     before = (*past.before, f"{past.question}: {past.answer or 'not decided'}") if past else ()
     return Earlier(
@@ -102,16 +94,6 @@ def build_earlier(result: EndedRun) -> Earlier:
     )
 
 
-def find_cited_steps(entries: Sequence[TraceEntry], cited: Collection[str]) -> Iterator[Step]:
-    """Yield the steps that have a cited record."""
-    starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
-    for entry in entries:
-        if isinstance(entry.event, ActionResult) and (start := starts.get(entry.event.action)):
-            step = Step(Action(start.tool, start.input), entry.event.observation)
-            if is_cited(step, cited):
-                yield cut_step_records(step, cited, FIRST_ROWS)
-
-
 def is_cited(step: Step, cited: Collection[str]) -> bool:
     return any(record.id in cited for record in step.observation.records)
 
@@ -119,7 +101,7 @@ def is_cited(step: Step, cited: Collection[str]) -> bool:
 def cut_step_records(step: Step, cited: Collection[str], most: int) -> Step:
     """Return a step with its cited records and the first ``most``."""
     observation = step.observation
-    records = tuple(one for at, one in enumerate(observation.records) if at < most or one.id in cited)
+    records = tuple(record for at, record in enumerate(observation.records) if at < most or record.id in cited)
     if len(records) == len(observation.records):
         return step
     # The total keeps the number of all rows, so that a cut observation does not pass for a whole one.
