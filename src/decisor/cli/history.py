@@ -19,7 +19,7 @@ from decisor.cli.ask import RECORD, ask_and_print, report_saved_run, reuse_reque
 from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json
 from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
-from decisor.history.recorder import Keeping
+from decisor.history.recorder import Keeping, format_question_line, iterate_marked_questions
 from decisor.history.store import UNFINISHED, VERDICTS, History, PastRun, RunMark
 from decisor.session.config import resolve_config
 from decisor.session.request import AskRequest, Attachments, spell_option
@@ -30,7 +30,7 @@ from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, LLMCall, RunStart, TraceEntry, events_of
 from decisor.trace.file import format_trace_array, read_trace
 from decisor.types import Decision, Usage
-from decisor.views.transcript import describe_end
+from decisor.views.transcript import describe_end, show_dim, tell_story
 
 if TYPE_CHECKING:
     from decisor.techniques.replay.rerun import Rerun
@@ -102,8 +102,6 @@ def export_command() -> None:
 
     Write: decisor history export > mine.jsonl. Then write: decisor eval --questions mine.jsonl --db URL.
     """
-    from decisor.history.recorder import format_question_line, iterate_marked_questions
-
     count = 0
     for count, question in enumerate(iterate_marked_questions(History()), 1):  # noqa: B007
         print(format_question_line(question), end="")
@@ -117,8 +115,6 @@ def print_run_list(runs: tuple[PastRun, ...]) -> None:
 
     from rich.table import Table
     from rich.text import Text
-
-    from decisor.system.text import clean_one_line
 
     if not runs:
         return
@@ -338,7 +334,6 @@ def show_command(
 ) -> None:
     """Show a saved run: its events, the decision, the evidence and the cost."""
     from decisor.session.result import build_past_result
-    from decisor.views.transcript import show_dim, tell_story
 
     history = History()
     run = find_named_run(history, which)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from enum import IntEnum
 from pathlib import Path
@@ -103,8 +103,6 @@ def error_console(columns: int | None = None) -> Console:
 
 
 def clean_console(stream: TextIO, width: int | None) -> Console:
-    from collections.abc import Iterable
-
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 

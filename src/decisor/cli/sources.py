@@ -205,9 +205,7 @@ def load_graph_command(
 
     A file with a source and a target holds relationships, any other nodes. What is there is not loaded over.
     """
-    from decisor.cli.output import print_folder_file
     from decisor.graphs.sources import ColumnChoice
-    from decisor.session.config import resolve_config
     from decisor.session.graph_loading import GraphRequest, load_graph
 
     config = resolve_config()

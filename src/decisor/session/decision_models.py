@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from decisor.decision_models.client import OpenModel
-from decisor.decision_models.file import DecisionModel
+from decisor.decision_models.client import OpenModel, open_decision_model
+from decisor.decision_models.file import DecisionModel, read_model_file
 from decisor.semantics.definitions import Definitions
 from decisor.session.data import ask
 from decisor.session.result import Result
@@ -43,8 +43,6 @@ async def opened_model(
     Raises:
         SetupError: the file, the data or a statement do not fit; the message has the line.
     """
-    from decisor.decision_models.client import open_decision_model
-    from decisor.decision_models.file import read_model_file
     from decisor.sandbox.process import start_machine
     from decisor.session.definitions import fill_metric_queries
     from decisor.session.open_sources import open_first_database

@@ -25,10 +25,13 @@ from decisor.semantics.definitions import (
     ImportedDefinitions,
     Metric,
     Reading,
+    parse_sound_definitions,
+    read_definitions_file,
+    read_definitions_text,
     section_title,
 )
 from decisor.semantics.draft import draft_from_schema
-from decisor.semantics.readings import Interpreter, OpenReading
+from decisor.semantics.readings import Interpreter, OpenReading, find_readings_in_passages
 from decisor.session.open_sources import open_first_database
 from decisor.session.provenance import unwrap_model_tool
 from decisor.session.run_setup import LLMs, decide_by_technique
@@ -265,8 +268,6 @@ def read_definitions_of_databases(
     """
     if not files:
         return {}
-    from decisor.semantics.definitions import read_definitions_file
-
     whole: dict[str, Definitions] = {}
     for name, path in files:
         if name and name not in databases:
@@ -292,7 +293,6 @@ async def check_definitions_file(file: Path, db: Place) -> list[Finding]:
         SetupError: the file or the database cannot be read.
     """
     from decisor.semantics.check import check_definitions
-    from decisor.semantics.definitions import parse_sound_definitions, read_definitions_text
     from decisor.system.structured_files import FileFault
 
     try:
@@ -384,8 +384,6 @@ async def find_readings_in_documents(question: Question, documents: Sequence[Too
 
     A document source whose search fails is skipped.
     """
-    from decisor.semantics.readings import find_readings_in_passages
-
     records: list[Record] = []
     for tool in documents:
         # For the audit: Decisor searches here, not the model.
