@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decisor.session.model_tools import SerializedTool
 from decisor.session.sources import Source, Sources
 from decisor.trace.events import DataSource, Provenance, RowPolicy, UsedFile
 from decisor.types import Tool
@@ -79,7 +78,8 @@ def unwrap_model_tool(tool: object) -> ModelTool | None:
     """Return the tool of a decision model, also within one that takes turns; None for any other tool."""
     from decisor.decision_models.tool import ModelTool
 
-    inside = tool.tool if isinstance(tool, SerializedTool) else tool
+    # Not by SerializedTool: its module needs the definitions, which need this one.
+    inside = getattr(tool, "tool", tool)
     return inside if isinstance(inside, ModelTool) else None
 
 

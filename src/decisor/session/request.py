@@ -148,8 +148,6 @@ class UsedRequest:
         return ""
 
     def technique(self) -> str:
-        from decisor.session.run_setup import name_of_technique
-
         return name_of_technique(self.attached.technique) if self.attached.technique else self.request.technique
 
     def settings(self) -> dict[str, str]:
@@ -168,6 +166,17 @@ class UsedRequest:
             return [text]
         self.left_out.append(safe)
         return []
+
+
+def name_of_technique(technique: Technique) -> str:
+    """Return the name of a technique in a trace. It is its name here, or its import path."""
+    from decisor.techniques import TECHNIQUES
+
+    kind = technique if hasattr(technique, "__qualname__") else type(technique)
+    module = kind.__module__
+    last = module.rpartition(".")[2]
+    ours = module.startswith("decisor.techniques.") and last in TECHNIQUES
+    return last if ours else f"{module}:{kind.__qualname__}"
 
 
 def read_text(value: object, info: ValidationInfo) -> object:

@@ -302,6 +302,8 @@ async def choose_technique(request: AskRequest, attached: Attachments, llms: LLM
     Raises:
         SetupError: there is no such technique, setting or LLM, or the technique asks an LLM and there is none.
     """
+    from decisor.session.request import name_of_technique
+
     technique: Technique | str = attached.technique or request.technique
     settings = {**request.settings, **attached.settings}
     calling, own = split_calling(settings, "auto")
@@ -349,15 +351,6 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
         loop = technique
     experts = {parts[key]: await llms.part(key, value) for key, value in settings.items() if key in parts}
     return set_part_llms(loop, experts) if experts else loop
-
-
-def name_of_technique(technique: Technique) -> str:
-    """Return the name of a technique in a trace. It is its name here, or its import path."""
-    kind = technique if hasattr(technique, "__qualname__") else type(technique)
-    module = kind.__module__
-    last = module.rpartition(".")[2]
-    ours = module.startswith("decisor.techniques.") and last in TECHNIQUES
-    return last if ours else f"{module}:{kind.__qualname__}"
 
 
 Listener = Callable[[TraceEntry], None]
