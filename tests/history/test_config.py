@@ -12,7 +12,7 @@ import decisor as library
 from decisor.errors import SetupError
 from decisor.history.store import History
 from decisor.runtime.budget import Limits
-from decisor.session.config import Connection, default_places, fill_in_secrets, resolve_config, user_config_file
+from decisor.session.config import Connection, fill_in_secrets, resolve_config, user_config_file
 from decisor.session.sources import build_sources
 from local_llm import Decisor, LocalLLM
 
@@ -199,7 +199,7 @@ def test_a_folder_with_a_link_that_leads_out_of_it_is_not_read_for_a_file_that_i
 @pytest.mark.slow
 def test_a_command_says_that_it_uses_a_file_of_the_folder(decisor: Decisor, local_llm: LocalLLM, sites: Path) -> None:
     write_folder('db = "sites.db"\nlm = "m@http://127.0.0.1:9/v1"\n')
-    assert default_places(resolve_config()) == ()  # only names of its own connections
+    assert resolve_config().default_places == ()  # only names of its own connections
     write_folder('db = "sites"\nlm = "m@http://127.0.0.1:9/v1"\n[connections]\nsites = "sites.db"\n')
     local_llm.replies = ["Plan: [Step 1: look]\nThought: a\nAction: sites\nAction input: SELECT name, rent FROM site"]
     done = decisor("ask", "Which site?", "--llm", local_llm.name, "--json")
@@ -255,4 +255,4 @@ def test_words_are_completed_by_the_shell(tmp_path: Path) -> None:
 
 def test_several_data_stand_in_a_variable_and_one_with_a_space_in_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DECISOR_DB", '"my data.csv" sales="other data.csv"  sites.db')
-    assert default_places(resolve_config()) == ("my data.csv", "sales=other data.csv", "sites.db")
+    assert resolve_config().default_places == ("my data.csv", "sales=other data.csv", "sites.db")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import decisor as library
-from decisor.cli.ask import EarlierRun, reuse_request
-from decisor.history.store import History
+from decisor.cli.ask import reuse_request
+from decisor.cli.record import find_old_runs
+from decisor.history.store import History, PastRun
 from decisor.llms.scripted import ScriptedLLM
 from decisor.session.config import resolve_config
 from decisor.session.open_sources import sources_of_request
@@ -220,7 +221,7 @@ def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_
     for policy in ("refuse", "allow"):
         tools = library.ToolSpecs(row_values=policy)
         library.ask("Which site?", db=str(sites), tools=tools, llm=ScriptedLLM([PLAN, ANSWER]), history=True)
-    past = [EarlierRun(History(), History().read(number)) for number in (1, 2)]
+    past = [History().read(number) for number in (1, 2)]
     again = [
         reuse_request(run, own).row_values
         for run in past
@@ -229,3 +230,43 @@ def test_going_on_keeps_what_tools_may_get_and_an_allowance_is_for_the_tools_it_
     assert again == ["refuse", "refuse", "ask", "allow", "ask", "ask"]
     request = reuse_request(past[0], AskRequest(llm="m"))
     assert sources_of_request(request, resolve_config()).tools.row_values == "refuse"
+
+
+def past_of(request: AskRequest) -> PastRun:
+    return PastRun(Question("Which?"), request.model_dump(mode="json"), number=7)
+
+
+def test_what_was_said_of_the_old_tools_is_not_said_of_new_ones() -> None:
+    old = AskRequest(tools=("old.json",), methods=("post",), base_url="https://old", auth=("OLD_KEY",))
+    past = past_of(old.model_copy(update={"folder": str(Path.cwd()), "audit": "queries.log"}))
+    new = reuse_request(past, AskRequest(tools=("new.json",)))
+    assert (new.tools, new.methods, new.base_url, new.auth) == (("new.json",), (), "", ())
+    assert new.audit == "queries.log"
+    same = reuse_request(past, AskRequest(auth=("NEW_KEY",)))
+    assert (same.tools, same.methods, same.auth) == (("old.json",), ("post",), ("NEW_KEY",))
+
+
+@pytest.mark.parametrize("own", [{"model": "sites.toml"}, {"audit": "queries.log"}, {"definitions": ("words.toml",)}])
+def test_a_relative_file_of_another_folder_is_named_again(own: dict[str, object]) -> None:
+    past = past_of(AskRequest.model_validate({"db": ("sqlite:////data/sites.db",), "folder": "/elsewhere", **own}))
+    with pytest.raises(library.SetupError, match=f"asked in /elsewhere.*name it again with --{next(iter(own))}"):
+        reuse_request(past, AskRequest())
+    named = AskRequest.model_validate(dict.fromkeys(own, "/here/file"))
+    assert reuse_request(past, named).db == ("sqlite:////data/sites.db",)
+
+
+def test_a_run_whose_tools_had_keys_is_verified_without_its_tools(sites: Path) -> None:
+    request = AskRequest(db=("sites.db",), tools=("old.json",), methods=("post",), auth=("OLD_KEY",))
+    history = History()
+    run = PastRun(Question("Which?"), request.model_copy(update={"folder": str(Path.cwd())}).model_dump(mode="json"))
+    history.trace_of(history.begin(run)).write_text("")
+    [old] = find_old_runs("last")
+    assert old.sources is not None and [source.form for source in old.sources.places] == ["sql"]
+    assert not old.sources.tools.specs
+
+
+def test_a_question_that_follows_takes_lm_for_llm(sites: Path) -> None:
+    result = library.ask("Which site?", db=str(sites), llm=ScriptedLLM([PLAN, ANSWER]))
+    other = ScriptedLLM([PLAN, ANSWER.replace("o1.", "o2.")])
+    assert result.ask(FOLLOW, lm=other).answer == "elm"  # type: ignore[call-arg]
+    assert len(other.seen) == 2

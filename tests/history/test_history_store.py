@@ -247,7 +247,7 @@ def test_a_disk_that_is_full_ends_no_run(tmp_path: Path, at: str) -> None:
     if at == "middle":
         assert recording.file is not None
         with Path("/dev/full").open("w") as full:
-            os.dup2(full.fileno(), recording.file.fileno())
+            os.dup2(full.fileno(), recording.file.file.fileno())
     for event in (NOTE, Conclusion(Decision("elm"))):
         trace.add(event)
     recording.end()

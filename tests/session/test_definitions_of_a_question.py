@@ -12,8 +12,12 @@ import decisor
 from decisor.cli import run_command_line
 from decisor.errors import SetupError
 from decisor.llms.scripted import ScriptedLLM
+from decisor.runtime.budget import Budget, Limits
+from decisor.runtime.run import Run
 from decisor.session.definitions import Meaning
+from decisor.session.run_setup import NoLLM
 from decisor.session.verify import Verification, verify_trace
+from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import LLMCall, events_of
 from decisor.trace.file import read_trace
 from decisor.types import Decision, Evidence, Message, Pitfall
@@ -224,6 +228,7 @@ def test_a_definition_that_changed_since_is_named_by_verify(tmp_path: Path, caps
     assert verification.state == "cannot be said" and "(1 + l.discount)" in verification.changes[0].after
 
 
-def test_a_decision_that_cites_definitions_keeps_the_pitfalls_of_its_queries() -> None:
+async def test_a_decision_that_cites_definitions_keeps_the_pitfalls_of_its_queries() -> None:
     evidence = Evidence(("o1.r1",), pitfalls=(Pitfall("fan_out", "b multiplied a"),))
-    assert Meaning({}).citing(Decision("elm", evidence=evidence), [], []).evidence == evidence
+    run = Run(NoLLM(), Toolbox([]), Budget(Limits()))
+    assert (await Meaning({}).cite(Decision("elm", evidence=evidence), [], run)).evidence == evidence

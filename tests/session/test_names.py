@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 import decisor
 from decisor.errors import SetupError
 from decisor.runtime.budget import Limits
+from decisor.session.config import Config
+from decisor.session.open_sources import sources_of_request
 from decisor.session.request import (
     AskRequest,
     Attachments,
@@ -75,8 +78,11 @@ def test_every_field_of_a_request_tells_what_it_is() -> None:
 
 
 def test_a_request_is_the_same_after_it_was_kept_and_what_an_earlier_release_kept_is_read() -> None:
-    request = AskRequest(db=("a.db",), limits=Limits(calls=3), settings={"max_steps": "2"}, row_values="refuse")
-    assert read_kept_request(json.loads(json.dumps(write_kept_request(request)))) == request
+    request = AskRequest(
+        db=("a.db",), limits=Limits(calls=3), settings={"max_steps": "2"}, folder=str(Path.cwd()), left_out=()
+    )
+    kept = write_kept_request(request, Attachments(), sources_of_request(request, Config()))
+    assert read_kept_request(json.loads(json.dumps(kept))) == request
     old = {
         "db": ["a.db"],
         "model": "",

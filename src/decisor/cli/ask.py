@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,13 +19,14 @@ import typer
 
 from decisor.cli.definitions import login_name
 from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json, progress_console
-from decisor.cli.request_options import DATA, OPTIONS, takes_request
+from decisor.cli.request_options import OPTIONS, takes_request
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
 from decisor.semantics.readings import Interpreter, OpenReading
 from decisor.session.config import FILES, Config, resolve_config
-from decisor.session.request import AskRequest, Attachments, read_kept_request, read_request
+from decisor.session.request import REUSE, AskRequest, Attachments, read_kept_request, read_request, spell_option
+from decisor.session.sources import split_place_name
 from decisor.system.storage import check_writable
 from decisor.types import Question
 
@@ -37,68 +38,44 @@ if TYPE_CHECKING:
 RECORD = "Write the decision record: as JSON, or as one page if the name ends with .html."
 
 
-@dataclass(frozen=True)
-class EarlierRun:
-    """An earlier run to go on from; ``run`` is None if there is none."""
-
-    history: History = field(default_factory=History)
-    run: PastRun | None = None
-
-    @property
-    def number(self) -> int:
-        return self.run.number if self.run else 0
-
-    def result(self) -> Result:
-        """Return the result of the run; raise SetupError if its trace is gone."""
-        from decisor.session.result import build_past_result
-
-        assert self.run is not None
-        return build_past_result(self.history, self.run)
-
-
-def find_earlier_run(last: bool, number: int | None) -> EarlierRun:
-    """Return the run to go on from; raise SetupError if there is no such run.
-
-    The value is empty if neither the last run nor a number is asked for.
-    """
-    if not (last or number):
-        return EarlierRun()
-    history = History()
-    return EarlierRun(history, history.read(number or 0))
-
-
-def reuse_request(past: EarlierRun, own: AskRequest) -> AskRequest:
+def reuse_request(past: PastRun, own: AskRequest) -> AskRequest:
     """Return the request of an earlier run; what is named in ``own`` replaces it.
 
     Raises:
         SetupError: something that it used is not kept, or is relative to another folder, and is not named again.
     """
-    if past.run is None:
-        return own
-    old, given = read_kept_request(past.run.inputs), own.given
+    old = read_kept_request(past.inputs)
     if old.left_out and not (own.names_data or own.llm):
         raise SetupError(
             f"Run {past.number} used {', '.join(old.left_out)}, which is not kept: name it again, with "
             "--db, --graph, --docs, --tools or --llm."
         )
-    places = [
-        place
-        for name in ("db", "graph", "docs", "tools", "definitions")
-        if name not in given
-        for place in getattr(old, name)
-    ]
-    if old.folder != str(Path.cwd()) and (relative := [place for place in places if is_relative(place)]):
-        raise SetupError(
-            f"Run {past.number} was asked in {old.folder}, and {relative[0]} is relative to it: go there, or "
-            "name the data again with --db."
-        )
-    # Values that are named now go before those of the run; settings and limits are merged one by one.
-    again = {name: getattr(old, name) for name in (*DATA, "technique", "llm")} | given
-    if own.tools and old.row_values == "allow":  # which was said of other tools
-        again["row_values"] = own.row_values
-    limits = {name: value for name, value in asdict(own.limits).items() if value is not None}
-    again |= {"settings": {**old.settings, **own.settings}, "limits": replace(old.limits, **limits)}
+    if own.tools:
+        # What was said of the tools of then is not said of these; a refusal holds on.
+        old = old.without_tools(*(["row_values"] if old.row_values == "refuse" else []))
+    again: dict[str, object] = {}
+    for name in (name for name, reuse in REUSE.items() if reuse.continued):
+        past_value, value = getattr(old, name), getattr(own, name)
+        if name == "settings":
+            again[name] = {**past_value, **value}
+        elif name == "limits":
+            again[name] = replace(past_value, **{key: most for key, most in asdict(value).items() if most is not None})
+        elif name in own.given:
+            again[name] = value
+        else:
+            again[name] = past_value
+            places = [past_value] if isinstance(past_value, str) else past_value
+            if REUSE[name].is_place and old.folder != str(Path.cwd()):
+                check_absolute(name, places, f"Run {past.number} was asked in {old.folder}")
     return own.model_copy(update=again)
+
+
+def check_absolute(name: str, places: Sequence[str], origin: str) -> None:
+    """Raise SetupError if a place of the field ``name`` is relative."""
+    if relative := next(filter(is_relative, places), ""):
+        raise SetupError(
+            f"{origin}, and {relative} is relative to it: go there, or name it again with {spell_option(name)}."
+        )
 
 
 def is_relative(place: str) -> bool:
@@ -129,15 +106,10 @@ def terminal_reader(files: Sequence[str]) -> Interpreter:
         words = f"{one.line()} ({how}) "
         choice = one.choice(await asyncio.to_thread(ask_on_terminal, words))
         if choice and len(files) == 1 and not one.asks:
-            print(propose_reading(strip_source_name(files[0]), one, choice), file=sys.stderr)
+            print(propose_reading(Path(split_place_name(files[0])[1]), one, choice), file=sys.stderr)
         return choice
 
     return ask
-
-
-def strip_source_name(text: str) -> Path:
-    """Return the file of ``NAME=FILE``."""
-    return Path(text if Path(text).exists() else text.partition("=")[2] or text)
 
 
 def propose_reading(file: Path, one: OpenReading, choice: str) -> str:
@@ -191,17 +163,17 @@ def command(
         request = request.model_copy(update={"db": request.db or (world.database_url,)})
     elif world is not None:
         request = request.model_copy(update={"graph": request.graph or (world.graph_url,)})
-    config, past = resolve_config(), find_earlier_run(go_on, go_on_from)
-    keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
     from decisor.session.open_sources import complete_request
+    from decisor.session.result import build_following_question, build_past_result
 
     # Complete the request from an earlier run and from the config files.
-    request = complete_request(reuse_request(past, request), config)
+    config, history = resolve_config(), History()
+    past = history.read(go_on_from or 0) if go_on or go_on_from else None
+    keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number if past else 0)
+    request = complete_request(reuse_request(past, request) if past else request, config)
     question = world.question if world else Question(read_question_text(text), read_rules(rules), request.goal)
-    if past.run:
-        from decisor.session.result import build_following_question
-
-        question = build_following_question(past.result(), question)
+    if past:
+        question = build_following_question(build_past_result(history, past), question)
     print_folder_file(config)
     # Ask, and write the files that are wished.
     with report_saved_run(keeping):

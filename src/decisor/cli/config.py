@@ -136,18 +136,17 @@ def techniques_command(as_json: Annotated[bool, typer.Option("--json", help="One
 
 def print_rows(rows: Sequence[TechniqueRow], as_json: bool, flag: str) -> None:
     if as_json:
-        print_json([technique_as_object(row) for row in rows])
+        settings = {
+            row.name: [{"name": one.name, "default": one.default, "type": one.type} for one in row.settings]
+            for row in rows
+        }
+        print_json([{"name": row.name, "about": row.about, "settings": settings[row.name]} for row in rows])
         return
     for row in rows:
-        settings = "  ".join(f"{setting.name}={format_default(setting.default)}" for setting in row.settings)
+        line = "  ".join(f"{setting.name}={format_default(setting.default)}" for setting in row.settings)
         print(f"{row.name:<14} {row.about}")
-        if settings:
-            print(f"{'':<14} {flag} {settings}")
-
-
-def technique_as_object(row: TechniqueRow) -> dict[str, object]:
-    settings = [{"name": one.name, "default": one.default, "type": one.type} for one in row.settings]
-    return {"name": row.name, "about": row.about, "settings": settings}
+        if line:
+            print(f"{'':<14} {flag} {line}")
 
 
 def format_default(default: object) -> str:

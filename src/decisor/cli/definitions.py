@@ -19,13 +19,18 @@ from decisor.cli.output import find_place, print_findings, print_json
 from decisor.errors import SetupError
 from decisor.system.text import fit_on_one_line
 
-CorrectionsFileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
+app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
+FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
+DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database that they are about, or a connection.")]
+JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
 NameOf = Annotated[str, typer.Argument(metavar="NAME", help="As list says it: reading.revenue.")]
 ByOf = Annotated[str, typer.Option("--by", metavar="AUTHOR", help="Who says so; else who is logged in.")]
 
 
+@app.command("propose")
 def propose_definition_command(
-    file: CorrectionsFileOf,
+    file: FileOf,
     words: Annotated[str, typer.Option("--words", help="Words of questions.")] = "",
     means: Annotated[str, typer.Option("--means", help="What they mean.")] = "",
     metric: Annotated[str, typer.Option("--metric", help="A metric of the file that they are measured by.")] = "",
@@ -63,7 +68,8 @@ def propose_definition_command(
     print(f"{name} is proposed in {path_of_proposals(file)}. Keep it: decisor definitions approve {file} {name}")
 
 
-def approve_definition_command(file: CorrectionsFileOf, name: NameOf, by: ByOf = "") -> None:
+@app.command("approve")
+def approve_definition_command(file: FileOf, name: NameOf, by: ByOf = "") -> None:
     """Move a proposal into the definitions. From then on questions are answered by it, and answers say so."""
     from decisor.semantics.definitions import section_title
     from decisor.semantics.draft import approve_definition
@@ -75,7 +81,8 @@ def approve_definition_command(file: CorrectionsFileOf, name: NameOf, by: ByOf =
     )
 
 
-def remove_definition_command(file: CorrectionsFileOf, name: NameOf) -> None:
+@app.command("remove")
+def remove_definition_command(file: FileOf, name: NameOf) -> None:
     """Remove a definition or a proposal."""
     from decisor.semantics.definitions import section_title
     from decisor.semantics.draft import remove_definition
@@ -84,9 +91,10 @@ def remove_definition_command(file: CorrectionsFileOf, name: NameOf) -> None:
     print(f"{section_title(one)} is out of {place}.")
 
 
+@app.command("list")
 def list_definitions_command(
-    file: CorrectionsFileOf,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    file: FileOf,
+    as_json: JsonOf = False,
 ) -> None:
     """List definitions and proposals with author, day and reason."""
     lines = list(list_definition_lines(file))
@@ -135,19 +143,6 @@ def login_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return ""
-
-
-app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
-FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
-DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database that they are about, or a connection.")]
-JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
-
-
-app.command("propose")(propose_definition_command)
-app.command("approve")(approve_definition_command)
-app.command("remove")(remove_definition_command)
-app.command("list")(list_definitions_command)
 
 
 @app.command("check")

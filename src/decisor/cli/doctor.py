@@ -7,6 +7,7 @@ The LLM is tested by a small call and measured. Statements are judged without ru
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -18,7 +19,7 @@ import typer
 
 from decisor.cli.output import print_folder_file, print_json
 from decisor.errors import SetupError
-from decisor.llms.choose import Measurement
+from decisor.llms.choose import Measurement, list_llm_places
 from decisor.session.config import resolve_config
 from decisor.session.run_setup import estimate_question_seconds, group_by_fit, rate_techniques
 from decisor.system.extras import format_install_command, format_pip_install
@@ -225,7 +226,6 @@ def show_tools(specs: list[str], as_json: bool) -> None:
 def print_verdicts(sources: Sources, path: Path, as_json: bool) -> None:
     """Print for each statement whether the sandbox allows it, or why not."""
     from decisor.session.checks import judge_statements
-    from decisor.system.text import clean_one_line
 
     rows = read_statements(path)
     verdicts = judge_statements(sources, [row["statement"] for row in rows])
@@ -266,11 +266,11 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
     It is 0 if everything named works.
     """
     from decisor.sandbox.limits import limits_of_this_system
-    from decisor.session.checks import check_database, check_llm, find_llms
+    from decisor.session.checks import check_database, check_llm
 
     # Try everything first, so that text and JSON tell the same.
     limits = limits_of_this_system()
-    places = find_llms(llm)
+    places = list_llm_places(os.environ, llm)
     llm_check = check_llm(llm) if any(place.chosen and place.model for place in places) else None
     drivers, documents, others = (
         find_installed_parts(DATABASES),
@@ -293,8 +293,6 @@ def check_installation(sources: Sources | None, llm: str | None, as_json: bool, 
         }
         print_json(values)
         return 0 if good else 1
-    from decisor.system.text import clean_one_line
-
     # Print it for a person.
     print("Language models, in the order they are looked for")
     for place in places:

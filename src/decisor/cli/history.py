@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from decisor.cli.ask import RECORD, EarlierRun, ask_and_print, report_saved_run, reuse_request
+from decisor.cli.ask import RECORD, ask_and_print, report_saved_run, reuse_request
 from decisor.cli.output import Exit, exit_of, output_console, print_folder_file, print_json
 from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
-from decisor.history.recorder import Keeping
+from decisor.history.recorder import Keeping, format_question_line, iterate_marked_questions
 from decisor.history.store import UNFINISHED, VERDICTS, History, PastRun, RunMark
 from decisor.session.config import resolve_config
 from decisor.session.request import AskRequest, Attachments, spell_option
@@ -30,7 +30,7 @@ from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, LLMCall, RunStart, TraceEntry, events_of
 from decisor.trace.file import format_trace_array, read_trace
 from decisor.types import Decision, Usage
-from decisor.views.transcript import describe_end
+from decisor.views.transcript import describe_end, show_dim, tell_story
 
 if TYPE_CHECKING:
     from decisor.techniques.replay.rerun import Rerun
@@ -55,7 +55,9 @@ def history_command(
         return
     history = History()
     if delete:
-        count = history.delete(None if "all" in delete else [parse_run_number(text) for text in delete])
+        if "all" not in delete and (wrong := [text for text in delete if not text.isdecimal()]):
+            raise SetupError(f"--delete takes the number of a run, or all, not {wrong[0]!r}.")
+        count = history.delete(None if "all" in delete else list(map(int, delete)))
         print(f"{format_count(count, 'run')} deleted", file=sys.stderr)
         return
     runs = history.list(words=search, most=most)
@@ -100,8 +102,6 @@ def export_command() -> None:
 
     Write: decisor history export > mine.jsonl. Then write: decisor eval --questions mine.jsonl --db URL.
     """
-    from decisor.history.recorder import format_question_line, iterate_marked_questions
-
     count = 0
     for count, question in enumerate(iterate_marked_questions(History()), 1):  # noqa: B007
         print(format_question_line(question), end="")
@@ -115,8 +115,6 @@ def print_run_list(runs: tuple[PastRun, ...]) -> None:
 
     from rich.table import Table
     from rich.text import Text
-
-    from decisor.system.text import clean_one_line
 
     if not runs:
         return
@@ -140,12 +138,6 @@ def print_run_list(runs: tuple[PastRun, ...]) -> None:
 
 WIDTH = 140
 """Width of a list in a pipe, where columns stay columns."""
-
-
-def parse_run_number(text: str) -> int:
-    if not text.isdecimal():
-        raise SetupError(f"--delete takes the number of a run, or all, not {text!r}.")
-    return int(text)
 
 
 def find_named_run(history: History, text: str) -> PastRun:
@@ -174,12 +166,12 @@ def resume_command(
         raise SetupError(f"Run {run.number} is under way. Stop it first, or wait for it.")
     if run.state not in UNFINISHED:
         raise SetupError(f'Run {run.number} came to its end. To ask on: decisor ask --continue-from {run.number} "..."')
-    past = EarlierRun(history, run)
     from decisor.session.open_sources import complete_request
+    from decisor.session.result import build_past_result
 
-    request = complete_request(reuse_request(past, request), config)
-    entries = history.entries(run.number)
-    question = past.result().question
+    request = complete_request(reuse_request(run, request), config)
+    result = build_past_result(history, run)
+    entries, question = result.trace, result.question
     keeping = Keeping(before=run.number)
     print_folder_file(config)
     print(f"decisor: run {run.number} had {count_reused_work(entries)}", file=sys.stderr)
@@ -342,7 +334,6 @@ def show_command(
 ) -> None:
     """Show a saved run: its events, the decision, the evidence and the cost."""
     from decisor.session.result import build_past_result
-    from decisor.views.transcript import show_dim, tell_story
 
     history = History()
     run = find_named_run(history, which)

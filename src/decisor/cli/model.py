@@ -9,8 +9,9 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, nullcontext, redirect_stdout
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -73,7 +74,10 @@ def draft_model_command(
             if (answer := ask_on_terminal(APPROVE).strip()).lower() not in ("y", "yes"):
                 print(f"Not written. To say more, put it into the rules{f': {answer}' if len(answer) > 1 else ''}.")
                 raise typer.Exit(Exit.NO_ANSWER)
-        write_model_draft(path, text)
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
         print(f"Written: {path}. Run it again without an LLM: decisor model rank {path} --db URL", file=sys.stderr)
     raise typer.Exit(exit_of(drafts.result.decision))
 
@@ -90,24 +94,15 @@ def list_draft_files(draft: DraftedModel, out: Path) -> list[tuple[Path, str]]:
 
 def print_model_draft(text: str, db: str) -> None:
     """Print a model in plain words with real rows, for a person to approve."""
-    import asyncio
-
     from decisor.decision_models.file import parse_model
-    from decisor.decision_models.tool import explain_decision_model as lines
+    from decisor.decision_models.tool import explain_decision_model
     from decisor.session.decision_models import opened_model
 
     async def run() -> list[str]:
         async with opened_model(parse_model(text), find_place(db)) as model:
-            return await asyncio.to_thread(lambda: list(lines(model)))
+            return await asyncio.to_thread(lambda: list(explain_decision_model(model)))
 
     print("\n".join(asyncio.run(run())), file=sys.stderr)
-
-
-def write_model_draft(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 T = TypeVar("T")
@@ -142,16 +137,15 @@ def check_model_command(
     """Check a decision model on its real rows; print one line for each fault. The exit code is 1 if one is an error."""
     from decisor.decision_models.checks import check_model
 
-    async def run() -> list[Finding]:
-        async with AsyncExitStack() as stack:
-            # One deadline for all phases: opening, copying and checking.
-            until = time.monotonic() + seconds
-            model = await open_model_until(stack, file, db, graph, values, definitions, until)
-            other = await open_model_until(stack, second, db, graph, values, definitions, until) if second else None
-            return await asyncio.to_thread(lambda: list(check_model(model, other, until - time.monotonic())))
+    source = ModelSource(db, graph, definitions, values, time.monotonic() + seconds)
 
-    findings = run_model_command(run)
-    print_findings(file, findings, as_json)
+    async def check() -> list[Finding]:
+        async with AsyncExitStack() as stack:
+            model = await stack.enter_async_context(source.open(file))
+            other = await stack.enter_async_context(source.open(second)) if second else None
+            return await asyncio.to_thread(lambda: list(check_model(model, other, source.seconds_left)))
+
+    print_findings(file, run_model_command(check()), as_json)
 
 
 @app.command("show")
@@ -166,12 +160,11 @@ def show_model_command(
     """Print a decision model in plain words, with real rows."""
     from decisor.decision_models.tool import explain_decision_model
 
-    async def run() -> None:
-        async with AsyncExitStack() as stack:
-            model = await open_model_until(stack, file, db, graph, values, definitions, time.monotonic() + seconds)
+    async def show() -> None:
+        async with ModelSource(db, graph, definitions, values, time.monotonic() + seconds).open(file) as model:
             await asyncio.to_thread(lambda: [print(line) for line in explain_decision_model(model)])
 
-    run_model_command(run)
+    run_model_command(show())
 
 
 @app.command("rank")
@@ -191,18 +184,21 @@ def rank_model_command(
     from decisor.decision_models.optimize import rank_or_solve
     from decisor.system.wording import format_ranking
 
-    async def run() -> Ranking:
-        async with AsyncExitStack() as stack:
-            until = time.monotonic() + seconds
-            model = await open_model_until(stack, file, db, graph, values, definitions, until)
-            left = until - time.monotonic()
+    source = ModelSource(db, graph, definitions, values, time.monotonic() + seconds)
+
+    async def rank() -> Ranking:
+        async with source.open(file) as model:
             return await asyncio.to_thread(
-                lambda: rank_or_solve(
-                    model, trials=trials, seconds=left, scenario=scenario, changes=change, progress=show_rank_progress()
-                )
+                rank_or_solve,
+                model,
+                trials=trials,
+                seconds=source.seconds_left,
+                scenario=scenario,
+                changes=change,
+                progress=show_rank_progress(),
             )
 
-    ranking = run_model_command(run)
+    ranking = run_model_command(rank())
     if as_json:
         print_json(ranking)
     else:
@@ -226,17 +222,18 @@ def whatif_command(
     from decisor.decision_models.tool import ModelTool
     from decisor.views.transcript import show_studies
 
-    async def run() -> Observation:
-        async with AsyncExitStack() as stack:
-            until = time.monotonic() + seconds
-            tool = ModelTool(await open_model_until(stack, file, db, graph, values, definitions, until))
-            tool.seconds = until - time.monotonic()
+    source = ModelSource(db, graph, definitions, values, time.monotonic() + seconds)
+
+    async def ask() -> Observation:
+        async with source.open(file) as model:
+            tool = ModelTool(model)
+            tool.seconds = source.seconds_left
             try:
                 return await tool.call(wish)
             except ToolError as error:
                 raise SetupError(f"{error} Inputs are such as {INPUTS}.") from error
 
-    observation = run_model_command(run)
+    observation = run_model_command(ask())
     if as_json:
         print_json(observation)
         return
@@ -255,8 +252,6 @@ def print_model_schema() -> None:
 
 def show_rank_progress() -> Callable[[int, int], None] | None:
     """Return a function that writes progress over one line; None if standard error is no terminal."""
-    import sys
-
     if not sys.stderr.isatty():
         return None
 
@@ -266,47 +261,47 @@ def show_rank_progress() -> Callable[[int, int], None] | None:
     return hear
 
 
-async def open_model_until(
-    stack: AsyncExitStack,
-    file: Path,
-    db: str,
-    graph: str,
-    values: Sequence[str] | None,
-    definitions: Path | None,
-    until: float,
-) -> OpenModel:
-    """Open a decision model with a deadline.
+@dataclass(frozen=True)
+class ModelSource:
+    """The data of decision models, with one deadline for all phases: opening, copying and computing."""
 
-    Everything ends at ``until`` (``time.monotonic``), opening and copying too.
-    """
-    from decisor.semantics.definitions import read_definitions_file
-    from decisor.session.decision_models import opened_model
+    db: str
+    graph: str
+    definitions: Path | None
+    values: Sequence[str] | None
+    until: float
+    """End of everything, by ``time.monotonic``."""
 
-    words = read_definitions_file(definitions) if definitions else None
-    data = opened_model(file, find_place(db), find_place(graph), words, **parse_parameters(values or ()))
+    @property
+    def seconds_left(self) -> float:
+        return self.until - time.monotonic()
+
+    @asynccontextmanager
+    async def open(self, file: Path) -> AsyncIterator[OpenModel]:
+        """Open a decision model until the block ends."""
+        from decisor.semantics.definitions import read_definitions_file
+        from decisor.session.decision_models import opened_model
+
+        words = read_definitions_file(self.definitions) if self.definitions else None
+        parameters = parse_parameters(self.values or ())
+        async with AsyncExitStack() as stack:
+            opening = opened_model(file, find_place(self.db), find_place(self.graph), words, **parameters)
+            try:
+                async with asyncio.timeout(self.seconds_left):
+                    model = await stack.enter_async_context(opening)
+            except TimeoutError as error:
+                raise SetupError(
+                    "The limit of seconds is reached while the data are opened and copied. Give it more."
+                ) from error
+            # The model keeps to the same deadline in everything that is computed of it.
+            model.deadline = self.until
+            yield model
+
+
+def run_model_command(work: Coroutine[object, object, T]) -> T:
+    """Run a coroutine. Raise SetupError for a ToolError: a mistake in a model is for the person at the command line."""
     try:
-        async with asyncio.timeout(until - time.monotonic()):
-            model = await stack.enter_async_context(data)
-    except TimeoutError as error:
-        raise SetupError(
-            "The limit of seconds is reached while the data are opened and copied. Give it more."
-        ) from error
-    # The model keeps to the same deadline in everything that is computed of it.
-    model.deadline = until
-    return model
-
-
-def run_model_command(run: Callable[[], Awaitable[T]]) -> T:
-    """Run an async function; raise SetupError for a ToolError.
-
-    A mistake in a model is for the person at the command line.
-    """
-
-    async def whole() -> T:
-        return await run()
-
-    try:
-        return asyncio.run(whole())
+        return asyncio.run(work)
     except ToolError as error:
         raise SetupError(str(error)) from error
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from enum import IntEnum
 from pathlib import Path
@@ -103,8 +103,6 @@ def error_console(columns: int | None = None) -> Console:
 
 
 def clean_console(stream: TextIO, width: int | None) -> Console:
-    from collections.abc import Iterable
-
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
@@ -232,7 +230,10 @@ def improve_help(command: Any, words: tuple[str, ...] = ()) -> None:
         if parameter.param_type_name == "argument":
             shorten_argument_help(parameter)
         elif parameter.metavar is None and not getattr(parameter, "is_flag", False):
-            parameter.metavar = placeholder_of_option(parameter)
+            # typer's options know their annotation, None if typer does not say their type.
+            annotation = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+            value = next(iter(get_args(annotation)), annotation)
+            parameter.metavar = KINDS.get(value) if isinstance(value, type) else None
     for name, one in getattr(command, "commands", {}).items():
         one.short_help = one.short_help or (one.help or "").partition("\n\n")[0].replace("\n", " ")
         improve_help(one, (*words, name))
@@ -244,13 +245,6 @@ def shorten_argument_help(argument: Any) -> None:
     record = argument.get_help_record
     argument.get_usage_pieces = lambda context: [word if argument.required else f"[{word}]"]
     argument.get_help_record = lambda context: (word, record(context)[1])
-
-
-def placeholder_of_option(option: object) -> str | None:
-    """Return a word for the values of an option; None if typer does not say their type."""
-    annotation = getattr(getattr(option, "type_descriptor", None), "annotation", None)
-    value = next(iter(get_args(annotation)), annotation)
-    return KINDS.get(value) if isinstance(value, type) else None
 
 
 def print_findings(file: Path, findings: Sequence[Finding], as_json: bool) -> None:

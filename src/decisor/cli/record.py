@@ -22,7 +22,7 @@ from decisor.cli.output import Exit, print_json
 from decisor.cli.request_options import takes_request
 from decisor.decision_record.approvals import ApprovalChange, make_approval_change
 from decisor.errors import SetupError
-from decisor.session.request import AskRequest, read_kept_request
+from decisor.session.request import REUSE, AskRequest, read_kept_request
 from decisor.system.storage import lock_folder
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ SQLITE = b"SQLite format 3\0"
 CODES = {"holds": Exit.ANSWERED, "does not hold": Exit.FAILED, "cannot be said": Exit.NO_ANSWER}
 
 
-@takes_request("db", "graph", "docs", "model", "rows", "mask")
+@takes_request(*(name for name, reuse in REUSE.items() if reuse.verified))
 def verify_command(
     request: AskRequest,
     runs: Annotated[
@@ -231,14 +231,11 @@ def read_history_run(place: str) -> OldRun:
 
     history = History()
     run = find_named_run(history, place)
-    named = read_kept_request(run.inputs)
-    places = [*named.db, *named.graph, *named.docs, *([named.model] if named.model else [])]
-    # Relative places mean the same data only in the folder of then.
-    known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
-    if not known:
-        return OldRun(f"run {run.number}", history.entries(run.number))
     # A person's own tools may do more than read, so verification opens none.
-    own = sources_of_request(named.model_copy(update={"tools": ()}), resolve_config())
+    named = read_kept_request(run.inputs).without_tools()
+    # Relative places mean the same data only in the folder of then.
+    is_same = (named.names_data or named.model) and not named.left_out and Path(named.folder or ".") == Path.cwd()
+    own = sources_of_request(named, resolve_config()) if is_same else None
     return OldRun(f"run {run.number}", history.entries(run.number), own)
 
 

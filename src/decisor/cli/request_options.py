@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
@@ -29,23 +29,25 @@ def takes_request(
         note: Words before the help of each option.
         leave_out: Fields and limits among them that the command has no option for.
     """
-    fields = [one for one in iterate_fields(names) if one[1] not in leave_out]
+    fields: dict[str, FieldInfo] = {}
+    for field in names:
+        fields |= LimitsRequest.model_fields if field == "limits" else {field: AskRequest.model_fields[field]}
+    fields = {name: info for name, info in fields.items() if name not in leave_out}
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def call(**values: Any) -> None:
-            given: dict[str, Any] = {"limits": {}}
-            for group, name, _ in fields:
-                value = values.pop(name)
-                # 0 is a limit, and stands for nothing in any other option.
-                if value or (value is not None and group == "limits"):
-                    (given["limits"] if group == "limits" else given)[name] = value
+            typed = {name: values.pop(name) for name in fields}
+            # 0 is a limit, and stands for nothing in any other option.
+            limits = {name: typed.pop(name) for name in fields if name in LimitsRequest.model_fields}
+            given: dict[str, Any] = {name: value for name, value in typed.items() if value}
+            given["limits"] = {name: value for name, value in limits.items() if value is not None}
             given["settings"] = parse_settings(given.get("settings", ()))
             command(request=read_request(given, spell_option), **values)
 
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             if parameter.name == "request":
-                parameters += [option_of_field(name, info, note) for _, name, info in fields]
+                parameters += [option_of_field(name, info, note) for name, info in fields.items()]
             else:
                 parameters.append(parameter)
         # typer reads name, help and parameters from the function that it is given.
@@ -56,15 +58,6 @@ def takes_request(
         return call
 
     return decorate
-
-
-def iterate_fields(names: Sequence[str]) -> Iterator[tuple[str, str, FieldInfo]]:
-    """Yield the group, the name and the field of each option; only limits have a group."""
-    for name in names:
-        if name == "limits":
-            yield from (("limits", limit, info) for limit, info in LimitsRequest.model_fields.items())
-        else:
-            yield "", name, AskRequest.model_fields[name]
 
 
 def option_of_field(name: str, info: FieldInfo, note: str = "") -> inspect.Parameter:

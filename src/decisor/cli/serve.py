@@ -21,7 +21,7 @@ import typer
 from decisor.cli.output import print_folder_file
 from decisor.cli.request_options import DATA, takes_request
 from decisor.errors import SetupError
-from decisor.session.config import Config, default_places, resolve_config
+from decisor.session.config import Config, resolve_config
 from decisor.session.request import AskRequest
 from decisor.system.extras import import_lab, require_package
 
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from decisor.session.sources import Sources
 
 
-AT_ONCE = "Runs at a time; more wait in line."
+HostOf = Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")]
+AllowHostOf = Annotated[
+    list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
+]
+AtOnceOf = Annotated[int, typer.Option("--at-once", min=1, max=5_000, help="Runs at a time; more wait in line.")]
 
 
 @takes_request(*DATA, "limits", leave_out=["actions"])
@@ -45,13 +49,9 @@ def serve_command(
     evaluation: Annotated[
         list[str] | None, typer.Option("--evaluation", metavar="RUN", help="The store of an evaluation to show.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")] = (
-        "127.0.0.1"
-    ),
+    host: HostOf = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8765,
-    allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
-    ] = None,
+    allow_host: AllowHostOf = None,
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
     ] = None,
@@ -60,7 +60,7 @@ def serve_command(
     ] = "",
     history: Annotated[bool, typer.Option("--history/--no-history", help="Whether runs outlast the server.")] = True,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-    at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
+    at_once: AtOnceOf = 256,
 ) -> None:
     """Serve the page and its API, until Ctrl-C."""
     with require_package("FastAPI and uvicorn", "serve"):
@@ -84,7 +84,8 @@ def serve_command(
     listening = bind_socket(host, port)
     serving = ServerSettings(
         sources,
-        names_of_llms(list_llm_specs(llm or [], config)),
+        # Prices come from the config files; without a name it is the configured LLM.
+        names_of_llms([spec for name in llm or [""] if (spec := config.llm(name or None))]),
         config.limits(request.limits),
         who,
         name_evaluations(evaluation or []),
@@ -99,7 +100,9 @@ def serve_command(
         # Browsers send no fragment (#TOKEN), so no proxy and no log gets the token.
         print(f"Decisor is at {address}{f'#{token}' if token else ''} (Ctrl-C ends it)", flush=True)
         if browser:
-            open_page(address + (f"#{token}" if token else ""))
+            import webbrowser
+
+            webbrowser.open(address + (f"#{token}" if token else ""))
 
     routers = []
     # The page of evaluations needs the lab: without --evaluation it may be missing.
@@ -129,7 +132,7 @@ def list_configured_sources(config: Config) -> tuple[list[str], list[str]]:
     """
     from decisor.databases.files.store import names_files
 
-    if usual := default_places(config):
+    if usual := config.default_places:
         return list(usual), []
     is_data = {
         name: "://" in one.url or one.url.startswith("${") or names_files(one.absolute) or Path(one.absolute).is_file()
@@ -148,12 +151,6 @@ def check_database_files(sources: Sources) -> None:
             find_data_files(source.place)
         elif scheme in ("", "sqlite", "duckdb") and "://" not in path and not Path(path).exists():
             raise SetupError(f"There is no file {path}. Check the path.")
-
-
-def list_llm_specs(names: list[str], config: Config) -> list[str]:
-    """Return the named LLMs with prices from the config files; the configured LLM if none is named."""
-    wanted: list[str | None] = [*names] or [None]
-    return [spec for name in wanted if (spec := config.llm(name))]
 
 
 def read_server_users(file: Path | None, sources: Sources, is_local: bool) -> tuple[Users, str]:
@@ -222,12 +219,6 @@ def format_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def open_page(address: str) -> None:
-    import webbrowser
-
-    webbrowser.open(address)
-
-
 USERS = "Users with their tokens (TOML), as of decisor serve: whose connections, rows and history."
 SKILL = "Print a skill file for coding agents: when and how to use the tools."
 HTTP = "Serve streamable HTTP, where a client calls it, and not standard input and output, where a client starts it."
@@ -239,16 +230,12 @@ def mcp_command(
     demo: Annotated[
         bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
     ] = False,
-    at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
+    at_once: AtOnceOf = 256,
     no_history: Annotated[bool, typer.Option("--no-history", help="Runs are gone with the server.")] = False,
     http: Annotated[bool, typer.Option("--http", help=HTTP)] = False,
-    host: Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")] = (
-        "127.0.0.1"
-    ),
+    host: HostOf = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8766,
-    allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
-    ] = None,
+    allow_host: AllowHostOf = None,
     token: Annotated[bool, typer.Option("--token", help="Ask for a token on this machine too.")] = False,
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help=USERS)] = None,
     skill: Annotated[bool, typer.Option("--skill", help=SKILL)] = False,

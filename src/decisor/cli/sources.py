@@ -70,7 +70,10 @@ def index_command(
     request = IndexRequest(place, out, language, dense, embed, form, table or (), fresh)
     report = build_or_update_index(request, partial(show_index_progress, quiet=as_json))
     changes, reading = report.changes, report.reading
-    summary: dict[str, Any] = {**changes_as_object(changes), "index": hide_password(out), "bytes": report.bytes}
+    summary: dict[str, Any] = {
+        "kept" if name == "unchanged" else name: value for name, value in asdict(changes).items()
+    }
+    summary |= {"index": hide_password(out), "bytes": report.bytes}
     if reading is not None:
         summary |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
     if as_json:
@@ -117,11 +120,6 @@ class IndexBar:
 
     def __exit__(self, *failure: object) -> None:
         self.progress.stop()
-
-
-def changes_as_object(changes: IndexChanges) -> dict[str, Any]:
-    """Return the changes of an index by the names of the JSON output."""
-    return {"kept" if name == "unchanged" else name: value for name, value in asdict(changes).items()}
 
 
 def print_index_summary(changes: IndexChanges, summary: dict[str, Any]) -> None:
@@ -207,9 +205,7 @@ def load_graph_command(
 
     A file with a source and a target holds relationships, any other nodes. What is there is not loaded over.
     """
-    from decisor.cli.output import print_folder_file
     from decisor.graphs.sources import ColumnChoice
-    from decisor.session.config import resolve_config
     from decisor.session.graph_loading import GraphRequest, load_graph
 
     config = resolve_config()

@@ -69,6 +69,32 @@ def update_past_run(run: PastRun, entry: TraceEntry) -> PastRun:
             return run
 
 
+@dataclass(eq=False)
+class RunTraceFile:
+    """The trace file of a run under way."""
+
+    file: TextIO
+    trace: TraceFile
+    written: int = 0
+    """Number of entries that a writer of several runs has written."""
+
+    @classmethod
+    def open(cls, history: History, number: int) -> RunTraceFile:
+        file = open_private(history.trace_of(number))
+        # Other processes see by the lock that the run is under way.
+        lock(file)
+        try:
+            return cls(file, TraceFile(file))
+        except OSError:
+            with suppress(OSError):
+                file.close()
+            raise
+
+    def close(self) -> None:
+        with suppress(OSError):  # told by the last write
+            self.file.close()
+
+
 class RunRecorder:
     """A listener that records a run in the history.
 
@@ -79,8 +105,7 @@ class RunRecorder:
         self.keeping = keeping
         self.run = PastRun(Question(""), keeping.inputs, owner=keeping.owner, began=time.time(), before=keeping.before)
         self.happened = False
-        self.file: TextIO | None = None
-        self.trace: TraceFile | None = None
+        self.file: RunTraceFile | None = None
 
     def begin(self) -> None:
         history = self.keeping.history
@@ -88,10 +113,7 @@ class RunRecorder:
             # The number comes first, as the trace file is named by it.
             number = history.begin(self.run)
             self.run = replace(self.run, number=number)
-            self.file = open_private(history.trace_of(number))
-            # Other processes see by the lock that the run is under way.
-            lock(self.file)
-            self.trace = TraceFile(self.file)
+            self.file = RunTraceFile.open(history, number)
             self.keeping.number = number
         except (SetupError, OSError) as error:
             self.fail(error)
@@ -101,18 +123,18 @@ class RunRecorder:
         self.run = update_past_run(self.run, entry)
         if isinstance(entry.event, RunStart):
             self.begin()
-        if self.trace is not None:
-            self.trace.write(entry)
+        if self.file is not None:
+            self.file.trace.write(entry)
 
     def end(self, state: State = "failed", why: str = "") -> None:
         """End the recording. state, why: of a run that came to no decision.
 
         A failed or interrupted run without a call of an LLM or an action is deleted.
         """
-        if self.trace is None or self.file is None:
+        if self.file is None:
             return
-        if self.trace.fault:
-            self.keeping.fault = f"the trace of run {self.run.number} is not whole: {self.trace.fault}"
+        if self.file.trace.fault:
+            self.keeping.fault = f"the trace of run {self.run.number} is not whole: {self.file.trace.fault}"
         if self.run.state == "running":
             self.run = replace(self.run, state=state, why=why)
         try:
@@ -123,17 +145,18 @@ class RunRecorder:
                 self.keeping.number = 0
         except (SetupError, OSError) as error:
             self.fail(error)
-        with suppress(OSError):  # told by the last write
-            self.file.close()
+        self.close()
 
     def fail(self, error: Exception) -> None:
         what = error.strerror if isinstance(error, OSError) else str(error)
         self.keeping.number, self.keeping.fault = 0, f"this run is not kept: {what}"
         # Nothing more is recorded, and the run goes on.
-        self.trace = None
+        self.close()
+
+    def close(self) -> None:
         if self.file is not None:
-            with suppress(OSError):  # what could not be written
-                self.file.close()
+            self.file.close()
+            self.file = None
 
 
 @contextmanager

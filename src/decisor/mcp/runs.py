@@ -28,8 +28,7 @@ from decisor.server.settings import Full, Places
 from decisor.session.access import Reader
 from decisor.session.data import Data
 from decisor.session.pool import Pool
-from decisor.session.provenance import inputs_to_keep
-from decisor.session.request import AskRequest, Attachments, read_kept_request
+from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
 from decisor.session.result import Result, build_past_result
 from decisor.session.sources import Source, Sources
 from decisor.system.extras import logger
@@ -121,7 +120,7 @@ class McpService:
         if named.left_out or named.folder != str(Path.cwd()):
             return False
         # The history leaves out passwords and objects: compare both sides in its form.
-        served = read_kept_request(inputs_to_keep(NO_REQUEST, NOTHING, sources))
+        served = read_kept_request(write_kept_request(NO_REQUEST, NOTHING, sources))
         return all(set(getattr(named, name)) <= set(getattr(served, name)) for name in ("db", "graph", "docs", "tools"))
 
 

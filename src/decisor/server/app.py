@@ -313,7 +313,7 @@ def make_app(serving: ServerSettings, state: AppState, routers: Sequence[APIRout
         app.include_router(router)
     app.add_exception_handler(RequestValidationError, reply_invalid_request)
     app.add_exception_handler(HTTPException, reply_http_error)
-    app.add_exception_handler(Refusal, reply_refusal)
+    app.add_exception_handler(Refusal, reply_error)
     app.add_exception_handler(Exception, reply_crash)
     for error, _ in STATUSES:
         app.add_exception_handler(error, reply_error)
@@ -349,11 +349,6 @@ async def reply_http_error(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
 
-async def reply_refusal(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, Refusal)
-    return fault_response(error.status, str(error))
-
-
 async def reply_crash(request: Request, error: Exception) -> JSONResponse:
     """Reply that the request crashed, without details; the log has them."""
     logger.error("%s %s crashed", request.method, request.url.path, exc_info=error)
@@ -361,6 +356,8 @@ async def reply_crash(request: Request, error: Exception) -> JSONResponse:
 
 
 async def reply_error(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, Refusal):
+        return fault_response(error.status, str(error))
     status = next(status for kind, status in STATUSES if isinstance(error, kind))
     return fault_response(status, redact(str(error)))
 

@@ -12,11 +12,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TextIO
+from typing import Generic, TypeVar
 
 from decisor.errors import SetupError
-from decisor.history.recorder import is_worth_keeping, update_past_run
-from decisor.history.store import History, PastRun, Sight, lock
+from decisor.history.recorder import RunTraceFile, is_worth_keeping, update_past_run
+from decisor.history.store import History, PastRun, Sight
 from decisor.semantics.readings import OpenReading
 from decisor.server.responses import State
 from decisor.server.security import User
@@ -24,9 +24,7 @@ from decisor.session.access import Reader
 from decisor.session.pool import Pool
 from decisor.session.sources import apply_connections
 from decisor.system.extras import logger
-from decisor.system.storage import open_private
 from decisor.trace.events import ActionStart, FailedCall, LLMCall, TraceEntry, Writing
-from decisor.trace.file import TraceFile
 from decisor.types import Action, Usage
 
 
@@ -73,24 +71,17 @@ REFUSED = "A person refused this."
 READING_SECONDS = 600.0
 
 
-@dataclass(eq=False)
-class WaitingQuery:
-    """A query that waits to be allowed."""
-
-    number: int
-    action: Action
-    reply: asyncio.Future[str]
-    """'' if it may run, else why not."""
+Subject = TypeVar("Subject", Action, OpenReading)
 
 
 @dataclass(eq=False)
-class OpenWords:
-    """Words of the question whose meaning a person is asked."""
+class Pending(Generic[Subject]):
+    """A query that waits to be allowed, or words of the question that wait for their meaning."""
 
     number: int
-    reading: OpenReading
+    subject: Subject
     reply: asyncio.Future[str]
-    """The person's answer, '' if nobody says."""
+    """Of a query: '' if it may run, else why not. Of words: their meaning, '' if nobody says."""
 
 
 @dataclass(eq=False)
@@ -108,9 +99,9 @@ class LiveRun:
     """Texts of its entries, as its streams send them."""
     writings: dict[int, Writing] = field(default_factory=dict)
     """Last text of each LLM call under way."""
-    approvals: dict[int, WaitingQuery] = field(default_factory=dict)
+    approvals: dict[int, Pending[Action]] = field(default_factory=dict)
     """All queries that waited or wait, by number."""
-    readings: dict[int, OpenWords] = field(default_factory=dict)
+    readings: dict[int, Pending[OpenReading]] = field(default_factory=dict)
     """All words that waited or wait, by number."""
     watchers: set[asyncio.Event] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -122,10 +113,6 @@ class LiveRun:
     @property
     def is_over(self) -> bool:
         return self.state not in ("waiting", "running")
-
-    @property
-    def waiting(self) -> list[WaitingQuery]:
-        return [one for one in self.approvals.values() if not one.reply.done()]
 
     @property
     def seconds(self) -> float:
@@ -162,44 +149,33 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Wait until somebody allows or refuses a query; return '' or why not."""
-        one = WaitingQuery(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
-        self.approvals[one.number] = one
-        self.wake()
-        try:
-            return await one.reply
-        finally:
-            # A run that is stopped while it waits leaves no query to allow.
-            one.reply.cancel()
-            self.wake()
-
-    def decide(self, number: int, allow: bool, why: str) -> bool:
-        """Allow or refuse a query; return whether it waited."""
-        one = self.approvals.get(number)
-        if one is None or one.reply.done():
-            return False
-        one.reply.set_result("" if allow else f"{REFUSED} {why}".strip())
-        self.wake()
-        return True
+        return await self.wait_for_person(self.approvals, action)
 
     async def read(self, reading: OpenReading) -> str:
         """Wait until somebody says a meaning, at most ``READING_SECONDS``; return '' if nobody does."""
-        one = OpenWords(len(self.readings) + 1, reading, asyncio.get_running_loop().create_future())
-        self.readings[one.number] = one
-        self.wake()
         try:
-            return await asyncio.wait_for(one.reply, READING_SECONDS)
+            return await self.wait_for_person(self.readings, reading, READING_SECONDS)
         except TimeoutError:
             return ""
+
+    async def wait_for_person(
+        self, waiting: dict[int, Pending[Subject]], subject: Subject, seconds: float | None = None
+    ) -> str:
+        pending = Pending(len(waiting) + 1, subject, asyncio.get_running_loop().create_future())
+        waiting[pending.number] = pending
+        self.wake()
+        try:
+            return await asyncio.wait_for(pending.reply, seconds)
         finally:
-            one.reply.cancel()
+            # A run that is stopped while it waits leaves nothing to answer.
+            pending.reply.cancel()
             self.wake()
 
-    def say(self, number: int, answer: str) -> bool:
-        """Answer a question about words; return whether they waited."""
-        one = self.readings.get(number)
-        if one is None or one.reply.done():
+    def answer(self, pending: Pending[Action] | Pending[OpenReading] | None, reply: str) -> bool:
+        """Answer what waits; return False if nothing does."""
+        if pending is None or pending.reply.done():
             return False
-        one.reply.set_result(answer)
+        pending.reply.set_result(reply)
         self.wake()
         return True
 
@@ -242,24 +218,6 @@ def live_run_of_past(past: PastRun, entries: Sequence[TraceEntry], connections: 
 NOTHING_CAME = ("failed", "interrupted")
 TICK_SECONDS = 1.0
 """How often the traces of runs that are under way are written."""
-
-
-@dataclass(eq=False)
-class RunTraceFile:
-    """The trace file of one run, and the number of entries in it."""
-
-    file: TextIO
-    trace: TraceFile
-    written: int = 0
-
-    def write(self, live: LiveRun) -> None:
-        if news := live.entries[self.written :]:
-            self.trace.write(*news)
-            self.written += len(news)
-
-    def close(self) -> None:
-        with suppress(OSError):  # told by the last write
-            self.file.close()
 
 
 @dataclass(eq=False)
@@ -337,7 +295,7 @@ class HistoryWriter:
         numbers = [0] * len(begun)
         for one in live:
             with self.survives():
-                self.pens[one.past.number].write(one)
+                write_new_entries(self.pens[one.past.number], one)
         with self.survives():
             self.finish([one for one in over if one.past.number])
         if begun:
@@ -364,18 +322,9 @@ class HistoryWriter:
     def open(self, number: int) -> None:
         """Open the trace file of a run. If that fails there is no trace, and the run goes on."""
         try:
-            file = open_private(self.history.trace_of(number))
+            self.pens[number] = RunTraceFile.open(self.history, number)
         except OSError as error:
             self.fail(error.strerror or str(error))
-            return
-        # Other processes see by the lock that the run is under way.
-        lock(file)
-        try:
-            self.pens[number] = RunTraceFile(file, TraceFile(file))
-        except OSError as error:
-            self.fail(error.strerror or str(error))
-            with suppress(OSError):
-                file.close()
 
     def finish(self, over: Sequence[LiveRun]) -> None:
         """Write finished runs.
@@ -389,7 +338,7 @@ class HistoryWriter:
             pen = self.pens.pop(one.past.number, None)
             if pen is not None:
                 with self.survives(), closing(pen):
-                    pen.write(one)
+                    write_new_entries(pen, one)
                     whole |= set() if pen.trace.fault else {one.past.number}
         if worth:
             self.history.write_all([one.past for one in worth])
@@ -403,3 +352,9 @@ class HistoryWriter:
         await self.write()
         for pen in self.pens.values():
             pen.close()
+
+
+def write_new_entries(pen: RunTraceFile, live: LiveRun) -> None:
+    if news := live.entries[pen.written :]:
+        pen.trace.write(*news)
+        pen.written += len(news)

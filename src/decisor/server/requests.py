@@ -181,35 +181,25 @@ def check_settings(technique: str, settings: Mapping[str, Setting], serving: Ser
     values: dict[str, str] = {}
     for name, value in settings.items():
         one = known.get(name)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if (name == "calling" and value in CALLINGS) or (
-            name in ("temperature", "top_p") and one is None and is_number_setting(value)
+            name in ("temperature", "top_p") and one is None and is_number
         ):
             values[name] = str(value)
         elif one is not None and one.part:
-            values[name] = part_llm(name, value, serving)
+            llm = serving.llm_of(value) if isinstance(value, str) and value else None
+            if llm is None:
+                there = ", ".join(serving.llms) or "none is named here"
+                raise SetupError(f"{name} takes the name of an LLM: {there}.")
+            values[name] = llm
         elif one is not None and one.harmless:
-            values[name] = format_setting(value)
+            values[name] = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
         else:
-            there = [key for key, other in known.items() if other.harmless or other.part]
+            names = [key for key, other in known.items() if other.harmless or other.part]
             raise SetupError(
-                f"{technique} has no {name!r:.200} to be set from here; it has {', '.join(there) or 'none'}."
+                f"{technique} has no {name!r:.200} to be set from here; it has {', '.join(names) or 'none'}."
             )
     return values
-
-
-def part_llm(name: str, value: Setting, serving: ServerSettings) -> str:
-    llm = serving.llm_of(value) if isinstance(value, str) and value else None
-    if llm is None:
-        raise SetupError(f"{name} takes the name of an LLM: {', '.join(serving.llms) or 'none is named here'}.")
-    return llm
-
-
-def is_number_setting(value: Setting) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def format_setting(value: Setting) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def edit_of(body: ChangeBody) -> Edit:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from decisor.runtime.budget import Limits
 from decisor.types import Usage
 
 Json = dict[str, Any]
@@ -16,7 +17,7 @@ State = Literal["waiting", "running", "finished", "stopped", "failed"]
 class ServerReply(BaseModel):
     """A response of the server."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class Fault(ServerReply):
@@ -127,14 +128,6 @@ class TechniqueReply(ServerReply):
     settings: tuple[SettingReply, ...]
 
 
-class LimitsReply(ServerReply):
-    calls: int | None = None
-    tokens: int | None = None
-    dollars: float | None = None
-    seconds: float | None = None
-    actions: int | None = None
-
-
 class Choices(ServerReply):
     """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
 
@@ -146,7 +139,7 @@ class Choices(ServerReply):
     connections: tuple[ConnectionReply, ...]
     llms: tuple[str, ...]
     techniques: tuple[TechniqueReply, ...]
-    limits: LimitsReply
+    limits: Limits
     evaluations: tuple[str, ...]
 
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from decisor.decision_models.analyses import resolve_condition
-from decisor.decision_models.client import OpenModel
 from decisor.decision_models.ranking import rank_model
-from decisor.decision_models.tool import ModelTool
 from decisor.decision_record.approvals import check_approval
 from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
 from decisor.decision_record.record import DecisionRecord
 from decisor.history.store import searchable_text
-from decisor.server import runs as showing
-from decisor.server.live import LiveRun
+from decisor.server.live import REFUSED, LiveRun
 from decisor.server.requests import (
     ApprovalBody,
     AskBody,
@@ -39,26 +36,33 @@ from decisor.server.requests import (
 from decisor.server.responses import (
     ApprovalList,
     Choices,
-    ColumnReply,
     CompareReply,
     ConnectionReply,
     InputReply,
-    LimitsReply,
     MeasureReply,
     ModelReply,
     PictureReply,
     ReaderList,
-    RecordReply,
     RunList,
     RunReply,
     SchemaReply,
     SettingReply,
-    TableReply,
     TechniqueReply,
     VerifyReply,
     WhatIfReply,
 )
-from decisor.server.runs import NotThere, Runs, find_readable_run, html_of, markdown_of
+from decisor.server.runs import (
+    NotThere,
+    Runs,
+    find_readable_run,
+    html_of,
+    list_readers,
+    markdown_of,
+    parse_run_id,
+    save_record_approval,
+    show_run_to_user,
+    verify_live_run,
+)
 from decisor.server.security import User
 from decisor.server.settings import NO_LLM, ServerSettings
 from decisor.server.stream import (
@@ -71,6 +75,7 @@ from decisor.server.stream import (
     stream_run_events,
 )
 from decisor.session.model_tools import SerializedTool
+from decisor.session.provenance import unwrap_model_tool
 from decisor.session.result import build_recorded_result
 from decisor.session.run_setup import TechniqueRow, TechniqueSetting
 from decisor.session.sources import Sources, name_from_place
@@ -79,7 +84,7 @@ from decisor.system.serialization import finite_json_value, json_text, json_valu
 from decisor.techniques import asks_llm, find_technique_class
 from decisor.trace.events import Conclusion
 from decisor.trace.file import build_trace_row, format_trace_file
-from decisor.types import Observation, Ranking, Tool
+from decisor.types import Ranking, Tool
 from decisor.version import __version__
 from decisor.views.page import script_policy
 from decisor.views.page_data import draw_picture, story_json
@@ -127,6 +132,14 @@ CurrentState = Annotated[AppState, Depends(current_state)]
 CurrentUser = Annotated[User, Depends(current_user)]
 
 
+async def readable_run(id: str, state: CurrentState, user: CurrentUser) -> LiveRun:
+    """Return a run that the user may read; raise NotThere if there is none."""
+    return await find_readable_run(state.runs, user, id)
+
+
+ReadableRun = Annotated[LiveRun, Depends(readable_run)]
+
+
 ask_router = APIRouter(prefix="/api", tags=["ask"])
 ConnectionForm = Literal["sql", "cypher", "passages", "tools"]
 
@@ -135,12 +148,11 @@ ConnectionForm = Literal["sql", "cypher", "passages", "tools"]
 async def list_choices(state: CurrentState, user: CurrentUser) -> Choices:
     """List the connections, LLMs, techniques and limits to choose from."""
     serving, members = state.serving, state.pool.members
-    limits = LimitsReply.model_validate(serving.limits, from_attributes=True)
     return Choices(
         version=__version__,
         user=user.name,
         llms=(*serving.llms, NO_LLM),
-        limits=limits,
+        limits=serving.limits,
         connections=tuple(connection_reply(name, members[name]) for name in state.runs.connections(user)),
         techniques=tuple(technique_reply(row) for row in technique_row_of_name().values()),
         evaluations=tuple(serving.evaluations) if user.sees_all else (),
@@ -177,21 +189,24 @@ async def show_schema(name: str, state: CurrentState, user: CurrentUser) -> Sche
         raise NotThere(f"There is no connection {name[:80]!r}.")
     data = await state.pool.member(name, user.reader)
     tool: object = data.tools[0]
-    tables = tuple(table_reply(table) for table in getattr(tool, "tables", ()))
-    words = "\n\n".join(one.describe() for one in data.tools if one.name != "whatif")
-    form = connection_reply(name, state.pool.members[name]).form
-    return SchemaReply(name=name, form=form, description=words, tables=tables, notes=tuple(getattr(tool, "notes", ())))
-
-
-def table_reply(table: Any) -> TableReply:
-    columns = tuple(ColumnReply.model_validate(column, from_attributes=True) for column in table.columns)
-    return TableReply(name=table.name, view=table.view, rows=table.rows, columns=columns)
+    return SchemaReply.model_validate(
+        {
+            "name": name,
+            "form": connection_reply(name, state.pool.members[name]).form,
+            "description": "\n\n".join(one.describe() for one in data.tools if one.name != "whatif"),
+            "tables": getattr(tool, "tables", ()),
+            "notes": getattr(tool, "notes", ()),
+        }
+    )
 
 
 @ask_router.post("/ask", status_code=201)
 async def start_run(body: AskBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
     """Start a run."""
-    live = await state.runs.ask(user, body)
+    return reply_to_start(await state.runs.ask(user, body), response)
+
+
+def reply_to_start(live: LiveRun, response: Response) -> RunReply:
     response.headers["location"] = f"/api/runs/{live.id}"
     return run_reply(live)
 
@@ -199,9 +214,7 @@ async def start_run(body: AskBody, state: CurrentState, user: CurrentUser, respo
 @ask_router.post("/runs/{id}/changes", status_code=201)
 async def edit_run(id: str, body: ChangeBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
     """Change one thing in a run and go on from there, as a run of its own."""
-    live = await state.runs.change(user, id, body)
-    response.headers["location"] = f"/api/runs/{live.id}"
-    return run_reply(live)
+    return reply_to_start(await state.runs.change(user, id, body), response)
 
 
 @ask_router.post("/runs/{id}/resume", status_code=201)
@@ -209,9 +222,7 @@ async def resume_stopped_run(
     id: str, body: HowToRun, state: CurrentState, user: CurrentUser, response: Response
 ) -> RunReply:
     """Go on from a run that was stopped or failed. Its LLM calls are not bought again."""
-    live = await state.runs.resume(user, id, body)
-    response.headers["location"] = f"/api/runs/{live.id}"
-    return run_reply(live)
+    return reply_to_start(await state.runs.resume(user, id, body), response)
 
 
 @ask_router.post("/runs/{id}/stop")
@@ -224,7 +235,7 @@ async def stop_run(id: str, state: CurrentState, user: CurrentUser) -> RunReply:
 async def approve_query(id: str, number: int, body: ApprovalBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Allow or refuse a query that waits."""
     live = await state.runs.find(user, id)
-    if not live.decide(number, body.allow, body.why):
+    if not live.answer(live.approvals.get(number), "" if body.allow else f"{REFUSED} {body.why}".strip()):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
     return run_reply(live)
 
@@ -233,7 +244,7 @@ async def approve_query(id: str, number: int, body: ApprovalBody, state: Current
 async def answer_reading(id: str, number: int, body: ReadingBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Tell the meaning of words of the question."""
     live = await state.runs.find(user, id)
-    if not live.say(number, body.answer):
+    if not live.answer(live.readings.get(number), body.answer):
         raise NotThere(f"No words {number} wait in run {id[:80]!r}.")
     return run_reply(live)
 
@@ -250,6 +261,12 @@ PAGE_POLICY = (
     "sandbox allow-popups allow-scripts"
 )
 """Policy of a run as a page of its own: the script that moves drawings may run, and reaches nothing of ours."""
+MEDIA_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "md": "text/markdown; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/jsonl; charset=utf-8",
+}
 # Without x-accel-buffering nginx holds the events back.
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 MOST = Annotated[int, Query(ge=1, le=500)]
@@ -265,7 +282,7 @@ async def list_runs(
     before: Annotated[str, Query(max_length=80)] = "",
 ) -> RunList:
     """List your runs, the newest first. They hold each word of ``search`` and began before the run ``before``."""
-    number = int(before) if before.isascii() and before.isdecimal() and len(before) < 16 else 0
+    number = parse_run_id(before)
     past = await state.runs.past(user, search, most, number)
     live = state.runs.live
     lines = [run_line_of(live[str(one.number)]) if str(one.number) in live else line_of_past(one) for one in past]
@@ -278,9 +295,9 @@ def matches_search(live: LiveRun, search: str) -> bool:
 
 
 @runs_router.get("/runs/{id}")
-async def show_run(id: str, state: CurrentState, user: CurrentUser) -> RunReply:
+async def show_run(live: ReadableRun) -> RunReply:
     """Show one run, with its result when it is over."""
-    return run_reply(await find_readable_run(state.runs, user, id))
+    return run_reply(live)
 
 
 @runs_router.delete("/runs/{id}", status_code=204)
@@ -291,14 +308,12 @@ async def forget_run(id: str, state: CurrentState, user: CurrentUser) -> None:
 
 @runs_router.get("/runs/{id}/events", response_class=StreamingResponse)
 async def stream_run(
-    id: str,
+    live: ReadableRun,
     state: CurrentState,
-    user: CurrentUser,
     after: After = 0,
     last_event_id: Annotated[str, Header(max_length=20)] = "",
 ) -> Response:
     """Send the events of a run, as server-sent events; docs/server.md describes each."""
-    live = await find_readable_run(state.runs, user, id)
     state.streams.check()
     is_again = last_event_id.isdecimal()
     sent = int(last_event_id) if is_again else after
@@ -316,58 +331,50 @@ async def stream_all_runs(state: CurrentState, user: CurrentUser) -> Response:
 
 
 @runs_router.get("/runs/{id}/entries/{number}")
-async def show_trace_entry(id: str, number: int, state: CurrentState, user: CurrentUser) -> Response:
+async def show_trace_entry(live: ReadableRun, number: int) -> Response:
     """Show one entry of the trace, whole, with the prompt of a call."""
-    entries = (await find_readable_run(state.runs, user, id)).entries
-    if not 1 <= number <= len(entries):
-        raise NotThere(f"Run {id[:80]!r} has no entry {number}.")
-    return Response(json_text(build_trace_row(entries[number - 1], whole=True)), media_type="application/json")
+    if not 1 <= number <= len(live.entries):
+        raise NotThere(f"Run {live.id!r} has no entry {number}.")
+    return Response(json_text(build_trace_row(live.entries[number - 1], whole=True)), media_type=MEDIA_TYPES["json"])
 
 
 @runs_router.get("/runs/{id}/page")
-async def show_run_page(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
+async def show_run_page(live: ReadableRun, download: bool = False) -> Response:
     """Show the run as one page that needs nothing else."""
-    headers = {"content-security-policy": PAGE_POLICY, **download_headers(id, "html", download)}
-    return Response(
-        html_of((await find_readable_run(state.runs, user, id)).entries),
-        media_type="text/html; charset=utf-8",
-        headers=headers,
-    )
+    return file_response(f"{live.id}.html", html_of(live.entries), download)
 
 
 @runs_router.get("/runs/{id}/markdown")
-async def show_run_markdown(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
+async def show_run_markdown(live: ReadableRun, download: bool = False) -> Response:
     """Show the run as Markdown."""
-    text = markdown_of((await find_readable_run(state.runs, user, id)).entries)
-    return Response(text, media_type="text/markdown; charset=utf-8", headers=download_headers(id, "md", download))
+    return file_response(f"{live.id}.md", markdown_of(live.entries), download)
 
 
 @runs_router.get("/runs/{id}/json")
-async def show_run_result(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
+async def show_run_result(live: ReadableRun, download: bool = False) -> Response:
     """Show the result, as ``decisor ask --json`` prints it."""
-    result = build_recorded_result((await find_readable_run(state.runs, user, id)).entries).as_object()
-    return Response(json_text(result), media_type="application/json", headers=download_headers(id, "json", download))
+    return file_response(f"{live.id}.json", json_text(build_recorded_result(live.entries).as_object()), download)
 
 
 @runs_router.get("/runs/{id}/trace")
-async def show_run_trace(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
+async def show_run_trace(live: ReadableRun, download: bool = False) -> Response:
     """Show the trace file, as ``decisor ask --trace`` writes it."""
-    text = format_trace_file((await find_readable_run(state.runs, user, id)).entries)
-    return Response(
-        text, media_type="application/jsonl; charset=utf-8", headers=download_headers(id, "jsonl", download)
-    )
+    return file_response(f"{live.id}.jsonl", format_trace_file(live.entries), download)
 
 
 @runs_router.get("/runs/{id}/story")
-async def show_run_story(id: str, state: CurrentState, user: CurrentUser) -> Response:
+async def show_run_story(live: ReadableRun) -> Response:
     """Show the pieces that a page draws: plan, queries with rows, replans, decision."""
-    return Response(
-        story_json((await find_readable_run(state.runs, user, id)).entries, 2_000_000), media_type="application/json"
-    )
+    return Response(story_json(live.entries, 2_000_000), media_type=MEDIA_TYPES["json"])
 
 
-def download_headers(id: str, suffix: str, download: bool) -> dict[str, Any]:
-    return {"content-disposition": f'attachment; filename="decisor-{id}.{suffix}"'} if download else {}
+def file_response(name: str, content: str, download: bool) -> Response:
+    """Return a file of a run, of the kind that its name says. download: to be saved, not shown."""
+    kind = name.rpartition(".")[2]
+    headers = {"content-security-policy": PAGE_POLICY} if kind == "html" else {}
+    if download:
+        headers["content-disposition"] = f'attachment; filename="decisor-{name}"'
+    return Response(content, media_type=MEDIA_TYPES[kind], headers=headers)
 
 
 @runs_router.get("/compare")
@@ -385,22 +392,21 @@ async def show_connection_model(name: str, state: CurrentState, user: CurrentUse
     """Show the decision model of a connection: choice, measures, inputs, scenarios and what-if inputs."""
     tool = await find_model_tool(name, state, user)
     words = tool.describe().splitlines()
-    opened = model_of_tool(tool)
+    opened = unwrap_model_tool(tool)
     if opened is None:
         return ModelReply(name=name, decide="", lines=tuple(words), forms="")
     start = next((at for at, line in enumerate(words) if line.startswith("Input, one of")), len(words))
-    file = opened.model
-    inputs = tuple(
-        InputReply(name=one.name, unit=one.unit, spread=str(one.spread or ""), raises=one.raises, lowers=one.lowers)
-        for one in file.inputs
-    )
+    file = opened.model.model
     return ModelReply(
         name=name,
         decide=file.decide,
         lines=tuple(words[:start]),
         forms="\n".join(words[start:]),
-        inputs=inputs,
-        measures=tuple(MeasureReply(name=one.name, goal=one.goal, unit=one.unit) for one in file.measures),
+        inputs=tuple(
+            InputReply(name=one.name, unit=one.unit, spread=str(one.spread or ""), raises=one.raises, lowers=one.lowers)
+            for one in file.inputs
+        ),
+        measures=tuple(map(MeasureReply.model_validate, file.measures)),
         scenarios=tuple(one.name for one in file.scenarios),
     )
 
@@ -410,13 +416,23 @@ async def ask_what_if(name: str, body: WhatIfBody, state: CurrentState, user: Cu
     """Rank, change an input, or ask why not another one. The data stay as they are: a copy is changed."""
     tool = await find_model_tool(name, state, user)
     observation = await tool.call(body.input)
-    return what_if_reply(observation, await rank_changed_data(tool, body.input))
+    return WhatIfReply.model_validate(
+        finite_json_value(
+            {
+                "note": observation.note,
+                "records": observation.records,
+                "ranking": observation.ranking,
+                "study": observation.study,
+                "changed": await rank_changed_data(tool, body.input),
+            }
+        )
+    )
 
 
 async def rank_changed_data(tool: Tool, text: str) -> Ranking | None:
     """Rank the data as a change or a scenario leaves them; return None for another input."""
-    inside = tool.tool if isinstance(tool, SerializedTool) else tool
-    if not isinstance(tool, SerializedTool) or not isinstance(inside, ModelTool) or not inside.model.model.choice:
+    inside = unwrap_model_tool(tool)
+    if not isinstance(tool, SerializedTool) or inside is None or not inside.model.model.choice:
         return None
     wish = inside.wish(text)
     if wish.kind not in ("change", "scenario"):
@@ -440,26 +456,10 @@ async def find_model_tool(name: str, state: AppState, user: User) -> Tool:
     raise NotThere(f"There is no decision model {name[:80]!r}: start the server with --model FILE.")
 
 
-def model_of_tool(tool: Tool) -> OpenModel | None:
-    inside = tool.tool if isinstance(tool, SerializedTool) else tool
-    return inside.model if isinstance(inside, ModelTool) else None
-
-
-def what_if_reply(observation: Observation, changed: Ranking | None) -> WhatIfReply:
-    records = tuple(
-        RecordReply(id=one.id, fields=finite_json_value(one.fields), text=one.text, source=one.source)
-        for one in observation.records
-    )
-    ranking, study = finite_json_value(observation.ranking), finite_json_value(observation.study)
-    return WhatIfReply(
-        note=observation.note, records=records, ranking=ranking, study=study, changed=finite_json_value(changed)
-    )
-
-
 @runs_router.get("/runs/{id}/picture")
-async def show_picture(id: str, state: CurrentState, user: CurrentUser) -> PictureReply:
+async def show_picture(live: ReadableRun) -> PictureReply:
     """Show the drawings, figure cells, studies and charts of a run, as far as it has come."""
-    entries = (await find_readable_run(state.runs, user, id)).entries
+    entries = live.entries
     is_over = any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries)
     result = build_recorded_result(entries) if is_over else None
     decision, records = (result.decision, result.records) if result else (None, ())
@@ -470,35 +470,29 @@ record_router = APIRouter(prefix="/api/runs", tags=["record"])
 
 
 @record_router.get("/{id}/record")
-async def show_record(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
+async def show_record(live: ReadableRun, download: bool = False) -> Response:
     """Show the record of the decision, as ``decisor show --record`` writes it."""
-    text = record_to_json(await build_run_record(state, user, id))
-    return Response(text, media_type="application/json", headers=download_headers(id, "record.json", download))
+    record = record_of_run(live.past, live.entries)
+    return file_response(f"{live.id}.record.json", record_to_json(record), download)
 
 
 @record_router.get("/{id}/record-page")
-async def show_record_page(id: str, state: CurrentState, user: CurrentUser, download: bool = False) -> Response:
+async def show_record_page(live: ReadableRun, download: bool = False) -> Response:
     """Show the record of the decision as one page."""
-    headers = {"content-security-policy": PAGE_POLICY, **download_headers(id, "record.html", download)}
-    text = render_record_page(await build_run_record(state, user, id))
-    return Response(text, media_type="text/html; charset=utf-8", headers=headers)
-
-
-async def build_run_record(state: AppState, user: User, id: str) -> DecisionRecord:
-    live = await find_readable_run(state.runs, user, id)
-    return record_of_run(live.past, live.entries)
+    record = record_of_run(live.past, live.entries)
+    return file_response(f"{live.id}.record.html", render_record_page(record), download)
 
 
 @record_router.get("/{id}/record/approvals")
-async def list_approvals(id: str, state: CurrentState, user: CurrentUser) -> ApprovalList:
+async def list_approvals(live: ReadableRun) -> ApprovalList:
     """List the approvals of a decision, and whether each is of the record as it is."""
-    return approvals_of(await build_run_record(state, user, id))
+    return approvals_of(record_of_run(live.past, live.entries))
 
 
 @record_router.post("/{id}/record/approvals")
 async def approve_record(id: str, body: RecordApprovalBody, state: CurrentState, user: CurrentUser) -> ApprovalList:
     """Approve the record of the decision, refuse it, or take that back."""
-    return approvals_of(await showing.save_record_approval(state.runs, user, id, body))
+    return approvals_of(await save_record_approval(state.runs, user, id, body))
 
 
 def approvals_of(record: DecisionRecord) -> ApprovalList:
@@ -512,16 +506,16 @@ async def verify_decision(id: str, state: CurrentState, user: CurrentUser) -> Ve
 
     It says which cited rows changed, whether the decision holds, and which candidate wins now.
     """
-    return VerifyReply.model_validate(finite_json_value(await showing.verify_live_run(state.runs, user, id)))
+    return VerifyReply.model_validate(finite_json_value(await verify_live_run(state.runs, user, id)))
 
 
 @record_router.get("/{id}/readers")
 async def show_readers(id: str, state: CurrentState, user: CurrentUser) -> ReaderList:
     """Show the users to whom a run of yours is shown, and those to whom it could be."""
-    return await showing.list_readers(state.runs, user, id)
+    return await list_readers(state.runs, user, id)
 
 
 @record_router.post("/{id}/readers")
 async def share_run(id: str, body: ReaderBody, state: CurrentState, user: CurrentUser) -> ReaderList:
     """Show a run of yours to another user, who may see all that it saw. They can read it, and approve or refuse it."""
-    return await showing.show_run_to_user(state.runs, user, id, body)
+    return await show_run_to_user(state.runs, user, id, body)

@@ -35,10 +35,10 @@ from decisor.server.requests import (
 )
 from decisor.server.responses import ReaderList
 from decisor.server.security import User
-from decisor.server.settings import Full, Places, ServerSettings, Watchers, connections_of
+from decisor.server.settings import Full, Places, ServerSettings, Watchers
+from decisor.session.data import Data
 from decisor.session.pool import Pool
-from decisor.session.provenance import inputs_to_keep
-from decisor.session.request import AskRequest, Attachments, read_kept_request
+from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
 from decisor.session.rerun import rerun_on_data
 from decisor.session.result import Result, build_following_question, build_recorded_result
 from decisor.session.verify import Verification, verify_trace
@@ -61,7 +61,7 @@ from decisor.types import Question, Record
 from decisor.views.page import html_document, run_html
 from decisor.views.terminal import format_table_value, group_records
 
-Work = Callable[[Attachments], Awaitable[object]]
+Work = Callable[[Data, Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
 MOST_UNKEPT = 200
 """Number of ended runs that stay readable though the history does not have them."""
@@ -96,7 +96,8 @@ class Runs:
         self.places = Places(self.serving.at_once)
 
     def connections(self, user: User) -> tuple[str, ...]:
-        return connections_of(user, self.serving, self.pool.members)
+        """Return the connections that a user may ask of."""
+        return tuple(name for name in self.pool.members if user.may_use(name))
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
         """Begin a run of a question.
@@ -117,8 +118,7 @@ class Runs:
             request = request.model_copy(update={"rules": question.rules})
         past = PastRun(question, technique=request.technique)
 
-        async def work(attached: Attachments) -> object:
-            data = await self.pool.data(names, user.reader)
+        async def work(data: Data, attached: Attachments) -> object:
             return await data.answer(request, replace(attached, earlier=question.earlier))
 
         return await self.begin(user, past, names, body, request, work, before)
@@ -152,8 +152,7 @@ class Runs:
         )
         past = PastRun(old.question, technique=old.technique)
 
-        async def work(attached: Attachments) -> object:
-            data = await self.pool.data(names, user.reader)
+        async def work(data: Data, attached: Attachments) -> object:
             return await data.answer(request, replace(attached, earlier=question.earlier), before.entries)
 
         return await self.begin(user, past, names, body, request, work, before)
@@ -173,8 +172,7 @@ class Runs:
         names = choose_connections(before.connections, self.connections(user))
         past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
-        async def work(attached: Attachments) -> object:
-            data = await self.pool.data(names, user.reader)
+        async def work(data: Data, attached: Attachments) -> object:
             return await rerun_on_data(data, before.entries, edit, request, attached)
 
         return await self.begin(user, past, names, body, request, work, before)
@@ -196,7 +194,7 @@ class Runs:
         past = replace(
             past,
             owner=user.name,
-            inputs=inputs_to_keep(request, Attachments(), self.pool.sources_of(names)),
+            inputs=write_kept_request(request, Attachments(), self.pool.sources_of(names)),
             began=time.time(),
             before=before.past.number if before else 0,
             sight=join_sights(sight, before.past.sight) if before else sight,
@@ -213,17 +211,17 @@ class Runs:
         self.live[live.id] = live
         if number:
             self.keeper.live[number] = live
-        live.task = asyncio.create_task(self.run(live, attached, work))
+        live.task = asyncio.create_task(self.run(live, user, attached, work))
         self.wake(live)
         return live
 
-    async def run(self, live: LiveRun, attached: Attachments, work: Work) -> None:
+    async def run(self, live: LiveRun, user: User, attached: Attachments, work: Work) -> None:
         """Run the work of a live run. It never raises: an error is in the state of the run."""
         try:
             async with self.places:
                 live.state = "running"
                 self.wake(live)
-                await work(attached)
+                await work(await self.pool.data(live.connections, user.reader), attached)
             live.end("finished")
         except asyncio.CancelledError:
             live.end("stopped", CLOSING if self.is_closing else "")
@@ -238,12 +236,9 @@ class Runs:
         if live.is_kept:
             del self.live[live.id]
         else:
-            self.drop_oldest()
-
-    def drop_oldest(self) -> None:
-        over = [live for live in self.live.values() if live.is_over and not live.is_kept]
-        for live in over[:-MOST_UNKEPT]:
-            del self.live[live.id]
+            over = [other for other in self.live.values() if other.is_over and not other.is_kept]
+            for oldest in over[:-MOST_UNKEPT]:
+                del self.live[oldest.id]
 
     async def find(self, user: User, id: str) -> LiveRun:
         """Return a run under way or of the history; raise NotThere if there is none.

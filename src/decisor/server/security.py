@@ -23,7 +23,6 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
-import json
 import re
 import secrets
 import socket
@@ -34,6 +33,9 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
 
 from decisor.errors import SetupError
 from decisor.session.access import ANYBODY as SEES_ALL
@@ -276,7 +278,6 @@ HEADERS: Mapping[bytes, bytes] = {
 }
 """Headers of every response that has set none of the same name."""
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
-Heads = Mapping[str, list[str]]
 
 
 class Refusal(Exception):
@@ -317,64 +318,53 @@ class RequestGuard:
             return
         try:
             # Host and Origin go first: a stranger's page does not even learn whether a token is needed.
-            heads = read_headers(scope)
+            heads = Headers(scope=scope)
             check_request_origin(scope, heads, self.hosts, self.inside)
             check_body_headers(scope, heads)
             scope["decisor_user"] = self.user_of(scope["path"], heads)
             # The whole body is read here, so that its limits hold for every route.
             body = await read_request_body(receive) if scope["method"] in CHANGING else b""
         except Refusal as refusal:
-            await send_refusal(send, refusal)
+            await refusal_response(refusal)(scope, receive, send)
             return
         await self.app(scope, replay_body(body, receive) if scope["method"] in CHANGING else receive, send)
 
-    def user_of(self, path: str, heads: Heads) -> User | None:
+    def user_of(self, path: str, heads: Headers) -> User | None:
         """Return the user of a request; None if it may be anybody's. Raise Refusal if the request needs a token."""
-        cookie = cookie_of(first_header(heads, "cookie"), self.cookie) if self.cookie else ""
-        user = self.users.of(first_header(heads, "authorization"), cookie)
+        cookie = cookie_of(heads.get("cookie", ""), self.cookie) if self.cookie else ""
+        user = self.users.of(heads.get("authorization", ""), cookie)
         if user is None and path.startswith(self.inside) and path != self.free:
             raise Refusal(401, f"This needs a token: {self.enter}, as Authorization: Bearer TOKEN.")
         return user
 
 
-def read_headers(scope: Scope) -> Heads:
-    heads: dict[str, list[str]] = {}
-    for name, value in scope["headers"]:
-        heads.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return heads
-
-
-def first_header(heads: Heads, name: str) -> str:
-    return heads.get(name, [""])[0]
-
-
-def check_request_origin(scope: Scope, heads: Heads, hosts: Hosts, inside: str) -> None:
+def check_request_origin(scope: Scope, heads: Headers, hosts: Hosts, inside: str) -> None:
     """Raise Refusal unless a request was sent to this server, and by no other page than its own."""
     if not scope["path"].startswith("/"):
         raise Refusal(400, "The target of a request is a path.")
-    host = first_header(heads, "host")
+    host = heads.get("host", "")
     # Two Host headers could be read in two ways.
-    if len(heads.get("host", [])) != 1 or not hosts.is_ours(host):
+    if len(heads.getlist("host")) != 1 or not hosts.is_ours(host):
         raise Refusal(421, "This server does not go by that name: start it with --allow-host NAME.")
-    origins = heads.get("origin", [])
+    origins = heads.getlist("origin")
     if len(origins) > 1 or (origins and not hosts.is_same(origins[0], host)):
         raise Refusal(403, "Only this server's own page may ask.")
     # A GET of another site's page has no Origin, but browsers tell its site in Sec-Fetch-Site.
-    if scope["path"].startswith(inside) and first_header(heads, "sec-fetch-site") not in ("", "same-origin", "none"):
+    if scope["path"].startswith(inside) and heads.get("sec-fetch-site", "") not in ("", "same-origin", "none"):
         raise Refusal(403, "Only this server's own page may ask.")
 
 
-def check_body_headers(scope: Scope, heads: Heads) -> None:
+def check_body_headers(scope: Scope, heads: Headers) -> None:
     # With two lengths one request can be smuggled within another (RFC 9112, section 6.1).
     if "transfer-encoding" in heads and "content-length" in heads:
         raise Refusal(400, "A body has one length.")
-    if first_header(heads, "content-encoding") not in ("", "identity"):
+    if heads.get("content-encoding", "") not in ("", "identity"):
         raise Refusal(415, "A body is sent as it is, without Content-Encoding.")
-    length = first_header(heads, "content-length")
+    length = heads.get("content-length", "")
     # Cut first: int() refuses thousands of digits with an error of its own.
     if length and (not length.isdecimal() or int(length[:12]) > MOST_BYTES):
         raise Refusal(413, f"A body has at most {MOST_BYTES:,} bytes.")
-    kind = first_header(heads, "content-type").partition(";")[0].strip().lower()
+    kind = heads.get("content-type", "").partition(";")[0].strip().lower()
     # No form of another site can send this type.
     if scope["method"] in CHANGING and scope["method"] != "DELETE" and kind != "application/json":
         raise Refusal(415, "A body is JSON: send Content-Type: application/json.")
@@ -434,15 +424,7 @@ def with_headers(send: Send) -> Send:
     return sending
 
 
-async def send_refusal(send: Send, refusal: Refusal) -> None:
-    body = json.dumps({"error": str(refusal)}).encode()
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        # What is left of an unread body must not be taken for a request.
-        (b"connection", b"close"),
-    ]
-    if refusal.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def refusal_response(refusal: Refusal) -> JSONResponse:
+    # What is left of an unread body must not be taken for a request.
+    headers = {"connection": "close"} | ({"www-authenticate": "Bearer"} if refusal.status == 401 else {})
+    return JSONResponse({"error": str(refusal)}, refusal.status, headers)

@@ -17,7 +17,7 @@ from decisor.history.store import History
 from decisor.llms.providers import read_spec
 from decisor.runtime.budget import Limits
 from decisor.server.live import LiveRun
-from decisor.server.security import User, Users
+from decisor.server.security import Users
 from decisor.session.sources import Sources
 from decisor.system.secrets import redact
 
@@ -134,11 +134,6 @@ def names_of_llms(specs: list[str]) -> dict[str, str]:
         number = 1 + sum(other == name or other.startswith(f"{name} (") for other in names)
         names[name if number == 1 else f"{name} ({number})"] = spec
     return names
-
-
-def connections_of(user: User, serving: ServerSettings, members: Mapping[str, Sources]) -> tuple[str, ...]:
-    """Return the connections that a user may ask of."""
-    return tuple(name for name in members if user.may_use(name))
 
 
 @dataclass(eq=False)

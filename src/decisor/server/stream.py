@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from decisor.history.store import PastRun
-from decisor.server.live import LiveRun, state_for_client
-from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, Waiting, WaitingWords
+from decisor.semantics.readings import OpenReading
+from decisor.server.live import LiveRun, Pending, Subject, state_for_client
+from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, ServerReply, Waiting, WaitingWords
 from decisor.server.runs import Runs
 from decisor.server.security import User
 from decisor.session.result import build_recorded_result
@@ -35,64 +36,60 @@ from decisor.trace.events import (
 )
 from decisor.trace.file import build_trace_row
 from decisor.trace.prompts import common_affix_length
-from decisor.types import Observation
+from decisor.types import Action, Observation
 
 Step = tuple[str, str]
 
 
-def run_line_fields(past: PastRun) -> dict[str, Any]:
-    state, before = state_for_client(past), str(past.before or "")
-    mark = past.mark
-    return {
-        "id": str(past.number),
-        "owner": past.owner,
-        "state": state,
-        "question": past.question.text,
-        "rules": past.question.rules,
-        "goal": past.question.goal,
-        "technique": past.technique,
-        "llm": past.llm,
-        "began": datetime.fromtimestamp(past.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "seconds": past.seconds,
-        "entries": past.entries,
-        "usage": past.usage,
-        "answer": past.answer,
-        "stopped": "" if state in ("running", "stopped") else past.state,
-        "error": past.why if state in ("failed", "stopped") else "",
-        "follows": "" if past.edit else before,
-        "changed_from": before if past.edit else "",
-        "edit": dict(past.edit),
-        "mark": Mark(mark=mark.verdict, answer=mark.answer, note=mark.came_of) if mark else None,
-    }
-
-
 def line_of_past(past: PastRun) -> RunLine:
-    return RunLine(**run_line_fields(past))
-
-
-def live_fields(live: LiveRun) -> dict[str, Any]:
-    own = {"id": live.id, "state": live.state, "connections": live.connections, "entries": len(live.entries)}
-    if not live.is_over:
-        own |= {"seconds": round(live.seconds, 3), "usage": live.spent, "stopped": ""}
-    return {**run_line_fields(live.past), **own}
+    state, before, mark = state_for_client(past), str(past.before or ""), past.mark
+    return RunLine(
+        id=str(past.number),
+        owner=past.owner,
+        state=state,
+        question=past.question.text,
+        rules=past.question.rules,
+        goal=past.question.goal,
+        technique=past.technique,
+        llm=past.llm,
+        began=datetime.fromtimestamp(past.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=past.seconds,
+        entries=past.entries,
+        usage=past.usage,
+        answer=past.answer,
+        stopped="" if state in ("running", "stopped") else past.state,
+        error=past.why if state in ("failed", "stopped") else "",
+        follows="" if past.edit else before,
+        changed_from=before if past.edit else "",
+        edit=dict(past.edit),
+        mark=Mark(mark=mark.verdict, answer=mark.answer, note=mark.came_of) if mark else None,
+    )
 
 
 def run_line_of(live: LiveRun) -> RunLine:
-    return RunLine(**live_fields(live))
+    own = {"id": live.id, "state": live.state, "connections": live.connections, "entries": len(live.entries)}
+    if not live.is_over:
+        own |= {"seconds": round(live.seconds, 3), "usage": live.spent, "stopped": ""}
+    return line_of_past(live.past).model_copy(update=own)
 
 
 def run_reply(live: LiveRun, with_result: bool = True) -> RunReply:
-    approvals = tuple(Waiting(number=one.number, tool=one.action.tool, input=one.action.input) for one in live.waiting)
-    readings = tuple(
-        WaitingWords(
-            number=one.number, words=one.reading.words, choices=tuple(one.reading.choices), asks=one.reading.asks
-        )
-        for one in live.readings.values()
-        if not one.reply.done()
-    )
     has_result = with_result and live.is_over and live.past.state not in ("interrupted", "running") and live.entries
-    result = build_recorded_result(live.entries).as_object() if has_result else None
-    return RunReply(**live_fields(live), approvals=approvals, readings=readings, result=result)
+    return RunReply(
+        **dict(run_line_of(live)),
+        approvals=tuple(waiting_query(one) for one in live.approvals.values() if not one.reply.done()),
+        readings=tuple(waiting_words(one) for one in live.readings.values() if not one.reply.done()),
+        result=build_recorded_result(live.entries).as_object() if has_result else None,
+    )
+
+
+def waiting_query(pending: Pending[Action]) -> Waiting:
+    return Waiting(number=pending.number, tool=pending.subject.tool, input=pending.subject.input)
+
+
+def waiting_words(pending: Pending[OpenReading]) -> WaitingWords:
+    reading = pending.subject
+    return WaitingWords(number=pending.number, words=reading.words, choices=tuple(reading.choices), asks=reading.asks)
 
 
 def compare_steps(before: Sequence[TraceEntry], after: Sequence[TraceEntry]) -> tuple[ChangeReply, ...]:
@@ -221,8 +218,8 @@ class StreamState:
     state: str = ""
     texts: dict[int, Writing] = field(default_factory=dict)
     """Text of each LLM call under way."""
-    approvals: dict[int, bool] = field(default_factory=dict)
-    readings: dict[int, bool] = field(default_factory=dict)
+    answered: dict[Pending[Any], bool] = field(default_factory=dict)
+    """Whether the answer was sent, of each query and words that were."""
 
     def news(self) -> Iterator[str]:
         """Yield the events that are new since the last time."""
@@ -231,8 +228,8 @@ class StreamState:
             self.state = self.live.state
             yield event_text("state", run_reply(self.live, with_result=False).model_dump_json())
         yield from self.writings()
-        yield from self.decisions()
-        yield from self.open_words()
+        yield from self.answers("approval", self.live.approvals, waiting_query)
+        yield from self.answers("reading", self.live.readings, waiting_words)
         # Each entry is formatted once for all streams of its run.
         texts = self.live.texts
         texts += map(entry_text, self.live.entries[len(texts) : self.sent + MOST_AT_ONCE])
@@ -256,35 +253,21 @@ class StreamState:
                 self.texts[number] = writing
                 yield writing_text(writing, keep)
 
-    def decisions(self) -> Iterator[str]:
-        for one in list(self.live.approvals.values()):
-            was_decided = self.approvals.get(one.number)
-            if was_decided is None and not one.reply.done():
-                self.approvals[one.number] = False
-                data: Mapping[str, object] = {"number": one.number, "tool": one.action.tool, "input": one.action.input}
-                yield event_text("approval", json.dumps(data))
-            elif was_decided is False and one.reply.done():
-                self.approvals[one.number] = True
-                why = "" if one.reply.cancelled() else one.reply.result()
-                allow = not one.reply.cancelled() and not why
-                yield event_text("approval", json.dumps({"number": one.number, "allow": allow, "why": why}))
-
-    def open_words(self) -> Iterator[str]:
-        for one in list(self.live.readings.values()):
-            was_said = self.readings.get(one.number)
-            if was_said is None and not one.reply.done():
-                self.readings[one.number] = False
-                data: Mapping[str, object] = {
-                    "number": one.number,
-                    "words": one.reading.words,
-                    "choices": list(one.reading.choices),
-                    "asks": one.reading.asks,
-                }
-                yield event_text("reading", json.dumps(data))
-            elif was_said is False and one.reply.done():
-                self.readings[one.number] = True
-                answer = "" if one.reply.cancelled() else one.reply.result()
-                yield event_text("reading", json.dumps({"number": one.number, "answer": answer}))
+    def answers(
+        self, event: str, waiting: Mapping[int, Pending[Subject]], show: Callable[[Pending[Subject]], ServerReply]
+    ) -> Iterator[str]:
+        """Yield what waits for a person, and later the answer."""
+        for pending in list(waiting.values()):
+            is_done, is_told = pending.reply.done(), self.answered.get(pending)
+            if is_told is None and not is_done:
+                self.answered[pending] = False
+                yield event_text(event, json.dumps(show(pending).model_dump()))
+            elif is_told is False and is_done:
+                self.answered[pending] = True
+                text = "" if pending.reply.cancelled() else pending.reply.result()
+                allow = not pending.reply.cancelled() and not text
+                reply = {"allow": allow, "why": text} if event == "approval" else {"answer": text}
+                yield event_text(event, json.dumps({"number": pending.number, **reply}))
 
 
 def writing_text(writing: Writing, keep: int) -> str:

@@ -12,7 +12,7 @@ import getpass
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -29,7 +29,6 @@ from decisor.types import Tool
 
 if TYPE_CHECKING:
     from decisor.session.result import Result
-    from decisor.session.sources import Names
 
 
 FILE = "tokens.key"
@@ -107,20 +106,12 @@ ANYBODY = Reader()
 
 def restrict_sources_to_reader(reader: Reader, sources: Sources) -> Sources:
     """Return the sources as a reader may see them. Raises SetupError as ``restrict_sources``."""
-    audit = next((one.audit.path for one in sources.places if one.audit), None)
-    if not (reader.rows or reader.mask or reader.reveal or audit):
-        return sources
-    return restrict_sources(sources, dict(reader.rows), reader.mask, reader.reveal, audit, reader.name)
+    audit = next((source.audit.path for source in sources.places if source.audit), None)
+    has_limits = reader.rows or reader.mask or reader.reveal or audit
+    return restrict_sources(sources, reader, audit) if has_limits else sources
 
 
-def restrict_sources(
-    sources: Sources,
-    rows: Mapping[str, str] | None = None,
-    mask: Names = (),
-    reveal: bool = False,
-    audit: str | PathLike[str] | None = None,
-    reader: str = "",
-) -> Sources:
+def restrict_sources(sources: Sources, reader: Reader = ANYBODY, audit: str | PathLike[str] | None = None) -> Sources:
     """Apply rows, masks and an audit file to the sources, for one reader.
 
     The config file's rules for a connection hold too.
@@ -128,9 +119,9 @@ def restrict_sources(
     Raises:
         SetupError: a name is of none of them.
     """
-    conditions, columns = split_row_conditions(rows or {}), list(split_names(mask))
-    log = Audit(Path(audit), reader or system_user_name()) if audit is not None else None
-    if not (conditions or columns or reveal or log or any(one.connection for one in sources.places)):
+    conditions, columns = split_row_conditions(reader.rows), list(split_names(reader.mask))
+    log = Audit(Path(audit), reader.name or system_user_name()) if audit is not None else None
+    if not (conditions or columns or reader.reveal or log or any(source.connection for source in sources.places)):
         return sources
     # A name that matches no source would keep nothing back, in silence.
     for name in [*(name for name, _ in conditions), *columns]:
@@ -139,9 +130,9 @@ def restrict_sources(
     is_masked = columns or any(one.connection and one.connection.mask for one in sources.places)
     seed = draw_seed() if is_masked else ""
     # Without a secret the key is drawn for this session alone: masks hold, and verify cannot make the tokens again.
-    policy = Policy(key=key_of_seed(seed) or secrets.token_hex(16), reveal=reveal, seed=seed)
+    policy = Policy(key=key_of_seed(seed) or secrets.token_hex(16), reveal=reader.reveal, seed=seed)
     places = tuple(restrict_source(one, sources, conditions, columns, policy, log) for one in sources.places)
-    if reveal and not any(place.policy.mask for place in places):
+    if reader.reveal and not any(place.policy.mask for place in places):
         raise SetupError(
             "No column is masked, so there is nothing to reveal. Name columns with --mask TABLE.COLUMN, "
             "or leave out --reveal (reveal=True)."
@@ -149,9 +140,9 @@ def restrict_sources(
     return replace(sources, places=places)
 
 
-def split_row_conditions(rows: Mapping[str, str]) -> list[tuple[str, str]]:
+def split_row_conditions(rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return pairs of table and condition; a comma joins several tables."""
-    return [(name, condition) for names, condition in rows.items() for name in split_names([names])]
+    return [(name, condition) for names, condition in rows for name in split_names([names])]
 
 
 def names_of_source(names: Sequence[str], source: Source, sources: Sources) -> list[str]:
@@ -181,7 +172,7 @@ def restrict_source(
     own += [(name, condition) for one, condition in rows for name in names_of_source([one], source, sources)]
     columns = [*source.policy.mask, *names_of_source(mask, source, sources)]
     if source.connection is not None:
-        own += split_row_conditions(source.connection.rows)
+        own += split_row_conditions(source.connection.rows.items())
         columns += split_names(tuple(source.connection.mask))
     policy = replace(policy, rows=tuple(dict.fromkeys(own)), mask=tuple(dict.fromkeys(columns)))
     check_source_policy(source, policy)

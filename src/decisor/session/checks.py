@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from decisor.errors import Error
-from decisor.llms.choose import Measurement, list_llm_places, measure_llm, probe_llm
+from decisor.llms.choose import Measurement, measure_llm, probe_llm
 from decisor.runtime.prompt import estimate_tokens
 from decisor.session.open_sources import open_first_of_sources
 from decisor.session.run_setup import LLMs
 from decisor.session.sources import Sources
-from decisor.session.user_tools import build_tool_specs, list_key_servers, list_uncallable_operations, open_tools
+from decisor.session.user_tools import build_tool_specs, open_tools_of_spec
 from decisor.system.secrets import redact
 from decisor.system.tasks import run_in_thread
 
 if TYPE_CHECKING:
     from decisor.databases.schema_text import TableView
-    from decisor.llms.choose import LLMPlace
     from decisor.sandbox.process import StatementVerdict
 
 
@@ -51,11 +49,6 @@ class ToolCheck:
 
     name: str
     description: str
-
-
-def find_llms(spec: str | None) -> tuple[LLMPlace, ...]:
-    """Return every place to look for an LLM, in order, with the LLM found there. At most one is ``chosen``."""
-    return list_llm_places(os.environ, spec)
 
 
 def check_llm(spec: str | None) -> Measurement | None:
@@ -149,10 +142,14 @@ def judge_statements(sources: Sources, statements: Sequence[str]) -> list[Statem
 
 
 def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:
-    """Return the tools, the left out operations with reasons, and the servers that are sent keys."""
-    tools = open_tools(build_tool_specs(specs))
+    """Return the tools, the operations of documents left out with reasons, and the servers that are sent keys."""
+    from decisor.tools.openapi_call import OperationTool
+
+    own = build_tool_specs(specs)
+    tools = [tool for spec in own.specs for tool in open_tools_of_spec(spec, own)]
+    documents = [tool.client.document for tool in tools if isinstance(tool, OperationTool)]
     return (
         [ToolCheck(tool.name, tool.describe()) for tool in tools],
-        list_uncallable_operations(tools),
-        list(list_key_servers(tools)),
+        list(dict.fromkeys(line for document in documents for line in document.left_out)),
+        sorted({document.server for document in documents if document.server}),
     )

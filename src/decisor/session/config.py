@@ -15,7 +15,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -210,8 +210,8 @@ def read_connection(name: str, values: object, folder: Path) -> Connection:
 
 def check_connection_value(where: str, key: str, value: object) -> None:
     """Check a value of a connection; raise SetupError if it does not fit or holds a password."""
-    is_table = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
-    is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    is_table = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+    is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
     if key in TABLES and not is_table:
         raise SetupError(f'{where} takes texts by name: {where} = {{ "table" = "..." }}')
     if key in LISTS and not is_list:
@@ -242,11 +242,6 @@ def read_trusted_files() -> dict[str, str]:
 
 def digest_of_config(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def is_trusted_config(path: Path, content: bytes) -> bool:
-    """Return whether a config file is trusted with this content; a change ends the trust."""
-    return read_trusted_files().get(str(path.resolve())) == digest_of_config(content)
 
 
 def trust_config_file(path: Path, content: bytes | None) -> None:
@@ -314,7 +309,8 @@ def read_config_file(path: Path, origin: Origin) -> ConfigFile | None:
     # tomllib recurses into nested arrays, so a hostile file can exhaust the stack.
     except (ValueError, RecursionError, SetupError) as error:
         raise SetupError(f"{path}: {error}") from error
-    return config if origin == "user" or is_trusted_config(path, content) else restrict_untrusted_config(config)
+    is_trusted = origin == "user" or read_trusted_files().get(str(path.resolve())) == digest_of_config(content)
+    return config if is_trusted else restrict_untrusted_config(config)
 
 
 def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFile:
@@ -337,21 +333,23 @@ def parse_config(values: dict[str, Any], path: Path, origin: Origin) -> ConfigFi
 
 def check_config_setting(name: str, value: object) -> Scalar:
     """Check and convert a setting; raise SetupError if it is unknown or its value does not fit."""
-    if name == "db" and isinstance(value, str | list):
-        places = [value] if isinstance(value, str) else value
-        for place in places:
-            refuse_password("db", str(place))
-        return tuple(map(str, places))
-    if name in ("llm", "technique") and isinstance(value, str):
-        refuse_password(name, value)
-        return value
-    if name == "history" and isinstance(value, bool):
-        return value
     known = {"llm": "a text", "technique": "a text", "db": "a name of a connection, or several", "history": "a truth"}
+    match name, value:
+        case (("llm" | "technique"), str()):
+            refuse_password(name, value)
+            return value
+        case "db", str() | list():
+            places = tuple(map(str, [value] if isinstance(value, str) else value))
+            for place in places:
+                refuse_password(name, place)
+            return places
+        case "history", bool():
+            return value
     if name in known:
         raise SetupError(f"{name} takes {known[name]}, not {value!r}.")
-    there = ", ".join([*known, "[limits]", "[prices]", "[connections.NAME]"])
-    raise SetupError(f"There is no setting {name}; there is {there}.")
+    raise SetupError(
+        f"There is no setting {name}; there is {', '.join([*known, '[limits]', '[prices]', '[connections.NAME]'])}."
+    )
 
 
 def check_config_limit(name: str, value: object) -> Scalar:
@@ -372,13 +370,14 @@ def restrict_untrusted_config(config: ConfigFile) -> ConfigFile:
     """
     folder = config.path.resolve().parent
     settings = {name: value for name, value in config.settings.items() if name in ANYWHERE}
+    # The definitions of a connection lie in the folder too.
     own = {
-        name: one
-        for name, one in config.connections.items()
-        if one.is_within(folder) and has_definitions_below(one, folder)
+        name: connection
+        for name, connection in config.connections.items()
+        if connection.is_within(folder) and (folder / connection.definitions).resolve().is_relative_to(folder)
     }
     # A place that is none of these connections could be a server: then nothing is asked by default.
-    if any(place not in own for place in as_places(settings.get("db"))):
+    if (places := settings.get("db")) and isinstance(places, tuple) and not own.keys() >= set(places):
         settings.pop("db")
     left_out = [
         *(name for name in config.settings if name not in settings),
@@ -386,15 +385,6 @@ def restrict_untrusted_config(config: ConfigFile) -> ConfigFile:
         *(f"connections.{name}" for name in config.connections if name not in own),
     ]
     return ConfigFile(config.path, config.origin, False, settings, own, {}, tuple(left_out))
-
-
-def has_definitions_below(connection: Connection, folder: Path) -> bool:
-    """Return whether the definitions of a connection lie in the folder too."""
-    return (folder / connection.definitions).resolve().is_relative_to(folder)
-
-
-def as_places(value: Scalar | None) -> tuple[str, ...]:
-    return value if isinstance(value, tuple) else ()
 
 
 VARIABLES = {
@@ -435,14 +425,17 @@ class Config:
     def keeps_history(self) -> bool:
         return bool(self.settings["history"].value)
 
+    @property
+    def default_places(self) -> tuple[str, ...]:
+        """Places to ask if a person names none."""
+        setting = self.settings.get("db")
+        return setting.value if setting and isinstance(setting.value, tuple) else ()
+
     def limits(self, options: Limits) -> Limits:
         """Return the limits of the options; the settings fill the missing ones."""
-
-        def one(name: str) -> int | float | None:
-            option, setting = getattr(options, name), self.settings.get(f"limits.{name}")
-            return option if option is not None else setting.value if setting else None  # type: ignore[return-value]
-
-        return Limits(**{name: one(name) for name in LIMITS})  # type: ignore[arg-type]
+        missing = [name for name in LIMITS if getattr(options, name) is None and f"limits.{name}" in self.settings]
+        own: dict[str, Any] = {name: self.settings[f"limits.{name}"].value for name in missing}
+        return replace(options, **own)
 
     def llm(self, option: str | None) -> str | None:
         """Return the LLM to use: the option, else the setting of a file.
@@ -540,9 +533,3 @@ def parse_config_variable(name: str, variable: str, text: str) -> Scalar:
         return check_config_limit(name.removeprefix("limits."), float(text))
     except ValueError:
         raise SetupError(f"{variable} takes a number above 0, not {text!r}.") from None
-
-
-def default_places(config: Config) -> tuple[str, ...]:
-    """Return the places to ask if a person names none."""
-    setting = config.settings.get("db")
-    return as_places(setting.value) if setting else ()

@@ -24,12 +24,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 from decisor.errors import SetupError
-from decisor.history.recorder import record_run
+from decisor.history.recorder import Keeping, record_run
 from decisor.llms.providers import LLMSpec
 from decisor.semantics.ambiguity import suspect_readings
 from decisor.semantics.definitions import Definitions
 from decisor.semantics.readings import OpenReading
-from decisor.session.access import restrict_sources, reveal_result, system_user_name
+from decisor.session.access import Reader, restrict_sources, reveal_result, system_user_name
 from decisor.session.definitions import (
     DefinedTool,
     Meaning,
@@ -49,10 +49,10 @@ from decisor.session.model_tools import (
     open_whatif_of_file,
 )
 from decisor.session.open_sources import limit_database_scans, open_places, open_user_tools
-from decisor.session.provenance import build_provenance, history_of_request
+from decisor.session.provenance import build_provenance
 from decisor.session.result import Result, watch_in_notebook
 from decisor.session.run_setup import EXACT, NAME_ONE, Choice, LLMs, choose_technique, decide_by_technique, open_run
-from decisor.session.sources import Sources, build_sources, check_unique_names
+from decisor.session.sources import Sources, build_sources, check_unique_names, split_names
 from decisor.session.user_tools import add_calculator, add_combine_tool, build_row_values
 from decisor.system.extras import logger
 from decisor.system.tasks import run_in_thread
@@ -153,12 +153,14 @@ class Data:
             SetupError: something named cannot be used, or there is nothing that could decide.
             LLMError: the endpoint failed for good.
         """
+        # Here and below: to read the data alone, pydantic need not be imported.
         from decisor.session.request import read_options
 
         return await self.answer(*read_options(question, options), past)
 
     async def answer(self, request: AskRequest, attached: Attachments, past: Sequence[TraceEntry] = ()) -> Result:
         """Decide the question of a request, as ``ask`` does. Its data are these, whatever it names."""
+        from decisor.session.request import write_kept_request
         from decisor.techniques.replay.rerun import resume_interrupted_run
 
         if not self.tools:
@@ -169,7 +171,9 @@ class Data:
         question = Question(request.question, request.rules, request.goal, attached.earlier)
         choice = await choose_technique(request, attached, self.llms)
         view = await self.view(question, choice, request)
-        keeping = history_of_request(request, attached, self.sources)
+        keeping = (attached.keeping or Keeping()) if request.history else None
+        if keeping is not None:
+            keeping.inputs = write_kept_request(request, attached, self.sources)
         row_values = build_row_values(self.sources.tools, question, view.tools, past, attached.reader)
         # Open the run with everything that listens to it.
         with (
@@ -384,5 +388,6 @@ def restricted_sources(**data: Unpack[DataOptions]) -> Sources:
         data.get("deny_tables", ()),
         data.get("definitions", ()),
     )
-    who, mask, reveal = data.get("who", ""), data.get("mask", ()), data.get("reveal", False)
-    return replace(restrict_sources(sources, data.get("rows"), mask, reveal, data.get("audit"), who), who=who)
+    rows, mask = tuple((data.get("rows") or {}).items()), split_names(data.get("mask", ()))
+    reader = Reader(data.get("who", ""), rows, mask, data.get("reveal", False))
+    return replace(restrict_sources(sources, reader, data.get("audit")), who=reader.name)

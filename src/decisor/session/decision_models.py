@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from decisor.decision_models.client import OpenModel
-from decisor.decision_models.file import DecisionModel
+from decisor.decision_models.client import OpenModel, open_decision_model
+from decisor.decision_models.file import DecisionModel, read_model_file
 from decisor.semantics.definitions import Definitions
 from decisor.session.data import ask
 from decisor.session.result import Result
@@ -43,8 +43,6 @@ async def opened_model(
     Raises:
         SetupError: the file, the data or a statement do not fit; the message has the line.
     """
-    from decisor.decision_models.client import open_decision_model
-    from decisor.decision_models.file import read_model_file
     from decisor.sandbox.process import start_machine
     from decisor.session.definitions import fill_metric_queries
     from decisor.session.open_sources import open_first_database
@@ -87,29 +85,12 @@ def draft_model(question: Question, *, db: Place, **options: Unpack[Options]) ->
     options["settings"] = {"asks_person": True, **options.get("settings", {})}
     options["technique"] = TECHNIQUE
     result = ask(question, db=db, **options)
-    return DraftedModel(
-        result, find_ranked_model(result.trace), find_compared_models(result.trace) if not result.answer else ()
-    )
+    ranked, compared = (list_model_inputs(result.trace, verb) for verb in ("rank", "compare"))
+    texts = compared[-1].partition(SECOND)[::2] if compared and not result.answer else ()
+    return DraftedModel(result, ranked[-1] if ranked else "", [f"{text.strip()}\n" for text in texts])
 
 
-def find_ranked_model(entries: Sequence[TraceEntry]) -> str:
-    """Return the model by which a run of model_first ranked, '' if it came to none."""
-    inputs = [
-        start.input
-        for start in events_of(entries, ActionStart)
-        if start.tool == TOOL and start.input.startswith("rank\n")
-    ]
-    return inputs[-1].partition("\n")[2] if inputs else ""
-
-
-def find_compared_models(entries: Sequence[TraceEntry]) -> Sequence[str]:
-    """Return the last two models that a run compared, none if it compared none."""
-    inputs = [
-        start.input
-        for start in events_of(entries, ActionStart)
-        if start.tool == TOOL and start.input.startswith("compare\n")
-    ]
-    if not inputs:
-        return ()
-    first, _, second = inputs[-1].partition("\n")[2].partition(SECOND)
-    return (first.strip() + "\n", second.strip() + "\n")
+def list_model_inputs(entries: Sequence[TraceEntry], verb: str) -> list[str]:
+    """Return the models that a run of model_first gave its tool with this verb."""
+    parts = [start.input.partition("\n") for start in events_of(entries, ActionStart) if start.tool == TOOL]
+    return [text for head, _, text in parts if head == verb]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from decisor.decision_models.file import DecisionModel, Measure
+from decisor.decision_models.file import DecisionModel
 from decisor.errors import BudgetExceeded, ModelMistake, ParseError, SetupError, ToolError
 from decisor.parsing.prompting import explain_error
 from decisor.runtime.budget import Budget, Limits
@@ -27,11 +27,15 @@ from decisor.semantics.definitions import (
     ImportedDefinitions,
     Metric,
     Reading,
+    parse_sound_definitions,
+    read_definitions_file,
+    read_definitions_text,
     section_title,
 )
 from decisor.semantics.draft import draft_from_schema
-from decisor.semantics.readings import Interpreter, OpenReading
+from decisor.semantics.readings import Interpreter, OpenReading, find_readings_in_passages
 from decisor.session.open_sources import open_first_database
+from decisor.session.provenance import unwrap_model_tool
 from decisor.session.run_setup import LLMs, decide_by_technique
 from decisor.session.sources import Place
 from decisor.system.text import fit_on_one_line
@@ -149,11 +153,37 @@ class Meaning:
         return [definition for tool in self.tools.values() for definition in tool.needs] if run.llm.name else []
 
     async def cite(self, decision: Decision, records: Sequence[Record], run: Run) -> Decision:
-        """Add citations of the used definitions to a decision. records: of the definitions that the LLM was shown."""
-        used = self.used(decision, self.shows(run))
+        """Add citations of the used definitions to a decision's own evidence.
+
+        If queries computed a metric only in another way, a reason says so. records: of the definitions that the LLM was
+        shown.
+        """
+        shown = self.shows(run)
+        queried = [metric for tool in self.tools.values() for metric in tool.used.values()]
+        modelled = self.modelled if decision.ranking is not None else ()
+        # A metric is used if it was computed; a reading or an example, if it was shown.
+        read = [definition for definition in shown if isinstance(definition, Reading | ApprovedExample)]
+        used = {section_title(definition): definition for definition in (*queried, *modelled, *read)}
         there = {record.fields["definition"] for record in records}
-        more = await self.records([definition for definition in used if section_title(definition) not in there], run)
-        return self.citing(decision, used, [*records, *more])
+        more = await self.records([definition for title, definition in used.items() if title not in there], run)
+        # Without an answer there is nothing that could rest on a definition.
+        if not decision.answer:
+            return decision
+        cited = [record for record in (*records, *more) if record.fields["definition"] in used]
+        lines = [
+            f"By the definition {record.fields['definition']}{used[str(record.fields['definition'])].signature()} "
+            f"[{record.id}]."
+            for record in cited
+        ]
+        lines += [
+            f"A query computed something else: {how}"
+            for tool in self.tools.values()
+            for name, how in tool.other.items()
+            if name not in used
+        ]
+        ids = (*decision.evidence.ids, *(record.id for record in cited))
+        evidence = replace(decision.evidence, ids=ids)
+        return replace(decision, evidence=evidence, reasons=(*decision.reasons, *lines))
 
     async def records(self, definitions: Sequence[Definition], run: Run) -> list[Record]:
         """Write definitions to the trace and return them as records.
@@ -174,50 +204,6 @@ class Meaning:
             return []
         return list(observation.records)
 
-    def used(self, decision: Decision, shows: Sequence[Definition]) -> list[Definition]:
-        """Return the definitions that a decision used.
-
-        They are the metrics that its queries computed or its decision model has, and the readings and examples that it
-        was shown.
-        """
-        queries = [metric for tool in self.tools.values() for metric in tool.used.values()]
-        modelled = self.modelled if decision.ranking is not None else ()
-        return list(
-            {
-                section_title(definition): definition
-                for definition in (*queries, *modelled, *keep_readings_and_examples(shows))
-            }.values()
-        )
-
-    def citing(self, decision: Decision, used: Sequence[Definition], records: Sequence[Record]) -> Decision:
-        """Add citations of definitions to a decision's own evidence.
-
-        If queries computed a metric only in another way, a reason says so.
-        """
-        # Without an answer there is nothing that could rest on a definition.
-        if not decision.answer:
-            return decision
-        names = {section_title(definition): definition for definition in used}
-        cited = [record for record in records if record.fields["definition"] in names]
-        lines = [
-            f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].signature()} "
-            f"[{record.id}]."
-            for record in cited
-        ]
-        lines += [
-            f"A query computed something else: {how}"
-            for tool in self.tools.values()
-            for name, how in tool.other.items()
-            if name not in names
-        ]
-        ids = (*decision.evidence.ids, *(record.id for record in cited))
-        evidence = replace(decision.evidence, ids=ids)
-        return replace(decision, evidence=evidence, reasons=(*decision.reasons, *lines))
-
-
-def keep_readings_and_examples(needs: Sequence[Definition]) -> list[Definition]:
-    return [definition for definition in needs if isinstance(definition, Reading | ApprovedExample)]
-
 
 def find_meaning(
     topic: str, databases: Sequence[Database], definitions: Mapping[str, Definitions], tools: Sequence[Tool] = ()
@@ -231,15 +217,10 @@ def find_meaning(
     for database in databases:
         if file := definitions.get(database.name):
             defined[database.name] = DefinedTool(database, file, find_relevant_definitions(topic, file))
-    names = {measure.metric for tool in tools for measure in measures_of_whatif(tool)}
+    models = [tool.model.model for tool in map(unwrap_model_tool, tools) if tool is not None]
+    names = {measure.metric for model in models for measure in model.measures}
     modelled = [metric for file in definitions.values() for metric in file.metrics if metric.name in names]
     return Meaning(defined, definitions, modelled)
-
-
-def measures_of_whatif(tool: object) -> Sequence[Measure]:
-    """Return the measures of the decision model of a tool ``whatif``, none for other tools."""
-    model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
-    return model.measures if isinstance(model, DecisionModel) else ()
 
 
 async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:
@@ -291,8 +272,6 @@ def read_definitions_of_databases(
     """
     if not files:
         return {}
-    from decisor.semantics.definitions import read_definitions_file
-
     whole: dict[str, Definitions] = {}
     for name, path in files:
         if name and name not in databases:
@@ -318,7 +297,6 @@ async def check_definitions_file(file: Path, db: Place) -> list[Finding]:
         SetupError: the file or the database cannot be read.
     """
     from decisor.semantics.check import check_definitions
-    from decisor.semantics.definitions import parse_sound_definitions, read_definitions_text
     from decisor.system.structured_files import FileFault
 
     try:
@@ -391,6 +369,10 @@ class ReadingChoice:
     def line(self) -> str:
         return f'- "{self.open.words}": {self.choice}'
 
+    def event(self, answer: str = "", why: str = "") -> MeaningChoice:
+        """Return the choice for the trace. answer: by the other meaning. why: reason that there is none."""
+        return MeaningChoice(self.open.words, self.choice, self.by, self.other, answer, why)
+
 
 def question_as_read(
     question: Question, choices: Sequence[ReadingChoice], instead: ReadingChoice | None = None
@@ -406,8 +388,6 @@ async def find_readings_in_documents(question: Question, documents: Sequence[Too
 
     A document source whose search fails is skipped.
     """
-    from decisor.semantics.readings import find_readings_in_passages
-
     records: list[Record] = []
     for tool in documents:
         # For the audit: Decisor searches here, not the model.
@@ -463,13 +443,6 @@ async def judge_readings(
     ]
 
 
-def explain_no_answer(other: Decision) -> str:
-    """Return why a decision has no answer, '' if it has one."""
-    if other.answer:
-        return ""
-    return fit_on_one_line(other.reasons[0] if other.reasons else "it came to no answer", 200).rstrip(".")
-
-
 def describe_other_reading(decision: Decision, choice: ReadingChoice, other: Decision | None, why: str = "") -> str:
     """Describe the answer of the other reading, and whether it changes the decision. why: reason that it was not
     computed.
@@ -482,11 +455,6 @@ def describe_other_reading(decision: Decision, choice: ReadingChoice, other: Dec
     return f"{begin}. That gives {other.answer}: the choice changes the decision."
 
 
-def event_of_reading_choice(choice: ReadingChoice, other: Decision | None = None, why: str = "") -> MeaningChoice:
-    """Convert a choice to an event of the trace. other: decision by the other choice, if it was computed."""
-    return MeaningChoice(choice.open.words, choice.choice, choice.by, choice.other, other.answer if other else "", why)
-
-
 async def add_readings_to_decision(
     decision: Decision, question: Question, choices: Sequence[ReadingChoice], technique: Technique, run: Run
 ) -> Decision:
@@ -497,15 +465,16 @@ async def add_readings_to_decision(
     lines = []
     for choice in choices:
         if choice.by or not choice.other:
-            run.trace.add(event_of_reading_choice(choice))
+            run.trace.add(choice.event())
             continue
         # After a limit or a failure there is no room for a second decision.
         other, why = None, "the run ended before"
         if decision.stopped in ("answered", "no_answer"):
             with run.span(f"{OTHER_READING}{choice.other}") as sub:
                 other = await decide_by_technique(technique, question_as_read(question, choices, instead=choice), sub)
-            why = explain_no_answer(other)
-        run.trace.add(event_of_reading_choice(choice, other, why))
+            reason = other.reasons[0] if other.reasons else "it came to no answer"
+            why = "" if other.answer else fit_on_one_line(reason, 200).rstrip(".")
+        run.trace.add(choice.event(other.answer if other else "", why))
         lines.append(describe_other_reading(decision, choice, other, why))
     means = [
         f'"{choice.open.words}" means {choice.choice}{f" (by {choice.by})" if choice.by else ""}' for choice in choices

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,118 +69,94 @@ def build_or_update_index(
     # An unknown language is told before anything is read.
     build_analyzer(request.language)
     table = parse_table_place(request.out) if is_table_url(request.out) else None
-    embedder = open_requested_embedder(request.dense, request.embed)
-    if embedder is None and not request.fresh:
-        check_vectors_stay(request.out, table)
     about = IndexMetadata(language=request.language, words=request.form.words)
-    source = OpenSource(request.source, request.form, request.tables)
-    with close_embedder_after(embedder), source as (documents, reading), bar(reading) as progress:
-        if table is not None:
-            from decisor.documents.postgres import update_table_index
-
+    with open_requested_embedder(request) as embedder:
+        if embedder is None and not request.fresh:
+            check_vectors_stay(request.out, table)
+        with open_index_source(request) as (documents, reading), bar(reading) as progress:
             # may_be_empty=False: a source without documents leaves the index as it was.
-            changes, size = update_table_index(
-                documents, table, about, embedder, request.fresh, progress, may_be_empty=False
-            )
-            return IndexReport(changes, reading, size)
-        out = Path(request.out)
-        changes = update_index(documents, out, about, embedder, request.fresh, progress, may_be_empty=False)
+            if table is not None:
+                from decisor.documents.postgres import update_table_index
+
+                changes, size = update_table_index(
+                    documents, table, about, embedder, request.fresh, progress, may_be_empty=False
+                )
+                return IndexReport(changes, reading, size)
+            out = Path(request.out)
+            changes = update_index(documents, out, about, embedder, request.fresh, progress, may_be_empty=False)
     return IndexReport(changes, reading, folder_size_bytes(out))
 
 
 @contextmanager
-def close_embedder_after(embedder: Embedder | None) -> Iterator[None]:
-    """Close the connections of an embedder, if it has some, when the block ends."""
+def open_requested_embedder(request: IndexRequest) -> Iterator[Embedder | None]:
+    """Yield the embedder that makes the vectors, if any, and close its connections when the block ends."""
+    embedder: Embedder | None = None
+    if request.embed:
+        from decisor.llms.embeddings import open_embedder
+
+        embedder = open_embedder(request.embed)
+    elif request.dense:
+        from decisor.documents.minilm import MiniLM
+
+        embedder = MiniLM.open()
     try:
-        yield
+        yield embedder
     finally:
         if close := getattr(embedder, "close", None):
             close()
 
 
-def open_requested_embedder(dense: bool, embed: str) -> Embedder | None:
-    if embed:
-        from decisor.llms.embeddings import open_embedder
-
-        return open_embedder(embed)
-    if not dense:
-        return None
-    from decisor.documents.minilm import MiniLM
-
-    return MiniLM.open()
-
-
 def check_vectors_stay(out: str, table: TablePlace | None) -> None:
     """Raise SetupError if an index with vectors would be replaced by one without."""
+    from decisor.documents.index import is_index, read_current_version, read_index_metadata
     from decisor.documents.minilm import NAME
+    from decisor.documents.postgres import connect_to_table, read_table_metadata
 
-    if name := embedder_of_table(table) if table else embedder_of_index(Path(out)):
+    name = ""
+    if table is not None:
+        with connect_to_table(table) as db:
+            about = read_table_metadata(db, table)
+        name = about.embedder if about else ""
+    elif is_index(Path(out)):
+        with suppress(SetupError):
+            name = read_index_metadata(Path(out) / str(read_current_version(Path(out)))).embedder
+    if name:
         option = "--dense" if name == NAME else f"--embed {name}@URL"
         raise SetupError(
             f"The index in {table or out} holds vectors by {name}: add {option}, or --fresh to build without them."
         )
 
 
-def embedder_of_index(out: Path) -> str:
-    """Return the name of an index's embedder, '' if there is no index or it has no vectors."""
-    from decisor.documents.index import is_index, read_current_version, read_index_metadata
+@contextmanager
+def open_index_source(request: IndexRequest) -> Iterator[tuple[Iterable[SourceDocument], FolderReader | None]]:
+    """Yield the documents of a source and their reader, which is None for a database."""
+    from decisor.documents.index import is_index
+    from decisor.documents.reader import FolderReader
 
-    if is_index(out):
-        with suppress(SetupError):
-            return read_index_metadata(out / str(read_current_version(out))).embedder
-    return ""
-
-
-def embedder_of_table(place: TablePlace) -> str:
-    """Return the name of the embedder of an index in a table, '' if there is none."""
-    from decisor.documents.postgres import connect_to_table, read_table_metadata
-
-    with connect_to_table(place) as db:
-        about = read_table_metadata(db, place)
-    return about.embedder if about else ""
-
-
-class OpenSource:
-    """The documents of a source and their reader, as a context. The reader is None for a database."""
-
-    def __init__(self, source: str | Connection, form: RowForm, tables: Sequence[str]) -> None:
-        self.connection, self.form, self.tables = source, form, tables
-        self.source = source.place if isinstance(source, Connection) else source
-        self.reading: FolderReader | None = None
-
-    def __enter__(self) -> tuple[Iterable[SourceDocument], FolderReader | None]:
-        from decisor.documents.index import is_index
-        from decisor.documents.reader import FolderReader
-
-        if self.source.lower().startswith(("http://", "https://")):
-            raise SetupError(f"Pages are not fetched: save {hide_password(self.source)} to a file and name that.")
-        if is_index(Path(self.source)):
-            raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
-        if "://" in self.source or is_database_path(Path(self.source)):
-            return asyncio.run(read_row_documents(self.connection, self.form, self.tables)), None
-        if self.tables:
-            raise SetupError(f"--table is for databases, and {hide_password(self.source)} is none.")
-        self.reading = FolderReader(Path(self.source), self.form)
-        return self.reading.documents(), self.reading
-
-    def __exit__(self, *failure: object) -> None:
-        if self.reading is not None:
-            self.reading.close()
+    place = request.source.place if isinstance(request.source, Connection) else request.source
+    path = Path(place)
+    if place.lower().startswith(("http://", "https://")):
+        raise SetupError(f"Pages are not fetched: save {hide_password(place)} to a file and name that.")
+    if is_index(path):
+        raise SetupError(f"{place} is an index: ask of it (--docs), or name the documents it is made of.")
+    if "://" in place or (names_database(path.name) and path.is_file()):
+        yield asyncio.run(read_row_documents(request)), None
+        return
+    if request.tables:
+        raise SetupError(f"--table is for databases, and {hide_password(place)} is none.")
+    with closing(FolderReader(path, request.form)) as reading:
+        yield reading.documents(), reading
 
 
-def is_database_path(path: Path) -> bool:
-    return names_database(path.name) and path.is_file()
-
-
-async def read_row_documents(source: str | Connection, form: RowForm, tables: Sequence[str]) -> list[SourceDocument]:
+async def read_row_documents(request: IndexRequest) -> list[SourceDocument]:
     from decisor.databases.sql import SqlTool
     from decisor.documents.reader import read_table_documents
 
-    tool = await open_first_database(source)
+    tool = await open_first_database(request.source)
     try:
         if not isinstance(tool, SqlTool):
             raise SetupError(f"{tool.name} is a graph; rows are indexed of relational databases.")
-        return await read_table_documents(tool, tables, form)
+        return await read_table_documents(tool, request.tables, request.form)
     finally:
         await tool.close()
 

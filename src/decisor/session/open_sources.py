@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from decisor.databases.files.store import import_place, names_files
 from decisor.databases.sql import SqlTool
 from decisor.errors import SetupError
 from decisor.graphs.cypher import CypherTool, normalize_graph_label
 from decisor.runtime.budget import MaxScan, parse_max_scan
-from decisor.sandbox.engine import bare_table_name, build_policy
+from decisor.sandbox.engine import Caps, bare_table_name, build_policy
 from decisor.session.access import (
+    Reader,
     check_source_policy,
     parse_row_conditions,
     restrict_sources,
     split_row_conditions,
 )
-from decisor.session.config import Config, default_places
+from decisor.session.config import Config
 from decisor.session.sources import (
     Places,
     Source,
@@ -35,7 +38,7 @@ from decisor.session.sources import (
     split_names,
     tables_of_source,
 )
-from decisor.session.user_tools import ToolSpecs, open_tools_with_servers
+from decisor.session.user_tools import ToolSpecs, is_mcp_spec, open_tools_of_spec, read_mcp_keys
 from decisor.system.extras import logger
 from decisor.system.tasks import map_concurrently
 from decisor.tools.abilities import Database, is_database_tool
@@ -51,7 +54,7 @@ def complete_request(request: AskRequest, config: Config) -> AskRequest:
     """Return a request with the data, technique, LLM and limits that are set here, where it names none."""
     return request.model_copy(
         update={
-            "db": request.db if request.names_data else default_places(config),
+            "db": request.db if request.names_data else config.default_places,
             "technique": request.technique or config.text("technique"),
             "llm": config.llm(request.llm or None) or "",
             "limits": config.limits(request.limits),
@@ -76,29 +79,16 @@ def sources_of_request(request: AskRequest, config: Config) -> Sources:
         request.deny_tables,
         request.definitions,
     )
-    rows = parse_row_conditions(request.rows)
-    seen = restrict_sources(sources, rows, request.mask, request.reveal, request.audit or None)
-    return limit_source_scans(seen, request.max_scan)
-
-
-def limit_source_scans(sources: Sources, text: str) -> Sources:
-    """Add a limit on one query to each database and graph; '' adds none.
-
-    Raises SetupError if it is neither rows nor bytes.
-    """
-    if not text:
-        return sources
-    most = parse_max_scan(text)
-    places = (
-        one if one.form == "passages" else replace(one, max_scans=(*one.max_scans, most)) for one in sources.places
-    )
-    return replace(sources, places=tuple(places))
-
-
-def scan_limits_of_source(source: Source) -> tuple[MaxScan, ...]:
-    """Return the limits on one query of a source, including its connection's."""
-    own = source.connection.max_scan if source.connection else ""
-    return (*source.max_scans, *([parse_max_scan(own)] if own else []))
+    rows = tuple(parse_row_conditions(request.rows).items())
+    seen = restrict_sources(sources, Reader("", rows, request.mask, request.reveal), request.audit or None)
+    if not request.max_scan:
+        return seen
+    most = parse_max_scan(request.max_scan)
+    places = [
+        place if place.form == "passages" else replace(place, max_scans=(*place.max_scans, most))
+        for place in seen.places
+    ]
+    return replace(seen, places=tuple(places))
 
 
 def limit_tool_scans(tool: T, limits: Sequence[MaxScan]) -> T | SqlTool | CypherTool:
@@ -106,9 +96,6 @@ def limit_tool_scans(tool: T, limits: Sequence[MaxScan]) -> T | SqlTool | Cypher
 
     Raises SetupError if it cannot tell beforehand how much a query reads.
     """
-    from decisor.databases.sql import SqlTool
-    from decisor.graphs.cypher import CypherTool
-
     if not limits:
         return tool
     if not isinstance(tool, SqlTool | CypherTool):
@@ -124,69 +111,47 @@ def limit_database_scans(tools: Sequence[Database], max_scan: str | int) -> Sequ
     return [limit_tool_scans(tool, [parse_max_scan(max_scan)]) for tool in tools] if max_scan else tools
 
 
-async def open_named_source(source: Source, sources: Sources) -> Tool:
-    """Open a source, restricted to its tables that may be read. Raises SetupError as ``open_source``."""
-    tables, denied = (tables_of_source(names, source, sources) for names in (sources.tables, sources.deny_tables))
-    return await open_source(source, tables, denied)
+async def open_source(source: Source, sources: Sources | None = None) -> Tool:
+    """Open a source as a tool, restricted to its tables of ``sources`` that may be read.
 
-
-async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
-    """Open a source as a tool.
-
-    Raises SetupError if it cannot be opened, lacks a table of ``tables``, or cannot keep to its limits.
+    Raises SetupError if it cannot be opened, lacks a table that is named, or cannot keep to its limits.
     """
-    source = apply_configured_policy(source)
-    tool = await open_source_by_form(source, tables, deny_tables)
+    connection = source.connection
+    # Nobody can leave out the rules of a config file. Where there is a policy, restrict_sources has put them into it.
+    if connection is not None and not source.policy:
+        policy = build_policy({}, split_names(tuple(connection.mask)))
+        policy = replace(policy, rows=tuple(split_row_conditions(connection.rows.items())))
+        check_source_policy(source, policy)
+        source = replace(source, policy=policy)
+    tool = await open_source_by_form(source, sources or Sources())
+    own = [parse_max_scan(connection.max_scan)] if connection and connection.max_scan else []
     try:
-        return limit_tool_scans(tool, scan_limits_of_source(source))
+        return limit_tool_scans(tool, [*source.max_scans, *own])
     # The tool is ours until it is returned.
     except SetupError:
         await tool.close()
         raise
 
 
-async def open_source_by_form(source: Source, tables: Sequence[str], deny_tables: Sequence[str]) -> Tool:
-    """Open a source by its form: documents, graph, database or files."""
+async def open_source_by_form(source: Source, sources: Sources) -> Tool:
     if source.form == "passages":
         from decisor.session.documents import open_documents_for_reader
 
         conditions = [text for _, text in source.policy.rows]
         return await open_documents_for_reader(source.place, source.name, conditions, source.connection, source.audit)
-    from decisor.sandbox.engine import Caps
-
+    tables, denied = (tables_of_source(names, source, sources) for names in (sources.tables, sources.deny_tables))
     seconds = source.connection.seconds if source.connection else 0.0
     caps = Caps(seconds=seconds) if seconds else None
     if source.form == "cypher":
-        from decisor.graphs.cypher import CypherTool
-
         caps = replace(caps or Caps(), policy=source.policy)
-        return await CypherTool.open(source.place, source.name, caps, deny_tables, tables, source.audit)
-    from decisor.databases.files.store import names_files
-    from decisor.databases.sql import SqlTool
-
-    if not names_files(source.place):
-        return await SqlTool.open(source.place, source.name, caps, deny_tables, tables, source.policy, source.audit)
-    from decisor.databases.files.store import import_place
-
-    store = await asyncio.to_thread(import_place, source.place)
-    tool = await SqlTool.open(store.url, source.name, caps, deny_tables, tables, source.policy, source.audit)
-    # The tool reads a copy of the files, which does not know how they were read.
-    tool.notes = (*store.notes, *tool.notes)
+        return await CypherTool.open(source.place, source.name, caps, denied, tables, source.audit)
+    store = await asyncio.to_thread(import_place, source.place) if names_files(source.place) else None
+    place = store.url if store else source.place
+    tool = await SqlTool.open(place, source.name, caps, denied, tables, source.policy, source.audit)
+    if store is not None:
+        # The tool reads a copy of the files, which does not know how they were read.
+        tool.notes = (*store.notes, *tool.notes)
     return tool
-
-
-def apply_configured_policy(source: Source) -> Source:
-    """Apply the rows and masks that a config file sets for a source; nobody can leave them out.
-
-    Raises SetupError as ``check_source_policy``.
-    """
-    # Where there is a policy, restrict_sources has put the connection's rules into it already.
-    if source.connection is None or not (source.connection.mask or source.connection.rows) or source.policy:
-        return source
-    policy = build_policy({}, split_names(tuple(source.connection.mask)))
-    policy = replace(policy, rows=tuple(split_row_conditions(source.connection.rows)))
-    check_source_policy(source, policy)
-    return replace(source, policy=policy)
 
 
 async def open_places(sources: Sources, stack: AsyncExitStack) -> list[Tool]:
@@ -196,7 +161,7 @@ async def open_places(sources: Sources, stack: AsyncExitStack) -> list[Tool]:
     """
 
     async def tool_of(source: Source) -> Tool:
-        tool = await open_named_source(source, sources)
+        tool = await open_source(source, sources)
         stack.push_async_callback(tool.close)
         logger.info("opened %s as %s", source.label, source.name)
         return tool
@@ -206,16 +171,24 @@ async def open_places(sources: Sources, stack: AsyncExitStack) -> list[Tool]:
 
 
 async def open_user_tools(specs: ToolSpecs, stack: AsyncExitStack) -> list[Tool]:
-    """Open a person's own tools; ``stack`` closes the tools that are opened here.
+    """Open a person's own tools; a command of an MCP server is started. ``stack`` closes what is opened here.
 
     Raises SetupError if one cannot be used.
     """
-    tools = await open_tools_with_servers(specs)
-    for tool in tools:
+    tools: list[Tool] = []
+    for spec in specs.specs:
+        if is_mcp_spec(spec):
+            from decisor.tools.mcp_client import open_mcp_tools
+
+            opened: Sequence[Tool] = await open_mcp_tools(str(spec), read_mcp_keys(specs.auth, os.environ))
+        else:
+            opened = open_tools_of_spec(spec, specs)
         # A tool that was given as an object stays open for its owner.
-        if not any(tool is spec for spec in specs.specs):
+        own = [tool for tool in opened if tool is not spec]
+        for tool in own:
             stack.push_async_callback(tool.close)
-            check_reserved_names([tool.name])
+        check_reserved_names(tool.name for tool in own)
+        tools += opened
     return tools
 
 
@@ -226,8 +199,7 @@ async def check_named_tables(sources: Sources) -> None:
             f"There is no database with a table {named[0]}. Name one with --db or --graph, or leave out "
             "--tables and --deny-tables."
         )
-    if sources.deny_tables:
-        await check_denied_tables(sources)
+    await check_denied_tables(sources)
 
 
 async def open_first_database(db: Places = (), graph: Places = ()) -> Database:
@@ -244,12 +216,9 @@ async def open_first_of_sources(sources: Sources) -> Database:
     if not sources.databases:
         raise SetupError("Which data? Give --db or --graph.")
     await check_named_tables(sources)
-    tool = await open_named_source(sources.databases[0], sources)
+    tool = await open_source(sources.databases[0], sources)
     assert is_database_tool(tool)
     return tool
-
-
-NEAR = 3
 
 
 async def check_denied_tables(sources: Sources) -> None:
@@ -258,14 +227,20 @@ async def check_denied_tables(sources: Sources) -> None:
     Raises:
         SetupError: a name of ``deny_tables`` is in none of the databases that it is meant for, with near names.
     """
+    if not sources.deny_tables:
+        return
     names = dict(zip(sources.databases, await map_concurrently(read_table_names, sources.databases), strict=True))
     for denied in sources.deny_tables:
         # A name is meant for each source that it can be of; one of these must have it.
         here = [(source, own[0]) for source in names if (own := tables_of_source([denied], source, sources))]
         there = {name for source, _ in here for name in names[source]}
-        if any(name_without_schema(own, source) in names[source] for source, own in here):
+        # Only tables have a schema.
+        if any(
+            (normalize_graph_label(own) if source.form == "cypher" else bare_table_name(own)) in names[source]
+            for source, own in here
+        ):
             continue
-        near = difflib.get_close_matches(bare_table_name(here[0][1] if here else denied), sorted(there), NEAR)
+        near = difflib.get_close_matches(bare_table_name(here[0][1] if here else denied), sorted(there), 3)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise SetupError(f"There is no table {denied} to deny, so that would deny nothing.{hint}")
 
@@ -283,8 +258,3 @@ async def read_table_names(source: Source) -> frozenset[str]:
         return frozenset(map(str.lower, names))
     finally:
         await tool.close()
-
-
-def name_without_schema(name: str, source: Source) -> str:
-    """Return a name without its schema, which only tables have."""
-    return normalize_graph_label(name) if source.form == "cypher" else bare_table_name(name)

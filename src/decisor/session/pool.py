@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from decisor.errors import SetupError
 from decisor.session.access import ANYBODY, Reader, restrict_sources_to_reader
 from decisor.session.data import Data, open_data
 from decisor.session.run_setup import LLMs
-from decisor.session.sources import Source, Sources, tables_of_source
+from decisor.session.sources import Sources, tables_of_source
 from decisor.session.user_tools import NO_TOOLS
 
 TOOLS = "tools"
@@ -106,6 +105,8 @@ def split_into_members(sources: Sources) -> dict[str, Sources]:
     members: dict[str, Sources] = {}
     for place in sources.places:
         is_first, is_database = place in sources.databases[:1], place in sources.databases
+        # A file of definitions without a name is of the only database.
+        own_names = (place.name, "") if sources.databases == (place,) else (place.name,)
         members[place.name] = replace(
             sources,
             places=(place,),
@@ -113,17 +114,11 @@ def split_into_members(sources: Sources) -> dict[str, Sources]:
             model=sources.model if is_first else None,
             tables=tuple(tables_of_source(sources.tables, place, sources)) if is_database else (),
             deny_tables=tuple(tables_of_source(sources.deny_tables, place, sources)) if is_database else (),
-            definitions=definitions_of_place(place, sources),
+            definitions=tuple((name, file) for name, file in sources.definitions if name in own_names),
         )
     if sources.tools.specs:
         members[TOOLS] = Sources(tools=sources.tools)
     return members
-
-
-def definitions_of_place(place: Source, sources: Sources) -> tuple[tuple[str, Path], ...]:
-    """Return the definitions files of one place. A file without a name is of the only database."""
-    is_only = sources.databases == (place,)
-    return tuple((name, path) for name, path in sources.definitions if name == place.name or (not name and is_only))
 
 
 def combine_sources(parts: Sequence[Sources]) -> Sources:

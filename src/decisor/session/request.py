@@ -3,7 +3,11 @@
 ``AskRequest`` is read and written by the command, Python, the page and its API, MCP, config files and the history, and
 checked nowhere else. The line under a field is the help of its option and its description in the API. A new option is
 a field here: of ``QuestionRequest`` if a client of the server may set it, of ``DataRequest`` if it says which data may
-be read, else of ``AskRequest``. Objects that no JSON holds go beside it, as ``Attachments``.
+be read, else of ``AskRequest``. Its ``Flag`` is the option of the command, its ``Reuse`` says which later runs take it
+over. Objects that no JSON holds go beside it, as ``Attachments``.
+
+The history keeps a request, so that a run can be continued without naming everything again. Passwords, objects and
+commands of MCP servers are left out, and noted as left out.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import difflib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict
 
 from pydantic import (
@@ -30,13 +35,16 @@ from pydantic.fields import FieldInfo
 
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
-from decisor.llms.providers import LLMSpec
+from decisor.llms.providers import LLMSpec, hide_llm_password
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Technique
+from decisor.sandbox.engine import Policy
 from decisor.semantics.readings import Interpreter, Readings
-from decisor.session.sources import Names, Places, split_names
-from decisor.session.user_tools import Tools, split_all_at_commas
+from decisor.session.sources import Names, Places, SourceForm, Sources, split_names
+from decisor.session.user_tools import Tools, split_all_at_commas, starts_process
+from decisor.system.secrets import hide_password
 from decisor.system.settings import with_current_names
+from decisor.system.text import fit_on_one_line
 from decisor.tools.row_values import RowValuePolicy
 from decisor.trace.events import TraceEntry, Writing
 from decisor.types import LLM, Action, Earlier, Question
@@ -52,6 +60,123 @@ class Flag:
     """Word for its value; '' for a flag without one."""
     names: tuple[str, ...] = ()
     """Spellings; () for the field's own name, as --deny-tables."""
+
+
+@dataclass(frozen=True)
+class Reuse:
+    """What later runs take over of a field."""
+
+    following: bool = False
+    """A question that follows in Python keeps it, as ``Result.ask`` asks one."""
+    continued: bool = False
+    """``--continue`` and ``resume`` keep it; of settings and limits, those that are not named now."""
+    is_place: bool = False
+    """Its texts are places: a relative one is the same in one folder alone."""
+    of_tools: bool = False
+    """It is said of the tools that are named with it, and of no others."""
+    verified: bool = False
+    """``verify`` takes it: it says which rows the cited queries read."""
+    used: Callable[[UsedRequest], object] | None = None
+    """Its value for the history; None means the request's own."""
+
+
+@dataclass(frozen=True)
+class UsedRequest:
+    """A request as a run used it, with its objects and the data that were opened. The history keeps it."""
+
+    request: AskRequest
+    attached: Attachments
+    sources: Sources
+    left_out: list[str] = field(default_factory=list)
+    """Parts that are not kept, noted while the others are read."""
+
+    def places(self, form: SourceForm) -> tuple[str, ...]:
+        """Return the places of one form as a person names them."""
+        texts: list[str] = []
+        for source in self.sources.places:
+            if source.form != form:
+                continue
+            if source.connection is not None:
+                texts.append(source.name)
+            elif self.sources.frames is not None and source.place == self.sources.frames.url:
+                # A table that a program handed over is gone with the program.
+                self.left_out.append(f"the table {source.name}")
+            else:
+                text = source.place if source.name == source.form else f"{source.name}={source.place}"
+                texts += self.without_password(text)
+        return tuple(texts)
+
+    def tools(self) -> tuple[str, ...]:
+        texts: list[str] = []
+        for spec in self.sources.tools.specs:
+            if starts_process(spec):  # a command is started where a person typed it, and nowhere else
+                self.left_out.append(f"the MCP server {fit_on_one_line(hide_password(str(spec)), 100)}")
+            elif isinstance(spec, str | PathLike):
+                texts += self.without_password(fspath(spec))
+            else:
+                self.left_out.append(f"the tool {getattr(spec, 'name', getattr(spec, '__name__', spec))}")
+        return tuple(texts)
+
+    def definitions(self) -> tuple[str, ...]:
+        return tuple(f"{name}={path}" if name else str(path) for name, path in self.sources.definitions)
+
+    def rows(self) -> tuple[str, ...]:
+        return tuple(f"{name}.{table}={condition}" for name, own in self.policies() for table, condition in own.rows)
+
+    def mask(self) -> tuple[str, ...]:
+        return tuple(f"{name}.{column}" for name, own in self.policies() for column in own.mask)
+
+    def policies(self) -> list[tuple[str, Policy]]:
+        """Return the rows and masks that a person named, by source; a connection has its rules in its file."""
+        return [(source.name, source.policy) for source in self.sources.places if source.connection is None]
+
+    def audit(self) -> str:
+        return next((str(source.audit.path) for source in self.sources.places if source.audit), "")
+
+    def max_scan(self) -> str:
+        return self.request.max_scan or next((str(most) for own in self.sources.places for most in own.max_scans), "")
+
+    def llm(self) -> str:
+        llm = self.attached.llm or self.request.llm
+        if isinstance(llm, LLMSpec):
+            names = ("timeout", "context", "max_tokens", "temperature", "price")
+            given = {name: value for name in names if (value := getattr(llm, name)) is not None}
+            llm = " ".join([llm.name, *(f"{name}={value}" for name, value in given.items())])
+        if isinstance(llm, str):
+            return "".join(self.without_password(llm, is_llm=True))
+        self.left_out.append(f"the LLM {getattr(llm, 'name', llm)}")
+        return ""
+
+    def technique(self) -> str:
+        return name_of_technique(self.attached.technique) if self.attached.technique else self.request.technique
+
+    def settings(self) -> dict[str, str]:
+        texts = {}
+        for name, value in {**self.request.settings, **self.attached.settings}.items():
+            if not isinstance(value, Setting):
+                self.left_out.append(f"the setting {name}")
+            elif self.without_password(str(value), is_llm=name.endswith("_llm")):
+                texts[name] = str(value)
+        return texts
+
+    def without_password(self, text: str, is_llm: bool = False) -> list[str]:
+        """Return a text in a list, an empty one if it holds a password: the person names it again, or a variable."""
+        safe = hide_llm_password(text) if is_llm else hide_password(text)
+        if safe == text:
+            return [text]
+        self.left_out.append(safe)
+        return []
+
+
+def name_of_technique(technique: Technique) -> str:
+    """Return the name of a technique in a trace. It is its name here, or its import path."""
+    from decisor.techniques import TECHNIQUES
+
+    kind = technique if hasattr(technique, "__qualname__") else type(technique)
+    module = kind.__module__
+    last = module.rpartition(".")[2]
+    ours = module.startswith("decisor.techniques.") and last in TECHNIQUES
+    return last if ours else f"{module}:{kind.__qualname__}"
 
 
 def read_text(value: object, info: ValidationInfo) -> object:
@@ -122,10 +247,10 @@ class RunRequest(RequestPart):
         settings = named.get("settings")
         return named | ({"settings": with_current_names(settings)} if isinstance(settings, Mapping) else {})
 
-    llm: Annotated[str, Flag("MODEL[@URL]")] = ""
+    llm: Annotated[str, Flag("MODEL[@URL]"), Reuse(following=True, continued=True, used=UsedRequest.llm)] = ""
     """The LLM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 temperature=0.1
     price=0.4,1.6". @URL is the only model there."""
-    limits: Annotated[LimitsValue, Flag()] = Field(default_factory=Limits)
+    limits: Annotated[LimitsValue, Flag(), Reuse(following=True, continued=True)] = Field(default_factory=Limits)
     """Upper bounds; None means no limit."""
 
 
@@ -138,49 +263,92 @@ class QuestionRequest(RunRequest):
     """What it is decided by, where that is more than the question."""
     goal: Annotated[QuestionText, Flag("TEXT")] = ""
     """What is to be reached, such as: the lowest yearly cost."""
-    technique: Annotated[str, Flag("NAME", ("--technique", "-t"))] = ""
+    technique: Annotated[
+        str, Flag("NAME", ("--technique", "-t")), Reuse(following=True, continued=True, used=UsedRequest.technique)
+    ] = ""
     """The reasoning loop (plan_rag; exact without an LLM): see decisor techniques."""
-    settings: Annotated[dict[str, Setting], Flag("NAME=VALUE", ("--option", "-o"))] = Field(default_factory=dict)
+    settings: Annotated[
+        dict[str, Setting],
+        Flag("NAME=VALUE", ("--option", "-o")),
+        Reuse(following=True, continued=True, used=UsedRequest.settings),
+    ] = Field(default_factory=dict)
     """A setting of the technique, as name=value. May be given several times."""
 
 
 class DataRequest(RequestPart):
     """Which data and tools may be asked, and what of them may be read. None of it is a client's to say."""
 
-    db: Annotated[Texts, Flag("URL")] = ()
+    db: Annotated[
+        Texts, Flag("URL"), Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("sql"))
+    ] = ()
     """A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times;
     NAME=URL names it."""
-    graph: Annotated[Texts, Flag("URL")] = ()
+    graph: Annotated[
+        Texts, Flag("URL"), Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("cypher"))
+    ] = ()
     """A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."""
-    docs: Annotated[Texts, Flag("INDEX|FOLDER")] = ()
+    docs: Annotated[
+        Texts,
+        Flag("INDEX|FOLDER"),
+        Reuse(continued=True, is_place=True, verified=True, used=lambda used: used.places("passages")),
+    ] = ()
     """Documents: an index (decisor index), a folder, postgresql://HOST/DATABASE/TABLE, or your own retriever as
     module:Class. Several times; NAME=PLACE gives them a name."""
-    model: Annotated[FilePath, Flag("FILE")] = ""
+    model: Annotated[
+        FilePath,
+        Flag("FILE"),
+        Reuse(continued=True, is_place=True, verified=True, used=lambda used: str(used.sources.model or "")),
+    ] = ""
     """A decision model: a TOML file, or module:function."""
-    definitions: Annotated[Texts, Flag("[NAME=]FILE")] = ()
+    definitions: Annotated[
+        Texts, Flag("[NAME=]FILE"), Reuse(continued=True, is_place=True, used=UsedRequest.definitions)
+    ] = ()
     """What words mean in these data: see decisor definitions. NAME= says of which database."""
-    tables: Annotated[TableNames, Flag("NAME,...")] = ()
+    tables: Annotated[TableNames, Flag("NAME,..."), Reuse(continued=True, used=lambda used: used.sources.tables)] = ()
     """Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."""
-    deny_tables: Annotated[TableNames, Flag("NAME,...")] = ()
+    deny_tables: Annotated[
+        TableNames, Flag("NAME,..."), Reuse(continued=True, used=lambda used: used.sources.deny_tables)
+    ] = ()
     """These tables (labels, types) may be neither read nor seen."""
-    rows: Annotated[Texts, Flag("TABLE=CONDITION")] = ()
+    rows: Annotated[Texts, Flag("TABLE=CONDITION"), Reuse(continued=True, verified=True, used=UsedRequest.rows)] = ()
     """The rows of a table (nodes of a label; NAME.documents) that may be read, as a condition. Several times."""
-    mask: Annotated[TableNames, Flag("TABLE.COLUMN,...")] = ()
+    mask: Annotated[
+        TableNames, Flag("TABLE.COLUMN,..."), Reuse(continued=True, verified=True, used=UsedRequest.mask)
+    ] = ()
     """Columns of which an LLM gets tokens, and no values. Several times."""
-    audit: Annotated[FilePath, Flag("FILE")] = ""
+    audit: Annotated[FilePath, Flag("FILE"), Reuse(continued=True, is_place=True, used=UsedRequest.audit)] = ""
     """Note each query here: when, for whom, what, how many rows."""
-    tools: Annotated[Texts, Flag("SPEC")] = ()
+    tools: Annotated[
+        Texts, Flag("SPEC"), Reuse(continued=True, is_place=True, of_tools=True, used=UsedRequest.tools)
+    ] = ()
     """module:function, an OpenAPI document as FILE or FILE#OPERATION, or mcp:COMMAND or mcp:URL. Several times."""
-    methods: Annotated[Parts, Flag("METHOD,...", ("--allow-methods",))] = ()
+    methods: Annotated[
+        Parts,
+        Flag("METHOD,...", ("--allow-methods",)),
+        Reuse(continued=True, of_tools=True, used=lambda used: tuple(used.sources.tools.methods)),
+    ] = ()
     """HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."""
-    base_url: Annotated[str, Flag("URL")] = ""
+    base_url: Annotated[
+        str, Flag("URL"), Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.base_url)
+    ] = ""
     """Call the APIs of --tools here."""
-    auth: Annotated[Texts, Flag("[SCHEME=]VARIABLE")] = ()
+    auth: Annotated[
+        Texts,
+        Flag("[SCHEME=]VARIABLE"),
+        Reuse(continued=True, of_tools=True, used=lambda used: tuple(used.sources.tools.auth)),
+    ] = ()
     """The environment variable with the key for the APIs of --tools; mcp=NAME for MCP servers. Several times."""
-    row_values: Annotated[RowValuePolicy, Flag("ask|allow|refuse")] = "ask"
+    row_values: Annotated[
+        RowValuePolicy,
+        Flag("ask|allow|refuse"),
+        Reuse(continued=True, of_tools=True, used=lambda used: used.sources.tools.row_values),
+    ] = "ask"
     """Whether tools get values of rows: ask (a person, else no), allow or refuse."""
     max_scan: Annotated[
-        str, BeforeValidator(lambda value: str(value) if isinstance(value, int) else value), Flag("ROWS|BYTES")
+        str,
+        BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
+        Flag("ROWS|BYTES"),
+        Reuse(following=True, continued=True, used=UsedRequest.max_scan),
     ] = ""
     """Maximum rows (5M) or bytes (2GB) that one SQL query may read, by its engine's estimate."""
 
@@ -190,15 +358,16 @@ class AskRequest(QuestionRequest, DataRequest):
 
     reveal: Annotated[bool, Flag()] = False
     """Show the values of masked columns in the result."""
-    readings: Annotated[Readings, Flag("auto|always|off")] = "auto"
+    readings: Annotated[Readings, Flag("auto|always|off"), Reuse(following=True)] = "auto"
     """When an LLM judges whether the question can be read in two ways: where rules suspect it, always, never."""
     trace: Annotated[FilePath, Flag("FILE")] = ""
     """Write the events of the run to this file."""
-    history: bool = False
+    history: Annotated[bool, Reuse(following=True)] = False
     """Whether the run is kept, as decisor history lists it."""
-    folder: str = ""
+    folder: Annotated[str, Reuse(used=lambda used: str(Path.cwd()))] = ""
     """Folder that relative paths are relative to, in a request of the history."""
-    left_out: tuple[str, ...] = ()
+    # The last field: it is read when the others have noted what they leave out.
+    left_out: Annotated[tuple[str, ...], Reuse(used=lambda used: tuple(used.left_out))] = ()
     """Parts that the history could not keep: a password, an object."""
 
     @property
@@ -209,6 +378,18 @@ class AskRequest(QuestionRequest, DataRequest):
     @property
     def names_data(self) -> bool:
         return bool(self.db or self.graph or self.docs or self.tools)
+
+    def without_tools(self, *kept: str) -> AskRequest:
+        """Return the request without tools, and without what is said of them but for the fields of ``kept``."""
+        fields = {name: info.default for name, info in AskRequest.model_fields.items() if REUSE[name].of_tools}
+        return self.model_copy(update={name: value for name, value in fields.items() if name not in kept})
+
+
+REUSE = {
+    name: next((mark for mark in info.metadata if isinstance(mark, Reuse)), Reuse())
+    for name, info in AskRequest.model_fields.items()
+}
+"""What later runs take over, by field."""
 
 
 def spell_option(name: str) -> str:
@@ -255,9 +436,14 @@ def read_kept_request(values: Mapping[str, object]) -> AskRequest:
     return read_request({name: value for name, value in values.items() if value and name in AskRequest.model_fields})
 
 
-def write_kept_request(request: AskRequest) -> dict[str, object]:
-    """Return a request as the history keeps it: JSON, without the words of the question, which stand beside it."""
-    return request.model_dump(mode="json", exclude={"question", "rules", "goal"})
+def write_kept_request(request: AskRequest, attached: Attachments, sources: Sources) -> dict[str, object]:
+    """Return a request as the history keeps it: JSON, without the words of the question, which stand beside it.
+
+    sources: the data that were opened.
+    """
+    run = UsedRequest(request, attached, sources)
+    used = {name: reuse.used(run) for name, reuse in REUSE.items() if reuse.used is not None}
+    return request.model_copy(update=used).model_dump(mode="json", exclude={"question", "rules", "goal"})
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from decisor.errors import SetupError
 from decisor.history.recorder import Keeping
 from decisor.history.store import History, PastRun
 from decisor.session.run_setup import NAME_ONE
 from decisor.system.serialization import finite_json_value
+from decisor.system.settings import with_current_names
 from decisor.system.storage import write_private
 from decisor.system.tasks import run_in_thread
 from decisor.system.wording import format_count
@@ -49,20 +50,7 @@ FIRST_ROWS = 20
 """Rows of a cited observation that go on to the next question beside the cited ones."""
 
 
-class EndedRun(Protocol):
-    """A run that has come to its end."""
-
-    @property
-    def question(self) -> Question: ...
-
-    @property
-    def decision(self) -> Decision: ...
-
-    @property
-    def trace(self) -> Sequence[TraceEntry]: ...
-
-
-def build_following_question(result: EndedRun, question: str | Question) -> Question:
+def build_following_question(result: Result, question: str | Question) -> Question:
     """Build a question that follows a run. It takes the run's rules if it has none of its own."""
     if isinstance(question, str):
         question = Question(question)
@@ -71,7 +59,7 @@ def build_following_question(result: EndedRun, question: str | Question) -> Ques
     return replace(question, rules=question.rules or result.question.rules, earlier=build_earlier(result))
 
 
-def build_earlier(result: EndedRun) -> Earlier:
+def build_earlier(result: Result) -> Earlier:
     """Return the decision of a run and its evidence, for a question that follows it.
 
     Ids stay; each observation of the new run gets a higher number than all of these.
@@ -80,14 +68,19 @@ def build_earlier(result: EndedRun) -> Earlier:
 
     past, decision = result.question.earlier, result.decision
     cited = frozenset(decision.evidence.ids)
-    own = tuple(find_cited_steps(result.trace, cited))
+    starts = {entry.id: entry.event for entry in result.trace if isinstance(entry.event, ActionStart)}
+    steps = [
+        Step(Action(start.tool, start.input), event.observation)
+        for event in events_of(result.trace, ActionResult)
+        if (start := starts.get(event.action))
+    ]
+    own = tuple(cut_step_records(step, cited, FIRST_ROWS) for step in steps if is_cited(step, cited))
     # Of the runs before that one only cited records go on; of itself the first rows too.
     older = tuple(cut_step_records(step, cited, 0) for step in past.steps if is_cited(step, cited)) if past else ()
     numbers = [
         parse_observation_number(record.id)
-        for entry in result.trace
-        if isinstance(entry.event, ActionResult)
-        for record in entry.event.observation.records
+        for event in events_of(result.trace, ActionResult)
+        for record in event.observation.records
     ]
     before = (*past.before, f"{past.question}: {past.answer or 'not decided'}") if past else ()
     return Earlier(
@@ -101,16 +94,6 @@ def build_earlier(result: EndedRun) -> Earlier:
     )
 
 
-def find_cited_steps(entries: Sequence[TraceEntry], cited: Collection[str]) -> Iterator[Step]:
-    """Yield the steps that have a cited record."""
-    starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
-    for entry in entries:
-        if isinstance(entry.event, ActionResult) and (start := starts.get(entry.event.action)):
-            step = Step(Action(start.tool, start.input), entry.event.observation)
-            if is_cited(step, cited):
-                yield cut_step_records(step, cited, FIRST_ROWS)
-
-
 def is_cited(step: Step, cited: Collection[str]) -> bool:
     return any(record.id in cited for record in step.observation.records)
 
@@ -118,7 +101,7 @@ def is_cited(step: Step, cited: Collection[str]) -> bool:
 def cut_step_records(step: Step, cited: Collection[str], most: int) -> Step:
     """Return a step with its cited records and the first ``most``."""
     observation = step.observation
-    records = tuple(one for at, one in enumerate(observation.records) if at < most or one.id in cited)
+    records = tuple(record for at, record in enumerate(observation.records) if at < most or record.id in cited)
     if len(records) == len(observation.records):
         return step
     # The total keeps the number of all rows, so that a cut observation does not pass for a whole one.
@@ -242,24 +225,24 @@ class Result:
 
     def following(self, question: str | Question, options: Options) -> tuple[AskAnew, tuple[AskRequest, Attachments]]:
         """Return the request of a question that goes on from this decision, and the function that decides it."""
-        from decisor.session.request import read_options
-
         if self.ask_anew is None or self.request is None or self.attached is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
-        old, request, new = self.attached, *read_options(build_following_question(self, question), options)
-        again = {"llm", "technique", "settings", "limits", "max_scan", "readings", "history"} - options.keys()
-        kept = Keeping(self.keeping.history, self.keeping.owner, before=self.number) if self.keeping else None
+        from decisor.session.request import REUSE, read_options
+
+        named = with_current_names(options)
+        request, new = read_options(build_following_question(self, question), named)
+        # What the caller does not name stays as in the run before; of three fields an object may stand beside it.
+        same = [name for name, reuse in REUSE.items() if reuse.following and name not in named]
         attached = replace(
             new,
-            llm=old.llm if "llm" in again else new.llm,
-            technique=old.technique if "technique" in again else new.technique,
-            # What the caller does not name stays as in the run before.
-            settings=old.settings if "settings" in again else new.settings,
-            reader=new.reader or old.reader,
-            keeping=kept if "history" in again else new.keeping,
+            **{name: getattr(self.attached, name) for name in ("llm", "technique", "settings") if name in same},
+            reader=new.reader or self.attached.reader,
         )
-        same = {name: getattr(self.request, name) for name in again}
-        return self.ask_anew, (request.model_copy(update=same), attached)
+        if "history" in same:
+            kept = Keeping(self.keeping.history, self.keeping.owner, before=self.number) if self.keeping else None
+            attached = replace(attached, keeping=kept)
+        again = {name: getattr(self.request, name) for name in same}
+        return self.ask_anew, (request.model_copy(update=again), attached)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the trace, one event a line. ``decisor trace FILE`` shows it.
@@ -444,10 +427,7 @@ def build_past_result(history: History, run: PastRun) -> Result:
     entries = history.entries(run.number, run.owner)
     if next(events_of(entries, RunStart), None) is None:
         raise SetupError(f"The trace of run {run.number} is empty. Take it out: decisor history --delete {run.number}")
-    none = Decision("", reasons=(explain_run_end(run),), stopped="failed")
+    why = run.why or {"running": "It runs.", "interrupted": "It was interrupted."}.get(run.state, "It failed.")
+    none = Decision("", reasons=(why,), stopped="failed")
     keeping = Keeping(history, run.owner, run.inputs, run.before, run.number)
     return replace(build_recorded_result(entries, none, run.usage), keeping=keeping)
-
-
-def explain_run_end(run: PastRun) -> str:
-    return run.why or {"running": "It runs.", "interrupted": "It was interrupted."}.get(run.state, "It failed.")

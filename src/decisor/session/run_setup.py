@@ -302,6 +302,8 @@ async def choose_technique(request: AskRequest, attached: Attachments, llms: LLM
     Raises:
         SetupError: there is no such technique, setting or LLM, or the technique asks an LLM and there is none.
     """
+    from decisor.session.request import name_of_technique
+
     technique: Technique | str = attached.technique or request.technique
     settings = {**request.settings, **attached.settings}
     calling, own = split_calling(settings, "auto")
@@ -339,30 +341,16 @@ async def configure_technique(technique: Technique | str, settings: Mapping[str,
         # Texts are checked as those of the command line; objects can only come from Python.
         texts = {key: str(value) for key, value in own.items() if isinstance(value, TEXTS)}
         objects = {key: value for key, value in own.items() if key not in texts}
-        loop: Any = set_object_settings(technique, build_from_settings(kind, technique, texts), objects)
+        if unknown := objects.keys() - (known := setting_fields(kind)):
+            raise SetupError(f"{technique} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}.")
+        loop: Any = build_from_settings(kind, technique, texts)
+        loop = replace(loop, **objects) if objects else loop
     elif own:
         raise SetupError(f"Settings are for a technique that is named: set {', '.join(own)} of yours itself.")
     else:
         loop = technique
     experts = {parts[key]: await llms.part(key, value) for key, value in settings.items() if key in parts}
     return set_part_llms(loop, experts) if experts else loop
-
-
-def set_object_settings(name: str, loop: Any, objects: Mapping[str, Any]) -> Any:
-    """Return the technique with settings that only Python can give."""
-    there = setting_fields(type(loop))
-    if unknown := objects.keys() - there:
-        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(there))}.")
-    return replace(loop, **objects) if objects else loop
-
-
-def name_of_technique(technique: Technique) -> str:
-    """Return the name of a technique in a trace. It is its name here, or its import path."""
-    kind = technique if hasattr(technique, "__qualname__") else type(technique)
-    module = kind.__module__
-    last = module.rpartition(".")[2]
-    ours = module.startswith("decisor.techniques.") and last in TECHNIQUES
-    return last if ours else f"{module}:{kind.__qualname__}"
 
 
 Listener = Callable[[TraceEntry], None]
@@ -400,18 +388,13 @@ def open_run(
             yield run
         # Whatever ends the run, an interrupt too, its cost is told: it has been paid for.
         except BaseException as error:
-            record_cost_at_error(error, run)
+            spent = run.budget.spent
+            run.trace.add(RunUsage(spent))
+            if isinstance(error, Error):
+                error.spent = spent
+            elif spent.calls:
+                error.add_note(f"Before that: {cost_line(spent)}.")
             raise
-
-
-def record_cost_at_error(error: BaseException, run: Run) -> None:
-    """Record the cost in the trace and with the error."""
-    spent = run.budget.spent
-    run.trace.add(RunUsage(spent))
-    if isinstance(error, Error):
-        error.spent = spent
-    elif spent.calls:
-        error.add_note(f"Before that: {cost_line(spent)}.")
 
 
 @contextmanager

@@ -111,13 +111,17 @@ def build_sources(
         SetupError: two have one name, a URL names no database, or something is no tool.
     """
     db, frames = replace_frames(db)
-    texts: list[tuple[SourceForm, str | Connection]] = [
-        (query_language_of_place(place_of_connection(one)), one)
-        for one in (*iterate_places(db), *iterate_places(graph))
-    ]
-    texts += [("passages", text) for text in iterate_places(docs)]
-    count = Counter(form for form, _ in texts)
-    sources = tuple(build_source(form, text, alone=count[form] == 1) for form, text in texts)
+    places = [build_source(place) for place in (*iterate_places(db), *iterate_places(graph))]
+    places += [build_source(place, "passages") for place in iterate_places(docs)]
+    count = Counter(source.form for source in places)
+    # The only source of a form is called by its form.
+    sources = tuple(
+        replace(
+            source,
+            name=source.name or (source.form if count[source.form] == 1 else name_from_place(source.place)),
+        )
+        for source in places
+    )
     check_unique_names([source.name for source in sources])
     check_reserved_names([source.name for source in sources])
     model_file = Path(model) if model else None
@@ -127,6 +131,16 @@ def build_sources(
             sources, build_tool_specs(tools), model_file, split_names(tables), split_names(deny_tables), frames, files
         )
     )
+
+
+def build_source(place: str | Connection, form: SourceForm | None = None) -> Source:
+    """Build a source. Its name is '' if none was given. form: None for a database, graph or file."""
+    if isinstance(place, Connection):
+        name, url, connection = place.name, place.place, place
+    else:
+        (name, url), connection = split_place_name(place), None
+    # Files are read into a database that is asked in SQL.
+    return Source(form or ("sql" if names_files(url) else query_language(url)), url, name, connection)
 
 
 def apply_connections(sources: Sources) -> Sources:
@@ -189,11 +203,6 @@ def replace_frames(db: Places) -> tuple[Places, FrameStore | None]:
     return [frames.url, *places], frames
 
 
-def query_language_of_place(place: str) -> Literal["sql", "cypher"]:
-    """Return the query language of a place. Files are read into a database that is asked in SQL."""
-    return "sql" if names_files(place) else query_language(place)
-
-
 def tables_of_source(names: Sequence[str], source: Source, sources: Sources) -> list[str]:
     """Return the names that are of a source.
 
@@ -237,18 +246,6 @@ def split_place_name(text: str) -> tuple[str, str]:
     match = NAMED.fullmatch(text)
     # A file with = in its name is a file.
     return ("", text) if match is None or Path(text).exists() else (match[1], match[2])
-
-
-def place_of_connection(place: str | Connection) -> str:
-    return place.place if isinstance(place, Connection) else split_place_name(place)[1]
-
-
-def build_source(form: SourceForm, text: str | Connection, alone: bool) -> Source:
-    """Build a source. The only source of a form is called by its form, a connection by its name."""
-    if isinstance(text, Connection):
-        return Source(form, text.place, text.name, text)
-    name, place = split_place_name(text)
-    return Source(form, place, name or (form if alone else name_from_place(place)))
 
 
 def name_from_place(place: str) -> str:

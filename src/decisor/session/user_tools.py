@@ -102,15 +102,6 @@ def is_tool(value: object) -> TypeGuard[Tool]:
     return all(hasattr(value, name) for name in ("name", "describe", "call", "close"))
 
 
-def open_tools(tools: ToolSpecs) -> list[Tool]:
-    """Open the tools in their order.
-
-    Raises:
-        SetupError: something cannot be used.
-    """
-    return [tool for spec in tools.specs for tool in open_tools_of_spec(spec, tools)]
-
-
 def is_mcp_spec(spec: object) -> bool:
     """Return whether a spec names an MCP server.
 
@@ -123,29 +114,6 @@ def is_mcp_spec(spec: object) -> bool:
 def starts_process(spec: object) -> bool:
     """Return whether using a spec starts a process."""
     return is_mcp_spec(spec) and not str(spec).removeprefix(MCP).startswith(("http://", "https://"))
-
-
-async def open_tools_with_servers(tools: ToolSpecs) -> list[Tool]:
-    """Open tools and MCP servers; a command is started. Closing the tools ends it.
-
-    Raises:
-        SetupError: something cannot be used.
-    """
-    from decisor.tools.mcp_client import open_mcp_tools
-
-    opened: list[Tool] = []
-    try:
-        for spec in tools.specs:
-            if is_mcp_spec(spec):
-                opened += await open_mcp_tools(str(spec), read_mcp_keys(tools.auth, os.environ))
-            else:
-                opened += open_tools_of_spec(spec, tools)
-    # A server that was started must not outlive a later one that fails.
-    except BaseException:
-        for tool in opened:
-            await tool.close()
-        raise
-    return opened
 
 
 def open_tools_of_spec(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
@@ -195,22 +163,6 @@ def split_all_at_commas(texts: Sequence[str] | None) -> list[str]:
     (['a', 'b', 'c'], [])
     """
     return [part for text in texts or () for part in split_at_commas(text)]
-
-
-def list_key_servers(tools: Sequence[Tool]) -> list[str]:
-    """Return the servers of the OpenAPI documents; only these are sent keys."""
-    from decisor.tools.openapi_call import OperationTool
-
-    own = (tool.client.document.server for tool in tools if isinstance(tool, OperationTool))
-    return sorted({server for server in own if server})
-
-
-def list_uncallable_operations(tools: Sequence[Tool]) -> list[str]:
-    """Return the operations of OpenAPI documents that cannot be called, with reasons."""
-    from decisor.tools.openapi_call import OperationTool
-
-    lines = [line for tool in tools if isinstance(tool, OperationTool) for line in tool.client.document.left_out]
-    return list(dict.fromkeys(lines))
 
 
 def read_mcp_keys(auth: Sequence[str], environment: Mapping[str, str]) -> dict[str, Secret]:

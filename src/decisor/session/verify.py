@@ -39,7 +39,7 @@ from decisor.sandbox.engine import TOKEN
 from decisor.sandbox.process import set_asker
 from decisor.semantics.relevant import NAME as DEFINITIONS
 from decisor.semantics.relevant import DefinitionsTool
-from decisor.session.access import restrict_sources
+from decisor.session.access import Reader, restrict_sources
 from decisor.session.data import Data
 from decisor.session.model_tools import ModellingTool, SerializedTool, find_whatif_of_question, open_whatif_of_model
 from decisor.session.sources import Sources
@@ -47,7 +47,7 @@ from decisor.system.text import clean_one_line
 from decisor.system.wording import format_amount, format_count
 from decisor.techniques.shared.objections import is_candidate_name
 from decisor.tools.calculator import CalculatorTool
-from decisor.trace.events import Conclusion, DataSource, RowPolicy, RunStart, TraceEntry, events_of
+from decisor.trace.events import Conclusion, DataSource, RunStart, TraceEntry, events_of
 from decisor.types import Decision, Observation, Question, Ranking, Record, RuleTest, Tool
 
 
@@ -70,7 +70,10 @@ def seeds_of(sources: Sequence[DataSource]) -> frozenset[str]:
 
 def past_decision_of_trace(entries: Sequence[TraceEntry]) -> PastDecision:
     """Return the decision of a trace with its steps; raise SetupError if there is none."""
-    decision = find_last_decision(entries)
+    decisions = [conclusion.decision for conclusion in events_of(entries, Conclusion)]
+    if not decisions or not decisions[-1].answer:
+        raise SetupError("There is no decision in this trace, so there is nothing to verify.")
+    decision = decisions[-1]
     start = next(events_of(entries, RunStart), RunStart(Question("")))
     every = collect_steps(entries)
     ranking = [every[at] for at in find_ranking_step(every, decision.ranking)]
@@ -92,15 +95,6 @@ def past_decision_of_record(record: DecisionRecord) -> PastDecision:
     model = content.model.text if content.model else ""
     seeds = seeds_of(content.data.sources)
     return PastDecision(restore_question(content), decision_of(content), recorded_steps(content), model, seeds)
-
-
-def find_last_decision(entries: Sequence[TraceEntry]) -> Decision:
-    decision = None
-    for conclusion in events_of(entries, Conclusion):
-        decision = conclusion.decision
-    if decision is None or not decision.answer:
-        raise SetupError("There is no decision in this trace, so there is nothing to verify.")
-    return decision
 
 
 def digest_of_all_rows(observation: Observation) -> str:
@@ -127,7 +121,12 @@ async def tools_of_past_decision(data: Data, past: PastDecision, stack: AsyncExi
         # No trials: the ranking alone is compared.
         tools[MODELLING] = ModellingTool(data.databases[0], trials=0)
     if WHATIF in needed and WHATIF not in tools:
-        tool = await whatif_of_past_decision(past, data, stack)
+        # The decision model as it was, else the one that the question is about.
+        tool = await (
+            open_whatif_of_model(parse_model(past.model), data.databases[0], stack, data.definitions)
+            if past.model and data.databases
+            else find_whatif_of_question(past.question, data.databases, data.recognisers)
+        )
         tools |= {WHATIF: tool} if tool else {}
     if data.definitions:
         files = tuple(data.definitions.values())
@@ -136,13 +135,6 @@ async def tools_of_past_decision(data: Data, past: PastDecision, stack: AsyncExi
         flags = "--db, --graph, --docs or --model"
         raise SetupError(f"The decision rests on {', '.join(missing)}: name the same data again with {flags}.")
     return tools
-
-
-async def whatif_of_past_decision(past: PastDecision, data: Data, stack: AsyncExitStack) -> Tool | None:
-    """Open the decision model as it was, else the one that the question is about."""
-    if past.model and data.databases:
-        return await open_whatif_of_model(parse_model(past.model), data.databases[0], stack, data.definitions)
-    return await find_whatif_of_question(past.question, data.databases, data.recognisers)
 
 
 async def repeat_past_step(past: PastStep, tools: Mapping[str, Tool]) -> Observation:
@@ -404,17 +396,24 @@ def apply_recorded_policy(sources: Sources, origin: Sequence[DataSource]) -> Sou
     holds = {text for one in sources.places if one.connection for text in one.connection.rows.values()}
     rows: dict[str, str] = {}
     mask: list[str] = []
-    for one in origin:
-        name = match_source_name(one, origin, sources)
-        for row in one.rows if name else ():
-            if row.condition not in holds:
-                # A table may have several conditions, and all of them hold.
-                table = f"{name}.{row.table}"
-                rows[table] = " AND ".join(
-                    [*([rows[table]] if table in rows else []), f"({check_recorded_condition(row)})"]
+    for recorded in origin:
+        name = match_source_name(recorded, origin, sources)
+        if not name:
+            continue
+        for row in recorded.rows:
+            if row.condition in holds:
+                continue
+            # A forged record would otherwise put SQL of its own into every statement that runs.
+            if not is_plain_comparison(row.condition):
+                raise SetupError(
+                    f"Which rows of {row.table} were for who asked cannot be taken from this file: {NAME_THEM}."
                 )
-        mask += [f"{name}.{column}" for column in one.mask if name]
-    return restrict_sources(sources, rows, mask) if rows or mask else sources
+            # A table may have several conditions, and all of them hold.
+            table = f"{name}.{row.table}"
+            rows[table] = " AND ".join([*([rows[table]] if table in rows else []), f"({row.condition})"])
+        mask += [f"{name}.{column}" for column in recorded.mask]
+    reader = Reader(rows=tuple(rows.items()), mask=tuple(mask))
+    return restrict_sources(sources, reader) if rows or mask else sources
 
 
 def match_source_name(one: DataSource, origin: Sequence[DataSource], sources: Sources) -> str:
@@ -422,14 +421,6 @@ def match_source_name(one: DataSource, origin: Sequence[DataSource], sources: So
     was = [other for other in origin if other.form == one.form]
     here = [place.name for place in sources.places if place.form == one.form]
     return here[0] if len(was) == len(here) == 1 else one.name if one.name in here else ""
-
-
-def check_recorded_condition(row: RowPolicy) -> str:
-    """Return a recorded condition; raise SetupError if it is unknown or does more than compare."""
-    # A forged record would otherwise put SQL of its own into every statement that runs.
-    if not is_plain_comparison(row.condition):
-        raise SetupError(f"Which rows of {row.table} were for who asked cannot be taken from this file: {NAME_THEM}.")
-    return row.condition
 
 
 def is_plain_comparison(condition: str) -> bool:
