@@ -216,7 +216,7 @@ class RecordReply(ServerReply):
 
 class WhatIfReply(ServerReply):
     """An answer to a what-if question. ranking, study: as in a result; null if the input gives none. changed: the
-    ranking of the data as a change or a scenario leaves them.
+    ranking of the data as a change or a scenario leaves them. charts: these as HTML, the changed beside the unchanged.
     """
 
     note: str
@@ -224,6 +224,7 @@ class WhatIfReply(ServerReply):
     ranking: Json | None = None
     study: Json | None = None
     changed: Json | None = None
+    charts: str = ""
 
 
 class CellReply(ServerReply):
@@ -233,31 +234,16 @@ class CellReply(ServerReply):
     column: int
 
 
-class ChartReply(ServerReply):
-    """A chart of an answer. layouts: for a wide and a narrow screen, with ``width``, ``height``, ``shapes`` and
-    ``links``, in pixels. notes: parts that are not drawn. vega_lite: the chart for other programs.
-    """
-
-    title: str
-    description: str
-    notes: tuple[str, ...]
-    layouts: tuple[Json, ...]
-    vega_lite: Json
-
-
 class PictureReply(ServerReply):
     """The pictures of a run. drawings:
 
     ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels. cells: of each figure of
-    the answer. studies: what-ifs, as in a result. charts: of the answer.
+    the answer. charts: of its ranking, studies and answer, as HTML.
     """
 
     drawings: tuple[Json, ...]
     cells: dict[str, tuple[CellReply, ...]]
-    studies: tuple[Json, ...] = ()
-    ranking: tuple[str, ...] = ()
-    """What was compared and excluded, and how sure the first place is, in sentences."""
-    charts: tuple[ChartReply, ...] = ()
+    charts: str = ""
 
 
 class ApprovalReply(ServerReply):

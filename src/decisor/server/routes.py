@@ -83,6 +83,7 @@ from decisor.types import Observation, Ranking, Tool
 from decisor.version import __version__
 from decisor.views.page import script_policy
 from decisor.views.page_data import draw_picture, story_json
+from decisor.views.rankings import ranking_html, study_html
 
 if TYPE_CHECKING:
     from decisor.session.pool import Pool
@@ -413,8 +414,8 @@ async def ask_what_if(name: str, body: WhatIfBody, state: CurrentState, user: Cu
     return what_if_reply(observation, await rank_changed_data(tool, body.input))
 
 
-async def rank_changed_data(tool: Tool, text: str) -> Ranking | None:
-    """Rank the data as a change or a scenario leaves them; return None for another input."""
+async def rank_changed_data(tool: Tool, text: str) -> tuple[Ranking, Ranking] | None:
+    """Rank the data as they are, and as a change or a scenario leaves them; return None for another input."""
     inside = tool.tool if isinstance(tool, SerializedTool) else tool
     if not isinstance(tool, SerializedTool) or not isinstance(inside, ModelTool) or not inside.model.model.choice:
         return None
@@ -425,7 +426,9 @@ async def rank_changed_data(tool: Tool, text: str) -> Ranking | None:
     # The scratch copy holds the change of one candidate at a time.
     async with tool.turn:
         inside.start_clock(inside.seconds)
-        return await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
+        before = await asyncio.to_thread(rank_model, inside.model, trials=0)
+        after = await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
+    return before, after
 
 
 async def find_model_tool(name: str, state: AppState, user: User) -> Tool:
@@ -445,20 +448,28 @@ def model_of_tool(tool: Tool) -> OpenModel | None:
     return inside.model if isinstance(inside, ModelTool) else None
 
 
-def what_if_reply(observation: Observation, changed: Ranking | None) -> WhatIfReply:
+def what_if_reply(observation: Observation, change: tuple[Ranking, Ranking] | None) -> WhatIfReply:
+    """Return an observation with its charts. change: the ranking before and after a change."""
     records = tuple(
         RecordReply(id=one.id, fields=finite_json_value(one.fields), text=one.text, source=one.source)
         for one in observation.records
     )
-    ranking, study = finite_json_value(observation.ranking), finite_json_value(observation.study)
+    before, changed = change or (None, None)
+    ranking = changed or observation.ranking
+    charts = study_html(observation.study) if observation.study else ""
     return WhatIfReply(
-        note=observation.note, records=records, ranking=ranking, study=study, changed=finite_json_value(changed)
+        note=observation.note,
+        records=records,
+        ranking=finite_json_value(observation.ranking),
+        study=finite_json_value(observation.study),
+        changed=finite_json_value(changed),
+        charts=(ranking_html(ranking, before) or "") + charts if ranking else charts,
     )
 
 
 @runs_router.get("/runs/{id}/picture")
 async def show_picture(id: str, state: CurrentState, user: CurrentUser) -> PictureReply:
-    """Show the drawings, figure cells, studies and charts of a run, as far as it has come."""
+    """Show the drawings, figure cells and charts of a run, as far as it has come."""
     entries = (await find_readable_run(state.runs, user, id)).entries
     is_over = any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries)
     result = build_recorded_result(entries) if is_over else None

@@ -1,8 +1,8 @@
 """One run as HTML: a piece for a notebook, and a page that needs nothing else.
 
-Question, decision and charts are markup that every browser shows. Everything else (evidence with links, ranking, plans,
-queries with their rows, replies of the LLM, drawings, cost) is drawn by the scripts in ``static``, which draw the
-server's page too. Their data stand in the page as JSON. The page's content security policy names its one script by
+Question, decision and charts are markup that every browser shows. Everything else (evidence with links, plans, queries
+with their rows, replies of the LLM, drawings, cost) is drawn by the scripts in ``static``, which draw the server's page
+too. Their data stand in the page as JSON. The page's content security policy names its one script by
 its hash, and nothing is loaded.
 """
 
@@ -26,11 +26,9 @@ from decisor.trace.events import (
     events_of,
 )
 from decisor.types import Decision, Question, Record, Usage
-from decisor.views.chart_drawing import chart_html
-from decisor.views.charts import charts_of_decision
 from decisor.views.markup import Html, csp_hash, join, json_block, read_static, tag
 from decisor.views.page_data import cut_texts, draw_picture, story_json
-from decisor.views.rankings import studies_of, study_charts
+from decisor.views.rankings import run_charts_html
 from decisor.views.transcript import describe_end, pitfall_lines, runner_up_lines
 
 MOST_CHARACTERS = 2_000_000
@@ -38,7 +36,7 @@ MOST_CHARACTERS = 2_000_000
 AROUND = """html { color-scheme: light dark; } body { margin: 0; background: #fbfaf7; }
 @media screen and (prefers-color-scheme: dark) { body { background: #111317; } }
 """
-MODULES = ("dom.js", "pieces.js", "chart.js", "study.js", "decision.js", "drawing.js", "story.js")
+MODULES = ("dom.js", "pieces.js", "decision.js", "drawing.js", "story.js")
 IMPORT = re.compile(r'^import (\{.*?\}) from "\./([\w.]+)";$', re.M)
 EXPORT = re.compile(r"^export (?:function|class|const) (\w+)", re.M)
 
@@ -119,7 +117,7 @@ def run_html(
         },
         "result": {**finite_json_value(decision), "evidence": evidence},
         # The charts stand in the markup.
-        "picture": {**draw_picture(entries, decision, records), "charts": ()},
+        "picture": {**draw_picture(entries, decision, records), "charts": ""},
         "entries": json.loads(story_json(entries, MOST_CHARACTERS))["entries"],
     }
     values = cut_texts(finite_json_value(data), MOST_CHARACTERS, MOST_CHARACTERS)
@@ -138,9 +136,6 @@ def brief_parts(
     entries: Sequence[TraceEntry], question: Question, decision: Decision, records: Sequence[Record]
 ) -> list[Html]:
     """Return what a reader without scripts gets: question, decision and charts."""
-    charts = [*charts_of_decision(entries, decision, records)]
-    charts += [chart for study in studies_of(entries) for chart in study_charts(study)]
-    shown = frozenset(record.id for record in records)
     texts = (describe_end(decision), *decision.reasons, *runner_up_lines(decision))
     warnings = (*(one.text for one in decision.evidence.objections), *pitfall_lines(decision))
     return [
@@ -153,7 +148,7 @@ def brief_parts(
             *(tag("p", text, cls="fault") for text in warnings),
             cls="card decision",
         ),
-        *(tag("section", chart_html(chart, shown), cls="chart-of-answer") for chart in charts),
+        tag("div", run_charts_html(entries, decision, records), cls="charts"),
         tag("p", "The evidence, the steps and the cost are drawn by a script, which did not run here.", cls="soft"),
     ]
 

@@ -29,11 +29,9 @@ from decisor.trace.events import (
 )
 from decisor.trace.file import build_trace_row
 from decisor.types import Decision, Question, Record
-from decisor.views.chart_drawing import layout_all_widths
-from decisor.views.charts import charts_of_decision
 from decisor.views.graph_drawing import draw_run
 from decisor.views.links import find_figure_cells
-from decisor.views.rankings import ranking_summary, studies_of, study_charts
+from decisor.views.rankings import ranking_html, run_charts_html
 
 UNDRAWN = (MeaningChoice, SearchNode, SearchTree, AnswerSnapshot)
 """Events for programs, and those that a drawing shows."""
@@ -71,6 +69,8 @@ def story_json(entries: Sequence[TraceEntry], most: int = 60_000) -> str:
     It is the least cut version that fits, else the most cut one.
     """
     question = next((start.question for start in events_of(entries, RunStart)), Question(""))
+    ends = [entry.event.decision for entry in entries if isinstance(entry.event, Conclusion) and entry.span == 0]
+    ranking = ends[-1].ranking if ends else None
     text = ""
     for caps in LEVELS:
         story = {
@@ -78,6 +78,7 @@ def story_json(entries: Sequence[TraceEntry], most: int = 60_000) -> str:
             "goal": cut_text(question.goal, caps.text),
             "rules": cut_text(question.rules, 2 * caps.text),
             "entries": cut_entries(entries, caps),
+            "charts": ranking_html(replace(ranking, options=ranking.options[: caps.rows])) if ranking else None,
         }
         text = json.dumps(story, ensure_ascii=False, default=str, separators=(",", ":"))
         if len(text) <= most:
@@ -163,28 +164,9 @@ def cut_text(text: str, most: int) -> str:
 
 
 def draw_picture(entries: Sequence[TraceEntry], decision: Decision | None, records: Sequence[Record]) -> dict[str, Any]:
-    """Return the drawings, figure cells, studies and charts of a run. decision: None while there is none."""
+    """Return the drawings, figure cells and charts of a run. decision: None while there is none."""
     by_id = {record.id: record for record in records}
     figures = decision.evidence.figures if decision else ()
-    studies = studies_of(entries)
-    charts = [*charts_of_decision(entries, decision, records)] if decision else []
-    charts += [chart for study in studies for chart in study_charts(study)]
-    picture: dict[str, Any] = finite_json_value(
-        {
-            "drawings": tuple(draw_run(entries)),
-            "cells": {one.text: tuple(find_figure_cells(one, by_id)) for one in figures},
-            "studies": studies,
-            "ranking": ranking_summary(decision.ranking) if decision and decision.ranking else (),
-            "charts": [
-                {
-                    "title": chart.title,
-                    "description": chart.description,
-                    "notes": chart.notes,
-                    "layouts": layout_all_widths(chart),
-                    "vega_lite": chart.vega_lite(),
-                }
-                for chart in charts
-            ],
-        }
-    )
-    return picture
+    cells = {figure.text: tuple(find_figure_cells(figure, by_id)) for figure in figures}
+    picture: dict[str, Any] = finite_json_value({"drawings": tuple(draw_run(entries)), "cells": cells})
+    return picture | {"charts": run_charts_html(entries, decision, records)}

@@ -10,19 +10,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import TextIO
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
 from decisor.lab.evaluation.store import Key
-from decisor.lab.report import charts as svg
 from decisor.lab.report.charts import (
-    ReportChart,
     describe_agreement,
     describe_win_rate,
+    draw_track,
     format_money,
-    format_number_of,
     format_percent,
     format_points,
     format_probability,
@@ -31,11 +30,10 @@ from decisor.lab.report.charts import (
 )
 from decisor.lab.report.document import (
     BenchmarkReport,
-    Palette,
     Report,
     ReportDiff,
-    make_palette,
     metric_cell,
+    number_techniques,
     render_results,
 )
 from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
@@ -43,7 +41,8 @@ from decisor.system.serialization import finite_json_value, json_value
 from decisor.system.wording import format_count
 from decisor.trace.events import TraceEntry
 from decisor.types import Usage
-from decisor.views.markup import Html, csp_hash, join, json_block, legend_swatch, read_static, scroll_table_html, tag
+from decisor.views.chart_drawing import chart_html
+from decisor.views.markup import Html, csp_hash, join, json_block, read_static, scroll_table_html, tag
 from decisor.views.page import join_modules
 from decisor.views.page_data import cut_text, story_json
 
@@ -53,15 +52,19 @@ WRONG = "The class of each answer that is not right, as a share of all outcomes.
 MARKS = "Runs with each mark: their share of all outcomes, and how many of them came out right."
 
 
-def render_benchmark(one: BenchmarkReport, report: Report, colours: Palette) -> Html:
+def render_benchmark(one: BenchmarkReport, report: Report, numbers: Mapping[str, int]) -> Html:
     """Return the section of one benchmark."""
-    # The table of results draws the forest itself.
-    plots = [chart for chart in one.charts if chart.kind != "forest"]
-    figures = tag("div", *(render_chart(chart, colours) for chart in plots), cls="charts")
+    plots = []
+    for chart in one.charts:
+        series = tuple(replace(line, number=numbers.get(line.name)) for line in chart.series)
+        # The table of results draws the accuracies itself.
+        if chart.id != "accuracy":
+            plots.append(chart_html(replace(chart, series=series)))
+    figures = tag("div", *plots, cls="charts")
     return tag(
         "section",
         tag("h2", one.name if len(report.benchmarks) > 1 else "Results"),
-        render_results(one, report, colours),
+        render_results(one, report, numbers),
         render_all_metrics(one, report),
         render_groups(one, report),
         join(tag("h3", "Charts"), figures) if plots else "",
@@ -118,39 +121,6 @@ def render_all_metrics(one: BenchmarkReport, report: Report) -> Html:
     return tag("details", summary, scroll_table_html(head, join(*body)), cls="more")
 
 
-def render_chart(chart: ReportChart, colours: Palette) -> Html:
-    """Return a chart with its legend and the same figures as a table."""
-    badge = tag("span", "published", cls="badge")
-    legend = [tag("li", legend_swatch(colours(one)), one.name, badge if one.published else "") for one in chart.series]
-    return tag(
-        "figure",
-        tag("figcaption", chart.title),
-        tag("ul", *legend, cls="legend"),
-        svg.draw_chart_svg(chart, colours),
-        tag("p", chart.note, cls="note") if chart.note else "",
-        render_chart_figures(chart),
-        cls="panel",
-    )
-
-
-def render_chart_figures(chart: ReportChart) -> Html:
-    lines = []
-    for one in chart.series:
-        for mark in one.marks:
-            place = mark.label if mark.label not in ("", one.name) else format_short_number(mark.x)
-            within = (
-                f"{format_percent(mark.interval.low, 1)} to {format_percent(mark.interval.high, 1)}"
-                if mark.interval
-                else ""
-            )
-            values = (place, format_percent(mark.y, 1), within, mark.of or "")
-            lines.append(tag("tr", tag("td", one.name), *(tag("td", value, cls="n") for value in values)))
-    heads = ("", chart.x_label or "at", chart.y_label, "95 %", "of")
-    top = tag("tr", *(tag("th", head, cls="n") for head in heads))
-    figure_table = tag("table", tag("thead", top), tag("tbody", *lines))
-    return tag("details", tag("summary", "Figures"), tag("div", figure_table, cls="scroll"))
-
-
 def render_comparisons(
     title: str, lead: str, pairs: Sequence[PairedComparison], report: Report, sides: tuple[str, str] = ("This", "That")
 ) -> Html:
@@ -168,6 +138,9 @@ def render_comparisons(
 def render_comparison_row(one: PairedComparison, report: Report, reach: float) -> Html:
     """Return the row of one comparison. reach: the difference at either end of the drawing."""
     within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
+    low, at, high = (50 + 50 * value / reach for value in (one.interval.low, one.difference, one.interval.high))
+    span, tick = ("s0 span", low, max(0.4, high - low), 3.4, 3.2), ("s0 tick", at - 0.5, 1.0, 1, 8)
+    words = f"{format_points(one.difference)}, 95 % interval {within}"
     # The corrected p decides: of many pairs some differ by chance.
     clear = one.p_holm < 0.05
     left = tag("small", f" ({one.left_out} left out)") if one.left_out else ""
@@ -179,12 +152,7 @@ def render_comparison_row(one: PairedComparison, report: Report, reach: float) -
         tag("td", format_points(one.difference), tag("br"), tag("small", within), cls="n"),
         tag("td", format_probability(one.p_holm), cls="n"),
         tag("td", tag("span", "yes" if clear else "no", cls="yes" if clear else "no"), cls="n"),
-        tag(
-            "td",
-            svg.draw_effect(
-                one.difference, one.interval, reach, f"{format_points(one.difference)}, 95 % interval {within}"
-            ),
-        ),
+        tag("td", draw_track("effect", words, (span, tick), "M50 0V10")),
         *(tag("td", value, cls="n") for value in values),
     )
 
@@ -407,7 +375,7 @@ def render_page_head(report: Report, style: str, script: str) -> Html:
 
 
 def render_page_body(report: Report, compared: bool) -> Html:
-    colours = make_palette(report)
+    numbers = number_techniques(report)
     several = len(report.benchmarks) > 1
     links = [
         tag("a", one.name if several else "Results", href=f"#{section_anchor(one.name)}") for one in report.benchmarks
@@ -419,7 +387,7 @@ def render_page_body(report: Report, compared: bool) -> Html:
     opinion = render_opinion(report.opinion) if report.opinion else Html()
     ranks = render_ranks(report.ranks) if report.ranks else Html()
     wins = render_win_rates(report.wins) if report.wins else Html()
-    sections = (render_benchmark(one, report, colours) for one in report.benchmarks)
+    sections = (render_benchmark(one, report, numbers) for one in report.benchmarks)
     return join(
         tag(
             "header",
@@ -443,7 +411,7 @@ def render_tiles(report: Report) -> Html:
     models = sorted({row.model for one in report.benchmarks for row in one.rows})
     usage = report.usage
     figures = [
-        ("Cases", f"{sum(one.cases for one in report.benchmarks):,}", format_number_of(many, "outcome")),
+        ("Cases", f"{sum(one.cases for one in report.benchmarks):,}", format_count(many, "outcome")),
         ("Techniques", str(len({technique for technique, _ in sides})), ", ".join(models) or "no model"),
         (
             "Best accuracy",

@@ -1,16 +1,14 @@
-// A decision: the answer, its reasons with figures that lead to their cells, the ranking, and the evidence.
-import { chartNodes } from "./chart.js";
-import { cell, el, number, svg, visible } from "./dom.js";
-import { studyNodes } from "./study.js";
+// A decision: the answer, its reasons with figures that lead to their cells, its charts, and the evidence.
+import { cell, el, markup, visible } from "./dom.js";
 
 const CITATION = /[[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]/y;
 const RECORD = /o\d+(?:\.\w+)?/g;
 const ENDS = { budget: "A limit ended the run.", steps: "The technique's step limit ended the run.", no_answer: "The data do not decide it.", failed: "The run failed." };
-const FIRST = 10, DOUBTED = 5;
+const DOUBTED = 5;
 
 /** A result and its picture, part by part. `charts`: drawn already, where the picture has none. */
-export function resultNodes(result, picture, charts = chartNodes(picture.charts ?? [])) {
-  return [decision(result, picture.cells), result.ranking ? ranking(result.ranking, null, picture.ranking ?? []) : null, ...studyNodes(picture.studies ?? []), ...charts, evidence(result, picture.cells)].filter(Boolean);
+export function resultNodes(result, picture, charts = markup(picture.charts)) {
+  return [decision(result, picture.cells), ...charts, evidence(result, picture.cells)].filter(Boolean);
 }
 
 /** `result`: as `decisor ask --json` prints it; `cells`: where each figure stands. */
@@ -96,40 +94,4 @@ function table({ names, rows }, hits) {
   return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Evidence" }, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "record"), order.map((at) => el(numeric[at] ? "th.n" : "th", { scope: "col" }, visible(names[at]))))),
     el("tbody", {}, rows.map(line))));
-}
-
-/** Bars from the worst to the best, those ruled out below. `before`: a ranking to set it against. `notes`: what was
-    compared and how sure it is, in sentences; without them the share of trials. */
-export function ranking(one, before = null, notes = robust(one)) {
-  const options = one.options.filter((each) => Number.isFinite(each.outcome));
-  if (!options.length) return null;
-  const values = options.flatMap((each) => [each.outcome, each.low, each.high]).filter((value) => value !== null && value !== undefined);
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  const share = (value) => high === low ? 1 : one.goal === "min" ? (high - value) / (high - low) : (value - low) / (high - low);
-  const places = new Map((before?.options ?? []).map((each, at) => [each.name, at + 1]));
-  const rows = options.map((each, at) => el(at === 0 || one.ties.includes(each.name) ? "tr.best" : "tr", {},
-    el("td.place", {}, String(at + 1), moved(places.get(each.name), at + 1)), el("td", {}, visible(each.name)), el("td.track", {}, bar(each, share)), el("td.n", {}, number(each.outcome))));
-  const out = (one.excluded ?? []).slice(0, 5).map((each) => el("tr.out", {}, el("td.place", {}, "–"), el("td", {}, visible(each.name)), el("td.soft", {}, `${each.rules.join(" and ") || "no outcome"}: ${visible(each.why)}`), el("td.n", {}, each.outcome === null ? "" : number(each.outcome))));
-  const rest = rows.slice(FIRST);
-  const box = (lines) => el("div.scroll.rank", { tabindex: 0, role: "group", "aria-label": "Ranking" }, el("table", {}, el("tbody", {}, lines)));
-  return el("section", { "aria-label": "Ranking" },
-    el("h2.measure", {}, `${one.measure}, ${one.goal === "min" ? "smallest" : "largest"} first`),
-    box([...rows.slice(0, FIRST), ...out]),
-    rest.length ? el("details", {}, el("summary", {}, `${rest.length} more`), box(rest)) : null,
-    notes.map((text) => el("p.soft", {}, text)),
-    el("p.soft", {}, `A bar's length: how far from the worst (none) to the best (full).${options.some((each) => each.low !== null && each.low !== undefined) ? " The line in it: 90 % of the outcomes lie between its ends while the inputs vary." : ""}`));
-}
-
-const moved = (before, now) => before && before !== now ? el(before > now ? "small.up" : "small.down", { title: `was ${before}` }, before > now ? ` ▲${before - now}` : ` ▼${now - before}`) : null;
-
-function robust(one) {
-  return one.robustness === null || one.robustness === undefined ? [] : [`It stays best in ${Math.round(one.robustness * 100)} % of the trials.`];
-}
-
-function bar(each, share) {
-  const words = `${Math.round(100 * share(each.outcome))} % of the way from the worst to the best`;
-  const range = each.low === null || each.low === undefined ? null : [share(each.low), share(each.high)].sort((a, b) => a - b);
-  return svg("svg.bar", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": words }, svg("title", {}, words),
-    svg("rect", { x: 0, y: 0, height: 10, width: Math.max(0.5, 100 * share(each.outcome)) }),
-    range ? svg("rect.range", { x: 100 * range[0], y: 4, height: 2, width: Math.max(0.5, 100 * (range[1] - range[0])) }) : null);
 }

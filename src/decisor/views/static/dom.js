@@ -16,6 +16,9 @@ export function svg(spec, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), classes, attributes, children);
 }
 
+/** Nodes of a drawing that was made in Python, where every text in it is escaped. No script of a parsed document runs. */
+export const markup = (html) => [...new DOMParser().parseFromString(html ?? "", "text/html").body.childNodes];
+
 function fill(node, classes, attributes, children) {
   if (classes.length) node.setAttribute("class", classes.join(" "));
   for (const [name, value] of Object.entries(attributes)) {

@@ -16,7 +16,7 @@ function draw(piece) {
   brief.replaceChildren(...[
     el("p.soft", {}, about), el("h1", {}, visible(text)), goal && !text.includes(goal) ? el("p", {}, visible(goal)) : null,
     rules ? el("details", { open: rules.length < 400 }, el("summary", {}, "Rules"), el("p.rules", {}, visible(rules))) : null,
-    el("div.result", {}, resultNodes(result, picture, [...brief.querySelectorAll(".chart-of-answer")])),
+    el("div.result", {}, resultNodes(result, picture, [...brief.querySelector(".charts").childNodes])),
     el("section", {}, el("h2", {}, "What happened"), picture.drawings.map(canvas),
       el("details", { open: is_page }, el("summary", {}, `${count(story.steps, "action")}, ${count(story.usage.calls, "LLM call")}`), story.node)),
     el("section", {}, el("h2", {}, "Cost"), costs(run))].filter(Boolean));

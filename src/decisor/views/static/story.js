@@ -207,13 +207,13 @@ export class Story {
   }
 }
 
-/** A run that is over, from its entries: its story, and the parts of its result. */
-export function tell(entries) {
+/** A run that is over, from its entries and its charts: its story, and the parts of its result. */
+export function tell({ entries = [], charts = "" }) {
   const story = new Story();
   for (const entry of entries) story.hear(entry);
   const result = story.outcome();
   story.end(result?.evidence.ids ?? []);
-  return { story, nodes: result ? resultNodes(result, { cells: {} }) : [] };
+  return { story, nodes: result ? resultNodes(result, { cells: {}, charts }) : [] };
 }
 
 export const spent = (usage) => `${count(usage.calls, "call")} · ${number(usage.tokens)} tokens · ${money(usage.dollars)}`;
