@@ -20,7 +20,7 @@ from decisor.lab.curves import (
 )
 from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
 from decisor.lab.papers import PublishedFigure, published_table
-from decisor.lab.statistics import COUNTED, ComparedSide, SummaryRow, sides_of
+from decisor.lab.statistics import COUNTED, ComparedSide, Interval, SummaryRow, sides_of
 from decisor.system.wording import format_count
 from decisor.views.charts import Axis, Chart, ChartKind, ChartMark, ChartSeries
 from decisor.views.markup import Html, tag
@@ -230,6 +230,11 @@ def format_percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f}{SPACE}%"
 
 
+def format_interval(interval: Interval | None, digits: int = 1) -> str:
+    """Format an interval of shares in percent; '' for None."""
+    return f"{format_percent(interval.low, digits)} to {format_percent(interval.high, digits)}" if interval else ""
+
+
 def format_points(share: float) -> str:
     """Format a difference of shares in percentage points.
 
@@ -282,6 +287,12 @@ def spell_out_name(name: str) -> str:
     'over budget'
     """
     return name.replace("_", " ")
+
+
+def describe_spending(row: SummaryRow) -> tuple[str, str, str, str]:
+    """Return the mean calls, tokens, cost and seconds of an outcome."""
+    calls, tokens = (format_short_number(total / row.outcomes) for total in (row.usage.calls, row.usage.tokens))
+    return calls, tokens, format_money(dollars_of_case(row)), f"{row.seconds:.3g}"
 
 
 def describe_unmeasured(row: SummaryRow) -> str:

@@ -6,7 +6,7 @@ below it, and the number, and so the colour and shape, that each technique has e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,11 @@ from decisor.lab.report.charts import (
     ACCURACIES,
     GRID,
     describe_auxiliary_costs,
+    describe_spending,
     describe_unmeasured,
     draw_track,
-    format_money,
+    format_interval,
     format_percent,
-    format_short_number,
     make_charts,
     spell_out_name,
 )
@@ -97,6 +97,9 @@ class Report:
 
     def label(self, side: ComparedSide) -> str:
         return side.technique if self.one_model is not None else str(side)
+
+    def label_of_row(self, row: SummaryRow) -> str:
+        return self.label(ComparedSide(row.technique, row.model))
 
 
 def make_report(
@@ -190,10 +193,28 @@ def report_as_json(report: Report) -> dict[str, Any]:
     return values
 
 
+def figure_table(
+    heads: Sequence[str], rows: Iterable[Sequence[Html | str | int]], cls: str | None = None, text_columns: int = 1
+) -> Html:
+    """Return a table whose first column names its rows. text_columns: those that hold words, not figures."""
+    head = join(*(tag("th", name, cls="n" if at >= text_columns else None) for at, name in enumerate(heads)))
+    body = []
+    for name, *cells in rows:
+        line = [
+            # A cell with a class of its own is made already.
+            cell
+            if isinstance(cell, Html) and cell.startswith("<td")
+            else tag("td", cell, cls="n" if at >= text_columns else None)
+            for at, cell in enumerate(cells, 1)
+        ]
+        body.append(tag("tr", tag("th", name, scope="row"), *line))
+    return scroll_table_html(head, join(*body), cls)
+
+
 def number_techniques(report: Report) -> dict[str, int]:
     """Return the number of each technique, and so its colour and shape, everywhere on the page."""
-    sides = (ComparedSide(row.technique, row.model) for one in report.benchmarks for row in one.rows)
-    return {name: number for number, name in enumerate(dict.fromkeys(report.label(side) for side in sides))}
+    names = dict.fromkeys(report.label_of_row(row) for one in report.benchmarks for row in one.rows)
+    return {name: number for number, name in enumerate(names)}
 
 
 MAIN_METRICS = 3
@@ -228,11 +249,11 @@ def render_results(one: BenchmarkReport, report: Report, numbers: Mapping[str, i
 
 
 def render_result_row(row: SummaryRow, metrics: Sequence[str], report: Report, numbers: Mapping[str, int]) -> Html:
-    name = report.label(ComparedSide(row.technique, row.model))
+    name = report.label_of_row(row)
     number = numbers[name]
     plot, figure = Html(), join("not scored")
     if row.accuracy is not None and row.interval is not None:
-        within = f"{format_percent(row.interval.low, 1)} to {format_percent(row.interval.high, 1)}"
+        within = format_interval(row.interval)
         title = f"{format_percent(row.accuracy, 1)}, 95 % interval {within}"
         at, low, high = (100 * share for share in (row.accuracy, row.interval.low, row.interval.high))
         span = (f"s{number % 8} span", low, max(0.3, high - low), 3, 4)
@@ -246,12 +267,8 @@ def render_result_row(row: SummaryRow, metrics: Sequence[str], report: Report, n
         words,
         [(f"state-{state}", sum(widths[:at]), widths[at], 0, 10) for at, state in enumerate(STATES) if widths[at]],
     )
-    dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
-    calls, tokens = (
-        format_short_number(row.usage.calls / row.outcomes),
-        format_short_number(row.usage.tokens / row.outcomes),
-    )
-    cost = f"{format_money(dollars)}, {row.seconds:.3g} s" if dollars is not None else f"{row.seconds:.3g} s"
+    calls, tokens, money, seconds = describe_spending(row)
+    cost = f"{seconds} s" if row.usage.dollars is None else f"{money}, {seconds} s"
     cost_cell = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
     if row.unread:
         cost_cell = join(cost_cell, " ", tag("span", f"{format_percent(row.unread, 1)} of replies unread"))
