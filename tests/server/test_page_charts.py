@@ -93,8 +93,8 @@ def test_the_specification_can_be_taken_along_and_the_api_has_it(page: Page, pla
     href = page.run("return document.querySelector('a[download=\"chart.vl.json\"]').getAttribute('href')")
     spec = json.loads(base64.b64decode(str(href).partition(",")[2]))
     assert len(spec["data"]["values"]) == 72
-    charts = httpx.get(f"{page.url}/api{place}/picture", timeout=60).json()["charts"]
-    assert str(href) in charts and charts.count("<svg") == 2
+    result = httpx.get(f"{page.url}/api{place}/picture", timeout=60).json()["result"]
+    assert str(href) in result and result.count("<svg") == 2
 
 
 def test_the_file_of_a_run_shows_the_chart_without_a_server_or_a_script(page: Page, place: str, tmp_path: Path) -> None:

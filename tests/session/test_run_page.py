@@ -125,14 +125,10 @@ def test_a_reader_without_scripts_gets_question_decision_reasons_and_warnings(si
     llm = ScriptedLLM([PLAN.format(tool="sql", query=WRONG), REPLAN, LAST])
     page = page_of(decisor.ask("Which site?", db=sites, llm=llm), tmp_path / "run.html")
     brief = re.sub("<script.*?</script>|<style.*?</style>", "", page, flags=re.S)
-    for part in (
-        "<h1>Which site?</h1>",
-        '<p class="answer">elm</p>',
-        "it costs 400",
-        "You wrote 99",
-        "did not run here",
-    ):
-        assert part in brief, part
+    words = re.sub("<[^>]+>", "", brief)
+    for part in ("Which site?", "elm", "it costs 400", "You wrote 99", "did not run here"):
+        assert part in words, part
+    assert '<p class="answer">elm</p>' in brief and 'id="e-o2.r1"' in brief
 
 
 @needs_browser

@@ -227,23 +227,15 @@ class WhatIfReply(ServerReply):
     charts: str = ""
 
 
-class CellReply(ServerReply):
-    """A cell of the evidence: a record, and the number of its column; -1 is its text."""
-
-    record: str
-    column: int
-
-
 class PictureReply(ServerReply):
     """The pictures of a run. drawings:
 
-    ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels. cells: of each figure of
-    the answer. charts: of its ranking, studies and answer, as HTML.
+    ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels. result: its decision,
+    ranking, studies, charts and evidence, as HTML; '' while there is none.
     """
 
     drawings: tuple[Json, ...]
-    cells: dict[str, tuple[CellReply, ...]]
-    charts: str = ""
+    result: str = ""
 
 
 class ApprovalReply(ServerReply):

@@ -469,7 +469,7 @@ def what_if_reply(observation: Observation, change: tuple[Ranking, Ranking] | No
 
 @runs_router.get("/runs/{id}/picture")
 async def show_picture(id: str, state: CurrentState, user: CurrentUser) -> PictureReply:
-    """Show the drawings, figure cells and charts of a run, as far as it has come."""
+    """Show the drawings and the result of a run, as far as it has come."""
     entries = (await find_readable_run(state.runs, user, id)).entries
     is_over = any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries)
     result = build_recorded_result(entries) if is_over else None

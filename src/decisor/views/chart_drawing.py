@@ -19,7 +19,7 @@ from unicodedata import east_asian_width
 from decisor.system.text import clean_for_terminal, clean_one_line
 from decisor.views.charts import EPOCH, Axis, Chart, ChartMark, ChartSeries, seconds_since_1970
 from decisor.views.links import row_anchor
-from decisor.views.markup import Html, join, tag
+from decisor.views.markup import Html, tag
 
 WIDTHS = {"wide": 680, "narrow": 340}
 """Pixels: for a screen, and for a phone."""
@@ -545,8 +545,3 @@ def point_chart_lines(chart: Chart) -> Iterator[str]:
     for cells in grid:
         yield "  |" + "".join(" " if not cell else "•" if cell == 1 else str(min(cell, 9)) for cell in cells).rstrip()
     yield f"  +{'-' * WIDTH} {chart.x.title}, {chart.x.format(min(xs))} to {chart.x.format(max(xs))}"
-
-
-def charts_html(charts: Iterable[Chart], records: frozenset[str] = frozenset()) -> Html:
-    """Return charts one below the other."""
-    return join(*(chart_html(chart, records) for chart in charts))

@@ -33,7 +33,7 @@ def tag(name: str, /, *inside: Html | str | int | None, **attributes: str | int 
         if value is None or value is False:
             continue
         word = "class" if key == "cls" else key if key in ("viewBox", "preserveAspectRatio") else key.replace("_", "-")
-        pairs += f" {word}" if value is True else f' {word}="{escape(str(value))}"'
+        pairs += f" {word}" if value is True else f' {word}="{escape(show_hidden(str(value)))}"'
     return Html(f"<{name}{pairs}>" if name in VOID else f"<{name}{pairs}>{join(*inside)}</{name}>")
 
 
@@ -43,7 +43,24 @@ def join(*parts: Html | str | int | None) -> Html:
     >>> join("a<", tag("br"), None, 3)
     'a&lt;<br>3'
     """
-    return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
+    texts = (part if isinstance(part, Html) else escape(show_hidden(str(part))) for part in parts if part is not None)
+    return Html("".join(texts))
+
+
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+"""Marks that hide or reorder others, as in ``static/dom.js``; joiners stay between letters that need them."""
+
+
+def show_hidden(text: str) -> str:
+    r"""Return a text in which marks that hide or reorder others are seen.
+
+    >>> show_hidden("a\u202eb")
+    'a\\u202eb'
+    """
+    return HIDDEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
 
 
 def scroll_table_html(head: Html, body: Html, cls: str | None = None) -> Html:

@@ -1,4 +1,4 @@
-"""Rankings and what-if studies as charts and sentences, and all charts of a run.
+"""Rankings and what-if studies as charts and sentences.
 
 A ranking has bars with the range of each outcome, beside those of an earlier ranking if there is one. A study has the
 range of each input (a tornado), turning points, scenarios side by side, or a Pareto front.
@@ -19,27 +19,15 @@ from decisor.system.wording import (
     format_robustness,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
-from decisor.types import Decision, Ranking, Record, ScenarioOutcome, Study, Turn
-from decisor.views.answer_charts import charts_of_decision
-from decisor.views.chart_drawing import chart_html, chart_lines, charts_html
+from decisor.types import Ranking, ScenarioOutcome, Study, Turn
+from decisor.views.chart_drawing import chart_html, chart_lines
 from decisor.views.charts import Axis, Chart, ChartMark, ChartSeries, begins_at_zero
-from decisor.views.markup import Html, join, tag
+from decisor.views.markup import Html, tag
 
 MOST = 12
 """Lines of a kind in a study."""
 RANGES = "The line at a value: 90 % of the outcomes lie between its ends while the inputs vary."
 BREAK = "The axis does not begin at 0."
-
-
-def run_charts_html(entries: Sequence[TraceEntry], decision: Decision | None, records: Sequence[Record]) -> Html:
-    """Return the ranking, studies and charts of a run as HTML. decision: None while there is none."""
-    ranking = decision.ranking if decision else None
-    charts = charts_of_decision(entries, decision, records) if decision else ()
-    return join(
-        ranking_html(ranking) if ranking else None,
-        *map(study_html, studies_of(entries)),
-        charts_html(charts, frozenset(record.id for record in records)),
-    )
 
 
 def ranking_html(ranking: Ranking, before: Ranking | None = None) -> Html | None:
@@ -108,7 +96,11 @@ def studies_of(entries: Sequence[TraceEntry]) -> list[Study]:
 def study_html(study: Study) -> Html:
     lines = tag("ul", *(tag("li", line) for line in study_sentences(study)))
     return tag(
-        "section", tag("h2", clean_one_line(study.title)), charts_html(study_charts(study)), lines, cls="card study"
+        "section",
+        tag("h2", clean_one_line(study.title)),
+        *map(chart_html, study_charts(study)),
+        lines,
+        cls="card study",
     )
 
 
