@@ -180,8 +180,6 @@ MOST_BARS = 20
 MOST_SERIES = 8
 APART = 20
 """Measures whose largest values are further apart than this many times do not share an axis."""
-NEAR = 0.75
-"""An axis of a line begins at 0 where the smallest value is less than this part of the largest."""
 JOINED = " · "
 NO_UNITS: Mapping[str, str] = {}
 

@@ -1,5 +1,5 @@
 // What happened, as a list that grows: hears the entries of a trace in order and draws each where it belongs.
-import { count, el, markup, money, number, plain, took, visible } from "./dom.js";
+import { count, el, markup, number, plain, took, visible } from "./dom.js";
 import { difference, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
@@ -206,5 +206,3 @@ export function tell({ entries = [], result = "" }) {
   story.end(story.decision?.evidence.ids ?? []);
   return { story, nodes: markup(result) };
 }
-
-export const spent = (usage) => `${count(usage.calls, "call")} · ${number(usage.tokens)} tokens · ${money(usage.dollars)}`;
