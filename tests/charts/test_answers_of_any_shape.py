@@ -75,7 +75,7 @@ def test_an_answer_that_cites_a_row_or_two_has_no_chart_and_no_bytes_for_one(tmp
     model = llm(answer="Final answer: Seafood\nBecause: it sells for 400 [o1.r3] and Produce for 300 [o1.r2]")
     result = decisor.ask(QUESTION, db=sales(tmp_path), llm=model, settings=TEXT)
     assert (result.charts, result.as_object()["charts"]) == ((), [])
-    assert '<div class="answer-chart"' not in result._repr_html_() and "base64" not in result._repr_html_()
+    assert '<figure class="chart"' not in result._repr_html_() and "base64" not in result._repr_html_()
 
 
 def test_rows_cited_one_by_one_are_a_table_where_they_are_all_that_the_query_brought(tmp_path: Path) -> None:

@@ -5,20 +5,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from decisor.types import Record, Value
-from decisor.views.chart_drawing import WIDTHS, chart_lines, layout_chart, text_width
-from decisor.views.charts import AnswerChart, choose_chart
+from decisor.views.answer_charts import choose_chart
+from decisor.views.chart_drawing import WIDTHS, chart_html, chart_lines, chart_svg, text_width
+from decisor.views.charts import Axis, Chart, ChartMark, ChartSeries
 
 Rows = Sequence[Sequence[Value]]
 
 
-def chart(columns: str, rows: Rows, units: Mapping[str, str] | None = None) -> AnswerChart | None:
+def chart(columns: str, rows: Rows, units: Mapping[str, str] | None = None) -> Chart | None:
     names = columns.split()
     records = [Record(f"o1.r{at}", dict(zip(names, row, strict=True))) for at, row in enumerate(rows, 1)]
     return choose_chart(records, units or {})
+
+
+def drawn(one: Chart, kind: str = "wide") -> list[ElementTree.Element]:
+    """The elements of its drawing, those that say a mark's value last."""
+    return list(ElementTree.fromstring(chart_svg(one, kind)).iter())
+
+
+def shapes(one: Chart, cls: str) -> list[ElementTree.Element]:
+    return [shape for shape in drawn(one) if cls in shape.get("class", "").split()]
 
 
 def months(many: int, start: float = 10.0, step: float = 1.0) -> list[tuple[str, float]]:
@@ -75,7 +86,7 @@ def test_times_stand_where_they_are_not_in_the_order_of_the_rows_and_a_gap_break
     one = chart("month revenue", [("1997-06", 5.0), ("1997-01", 1.0), ("1997-03", None), ("1997-02", 2.0)])
     assert one is not None
     assert [mark.label for mark in one.series[0].marks] == ["1997-01", "1997-02", "1997-03", "1997-06"]
-    assert sum(shape.tag == "path" for shape in layout_chart(one, 680).shapes) == 2
+    assert len(shapes(one, "run")) == 2
 
 
 def test_bars_keep_the_order_of_the_query_and_of_many_the_first_or_the_largest_are_drawn() -> None:
@@ -108,12 +119,10 @@ def test_an_axis_begins_at_0_unless_the_values_of_a_line_lie_close_together_and_
 def test_bars_below_0_stand_on_the_other_side_of_the_line() -> None:
     one = chart("name change", [("a", 30), ("b", 10), ("c", -20)])
     assert one is not None
-    shapes = layout_chart(one, 680).shapes
-    [zero] = [shape.at for shape in shapes if shape.kind == "zero"]
-    bars = [shape.at for shape in shapes if shape.tag == "rect"]
-    line = float(zero["x1"])
-    assert [float(bar["x"]) >= line for bar in bars] == [True, True, False]
-    assert float(bars[2]["x"]) + float(bars[2]["width"]) == pytest.approx(line, abs=0.2)
+    [zero], bars = shapes(one, "zero"), shapes(one, "bar")
+    line = float(zero.attrib["x1"])
+    assert [float(bar.attrib["x"]) >= line for bar in bars] == [True, True, False]
+    assert float(bars[2].attrib["x"]) + float(bars[2].attrib["width"]) == pytest.approx(line, abs=0.2)
     assert list(chart_lines(one))[1:4] == [
         "  a                 |████████████████████████  30",
         "  b                 |████████                  10",
@@ -131,8 +140,7 @@ def test_rows_without_a_value_are_counted() -> None:
 def test_many_points_are_all_drawn_without_links() -> None:
     one = chart("price units", [(at * 7 % 501, at * 3 % 499) for at in range(500)])
     assert one is not None
-    drawing = layout_chart(one, 680)
-    assert sum("dot" in shape.kind for shape in drawing.shapes) == 500 and not drawing.links
+    assert len(shapes(one, "dot")) == 500 and not shapes(one, "hit")
 
 
 EVERY = [
@@ -147,17 +155,18 @@ EVERY = [
 
 
 @pytest.mark.parametrize(("columns", "rows"), EVERY)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_is_drawn_outside_the_drawing(columns: str, rows: Rows, width: int) -> None:
+@pytest.mark.parametrize("kind", WIDTHS)
+def test_nothing_is_drawn_outside_the_drawing(columns: str, rows: Rows, kind: str) -> None:
     one = chart(columns, rows)
     assert one is not None
-    drawing = layout_chart(one, width)
-    for shape in drawing.shapes:
-        across = [float(shape.at[name]) for name in ("x", "x1", "x2", "cx") if name in shape.at]
-        down = [float(shape.at[name]) for name in ("y", "y1", "y2", "cy") if name in shape.at]
-        if shape.at.get("text-anchor") == "end":
-            assert float(shape.at["x"]) - text_width(shape.text) >= -2
-        assert all(0 <= place <= width for place in across) and all(0 <= place <= drawing.height for place in down)
+    root, *parts = drawn(one, kind)
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    for shape in parts:
+        across = [float(shape.attrib[name]) for name in ("x", "x1", "x2", "cx") if name in shape.attrib]
+        down = [float(shape.attrib[name]) for name in ("y", "y1", "y2", "cy") if name in shape.attrib]
+        if shape.get("text-anchor") == "end":
+            assert float(shape.attrib["x"]) - text_width(shape.text or "") >= -2
+        assert all(0 <= place <= width for place in across) and all(0 <= place <= height for place in down)
 
 
 @pytest.mark.parametrize(("columns", "rows"), EVERY)
@@ -188,3 +197,51 @@ def test_a_series_without_values_takes_no_line_of_a_terminal() -> None:
     assert two is not None
     empty = replace(two.series[1], marks=tuple(replace(mark, y=None) for mark in two.series[1].marks))
     assert all(chart_lines(replace(two, series=(two.series[0], empty))))
+
+
+def values(kind: Any, *marks: ChartMark, zero: bool = True, **series: Sequence[ChartMark]) -> Chart:
+    every = series or {"": marks}
+    lines = tuple(ChartSeries(name, tuple(some)) for name, some in every.items())
+    return Chart(kind, "Rents", Axis("", scale="name"), Axis("rent", "EUR", zero=zero), lines)
+
+
+def test_bars_before_and_after_a_change_stand_on_one_axis_and_the_legend_names_both() -> None:
+    now = [ChartMark("", 1, 200.0, "oak"), ChartMark("", 2, 400.0, "elm")]
+    then = [ChartMark("", 1, 100.0, "oak"), ChartMark("", 2, 300.0, "elm")]
+    one = values("bar", now=now, then=then)
+    widths = [float(bar.attrib["width"]) for bar in shapes(one, "bar")]
+    assert [width / widths[2] for width in widths] == pytest.approx([0.5, 0.25, 1.0, 0.75], abs=0.01)
+    texts = [shape.text for shape in drawn(one) if shape.tag == "text"]
+    assert texts[:2] == ["now", "then"] and {"oak", "elm", "200", "100", "400", "300"} <= set(texts)
+    assert [line.split()[:3] for line in list(chart_lines(one))[1:5]] == [
+        ["oak", "now", "█" * 20],
+        ["oak", "then", "█" * 10],
+        ["elm", "now", "█" * 40],
+        ["elm", "then", "█" * 30],
+    ]
+
+
+def test_where_the_axis_does_not_begin_at_0_values_are_points_and_the_axis_is_broken() -> None:
+    one = values("bar", ChartMark("", 1, 980.0, "oak", 970.0, 990.0), ChartMark("", 2, 1000.0, "elm"), zero=False)
+    assert not shapes(one, "bar") and len(shapes(one, "dot")) == 2 and len(shapes(one, "whisker")) == 1
+    assert len(shapes(one, "break")) == 1 and not shapes(one, "zero")
+    ticks = [shape.text for shape in shapes(one, "soft")][:-1]
+    assert ticks == ["970", "980", "990", "1,000"] or ticks[0] == "970"
+    text = "\n".join(chart_lines(one))
+    assert "█" not in text and "980 (970 to 990)" in text and "rent (EUR), 970 to 1,000" in text
+
+
+def test_a_span_reaches_from_its_low_to_its_high_end_across_0() -> None:
+    one = values("span", ChartMark("", 1, 6.0, "price", -2.0, 6.0, "stays best in 70 %"))
+    [bar], [zero] = shapes(one, "bar"), shapes(one, "zero")
+    left, width, line = float(bar.attrib["x"]), float(bar.attrib["width"]), float(zero.attrib["x1"])
+    assert (line - left) / width == pytest.approx(0.25, abs=0.01)
+    assert list(chart_lines(one))[1] == f"  price {'█' * 5}|{'█' * 15} -2 to 6, stays best in 70 %"
+
+
+def test_figures_without_records_stand_in_a_table_beyond_the_rows_that_are_drawn() -> None:
+    one = values("bar", *(ChartMark("", at, 10.0 + at, f"n{at}\u202e") for at in range(30)))
+    html = chart_html(one)
+    assert len(shapes(one, "bar")) == 20 and html.count("<tr>") == 30 and "\u202e" not in html
+    note = "The first 20 of 30 are drawn; the last has 39."
+    assert note in html and note in "\n".join(chart_lines(one))

@@ -39,7 +39,7 @@ def test_an_example_is_decided_without_data_or_a_model(
     assert run_command_line(["ask", "--example", name, "--form", form, "--llm", "none"]) == 0
     said, how = capsys.readouterr()
     assert how.startswith("Question:") and "Question:" not in said
-    for part in ("Decision:", "Ranking:", "Evidence", "█", "No LLM planned this", "--llm MODEL"):
+    for part in ("Decision:", "Ranking:", "Evidence", "•", "No LLM planned this", "--llm MODEL"):
         assert part in said
 
 

@@ -15,7 +15,7 @@ from report.made import Made, run
 
 JUDGED = {"judge": Usage(1, 400, 30, 0.0005, 0.5), "simulator": Usage(12, 40_000, 3_000, 0.12, 9.0)}
 CUT = """const shown = e => !e.closest('details:not([open])') && e.getClientRects().length;
-return [...document.querySelectorAll('svg.plot text')].filter(e => { const own = e.getBoundingClientRect(),
+return [...document.querySelectorAll('.chart svg text')].filter(e => { const own = e.getBoundingClientRect(),
     around = e.ownerSVGElement.getBoundingClientRect(); return own.left < around.left - 0.5 ||
     own.right > around.right + 0.5 }).filter(shown).map(e => e.textContent)"""
 OUTSIDE = """return [...document.querySelectorAll('main .results *')].filter(e => e.getBoundingClientRect().right >
@@ -66,7 +66,9 @@ def test_on_a_phone_every_plot_is_there_and_no_label_is_cut_off(tmp_path: Path) 
         }
         whiskers = one.run("return document.querySelectorAll('.results .plotcell svg.forest').length")
         assert whiskers >= 7, "accuracy with its interval stands in the table of results, published figures below"
-        assert "100" in one.run("return [...document.querySelectorAll('svg.plot text')].map(e => e.textContent).join()")
+        assert "100" in one.run(
+            "return [...document.querySelectorAll('.chart svg text')].map(e => e.textContent).join()"
+        )
         assert one.run(CUT) == []
         assert one.run(OUTSIDE) == [] and one.run("return document.documentElement.scrollWidth") == 390
         told = one.run("return document.querySelectorAll('.results')[1].textContent")

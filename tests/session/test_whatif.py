@@ -68,13 +68,14 @@ def test_what_ifs_are_cited_and_do_not_take_the_place_of_the_ranking(tmp_path: P
 def test_the_end_of_a_run_shows_ranges_tornado_turning_points_scenarios_and_front(tmp_path: Path) -> None:
     result = about_offices(tmp_path)
     text = str(result)
-    parts = """1 east|Beside it: what 90 %|What moves the lead|office.rent (10 % by name)|Turning points|Pareto front
-        |terms.people +16.7 %: west wins (room: 14 seats|Scenarios side by side|hiring|What if terms.people + 3"""
+    parts = """1 east|The line at a value: 90 %|What moves the lead|office.rent (10 % by name)|Turning points
+        |Pareto front|terms.people +16.7 %: west wins; east then breaks room: 14 seats|Scenarios side by side|hiring
+        |What if terms.people + 3"""
     for part in map(str.strip, parts.split("|")):
         assert part in text, part
     result.html(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text("utf-8")
-    assert page.count('<svg class="wide"') == 1, "the Pareto front"
+    assert page.count('<svg class="wide"') == 5, "ranking, tornado, both sides of two what-ifs, the Pareto front"
     data = page_data(page)
     assert [bool(one["low"]) for one in data["result"]["ranking"]["options"]] == [True, True]
     assert "8 seats for 12 people" in str(data["result"]["ranking"]["excluded"])
@@ -91,7 +92,7 @@ def test_the_end_of_a_run_shows_ranges_tornado_turning_points_scenarios_and_fron
             "room: 8 seats",
         ):
             assert part in words, part
-        assert window.run("return document.querySelectorAll('.rank .bar .range').length") == 2
+        assert window.run("return document.querySelectorAll('.chart .wide .dark.whisker').length") == 2
 
 
 def test_a_saved_run_has_its_what_ifs(tmp_path: Path) -> None:

@@ -34,13 +34,13 @@ from decisor.system.storage import write_private
 from decisor.system.text import fit_on_one_line
 from decisor.system.wording import format_count
 from decisor.trace.events import RowPolicy
-from decisor.types import Record, RuleTest, Usage
-from decisor.views.links import Anchors, EvidenceCell, anchors_of, cell_anchor, figures_html, link_text, row_anchor
+from decisor.types import RuleTest, Usage
+from decisor.views.links import Anchors, anchors_of, figures_html
 from decisor.views.markup import Html, join, query_html, tag
 from decisor.views.page import html_document, run_page_style
 from decisor.views.rankings import ranking_html
+from decisor.views.results import decision_html, evidence_table, group_by_columns
 from decisor.views.terminal import format_table_value
-from decisor.views.transcript import describe_end
 
 
 def plain_table_html(names: Sequence[str], rows: Sequence[Sequence[str | Html]]) -> Html:
@@ -79,40 +79,9 @@ def query_section_html(query: Query, anchors: Anchors) -> Html:
         "div",
         tag("p", tag("b", f"{query.name} {query.tool}".strip()), " ", tag("span", count, cls="soft")),
         query_html(query.input) if query.input else None,
-        *(cited_rows_html(group, anchors) for group in group_by_columns(restore_records(query))),
+        *(evidence_table(group, anchors) for group in group_by_columns(restore_records(query))),
         cls="query",
     )
-
-
-def group_by_columns(records: Sequence[Record]) -> list[list[Record]]:
-    """Group records that have the same columns."""
-    groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault((*record.fields, *(("text",) if record.text else ())), []).append(record)
-    return list(groups.values())
-
-
-def cited_rows_html(records: Sequence[Record], anchors: Anchors) -> Html:
-    names = [*records[0].fields, *(["text"] if records[0].text else [])]
-    numeric = {name for name in names if any(is_number_value(one.fields.get(name)) for one in records)}
-    marked = {cell for cells in anchors.cells.values() for cell in cells}
-    head = (tag("th", name, scope="col", cls="n" if name in numeric else None) for name in names)
-    rows = []
-    for one in records:
-        cells = []
-        for at, name in enumerate(names):
-            is_text = at >= len(one.fields)
-            cell = EvidenceCell(one.id, -1 if is_text else at)
-            text = one.text if is_text else format_table_value(one.fields[name])
-            cls = " ".join(["n"] * (name in numeric) + ["hit"] * (cell in marked)) or None
-            cells.append(tag("td", text, id=cell_anchor(cell) if cell in marked else None, cls=cls))
-        rows.append(tag("tr", tag("td", one.id, cls="id"), *cells, id=row_anchor(one.id)))
-    whole = tag("table", tag("thead", tag("tr", tag("th", "record", scope="col"), *head)), tag("tbody", *rows))
-    return tag("div", whole, cls="scroll", tabindex=0, role="group", aria_label="Rows")
-
-
-def is_number_value(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def format_record_cell(value: object) -> str:
@@ -218,7 +187,7 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     yield tag("p", " · ".join(list_heading_parts(record)), cls="soft")
     yield tag("h1", content.request.question)
     yield tag("p", content.request.goal) if content.request.goal else None
-    yield record_decision_html(content, anchors)
+    yield decision_html(decision, anchors)
     # The digest is computed anew: the one in the record may have been changed along with the content.
     yield approvals_html(record, digest_of_json(content))
     yield record_section_html(
@@ -258,20 +227,6 @@ def format_utc_minute(at: str) -> str:
     '2026-11-22 10:46 UTC'
     """
     return f"{at[:10]} {at[11:16]} UTC"
-
-
-def record_decision_html(content: Content, anchors: Anchors) -> Html:
-    decision = content.decision
-    why = describe_end(decision_of(content))
-    return tag(
-        "div",
-        tag("h2", "Decision"),
-        tag("p", decision.answer or "None", cls="answer" if decision.answer else "answer none"),
-        tag("p", why, cls="soft") if why else None,
-        *(tag("p", link_text(text, anchors)) for text in decision.reasons),
-        tag("p", f"Runner-up: {decision.runner_up}", cls="beside") if decision.runner_up else None,
-        cls="card decision",
-    )
 
 
 def approvals_html(record: DecisionRecord, digest: str) -> Html:

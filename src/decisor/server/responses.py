@@ -209,7 +209,7 @@ class RecordReply(ServerReply):
 
 class WhatIfReply(ServerReply):
     """An answer to a what-if question. ranking, study: as in a result; null if the input gives none. changed: the
-    ranking of the data as a change or a scenario leaves them.
+    ranking of the data as a change or a scenario leaves them. charts: these as HTML, the changed beside the unchanged.
     """
 
     note: str
@@ -217,40 +217,18 @@ class WhatIfReply(ServerReply):
     ranking: Json | None = None
     study: Json | None = None
     changed: Json | None = None
-
-
-class CellReply(ServerReply):
-    """A cell of the evidence: a record, and the number of its column; -1 is its text."""
-
-    record: str
-    column: int
-
-
-class ChartReply(ServerReply):
-    """A chart of an answer. layouts: for a wide and a narrow screen, with ``width``, ``height``, ``shapes`` and
-    ``links``, in pixels. notes: parts that are not drawn. vega_lite: the chart for other programs.
-    """
-
-    title: str
-    description: str
-    notes: tuple[str, ...]
-    layouts: tuple[Json, ...]
-    vega_lite: Json
+    charts: str = ""
 
 
 class PictureReply(ServerReply):
     """The pictures of a run. drawings:
 
-    ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels. cells: of each figure of
-    the answer. studies: what-ifs, as in a result. charts: of the answer.
+    ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels. result: its decision,
+    ranking, studies, charts and evidence, as HTML; '' while there is none.
     """
 
     drawings: tuple[Json, ...]
-    cells: dict[str, tuple[CellReply, ...]]
-    studies: tuple[Json, ...] = ()
-    ranking: tuple[str, ...] = ()
-    """What was compared and excluded, and how sure the first place is, in sentences."""
-    charts: tuple[ChartReply, ...] = ()
+    result: str = ""
 
 
 class ApprovalReply(ServerReply):

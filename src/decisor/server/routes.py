@@ -84,10 +84,11 @@ from decisor.system.serialization import finite_json_value, json_text, json_valu
 from decisor.techniques import asks_llm, find_technique_class
 from decisor.trace.events import Conclusion
 from decisor.trace.file import build_trace_row, format_trace_file
-from decisor.types import Ranking, Tool
+from decisor.types import Observation, Ranking, Tool
 from decisor.version import __version__
 from decisor.views.page import script_policy
 from decisor.views.page_data import draw_picture, story_json
+from decisor.views.rankings import ranking_html, study_html
 
 if TYPE_CHECKING:
     from decisor.session.pool import Pool
@@ -416,21 +417,11 @@ async def ask_what_if(name: str, body: WhatIfBody, state: CurrentState, user: Cu
     """Rank, change an input, or ask why not another one. The data stay as they are: a copy is changed."""
     tool = await find_model_tool(name, state, user)
     observation = await tool.call(body.input)
-    return WhatIfReply.model_validate(
-        finite_json_value(
-            {
-                "note": observation.note,
-                "records": observation.records,
-                "ranking": observation.ranking,
-                "study": observation.study,
-                "changed": await rank_changed_data(tool, body.input),
-            }
-        )
-    )
+    return what_if_reply(observation, await rank_changed_data(tool, body.input))
 
 
-async def rank_changed_data(tool: Tool, text: str) -> Ranking | None:
-    """Rank the data as a change or a scenario leaves them; return None for another input."""
+async def rank_changed_data(tool: Tool, text: str) -> tuple[Ranking, Ranking] | None:
+    """Rank the data as they are, and as a change or a scenario leaves them; return None for another input."""
     inside = unwrap_model_tool(tool)
     if not isinstance(tool, SerializedTool) or inside is None or not inside.model.model.choice:
         return None
@@ -441,7 +432,9 @@ async def rank_changed_data(tool: Tool, text: str) -> Ranking | None:
     # The scratch copy holds the change of one candidate at a time.
     async with tool.turn:
         inside.start_clock(inside.seconds)
-        return await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
+        before = await asyncio.to_thread(rank_model, inside.model, trials=0)
+        after = await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
+    return before, after
 
 
 async def find_model_tool(name: str, state: AppState, user: User) -> Tool:
@@ -456,9 +449,30 @@ async def find_model_tool(name: str, state: AppState, user: User) -> Tool:
     raise NotThere(f"There is no decision model {name[:80]!r}: start the server with --model FILE.")
 
 
+def what_if_reply(observation: Observation, change: tuple[Ranking, Ranking] | None) -> WhatIfReply:
+    """Return an observation with its charts. change: the ranking before and after a change."""
+    before, changed = change or (None, None)
+    ranking = changed or observation.ranking
+    charts = study_html(observation.study) if observation.study else ""
+    return WhatIfReply.model_validate(
+        {
+            **finite_json_value(
+                {
+                    "note": observation.note,
+                    "records": observation.records,
+                    "ranking": observation.ranking,
+                    "study": observation.study,
+                    "changed": changed,
+                }
+            ),
+            "charts": (ranking_html(ranking, before) or "") + charts if ranking else charts,
+        }
+    )
+
+
 @runs_router.get("/runs/{id}/picture")
 async def show_picture(live: ReadableRun) -> PictureReply:
-    """Show the drawings, figure cells, studies and charts of a run, as far as it has come."""
+    """Show the drawings and the result of a run, as far as it has come."""
     entries = live.entries
     is_over = any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries)
     result = build_recorded_result(entries) if is_over else None

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from decisor.decision_record.record import DecisionRecord
     from decisor.session.request import AskRequest, Attachments, Options
-    from decisor.views.charts import AnswerChart
+    from decisor.views.charts import Chart
 
 
 FIRST_ROWS = 20
@@ -191,13 +191,13 @@ class Result:
         return self.decision.evidence
 
     @cached_property
-    def charts(self) -> tuple[AnswerChart, ...]:
+    def charts(self) -> tuple[Chart, ...]:
         """Charts of the rows that the answer rests on.
 
         They need rows that make a series or a table of measures; most answers have none. ``chart.vega_lite()`` is a
         chart as other programs draw it.
         """
-        from decisor.views.charts import charts_of_decision
+        from decisor.views.answer_charts import charts_of_decision
 
         return charts_of_decision(self.trace, self.decision, self.records)
 

@@ -1,133 +1,254 @@
-"""The chart of an answer, drawn as SVG on a page and as text on a terminal.
+"""The one drawing of a chart: as SVG for pages, notebooks, records and reports, and as text for terminals.
 
-A layout has shapes, lines and texts with their places, and links to records. The HTML holds a drawing for wide and one
-for narrow screens, the notes, and the Vega-Lite specification to take along. Which chart fits is decided in
-``charts``.
+The HTML holds a drawing for wide and one for narrow screens, and the notes. A chart of cited cells leads to their rows
+and can be taken along as Vega-Lite; any other has its figures in a table. Colours come from ``static/chart.css`` by
+class: ``s0`` to ``s7``, and ``pub`` for published figures.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from textwrap import wrap
 from unicodedata import east_asian_width
 
-from decisor.system.text import clean_one_line, format_number
-from decisor.views.charts import AnswerChart, Axis, ChartMark, ChartSeries, describe_mark, time_ticks
+from decisor.system.text import clean_for_terminal, clean_one_line
+from decisor.views.charts import EPOCH, Axis, Chart, ChartMark, ChartSeries, seconds_since_1970
 from decisor.views.links import row_anchor
-from decisor.views.markup import Html, Scale, join, round_steps, tag
+from decisor.views.markup import Html, tag
 
-WIDTHS = (680, 340)
+WIDTHS = {"wide": 680, "narrow": 340}
 """Pixels: for a screen, and for a phone."""
 LETTER = 6.9
 """Pixels of a letter, about."""
 LINE, ROW, PLOT = 18, 24, 240
+MOST_ROWS = 20
 MOST_DOTS, MOST_LINKS = 120, 400
 MOST_LABELS = 12
-SHAPES = ("circle", "square", "diamond", "triangle")
+MOST_BANDS, WIDEST_BAND = 4, 0.4
+"""Bands of more series, or wider than this part of the axis on average, would hide the lines."""
+SHAPES = {
+    "circle": (),
+    "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "diamond": ((0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)),
+    "triangle": ((0.0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
+}
+MINUTE, HOUR = 60, 3600
+STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR, 48 * HOUR, 168 * HOUR)
+MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000, 60000)
+
+
+def chart_html(chart: Chart, records: frozenset[str] = frozenset()) -> Html:
+    """Return a chart as HTML; a mark of one of the ``records`` leads to its row of the evidence."""
+    notes = (tag("p", clean_for_terminal(note), cls="soft") for note in list_notes(chart))
+    below = vega_lite_link(chart) if chart.has_records else figures_table(chart)
+    drawings = (chart_svg(chart, kind, records) for kind in WIDTHS)
+    return tag("figure", tag("figcaption", clean_one_line(chart.title)), *drawings, *notes, below, cls="chart")
+
+
+def list_notes(chart: Chart) -> Iterator[str]:
+    """Yield the notes of a chart, and how many of its bars the drawing has no room for."""
+    yield from chart.notes
+    marks = {mark.x: value for _, mark, value in chart.marks()} if chart.kind in ("bar", "span") else {}
+    if len(marks) > MOST_ROWS:
+        yield f"The first {MOST_ROWS} of {len(marks)} are drawn; the last has {chart.y.format(marks[max(marks)])}."
+
+
+def vega_lite_link(chart: Chart) -> Html:
+    text = json.dumps(chart.vega_lite(), ensure_ascii=False)
+    # A data address needs no server and no script.
+    href = "data:application/json;base64," + base64.b64encode(text.encode()).decode()
+    return tag("p", tag("a", "Chart as Vega-Lite", href=href, download="chart.vl.json"), cls="soft")
+
+
+def figures_table(chart: Chart) -> Html:
+    """Return the values of a chart as a folded table, with those that the drawing has no room for."""
+    rows = [
+        tag(
+            "tr",
+            *(tag("td", clean_one_line(cell)) for cell in (series.name, mark.label, chart.format_mark(mark)) if cell),
+        )
+        for series, mark, _ in chart.marks()
+    ]
+    inner = tag("div", tag("table", tag("tbody", *rows)), cls="scroll", tabindex=0, role="group", aria_label="Figures")
+    return tag("details", tag("summary", "Figures"), inner)
 
 
 @dataclass(frozen=True, slots=True)
-class SvgShape:
-    """An element of SVG."""
+class PlacedMarks:
+    """The shapes of a drawing, and over them a place for each mark that says its value."""
 
-    tag: str
-    kind: str
-    """Its class."""
-    at: Mapping[str, float | str] = field(default_factory=dict)
-    """Its attributes."""
-    text: str = ""
-    """The text in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChartLink:
-    """A place in a chart that leads to a record."""
-
-    record: str
-    title: str
-    """Words of the mark there."""
-    shape: SvgShape
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    width: float
     height: float
-    shapes: tuple[SvgShape, ...]
-    links: tuple[ChartLink, ...]
+    shapes: Sequence[Html]
+    links: Sequence[tuple[ChartMark, Html]]
 
 
-def layout_chart(chart: AnswerChart, width: int) -> Layout:
-    return layout_bars(chart, width) if chart.kind == "bar" else layout_plot(chart, width)
+def chart_svg(chart: Chart, kind: str = "wide", records: frozenset[str] = frozenset()) -> Html:
+    """Draw a chart as SVG. kind: of ``WIDTHS``.
 
-
-def layout_all_widths(chart: AnswerChart) -> tuple[Layout, ...]:
-    return tuple(layout_chart(chart, width) for width in WIDTHS)
-
-
-def layout_bars(chart: AnswerChart, width: int) -> Layout:
-    """Lay out bars: names to the left, values to the right. There is a line at 0."""
-    marks = list(chart.marks())
-    values = [value for _, _, value in marks]
-    texts = [format_number(value) for value in values]
-    right = width - 8 - LETTER * max(map(len, texts))
-    room = max(text_width(mark.label) for _, mark, _ in marks) + 12
-    left = min(room, (0.36 if width > 500 else 0.4) * width)
-    scale = Scale(min(0.0, *values), max(0.0, *values), left, max(right - 8, left + 40))
-    shapes = [text_shape(left, 14, chart.y.title, "start", "soft")]
-    links = []
-    for row, ((series, mark, value), words_of_value) in enumerate(zip(marks, texts, strict=True)):
-        top = 24 + ROW * row
-        start, end = sorted((scale(0.0), scale(value)))
-        bar = {"x": start, "y": top + 3.0, "width": max(end - start, 1.0), "height": ROW - 7.0}
-        shapes.append(text_shape(left - 8, top + 16, fit_text(mark.label, left - 8), "end"))
-        shapes.append(SvgShape("rect", "s0" if value >= 0 else "s3", {**bar, "rx": 2.0}))
-        shapes.append(text_shape(width - 4, top + 16, words_of_value, "end", "value"))
-        whole = SvgShape("rect", "hit", {"x": 0.0, "y": float(top), "width": float(width), "height": float(ROW)})
-        links.append(ChartLink(mark.record, describe_mark(series, mark, value), whole))
-    bottom = 24 + ROW * len(marks)
-    shapes.append(line_shape(scale(0.0), 22, scale(0.0), bottom, "zero"))
-    return round_layout(width, bottom + 6, shapes, links)
-
-
-def layout_plot(chart: AnswerChart, width: int) -> Layout:
-    """Lay out lines or points, in a frame with round numbers."""
-    legend, top = layout_legend(chart, width)
-    marks = list(chart.marks())
-    low, high, steps = axis_range([value for _, _, value in marks], chart.y)
-    left = 14 + LETTER * max(len(format_number(step)) for step in steps)
-    y = Scale(low, high, top + LINE + 8 + PLOT, top + LINE + 8)
-    places = [mark.x for _, mark, _ in marks]
-    first, last = (
-        (min(places), max(places))
-        if chart.x.scale == "time" or chart.kind == "line"
-        else axis_range(places, chart.x)[:2]
+    The evidence or the figures say the same to readers who do not see the drawing, so marks are no stops of the
+    keyboard.
+    """
+    width = WIDTHS[kind]
+    drawing = draw_bars(chart, width) if chart.kind in ("bar", "span") else draw_plot(chart, width)
+    picture = tag(
+        "g",
+        tag("title", clean_one_line(chart.title)),
+        tag("desc", chart.description),
+        *drawing.shapes,
+        role="img",
+        aria_label=f"{clean_one_line(chart.title)}. {chart.description}",
     )
-    x = Scale(first, last, left + 6, width - 14)
-    shapes = [*legend, text_shape(4, top + 14, chart.y.title, "start", "soft")]
-    for step in steps:
-        shapes += [
-            line_shape(left, y(step), width - 8, y(step), "zero" if step == 0 else "grid"),
-            text_shape(left - 6, y(step) + 4, format_number(step), "end", "soft"),
-        ]
-    shapes += layout_x_axis(chart.x, x, y.start, width)
-    links: list[ChartLink] = []
-    # Many dots on a line run into each other; links stay, as they are not seen.
-    dots, size = (True, 4.5) if chart.kind == "points" else (len(marks) <= MOST_DOTS, 3.2)
+    links = (
+        tag("a", hit, href=f"#{row_anchor(mark.record)}", tabindex=-1) if mark.record in records else hit
+        for mark, hit in drawing.links
+    )
+    box = f"0 0 {width} {drawing.height:g}"
+    return tag("svg", picture, tag("g", *links, aria_hidden="true"), cls=kind, viewBox=box)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScale:
+    """A linear scale from data to the drawing."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = self.high - self.low
+        return self.start + (self.end - self.start) * ((value - self.low) / span if span else 0.5)
+
+
+def draw_bars(chart: Chart, width: int) -> PlacedMarks:
+    """Draw bars: names to the left, values to the right; where values need much room, names stand above their bars.
+
+    On an axis that does not begin at 0 a bar's length would mislead, so there each value is a point.
+    """
+    rows = rows_of_bars(chart)
+    is_grouped = any(len(row) > 1 for row in rows)
+    marks = [mark for row in rows for _, mark in row]
+    words = {mark: chart.y.format(mark.y or 0.0) if is_grouped else chart.format_mark(mark) for mark in marks}
+    room = LETTER * max(map(len, words.values())) + 16
+    is_stacked = not is_grouped and room > width / 4
+    names = min(max(text_width(mark.label) for mark in marks) + 18, (0.36 if width > 500 else 0.4) * width)
+    left, right = (8.0, width - 8.0) if is_stacked else (names, max(width - room, names + 40))
+    low, high, steps = axis_range(chart.values(), chart.y)
+    if chart.y.zero:
+        # Values are written beside their bars, so the axis needs no round ends.
+        low, high, steps = min(0.0, *chart.values()), max(0.0, *chart.values()), []
+    scale = LinearScale(low, high, left, right)
+    shapes, top = draw_legend(chart, width)
+    shapes.append(draw_text(left, top + 14, chart.y.title, cls="soft"))
+    start, links = top + 24, list[tuple[ChartMark, Html]]()
+    top = start
+    thick, step = (12.0, 14.0) if is_grouped else (ROW - 7.0, 0.0)
+    for row in rows:
+        label = row[0][1].label
+        height = ROW + LINE * is_stacked + step * (len(row) - 1)
+        if is_stacked:
+            words[row[0][1]] = fit_text(words[row[0][1]], 0.7 * width)
+            shapes.append(draw_text(left, top + 14, fit_text(label, width - text_width(words[row[0][1]]) - left - 16)))
+        else:
+            shapes.append(draw_text(left - 8, top + height / 2 + 4, fit_text(label, left - 8), "end"))
+        for at, (series, mark) in enumerate(row):
+            bar = top + 3 + LINE * is_stacked + step * at
+            shapes += draw_bar(chart, series, mark, scale, (bar, thick))
+            baseline = top + 14 if is_stacked else bar + thick / 2 + 4.5
+            shapes.append(draw_text(width - 4, baseline, words[mark], "end", "value"))
+            hit = {"x": 0, "y": bar - 3, "width": width, "height": thick + 7} if is_grouped else {}
+            hit = hit or {"x": 0, "y": top, "width": width, "height": height}
+            title = tag("title", chart.describe_mark(chart.series[series], mark))
+            links.append((mark, draw_shape("rect", "hit", title, **hit)))
+        top += height
+    if not steps:
+        zero = draw_line(scale(0.0), start - 2, scale(0.0), top, "zero")
+        return PlacedMarks(round(top + 6, 1), [zero, *shapes], links)
+    grid = [draw_line(scale(value), start - 2, scale(value), top, "grid") for value in steps]
+    grid += draw_ticks(scale, ((value, chart.y.format(value)) for value in steps), top, width)
+    grid.append(draw_break(scale.start, top))
+    return PlacedMarks(round(top + 24, 1), [*grid, *shapes], links)
+
+
+def rows_of_bars(chart: Chart) -> list[list[tuple[int, ChartMark]]]:
+    """Return the bars of each place with the number of their series, in order of the places."""
+    rows: dict[float, list[tuple[int, ChartMark]]] = {}
     for at, series in enumerate(chart.series):
-        if chart.kind == "line":
-            shapes += [SvgShape("path", f"s{at} run", {"d": path}) for path in line_paths(series, x, y)]
         for mark in series.marks:
             if mark.y is not None:
-                shapes += [mark_shape(at, x(mark.x), y(mark.y), size)] if dots else []
-                links.append(
-                    ChartLink(mark.record, describe_mark(series, mark, mark.y), hit_area(x(mark.x), y(mark.y)))
+                rows.setdefault(mark.x, []).append((at, mark))
+    return [rows[place] for place in sorted(rows)][:MOST_ROWS]
+
+
+def draw_bar(
+    chart: Chart, series: int, mark: ChartMark, scale: LinearScale, place: tuple[float, float]
+) -> Iterator[Html]:
+    """Yield a bar, span or point with its range. place: the top and the height of its row."""
+    top, thick = place
+    value, cls = mark.y or 0.0, series_class(chart.series[series], series)
+    if chart.kind == "span" or chart.y.zero:
+        ends = (mark.low or 0.0, mark.high or 0.0) if chart.kind == "span" else (0.0, value)
+        start, end = sorted(map(scale, ends))
+        below = " below" if value < 0 and len(chart.series) == 1 else ""
+        yield draw_shape("rect", f"{cls} bar{below}", x=start, y=top, width=max(end - start, 1.0), height=thick, rx=2)
+    if mark.low is not None and mark.high is not None and chart.kind != "span":
+        middle, low, high = top + thick / 2, scale(mark.low), scale(mark.high)
+        path = f"M{low:.1f} {middle:.1f}H{high:.1f}M{low:.1f} {middle - 3:.1f}v6M{high:.1f} {middle - 3:.1f}v6"
+        yield draw_shape("path", "dark whisker", d=path)
+    if chart.kind == "bar" and not chart.y.zero:
+        yield draw_mark(chart.series[series], series, scale(value), top + thick / 2)
+
+
+def draw_plot(chart: Chart, width: int) -> PlacedMarks:
+    """Draw lines or points, in a frame with round numbers."""
+    shapes, top = draw_legend(chart, width)
+    marks = list(chart.marks())
+    low, high, steps = axis_range(chart.values(), chart.y)
+    left = 14 + LETTER * max(len(chart.y.format(step)) for step in steps)
+    y = LinearScale(low, high, top + LINE + 8 + PLOT, top + LINE + 8)
+    places = [mark.x for _, mark, _ in marks]
+    is_line = chart.kind == "line"
+    first, last = (min(places), max(places)) if is_line else axis_range(places, chart.x)[:2]
+    x = LinearScale(first, last, left + 6, width - 14)
+    shapes.append(draw_text(4, top + 14, chart.y.title, cls="soft"))
+    for step in steps:
+        shapes.append(draw_line(left, y(step), width - 8, y(step), "zero" if step == 0 else "grid"))
+        shapes.append(draw_text(left - 6, y(step) + 4, chart.y.format(step), "end", "soft"))
+    if not chart.y.zero:
+        shapes.append(draw_break(left, y.start))
+    shapes += draw_axis_across(chart.x, x, y.start, width)
+    has_bands = is_line and len(chart.series) <= MOST_BANDS
+    if has_bands:
+        shapes += [band for at, series in enumerate(chart.series) for band in draw_band(series, at, x, y)]
+    links: list[tuple[ChartMark, Html]] = []
+    # Many dots on a line run into each other; links stay, as they are not seen.
+    has_dots, size = (len(marks) <= MOST_DOTS, 3.2) if is_line else (True, 4.5)
+    for at, series in enumerate(chart.series):
+        if is_line:
+            cls = f"{series_class(series, at)} run"
+            shapes += [draw_shape("path", cls, d=path) for path in line_paths(series, x, y)]
+        for mark in series.marks:
+            if mark.y is None:
+                continue
+            if mark.low is not None and mark.high is not None and (not is_line or len(series.marks) == 1):
+                across, foot, head = x(mark.x), y(mark.low), y(mark.high)
+                path = (
+                    f"M{across:.1f} {foot:.1f}V{head:.1f}M{across - 4:.1f} {foot:.1f}h8M{across - 4:.1f} {head:.1f}h8"
                 )
-    if chart.kind == "points":
-        shapes += layout_labels([mark for _, mark, _ in marks], x, y, width)
-    return round_layout(width, y.start + 44, shapes, links if len(links) <= MOST_LINKS else ())
+                shapes.append(draw_shape("path", f"{series_class(series, at)} whisker", d=path))
+            if has_dots:
+                shapes.append(draw_mark(series, at, x(mark.x), y(mark.y), size))
+            # Large enough for a finger.
+            title = tag("title", chart.describe_mark(series, mark))
+            links.append((mark, draw_shape("circle", "hit", title, cx=x(mark.x), cy=y(mark.y), r=9)))
+    if not is_line:
+        shapes += draw_labels([mark for series, mark, _ in marks if mark.label != series.name], x, y, width)
+    return PlacedMarks(round(y.start + 44, 1), shapes, links if len(links) <= MOST_LINKS else ())
 
 
 def axis_range(values: Sequence[float], axis: Axis) -> tuple[float, float, list[float]]:
@@ -137,49 +258,110 @@ def axis_range(values: Sequence[float], axis: Axis) -> tuple[float, float, list[
         low, high = min(low, 0.0), max(high, 0.0)
     # A scale of no length would divide by zero.
     if low == high:
-        low, high = low - 1.0, high + 1.0
+        low, high = (0.0, 1.0) if axis.scale == "share" and axis.zero else (low - 1.0, high + 1.0)
     steps = round_steps(low, high, 5)
     return steps[0], steps[-1], steps
 
 
-def layout_x_axis(axis: Axis, x: Scale, bottom: float, width: int) -> Iterator[SvgShape]:
+def round_steps(low: float, high: float, most: int) -> list[float]:
+    """Return round numbers from ``low`` to at least ``high``.
+
+    >>> round_steps(0, 1, 4), round_steps(0, 7, 6)
+    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 2.0, 4.0, 6.0, 8.0])
+    """
+    if high <= low:
+        return [low]
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    # A little less than raw, as 10 ** log10 rounds.
+    step = next(base * power for base in (1, 2, 2.5, 5, 10) if base * power >= raw * 0.999999)
+    first = math.floor(low / step + 1e-9)
+    return [round(step * at, 12) for at in range(first, math.ceil(high / step - 1e-9) + 1)]
+
+
+def draw_axis_across(axis: Axis, x: LinearScale, bottom: float, width: int) -> Iterator[Html]:
     """Yield the ticks of the axis across, with as many labels as fit, and its title."""
     most = max(2, int((x.end - x.start) / (62 if axis.scale == "time" else 80)))
     if axis.scale == "time":
-        places = time_ticks(x.low, x.high, most)
+        ticks = time_ticks(x.low, x.high, most)
     else:
-        whole = float(x.low).is_integer() and float(x.high).is_integer()
+        is_whole = float(x.low).is_integer() and float(x.high).is_integer()
         steps = [step for step in round_steps(x.low, x.high, most) if x.low <= step <= x.high]
-        places = [(step, format_number(step)) for step in steps if not whole or step == int(step) or axis.zero]
-    end = -1e9
-    for place, label in places:
+        ticks = [(step, axis.format(step)) for step in steps if not is_whole or step == int(step) or axis.zero]
+    yield from draw_ticks(x, ticks, bottom, width)
+    yield draw_text((x.start + x.end) / 2, bottom + 36, axis.title, "middle", "soft")
+
+
+def draw_ticks(x: LinearScale, ticks: Iterable[tuple[float, str]], bottom: float, width: int) -> Iterator[Html]:
+    end = -math.inf
+    for place, label in ticks:
         half = LETTER * len(label) / 2
         # A label at the edge is moved in, so that it is not cut off.
         middle = min(max(x(place), half + 2), width - half - 2)
-        yield line_shape(x(place), bottom, x(place), bottom + 4, "grid")
+        yield draw_line(x(place), bottom, x(place), bottom + 4, "grid")
         if middle - half > end:
-            yield text_shape(middle, bottom + 18, label, "middle", "soft")
+            yield draw_text(middle, bottom + 18, label, "middle", "soft")
             end = middle + half + 6
-    yield text_shape((x.start + x.end) / 2, bottom + 36, axis.title, "middle", "soft")
 
 
-def layout_legend(chart: AnswerChart, width: int) -> tuple[list[SvgShape], float]:
+def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
+    """Return at most about ``most`` round times from ``low`` to ``high``, each with its words.
+
+    >>> year = 365.2425 * 24 * HOUR
+    >>> [text for _, text in time_ticks(27 * year, 28 * year, 5)]
+    ['Jan 1997', 'Apr', 'Jul', 'Oct']
+    >>> [text for _, text in time_ticks(20 * year, 29.9 * year, 6)]
+    ['1990', '1992', '1994', '1996', '1998']
+    """
+    span = high - low
+    step = next((step for step in STEPS if span / step <= most), None)
+    if step is not None:
+        # -(-a // b) rounds up, also for times before 1970.
+        seconds = (step * at for at in range(int(-(-low // step)), int(high // step) + 1))
+        return list(label_times((EPOCH + timedelta(seconds=value) for value in seconds), clock=step < 24 * HOUR))
+    # Longer spans have ticks by calendar months, which differ in length; 30.4 days is their mean.
+    months = next(months for months in MONTHS if span / (months * 30.4 * 24 * HOUR) <= most)
+    start, end = ((EPOCH + timedelta(seconds=value)) for value in (low, high))
+    first = -(-(start.year * 12 + start.month - 1) // months) * months
+    times = (datetime(at // 12, at % 12 + 1, 1, tzinfo=UTC) for at in range(first, end.year * 12 + end.month, months))
+    ticks = label_times(times, years=months % 12 == 0)
+    return [(value, label) for value, label in ticks if low <= value <= high]
+
+
+def label_times(times: Iterable[datetime], clock: bool = False, years: bool = False) -> Iterator[tuple[float, str]]:
+    """Yield times with labels; the year, or the day of a clock, stands only where it changes."""
+    before = ""
+    for time in times:
+        head = f"{time.day} {time:%b}" if clock else f"{time.year}"
+        part = f"{time:%H:%M}" if clock else f"{time:%b}" if time.day == 1 else f"{time.day} {time:%b}"
+        words = part if head == before else f"{head} {part}" if clock else f"{part} {head}"
+        before = head
+        yield seconds_since_1970(time), head if years else words
+
+
+def draw_legend(chart: Chart, width: int) -> tuple[list[Html], float]:
     """Return the name of each series beside its mark, in lines, and the height of these lines."""
+    shapes: list[Html] = []
     if len(chart.series) < 2:
-        return [], 0.0
-    shapes: list[SvgShape] = []
+        return shapes, 0.0
     x, y = 4.0, 0.0
     for at, series in enumerate(chart.series):
-        name = clean_one_line(series.name, 28)
+        name = clean_one_line(series.name, 28) + " (published)" * series.published
         room = 30 + text_width(name)
         if x > 4 and x + room > width:
             x, y = 4.0, y + LINE
-        shapes += [mark_shape(at, x + 6, y + 10, 5), text_shape(x + 17, y + 14, name, "start")]
+        shapes += [draw_mark(series, at, x + 6, y + 10), draw_text(x + 17, y + 14, name)]
         x += room
     return shapes, y + LINE + 8
 
 
-def line_paths(series: ChartSeries, x: Scale, y: Scale) -> Iterator[str]:
+def legend_swatch(number: int | None) -> Html:
+    """Draw the mark of a series for a legend. None means published figures."""
+    series = ChartSeries("", (), number, published=number is None)
+    return tag("svg", draw_mark(series, 0, 7, 7), cls="swatch", viewBox="0 0 14 14", aria_hidden="true")
+
+
+def line_paths(series: ChartSeries, x: LinearScale, y: LinearScale) -> Iterator[str]:
     """Yield paths through the marks, broken where a cell is empty."""
     parts: list[str] = []
     for mark in series.marks:
@@ -192,7 +374,15 @@ def line_paths(series: ChartSeries, x: Scale, y: Scale) -> Iterator[str]:
         yield "".join(parts)
 
 
-def layout_labels(marks: Sequence[ChartMark], x: Scale, y: Scale, width: int) -> Iterator[SvgShape]:
+def draw_band(series: ChartSeries, at: int, x: LinearScale, y: LinearScale) -> Iterator[Html]:
+    """Yield the ranges of a line as a band, unless they are so wide that it would hide the lines."""
+    ends = [(x(mark.x), y(mark.low), y(mark.high)) for mark in series.marks if None not in (mark.low, mark.high)]  # type: ignore[arg-type]
+    if len(ends) > 1 and sum(low - high for _, low, high in ends) <= WIDEST_BAND * PLOT * len(ends):
+        corners = [*((across, high) for across, _, high in ends), *((across, low) for across, low, _ in reversed(ends))]
+        yield draw_polygon(f"{series_class(series, at)} band", corners)
+
+
+def draw_labels(marks: Sequence[ChartMark], x: LinearScale, y: LinearScale, width: int) -> Iterator[Html]:
     """Yield the names of points that overlap no other name and no other point."""
     rooms = [(x(mark.x) - 5, x(mark.x) + 5, y(mark.y or 0.0)) for mark in marks]
     for mark in marks if len(marks) <= MOST_LABELS else ():
@@ -200,9 +390,9 @@ def layout_labels(marks: Sequence[ChartMark], x: Scale, y: Scale, width: int) ->
         room, place, height = text_width(name), x(mark.x), y(mark.y or 0.0)
         # To the right of its point, or to the left where the drawing ends.
         start = place - 9 - room if place + 9 + room > width else place + 9
-        if all(abs(height - other) > 13 or start > end or start + room < begin for begin, end, other in rooms):
+        if all(abs(height - y2) > 13 or start > end or start + room < begin for begin, end, y2 in rooms):
             rooms.append((start, start + room, height))
-            yield text_shape(start, height + 4, name, "start")
+            yield draw_text(start, height + 4, name)
 
 
 def text_width(words: str) -> float:
@@ -222,165 +412,136 @@ def fit_text(words: str, room: float) -> str:
     return text
 
 
-def mark_shape(series: int, x: float, y: float, size: float) -> SvgShape:
-    """Return a series' own mark, so that colour is never the only thing that tells two apart."""
-    kind, name = f"s{series} dot", SHAPES[series % len(SHAPES)]
-    if name == "circle":
-        return SvgShape("circle", kind, {"cx": x, "cy": y, "r": size})
-    corners = {
-        "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
-        "diamond": ((0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)),
-        "triangle": ((0.0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
-    }[name]
-    return SvgShape("polygon", kind, {"points": " ".join(f"{x + size * a:.1f},{y + size * b:.1f}" for a, b in corners)})
+def series_class(series: ChartSeries, at: int) -> str:
+    return "pub" if series.published else f"s{(at if series.number is None else series.number) % 8}"
 
 
-def hit_area(x: float, y: float) -> SvgShape:
-    """Return a circle around a mark, large enough for a finger."""
-    return SvgShape("circle", "hit", {"cx": x, "cy": y, "r": 9.0})
+def draw_mark(series: ChartSeries, at: int, x: float, y: float, size: float = 5.0) -> Html:
+    """Draw a series' own mark, so that colour is never the only thing that tells two apart."""
+    number = 2 if series.published else at if series.number is None else series.number
+    corners = tuple(SHAPES.values())[number % len(SHAPES)]
+    cls = f"{series_class(series, at)} dot"
+    if not corners:
+        return draw_shape("circle", cls, cx=x, cy=y, r=size)
+    return draw_polygon(cls, [(x + size * dx, y + size * dy) for dx, dy in corners])
 
 
-def line_shape(x1: float, y1: float, x2: float, y2: float, kind: str) -> SvgShape:
-    return SvgShape("line", kind, {"x1": x1, "y1": y1, "x2": x2, "y2": y2})
+def draw_polygon(cls: str, corners: Iterable[tuple[float, float]]) -> Html:
+    return draw_shape("polygon", cls, points=" ".join(f"{x:.1f},{y:.1f}" for x, y in corners))
 
 
-def text_shape(x: float, y: float, words: str, anchor: str, kind: str = "") -> SvgShape:
-    return SvgShape("text", kind, {"x": x, "y": y, "text-anchor": anchor}, words)
+def draw_break(x: float, y: float) -> Html:
+    """Draw the sign of an axis that does not begin at 0."""
+    return draw_shape("path", "break", d=f"M{x - 5:.1f} {y + 3:.1f}l10 -6M{x - 5:.1f} {y + 8:.1f}l10 -6")
 
 
-def round_layout(width: float, height: float, shapes: Sequence[SvgShape], links: Sequence[ChartLink]) -> Layout:
-    """Round all places of a layout to a tenth of a pixel."""
-    return Layout(
-        width,
-        round(height, 1),
-        tuple(map(to_tenths, shapes)),
-        tuple(ChartLink(one.record, one.title, to_tenths(one.shape)) for one in links),
-    )
+def draw_line(x1: float, y1: float, x2: float, y2: float, cls: str) -> Html:
+    return draw_shape("line", cls, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
-def to_tenths(shape: SvgShape) -> SvgShape:
-    at = {name: value if isinstance(value, str) else round(value, 1) for name, value in shape.at.items()}
-    return SvgShape(shape.tag, shape.kind, at, shape.text)
+def draw_text(x: float, y: float, words: str, anchor: str = "start", cls: str = "") -> Html:
+    return draw_shape("text", cls, words, x=x, y=y, text_anchor=anchor)
 
 
-def chart_html(chart: AnswerChart, records: frozenset[str]) -> Html:
-    """Return a chart as HTML; a mark of one of the ``records`` leads to its row of the evidence.
-
-    The table says the same to readers who do not see the drawing, so marks are no stops of the keyboard.
-    """
-    drawings = (
-        layout_svg(chart, one, kind, records)
-        for one, kind in zip(layout_all_widths(chart), ("wide", "narrow"), strict=True)
-    )
-    text = json.dumps(chart.vega_lite(), ensure_ascii=False)
-    # A data address needs no server and no script.
-    href = "data:application/json;base64," + base64.b64encode(text.encode()).decode()
-    notes = [tag("p", note, cls="soft") for note in chart.notes]
-    link = tag("p", tag("a", "Chart as Vega-Lite", href=href, download="chart.vl.json"), cls="soft")
-    return join(tag("h2", chart.title), tag("div", *drawings, cls="answer-chart"), *notes, link)
-
-
-def layout_svg(chart: AnswerChart, drawing: Layout, kind: str, records: frozenset[str]) -> Html:
-    words = f"{chart.title}. {chart.description}"
-    picture = tag(
-        "g",
-        tag("title", chart.title),
-        tag("desc", chart.description),
-        *map(shape_element, drawing.shapes),
-        role="img",
-        aria_label=words,
-    )
-    links = [
-        tag("a", shape_element(one.shape, one.title), href=f"#{row_anchor(one.record)}", tabindex=-1)
-        if one.record in records
-        else shape_element(one.shape, one.title)
-        for one in drawing.links
-    ]
-    box = f"0 0 {drawing.width:g} {drawing.height:g}"
-    return tag("svg", picture, tag("g", *links, aria_hidden="true"), cls=kind, viewBox=box)
-
-
-def shape_element(shape: SvgShape, title: str = "") -> Html:
-    places = {name.replace("-", "_"): str(value) for name, value in shape.at.items()}
-    return tag(shape.tag, tag("title", title) if title else None, shape.text or None, cls=shape.kind or None, **places)
+def draw_shape(name: str, cls: str, *inside: Html | str, **places: float | str) -> Html:
+    """Build an element of SVG, its places rounded to a tenth of a pixel."""
+    texts = {key: place if isinstance(place, str) else f"{round(place, 1):g}" for key, place in places.items()}
+    return tag(name, *inside, cls=cls or None, **texts)
 
 
 WIDTH, NAME, HEIGHT = 40, 28, 10
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
-def chart_lines(chart: AnswerChart) -> Iterator[str]:
-    """Yield the title of a chart, its drawing, and its notes on parts that are not drawn."""
+def chart_lines(chart: Chart, width: int = 100) -> Iterator[str]:
+    """Yield the title of a chart, its drawing, and its notes. width: characters of a line of notes."""
     yield chart.title
     match chart.kind:
-        case "bar":
+        case "bar" | "span":
             yield from bar_chart_lines(chart)
         case "line":
             yield from line_chart_lines(chart)
         case "points":
             yield from point_chart_lines(chart)
-    yield from (f"  {note}" for note in chart.notes)
+    yield from (
+        f"  {line}" for note in list_notes(chart) for line in wrap(clean_for_terminal(note), max(width - 4, 20))
+    )
 
 
-def bar_chart_lines(chart: AnswerChart) -> Iterator[str]:
-    """Yield a line for each bar; bars to the left of | are below 0."""
-    marks = list(chart.marks())
-    values = [value for _, _, value in marks]
-    low, high = min(0.0, *values), max(0.0, *values)
-    scale = WIDTH / (high - low or 1.0)
-    below, above = round(-low * scale), round(high * scale)
-    name = min(NAME, max(len(mark.label) for _, mark, _ in marks))
-    digits = max(len(format_number(value)) for value in values)
-    for _, mark, value in marks:
-        bar = "█" * (round(abs(value) * scale) or (1 if value else 0))
-        left = f"{bar if value < 0 else '':>{below}}|" if low < 0 else ""
-        right = f"{bar if value > 0 else '':<{above}} {format_number(value):>{digits}}"
-        yield f"  {clean_one_line(mark.label, name):<{name}} {left}{right}"
-    yield f"  {'':<{name}} {chart.y.title}"
+def bar_chart_lines(chart: Chart) -> Iterator[str]:
+    """Yield a line for each bar, or point; to the left of | they are below 0."""
+    rows = [(chart.series[at].name, mark) for row in rows_of_bars(chart) for at, mark in row]
+    several = max(map(len, rows_of_bars(chart))) > 1
+    labels = [f"{mark.label} {series}" if several else mark.label for series, mark in rows]
+    words = [chart.format_mark(mark) for _, mark in rows]
+    name = min(NAME, max(map(len, labels)))
+    # Numbers end below each other; ranges and notes differ in length, and need room.
+    has_words = any(mark.note or mark.low is not None for _, mark in rows)
+    digits, width = (0, WIDTH // 2) if has_words else (max(map(len, words)), WIDTH)
+    for label, words_of_mark, (_, mark) in zip(labels, words, rows, strict=True):
+        yield f"  {clean_one_line(label, name):<{name}} {bar_cells(chart, mark, width)} {words_of_mark:>{digits}}"
+    low, high, _ = axis_range(chart.values(), chart.y)
+    ends = "" if chart.y.zero else f", {chart.y.format(low)} to {chart.y.format(high)}"
+    yield f"  {'':<{name}} {chart.y.title}{ends}"
 
 
-def line_chart_lines(chart: AnswerChart) -> Iterator[str]:
+def bar_cells(chart: Chart, mark: ChartMark, width: int) -> str:
+    """Draw a bar, a span, or a point with its range, in the room of all of them."""
+    values = chart.values()
+    low, high, _ = axis_range(values, chart.y)
+    if chart.y.zero:
+        low, high = min(0.0, *values), max(0.0, *values)
+    scale = LinearScale(low, high, 0, width)
+    value, cells = mark.y or 0.0, [" "] * width
+    is_point = chart.kind == "bar" and not chart.y.zero
+    ends = (mark.low, mark.high) if chart.kind == "span" or is_point else (0.0, value)
+    start, end = sorted(round(scale(value if end is None else end)) for end in ends)
+    # However small it is, a bar that is not 0 is seen.
+    if start == end and (value or chart.kind == "span"):
+        start, end = (start - 1, end) if value < 0 or end == width else (start, end + 1)
+    cells[start:end] = ("─" if is_point else "█") * (end - start)
+    if is_point:
+        cells[min(round(scale(value)), width - 1)] = "•"
+    if low < 0 < high:
+        cells.insert(round(scale(0.0)), "|")
+    return "".join(cells)
+
+
+def line_chart_lines(chart: Chart) -> Iterator[str]:
     """Yield one row for each series, from its first to its last value, all on one scale."""
     values = [value for _, _, value in chart.marks()]
     low, high = (min(0.0, *values), max(0.0, *values)) if chart.y.zero else (min(values), max(values))
-    places = [mark.x for _, mark, _ in chart.marks()]
+    marks = sorted((mark for _, mark, _ in chart.marks()), key=lambda mark: mark.x)
     # No more columns than places: empty ones between would look like gaps.
-    start, end, many = min(places), max(places), min(WIDTH, len(set(places)))
-    name = min(NAME, max(len(one.name) for one in chart.series))
-    for one in chart.series:
-        cells = mean_of_columns(one.marks, start, end, many)
+    columns = min(WIDTH, len({mark.x for mark in marks}))
+    scale = LinearScale(marks[0].x, marks[-1].x, 0, columns - 1)
+    name = max(1, min(NAME, max(len(series.name) for series in chart.series)))
+    for series in chart.series:
+        cells: list[list[float]] = [[] for _ in range(columns)]
+        for mark in series.marks:
+            if mark.y is not None:
+                cells[round(scale(mark.x))].append(mark.y)
+        # Each column is the mean of the marks in it.
         drawn = "".join(
-            " " if cell is None else EIGHTHS[1 + round(7 * (cell - low) / (high - low or 1.0))] for cell in cells
+            EIGHTHS[1 + round(7 * (sum(cell) / len(cell) - low) / (high - low or 1.0))] if cell else " "
+            for cell in cells
         )
-        if ends := [format_number(mark.y) for mark in one.marks if mark.y is not None]:
-            yield f"  {clean_one_line(one.name, max(name, 1)):<{name}} {drawn} {ends[0]} to {ends[-1]}"
-    first, last = (min(chart.marks(), key=lambda each: each[1].x), max(chart.marks(), key=lambda each: each[1].x))
-    across = f"{chart.x.title} {first[1].label} to {last[1].label}"
-    yield f"  {'':<{name}} {across}; {chart.y.title} {format_number(min(values))} to {format_number(max(values))}"
+        if ends := [chart.y.format(mark.y) for mark in series.marks if mark.y is not None]:
+            yield f"  {clean_one_line(series.name, name):<{name}} {drawn} {ends[0]} to {ends[-1]}"
+    across = f"{chart.x.title} {marks[0].label} to {marks[-1].label}"
+    up = f"{chart.y.title} {chart.y.format(min(values))} to {chart.y.format(max(values))}"
+    yield f"  {'':<{name}} {across}; {up}"
 
 
-def mean_of_columns(marks: Sequence[ChartMark], start: float, end: float, many: int) -> list[float | None]:
-    """Return ``many`` values from left to right: the mean of the marks in each column.
-
-    A column without marks is None.
-    """
-    cells: list[list[float]] = [[] for _ in range(many)]
-    for mark in marks:
-        if mark.y is not None:
-            cells[round((mark.x - start) / (end - start or 1.0) * (many - 1))].append(mark.y)
-    return [sum(cell) / len(cell) if cell else None for cell in cells]
-
-
-def point_chart_lines(chart: AnswerChart) -> Iterator[str]:
+def point_chart_lines(chart: Chart) -> Iterator[str]:
     """Yield the rows of a grid; a number says how many points are at one place."""
-    marks = list(chart.marks())
-    xs, ys = [mark.x for _, mark, _ in marks], [value for _, _, value in marks]
+    xs, ys = [mark.x for _, mark, _ in chart.marks()], [value for _, _, value in chart.marks()]
+    across = LinearScale(min(xs), max(xs), 0, WIDTH - 1)
+    down = LinearScale(min(ys), max(ys), HEIGHT - 1, 0)
     grid = [[0] * WIDTH for _ in range(HEIGHT)]
     for x, y in zip(xs, ys, strict=True):
-        column = round((x - min(xs)) / (max(xs) - min(xs) or 1.0) * (WIDTH - 1))
-        row = round((y - min(ys)) / (max(ys) - min(ys) or 1.0) * (HEIGHT - 1))
-        grid[HEIGHT - 1 - row][column] += 1
-    yield f"  {chart.y.title}, {format_number(min(ys))} to {format_number(max(ys))}"
+        grid[round(down(y))][round(across(x))] += 1
+    yield f"  {chart.y.title}, {chart.y.format(min(ys))} to {chart.y.format(max(ys))}"
     for cells in grid:
         yield "  |" + "".join(" " if not cell else "•" if cell == 1 else str(min(cell, 9)) for cell in cells).rstrip()
-    yield f"  +{'-' * WIDTH} {chart.x.title}, {format_number(min(xs))} to {format_number(max(xs))}"
+    yield f"  +{'-' * WIDTH} {chart.x.title}, {chart.x.format(min(xs))} to {chart.x.format(max(xs))}"

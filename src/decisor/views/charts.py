@@ -1,125 +1,33 @@
-"""The chart of an answer: which chart fits the cited records, and the cells that it draws.
+"""A chart as a value: its title, axes, and series of marks.
 
-The kinds of the columns decide the chart, never the content of a text. A time and a measure make a line, a name and a
-measure bars, two measures points. Anything else, and anything with fewer than three rows, stays a table. Times are
-seconds since 1970 (UTC), as people and databases write them. Charts are drawn elsewhere, also from Vega-Lite, where
-texts are titles and values, never expressions.
+``chart_drawing`` draws it, as SVG and as text; Vega-Lite takes it along to other programs, where texts are titles and
+values, never expressions. Times are seconds since 1970 (UTC), as people and databases write them.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Literal
 
 from decisor.system.text import clean_for_terminal, clean_one_line, format_number
 from decisor.system.wording import format_count
-from decisor.trace.events import ActionResult, RunStart, TraceEntry, events_of
-from decisor.types import Decision, Observation, Record, Value
-from decisor.views.terminal import group_records
 
+ChartKind = Literal["line", "bar", "span", "points"]
+"""A bar begins at 0, or is a point if its axis does not; a span reaches from ``low`` to ``high``."""
+Scale = Literal["time", "number", "share", "name"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MONTH_VALUE, QUARTER_VALUE = re.compile(r"(\d{4})-(\d{2})"), re.compile(r"(\d{4})[- ]?Q([1-4])", re.I)
-WEEK, DAY = re.compile(r"(\d{4})-?W(\d{2})"), re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?", re.S)
-MINUTE, HOUR = 60, 3600
-STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR, 48 * HOUR, 168 * HOUR)
-MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000, 60000)
-
-
-def parse_time(text: str) -> float | None:
-    """Return a time in seconds since 1970 (UTC); None if the text is no time.
-
-    >>> (parse_time("1970-01-02"), parse_time("1970-Q2") == parse_time("1970-04"),
-    ...     parse_time("1970-01-01 00:01:00"), parse_time("May"))
-    (86400.0, True, 60.0, None)
-    """
-    text = text.strip()
-    try:
-        if match := MONTH_VALUE.fullmatch(text):
-            return seconds_since_1970(datetime(int(match[1]), int(match[2]), 1))
-        if match := QUARTER_VALUE.fullmatch(text):
-            return seconds_since_1970(datetime(int(match[1]), 3 * int(match[2]) - 2, 1))
-        if match := WEEK.fullmatch(text):
-            return seconds_since_1970(datetime.fromisocalendar(int(match[1]), int(match[2]), 1))
-        return seconds_since_1970(datetime.fromisoformat(text)) if DAY.fullmatch(text) else None
-    except (ValueError, OverflowError):
-        return None
-
-
-def seconds_of_year(number: float) -> float | None:
-    """Return the beginning of a year in seconds since 1970; None if the number is no year.
-
-    >>> seconds_of_year(1971), seconds_of_year(12)
-    (31536000.0, None)
-    """
-    return seconds_since_1970(datetime(int(number), 1, 1)) if 1000 <= number <= 2999 and number == int(number) else None
-
-
-def seconds_since_1970(time: datetime) -> float:
-    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - EPOCH).total_seconds()
-
-
-def iso_time(value: float) -> str:
-    """Format seconds since 1970 as ISO 8601 in UTC.
-
-    >>> iso_time(86400.0)
-    '1970-01-02T00:00:00Z'
-    """
-    return (EPOCH + timedelta(seconds=value)).strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
-
-
-def time_ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Return at most about ``most`` round times from ``low`` to ``high``, each with its words.
-
-    >>> [text for _, text in time_ticks(parse_time("1997-01"), parse_time("1997-12"), 5)]
-    ['Jan 1997', 'Apr', 'Jul', 'Oct']
-    >>> [text for _, text in time_ticks(parse_time("1990-01"), parse_time("1999-12"), 6)]
-    ['1990', '1992', '1994', '1996', '1998']
-    """
-    span = high - low
-    step = next((one for one in STEPS if span / one <= most), None)
-    if step is not None:
-        # -(-a // b) rounds up, also for times before 1970.
-        times = [step * at for at in range(int(-(-low // step)), int(high // step) + 1)]
-        return list(label_times([EPOCH + timedelta(seconds=one) for one in times], clock=step < 24 * HOUR))
-    # Longer spans have ticks by calendar months, which differ in length; 30.4 days is their mean.
-    months = next(one for one in MONTHS if span / (one * 30.4 * 24 * HOUR) <= most)
-    start, end = ((EPOCH + timedelta(seconds=one)) for one in (low, high))
-    first = -(-(start.year * 12 + start.month - 1) // months) * months
-    every = [datetime(at // 12, at % 12 + 1, 1, tzinfo=UTC) for at in range(first, end.year * 12 + end.month, months)]
-    return list(label_times([one for one in every if low <= seconds_since_1970(one) <= high], years=months % 12 == 0))
-
-
-def label_times(times: list[datetime], clock: bool = False, years: bool = False) -> Iterator[tuple[float, str]]:
-    """Yield times with labels; the year, or the day of a clock, stands only where it changes."""
-    before = ""
-    for one in times:
-        head = f"{one.day} {one:%b}" if clock else f"{one.year}"
-        part = f"{one:%H:%M}" if clock else f"{one:%b}" if one.day == 1 else f"{one.day} {one:%b}"
-        if years:
-            text = head
-        elif head == before:
-            text = part
-        else:
-            text = f"{head} {part}" if clock else f"{part} {head}"
-        before = head
-        yield seconds_since_1970(one), text
-
-
-Kind = Literal["line", "bar", "points"]
-Scale = Literal["time", "number", "name"]
 LONGEST = 60
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-MARKS: dict[str, dict[str, object]] = {
+VEGA_LITE_MARKS: dict[str, dict[str, object]] = {
     "line": {"type": "line", "point": True},
     "bar": {"type": "bar"},
     "points": {"type": "point", "filled": True},
 }
-WORDS = {"line": "Line chart", "bar": "Bar chart", "points": "Points"}
+WORDS = {"line": "Line chart", "bar": "Bar chart", "span": "Ranges", "points": "Points"}
+NEAR = 0.75
+"""An axis begins at 0 where the smallest value is less than this part of the largest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +51,32 @@ class Axis:
         name = clean_one_line(self.name.replace("_", " "), LONGEST)
         return f"{name} ({clean_one_line(self.unit, 20)})" if self.unit else name
 
+    def format(self, value: float) -> str:
+        """Format a value of the axis; a share in percent.
+
+        >>> Axis("rent").format(1250.5), Axis("accuracy", scale="share").format(0.1234)
+        ('1,250.5', '12.3 %')
+        """
+        return f"{100 * value:.3g} %" if self.scale == "share" else format_number(value)
+
 
 @dataclass(frozen=True, slots=True)
 class ChartMark:
-    """A cell as a mark of a chart."""
+    """A value as a mark of a chart."""
 
     record: str
-    """Id of its record."""
+    """Id of the record that it is a cell of, '' if it is none."""
     x: float
     """Seconds since 1970 (UTC), a number, or its place in the row of names."""
     y: float | None
     """None if the cell is empty."""
     label: str
-    """Text of the cell at ``x``."""
+    """Text of the value at ``x``."""
+    low: float | None = None
+    """Lower end of the range of ``y``. None means that no range is known."""
+    high: float | None = None
+    note: str = ""
+    """Words to say beside the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +86,25 @@ class ChartSeries:
     name: str
     """'' if there is only one series."""
     marks: tuple[ChartMark, ...]
+    number: int | None = None
+    """Number of its colour and shape. None means its place among the series."""
+    published: bool = False
+    """Whether others measured it: it is drawn apart."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerChart:
-    """A chart of an answer. In a bar chart ``x`` is the axis of names and every mark is a bar, in order."""
+class Chart:
+    """A chart. In a bar chart ``x`` is the axis of names, and marks at one place are a group."""
 
-    kind: Kind
+    kind: ChartKind
     title: str
     x: Axis
     y: Axis
     series: tuple[ChartSeries, ...]
     notes: tuple[str, ...] = ()
     """Parts that are not drawn, and why."""
+    id: str = ""
+    """Name in the JSON of a report."""
 
     def marks(self) -> Iterator[tuple[ChartSeries, ChartMark, float]]:
         """Yield the marks that have a value, with their series and that value."""
@@ -185,6 +112,41 @@ class AnswerChart:
             for mark in series.marks:
                 if mark.y is not None:
                     yield series, mark, mark.y
+
+    def values(self) -> list[float]:
+        """Return everything that the axis of values must show: values, and ends of ranges."""
+        ends = (end for _, mark, value in self.marks() for end in (value, mark.low, mark.high))
+        return [end for end in ends if end is not None]
+
+    @property
+    def has_records(self) -> bool:
+        """Whether its marks are cells of cited records, which the evidence shows in a table."""
+        return any(mark.record for _, mark, _ in self.marks())
+
+    def format_mark(self, mark: ChartMark) -> str:
+        """Format the value of a mark with its range and its note."""
+        if mark.low is None or mark.high is None:
+            words = self.y.format(mark.y or 0.0)
+        else:
+            # Ends of a range are estimates: four digits say what is known of them.
+            within = " to ".join(self.y.format(float(f"{end:.4g}")) for end in (mark.low, mark.high))
+            words = within if self.kind == "span" else f"{self.y.format(mark.y or 0.0)} ({within})"
+        return ", ".join(part for part in (words, clean_one_line(mark.note, LONGEST)) if part)
+
+    def describe_mark(self, series: ChartSeries, mark: ChartMark) -> str:
+        """Return the series, label and value of a mark as words."""
+        names = dict.fromkeys(clean_one_line(name, LONGEST) for name in (series.name, mark.label) if name)
+        return f"{', '.join(names)}: {self.format_mark(mark)}"
+
+    @property
+    def description(self) -> str:
+        """Text for readers who do not see the chart: its kind, number of values, and ends."""
+        marks = list(self.marks())
+        low, high = min(marks, key=lambda mark: mark[2]), max(marks, key=lambda mark: mark[2])
+        lines = f" in {len(self.series)} series" if len(self.series) > 1 else ""
+        ends = f"lowest {self.describe_mark(*low[:2])}, highest {self.describe_mark(*high[:2])}"
+        by = f" by {self.x.title}" if self.x.name else ""
+        return f"{WORDS[self.kind]} of {self.y.title}{by}: {format_count(len(marks), 'value')}{lines}; {ends}."
 
     def vega_lite(self) -> dict[str, object]:
         """Return the chart as a Vega-Lite specification, version 5, with its data inside.
@@ -195,7 +157,7 @@ class AnswerChart:
         across, up = vega_lite_channel("x", self.x), vega_lite_channel("y", self.y)
         if self.kind == "bar":
             # Bars lie on their side, so that long names can be read; sort None keeps the query's order.
-            across, up = {**vega_lite_channel("y", self.y)}, {**vega_lite_channel("label", self.x), "sort": None}
+            across, up = up, {**vega_lite_channel("label", self.x), "sort": None}
         encoding = {
             "x": across,
             "y": up,
@@ -208,32 +170,10 @@ class AnswerChart:
             "title": clean_for_terminal(self.title),
             "description": clean_for_terminal(self.description),
             "data": {"values": vega_lite_values(self)},
-            "mark": {**MARKS[self.kind], "tooltip": True},
+            "mark": {**VEGA_LITE_MARKS[self.kind], "tooltip": True},
             "encoding": encoding,
             "usermeta": {"notes": list(self.notes)},
         }
-
-    @property
-    def description(self) -> str:
-        """Text for readers who do not see the chart: its kind, number of values, and ends."""
-        marks = list(self.marks())
-        low, high = min(marks, key=lambda one: one[2]), max(marks, key=lambda one: one[2])
-        lines = f" in {len(self.series)} series" if len(self.series) > 1 else ""
-        ends = f"lowest {describe_mark(*low)}, highest {describe_mark(*high)}"
-        return (
-            f"{WORDS[self.kind]} of {self.y.title} by {self.x.title}: {format_count(len(marks), 'value')}{lines}; "
-            f"{ends}."
-        )
-
-
-def describe_mark(series: ChartSeries, mark: ChartMark, value: float) -> str:
-    """Return the series, label and value of a mark as words.
-
-    >>> describe_mark(ChartSeries("Tea", ()), ChartMark("o1.r1", 0, 12.5, "1997-01"), 12.5)
-    'Tea, 1997-01: 12.5'
-    """
-    name = f"{clean_one_line(series.name, LONGEST)}, " if series.name else ""
-    return f"{name}{clean_one_line(mark.label, LONGEST)}: {format_number(value)}"
 
 
 def vega_lite_channel(field: str, axis: Axis) -> dict[str, object]:
@@ -241,13 +181,13 @@ def vega_lite_channel(field: str, axis: Axis) -> dict[str, object]:
     match axis.scale:
         case "time":
             return {"field": field, "type": "temporal", "title": title, "scale": {"type": "utc"}}
-        case "number":
-            return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": axis.zero}}
         case "name":
             return {"field": field, "type": "nominal", "title": title}
+        case "number" | "share":
+            return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": axis.zero}}
 
 
-def vega_lite_values(chart: AnswerChart) -> list[dict[str, object]]:
+def vega_lite_values(chart: Chart) -> list[dict[str, object]]:
     return [
         {
             "x": iso_time(mark.x) if chart.x.scale == "time" else mark.x,
@@ -261,327 +201,17 @@ def vega_lite_values(chart: AnswerChart) -> list[dict[str, object]]:
     ]
 
 
-ColumnsKind = Literal["time", "number", "name", "key", "none"]
-KEY = re.compile(r"(?:^|[_\W])(?:id|code|key|no|nr|zip|postcode|phone)$", re.I)
-CAMEL_KEY = re.compile(r"[a-z](?:ID|Id|Key|Code)$")
-YEAR, MONTH, QUARTER = (re.compile(f"(?:{name})$", re.I) for name in ("year|yr", "month", "quarter|qtr"))
-DECIMAL = re.compile(r"-?\d+\.\d+")
+def seconds_since_1970(time: datetime) -> float:
+    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - EPOCH).total_seconds()
 
 
-@dataclass(frozen=True, slots=True)
-class ChartColumn:
-    """A column of an answer."""
+def iso_time(value: float) -> str:
+    """Format seconds since 1970 as ISO 8601 in UTC.
 
-    name: str
-    kind: ColumnsKind
-    cells: tuple[Value, ...]
-    """Values as they were read."""
-    places: tuple[float | None, ...] = ()
-    """Number of each cell, for a time its seconds; None for a cell that has none."""
-
-    def text(self, at: int) -> str:
-        value = self.cells[at]
-        return "" if value is None else str(value)
-
-
-def read_chart_columns(records: Sequence[Record]) -> list[ChartColumn]:
-    """Return the columns of records with the same fields.
-
-    A year beside its month or quarter becomes one column with both.
+    >>> iso_time(86400.0)
+    '1970-01-02T00:00:00Z'
     """
-    names = list(records[0].fields)
-    columns = [classify_column(name, [record.fields[name] for record in records]) for name in names]
-    return with_periods(columns)
-
-
-def classify_column(name: str, cells: Sequence[Value]) -> ChartColumn:
-    """Return a column with its kind: time, number, name, key or none.
-
-    >>> classify_column("month", ["1997-01", None]).kind, classify_column("total", [1, 2.5]).kind
-    ('time', 'number')
-    >>> (classify_column("orderID", [1, 2]).kind, classify_column("year", [1996]).kind,
-    ...     classify_column("tags", [["a"]]).kind)
-    ('key', 'time', 'none')
-    """
-    values = [value for value in cells if value is not None]
-    if not values or not all(isinstance(value, str | int | float) for value in values):
-        return ChartColumn(name, "none", tuple(cells))
-    numbers = tuple(number_of_cell(value) for value in cells)
-    if YEAR.search(name):
-        # A year is a whole number too, so its name decides before the numbers do.
-        years = tuple(year_of_cell(value) for value in cells)
-        if all(one is not None for one, value in zip(years, cells, strict=True) if value is not None):
-            return ChartColumn(name, "time", tuple(cells), years)
-    if all(one is not None for one, value in zip(numbers, cells, strict=True) if value is not None):
-        # A number that names something is no measure: a sum of ids means nothing.
-        is_key = (KEY.search(name) or CAMEL_KEY.search(name)) and all(one is None or one == int(one) for one in numbers)
-        return ChartColumn(name, "key" if is_key else "number", tuple(cells), numbers)
-    times = tuple(parse_time(value) if isinstance(value, str) else None for value in cells)
-    if all(one is not None for one, value in zip(times, cells, strict=True) if value is not None):
-        return ChartColumn(name, "time", tuple(cells), times)
-    return ChartColumn(name, "name", tuple(cells))
-
-
-def number_of_cell(value: Value) -> float | None:
-    """Return a number, or the number of a decimal that a database gives as text; else None."""
-    if isinstance(value, str):
-        return float(value) if DECIMAL.fullmatch(value) else None
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
-        return float(value) if math.isfinite(value) else None
-    return None
-
-
-def year_of_cell(value: Value) -> float | None:
-    return seconds_of_year(int(str(value))) if re.fullmatch(r"\d{4}", str(value)) else None
-
-
-def with_periods(columns: list[ChartColumn]) -> list[ChartColumn]:
-    """Join a year with its month or quarter into one column.
-
-    >>> with_periods([classify_column("year", [1997, 1997]), classify_column("month", [1, "02"]),
-    ...     classify_column("n", [5, 6])])[0].cells
-    ('1997-01', '1997-02')
-    """
-    years = next((one for one in columns if one.kind == "time" and YEAR.search(one.name)), None)
-    for part in columns:
-        for pattern, most, form in ((MONTH, 12, "{}-{:02}"), (QUARTER, 4, "{}-Q{}")):
-            if years and part is not years and pattern.search(part.name) and is_period_part(part, most):
-                both = zip(years.cells, part.cells, strict=True)
-                cells = [None if None in (a, b) else form.format(a, int(str(b))) for a, b in both]
-                whole = classify_column(part.name, cells)
-                return [whole if one is years else one for one in columns if one is not part]
-    return columns
-
-
-def is_period_part(column: ChartColumn, most: int) -> bool:
-    """Return whether a column holds numbers of months or quarters."""
-    texts = [column.text(at) for at, value in enumerate(column.cells) if value is not None]
-    return bool(texts) and all(re.fullmatch(r"\d{1,2}", text) and 1 <= int(text) <= most for text in texts)
-
-
-def unit_of(name: str, units: Mapping[str, str]) -> str:
-    """Return the unit of a column that is called as a metric is, else ''.
-
-    >>> unit_of("Net Revenue", {"net_revenue": "USD"}), unit_of("revenue_share", {"revenue": "USD"})
-    ('USD', '')
-    """
-    return next((unit for metric, unit in units.items() if fold_column_name(metric) == fold_column_name(name)), "")
-
-
-def fold_column_name(name: str) -> str:
-    return re.sub(r"\W|_", "", name).casefold()
-
-
-LEAST_ROWS = 3
-MOST_BARS = 20
-MOST_SERIES = 8
-APART = 20
-"""Measures whose largest values are further apart than this many times do not share an axis."""
-NEAR = 0.75
-"""An axis of a line begins at 0 where the smallest value is less than this part of the largest."""
-JOINED = " · "
-NO_UNITS: Mapping[str, str] = {}
-
-
-def choose_chart(records: Sequence[Record], units: Mapping[str, str] = NO_UNITS) -> AnswerChart | None:
-    """Choose a chart for records with the same fields, in the query's order; None if none fits. units: unit of each
-    metric name, for the column of that name.
-
-    >>> rows = [Record(f"o1.r{n}", {"month": f"1997-0{n}", "revenue": 10.0 * n}) for n in (1, 2, 3)]
-    >>> chart = choose_chart(rows, {"revenue": "USD"})
-    >>> chart.kind, chart.title, chart.y.title
-    ('line', 'Revenue by month', 'revenue (USD)')
-    """
-    if len(records) < LEAST_ROWS:
-        return None
-    columns = read_chart_columns(records)
-    by_kind: dict[str, list[ChartColumn]] = {kind: [] for kind in ("time", "number", "name", "key")}
-    for one in columns:
-        by_kind.setdefault(one.kind, []).append(one)
-    return ChartTable(records, by_kind, units).chart()
-
-
-class ChartTable:
-    """Records with their columns, sorted by kind."""
-
-    def __init__(
-        self, records: Sequence[Record], by_kind: Mapping[str, Sequence[ChartColumn]], units: Mapping[str, str]
-    ) -> None:
-        self.ids = [record.id for record in records]
-        self.units = units
-        self.times, self.measures = by_kind["time"], by_kind["number"]
-        self.names, self.keys = by_kind["name"], by_kind["key"]
-        self.notes: list[str] = []
-
-    def chart(self) -> AnswerChart | None:
-        if not self.measures:
-            return None
-        # A query that sorts by a measure, not by time, asks for the largest: bars show that, a line would hide it.
-        ranked = self.times and not is_sorted(self.times[0]) and is_sorted(self.measures[0]) and not self.names
-        if self.times and not ranked and (chart := self.line(self.times[0], "time", self.measures, self.names)):
-            return chart
-        if self.times or self.names or self.keys:
-            return self.by_name()
-        if len(self.measures) > 1 and is_rising(self.measures[0]):
-            return self.line(self.measures[0], "number", self.measures[1:], ())
-        return self.points(None) if len(self.measures) == 2 else None
-
-    def line(
-        self, x: ChartColumn, scale: Scale, measures: Sequence[ChartColumn], names: Sequence[ChartColumn]
-    ) -> AnswerChart | None:
-        """Build a chart with one line for each name or measure; None if that makes no lines."""
-        groups = self.groups(x, measures[0], names) if names else {}
-        same = measures[:1] if names else self.of_one_scale(measures)
-        every = list(groups.values()) or [self.marks(x, one) for one in same]
-        # Lines need two points each on average, and one value at a time: otherwise they would jump.
-        if sum(map(len, every)) < max(LEAST_ROWS, 2 * len(every)) or any(is_crowded(marks) for marks in every):
-            return None
-        values = [mark.y for marks in every for mark in marks if mark.y is not None]
-        if len(values) < LEAST_ROWS:
-            return None
-        # Say what the chart does not show.
-        self.left_out(sum(place is None for place in x.places), x)
-        self.beside([one for one in measures if one not in same])
-        if not (zero := begins_at_zero(values)):
-            self.notes.append(f"The axis of {join_column_names(same)} does not begin at 0.")
-        lines = zip(same, every, strict=False)
-        single = [ChartSeries(one.name.replace("_", " ") if len(same) > 1 else "", marks) for one, marks in lines]
-        series = self.largest(groups) if names else single
-        y = Axis(join_column_names(same), unit_of(same[0].name, self.units), zero=zero)
-        across = Axis(x.name, unit_of(x.name, self.units), scale, zero=False)
-        by = f"{x.name} and {join_column_names(names)}" if names else x.name
-        return self.drawn("line", across, y, series, by)
-
-    def groups(
-        self, x: ChartColumn, measure: ChartColumn, names: Sequence[ChartColumn]
-    ) -> dict[str, tuple[ChartMark, ...]]:
-        """Return the marks of each name, in the order in which the names come."""
-        every = self.marks(x, measure)
-        name_of = {self.ids[at]: join_name_cells(names, at) for at in range(len(self.ids))}
-        groups: dict[str, list[ChartMark]] = {}
-        for mark in every:
-            groups.setdefault(name_of[mark.record], []).append(mark)
-        return {name: tuple(marks) for name, marks in groups.items()}
-
-    def largest(self, groups: Mapping[str, Sequence[ChartMark]]) -> list[ChartSeries]:
-        size = {name: sum(abs(mark.y or 0.0) for mark in marks) for name, marks in groups.items()}
-        names = sorted(groups, key=lambda name: -size[name])[:MOST_SERIES]
-        if len(groups) > MOST_SERIES:
-            self.notes.append(f"The {MOST_SERIES} largest of {len(groups)} are drawn; the table has all.")
-        return [ChartSeries(name, tuple(groups[name])) for name in groups if name in names]
-
-    def by_name(self) -> AnswerChart | None:
-        """Build bars, or points of two measures if the query sorted by neither."""
-        # The shortest name that tells all rows apart.
-        ways = [self.names, [*self.names, *self.times], [*self.names, *self.keys], self.keys]
-        names = next((way for way in ways if way and self.tells_apart(way)), None)
-        if names is None:
-            return None
-        # The measure that the query sorted by is the one that it is about.
-        order = [one for one in self.measures if is_sorted(one)]
-        if len(self.measures) == 2 and not order:
-            return self.points(names)
-        measure = (order or self.measures)[0]
-        self.beside([one for one in self.measures if one is not measure])
-        return self.bars(names, measure, bool(order))
-
-    def tells_apart(self, names: Sequence[ChartColumn]) -> bool:
-        return len({join_name_cells(names, at) for at in range(len(self.ids))}) == len(self.ids)
-
-    def bars(self, names: Sequence[ChartColumn], measure: ChartColumn, in_order: bool) -> AnswerChart | None:
-        """Build bars in the order of the query.
-
-        Of too many it draws the first, or the largest if the query did not sort.
-        """
-        every = [
-            ChartMark(self.ids[at], 0.0, value, join_name_cells(names, at)) for at, value in enumerate(measure.places)
-        ]
-        marks = [mark for mark in every if mark.y is not None]
-        if len(marks) < LEAST_ROWS:
-            return None
-        self.left_out(len(every) - len(marks), measure)
-        if len(marks) > MOST_BARS:
-            which = "first" if in_order else "largest"
-            self.notes.append(f"The {which} {MOST_BARS} of {len(marks)} are drawn; the table has all.")
-            marks = (marks if in_order else sorted(marks, key=lambda mark: -abs(mark.y or 0.0)))[:MOST_BARS]
-        places = tuple(replace(mark, x=float(at)) for at, mark in enumerate(marks))
-        y = Axis(measure.name, unit_of(measure.name, self.units))
-        return self.drawn(
-            "bar", Axis(join_column_names(names), scale="name"), y, [ChartSeries("", places)], join_column_names(names)
-        )
-
-    def points(self, names: Sequence[ChartColumn] | None) -> AnswerChart | None:
-        """Build points with one measure across and another one up."""
-        across, up = self.measures[:2]
-        labels = {id: join_name_cells(names, at) for at, id in enumerate(self.ids)} if names else {}
-        marks = [
-            replace(mark, label=labels.get(mark.record, f"{across.name} {mark.label}"))
-            for mark in self.marks(across, up)
-            if mark.y is not None
-        ]
-        if len(marks) < LEAST_ROWS:
-            return None
-        self.left_out(len(self.ids) - len(marks), up)
-        x, y = (Axis(one.name, unit_of(one.name, self.units), zero=begins_at_zero(one.places)) for one in (across, up))
-        return self.drawn("points", x, y, [ChartSeries("", tuple(marks))], across.name)
-
-    def marks(self, x: ChartColumn, y: ChartColumn) -> tuple[ChartMark, ...]:
-        """Return the marks that have a place, from left to right."""
-        marks = [
-            ChartMark(self.ids[at], place, y.places[at], x.text(at))
-            for at, place in enumerate(x.places)
-            if place is not None
-        ]
-        return tuple(sorted(marks, key=lambda mark: mark.x))
-
-    def of_one_scale(self, measures: Sequence[ChartColumn]) -> Sequence[ChartColumn]:
-        """Return the measures that can share an axis with the first."""
-        first = measures[0]
-        return [
-            one
-            for one in measures
-            if unit_of(one.name, self.units) == unit_of(first.name, self.units)
-            and 1 / APART <= (largest_size(one) or 1.0) / (largest_size(first) or 1.0) <= APART
-        ][:MOST_SERIES]
-
-    def beside(self, measures: Sequence[ChartColumn]) -> None:
-        if measures:
-            self.notes.append(f"In the table alone: {join_column_names(measures)}.")
-
-    def left_out(self, rows: int, column: ChartColumn) -> None:
-        if rows:
-            self.notes.append(f"Not drawn: {format_count(rows, 'row')} without {join_column_names([column])}.")
-
-    def drawn(self, kind: Kind, x: Axis, y: Axis, series: Sequence[ChartSeries], by: str) -> AnswerChart:
-        title = clean_one_line(f"{y.name} {'against' if kind == 'points' else 'by'} {by}".replace("_", " "), LONGEST)
-        return AnswerChart(kind, title[:1].upper() + title[1:], x, y, tuple(series), tuple(self.notes))
-
-
-def join_name_cells(names: Sequence[ChartColumn], at: int) -> str:
-    return JOINED.join(one.text(at) or "(empty)" for one in names)
-
-
-def join_column_names(columns: Sequence[ChartColumn]) -> str:
-    return ", ".join(one.name.replace("_", " ") for one in columns)
-
-
-def is_crowded(marks: Sequence[ChartMark]) -> bool:
-    """Return whether two marks are at one place."""
-    return len({mark.x for mark in marks}) < len(marks)
-
-
-def is_rising(column: ChartColumn) -> bool:
-    """Return whether a column holds whole numbers, each larger than the one before.
-
-    Such are hours, months and classes.
-    """
-    places = [place for place in column.places if place is not None]
-    return all(a < b for a, b in pairwise(places)) and all(place == int(place) for place in places)
-
-
-def is_sorted(column: ChartColumn) -> bool:
-    places = [place for place in column.places if place is not None]
-    return len(set(places)) > 1 and (places == sorted(places) or places == sorted(places, reverse=True))
+    return (EPOCH + timedelta(seconds=value)).strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
 
 
 def begins_at_zero(values: Sequence[float | None]) -> bool:
@@ -593,94 +223,3 @@ def begins_at_zero(values: Sequence[float | None]) -> bool:
     sizes = [abs(value) for value in values if value is not None]
     signs = {value > 0 for value in values if value}
     return not sizes or len(signs) > 1 or min(sizes) < NEAR * max(sizes)
-
-
-def largest_size(column: ChartColumn) -> float:
-    return max((abs(place) for place in column.places if place is not None), default=0.0)
-
-
-MOST_CHARTS = 3
-LONG = 50
-"""First rows of an observation too long for a prompt: so many are cited by nobody one by one."""
-DEFINITION = "definition"
-UNIT = re.compile(r"(?:^|; )in ([^;]{1,20})(?:;|$)")
-
-
-@dataclass(frozen=True, slots=True)
-class CitedTable:
-    """Records of one observation with the same fields, all of them cited, in its order."""
-
-    records: tuple[Record, ...]
-    note: str = ""
-    """Rows that are not there."""
-
-
-def charts_of_decision(
-    entries: Sequence[TraceEntry], decision: Decision, records: Sequence[Record]
-) -> tuple[AnswerChart, ...]:
-    """Return the charts of an answer that is a table or a series.
-
-    A ranking's bars are left out, as the ranking shows them already. records: cited records, as the reader may see
-    them.
-    """
-    if not decision.answer:
-        return ()
-    units = units_of(records)
-    charts = []
-    for table in find_cited_tables(entries, records):
-        chart = choose_chart(table.records, units)
-        if chart is not None and not (decision.ranking and chart.kind == "bar"):
-            notes = (table.note, *chart.notes) if table.note else chart.notes
-            charts.append(replace(chart, notes=notes))
-    return tuple(charts[:MOST_CHARTS])
-
-
-def find_cited_tables(entries: Sequence[TraceEntry], records: Sequence[Record]) -> Iterator[CitedTable]:
-    """Yield the cited tables of a decision.
-
-    A decision that cites only some rows of a query compares candidates, and has no table.
-    """
-    observations = {observation_of_record(one.records[0]): one for one in observations_of(entries) if one.records}
-    for group in group_records([record for record in records if record.fields and DEFINITION not in record.fields]):
-        observation = observations.get(observation_of_record(group[0]), Observation())
-        ids = [record.id for record in observation.records]
-        by_id = {record.id: record for record in group}
-        rows = tuple(by_id[id] for id in ids if id in by_id)
-        # No answer cites hundreds of rows one by one: of a long table its first rows stand for all.
-        is_long = len(rows) >= LONG and all(id in by_id for id in ids[: len(rows)])
-        if observation.ranking is None and (len(rows) == len(ids) or is_long):
-            yield CitedTable(rows, unseen_rows_note(len(rows), observation))
-
-
-def observations_of(entries: Sequence[TraceEntry]) -> Iterator[Observation]:
-    """Yield the observations of a run, after those of the decision that it goes on from."""
-    for start in events_of(entries, RunStart):
-        yield from (step.observation for step in (start.question.earlier.steps if start.question.earlier else ()))
-    yield from (result.observation for result in events_of(entries, ActionResult))
-
-
-def observation_of_record(record: Record) -> str:
-    """Return the name of a record's observation."""
-    return record.id.partition(".")[0]
-
-
-def unseen_rows_note(rows: int, observation: Observation) -> str:
-    """Return a note if the query has more rows than are drawn, else ''."""
-    total = max(observation.total or 0, len(observation.records))
-    if total > rows:
-        return f"The first {rows:,} of the {total:,} rows that the query has."
-    return f"The first {rows:,} rows; the query has more." if observation.truncated else ""
-
-
-def units_of(records: Sequence[Record]) -> Mapping[str, str]:
-    """Return the units of the metrics whose definitions a decision cites, by name.
-
-    >>> units_of([Record("o1.r1", {"definition": "metric.revenue", "says": "sum(x) over sale; in USD"})])
-    {'revenue': 'USD'}
-    """
-    units = {}
-    for record in records:
-        kind, _, name = str(record.fields.get(DEFINITION, "")).partition(".")
-        if kind == "metric" and (unit := UNIT.search(str(record.fields.get("says", "")))):
-            units[name] = unit[1]
-    return units

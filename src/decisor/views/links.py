@@ -79,7 +79,7 @@ class Anchors:
 
 
 def row_anchor(record: str) -> str:
-    """Return the id of a record's row in the evidence, as ``static/decision.js`` has it."""
+    """Return the id of a record's row in the evidence."""
     return f"e-{record}"
 
 
@@ -117,11 +117,12 @@ def link_pattern(figures: Sequence[Figure]) -> re.Pattern[str]:
 
 def citation_html(text: str, anchors: Anchors) -> Html:
     """Link a citation; one of a whole observation leads to its first record."""
-    links = [
-        tag("a", name, href=f"#{row_anchor(record)}") if (record := anchors.record(name)) else name
-        for name in NAME.findall(text)
-    ]
-    return join(*(tag("span", link, cls="cite") for link in links))
+    names = ((name, anchors.record(name)) for name in NAME.findall(text))
+    links = (
+        tag("a", name, href=f"#{row_anchor(record)}", cls="cite") if record else tag("span", name, cls="cite")
+        for name, record in names
+    )
+    return tag("span", *links, cls="cites")
 
 
 def figure_html(text: str, anchors: Anchors) -> Html:

@@ -1,16 +1,13 @@
 """HTML that is safe by construction: a text is escaped unless it is markup made here.
 
-Pieces of drawings are inline SVG. Their colours come from the page's style by class: ``s0`` to ``s7``, and ``pub`` for
-published figures. A query is shown with its keywords, strings, numbers and comments coloured.
+A query is shown with its keywords, strings, numbers and comments coloured.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import re
-from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -36,7 +33,7 @@ def tag(name: str, /, *inside: Html | str | int | None, **attributes: str | int 
         if value is None or value is False:
             continue
         word = "class" if key == "cls" else key if key in ("viewBox", "preserveAspectRatio") else key.replace("_", "-")
-        pairs += f" {word}" if value is True else f' {word}="{escape(str(value))}"'
+        pairs += f" {word}" if value is True else f' {word}="{escape(show_hidden(str(value)))}"'
     return Html(f"<{name}{pairs}>" if name in VOID else f"<{name}{pairs}>{join(*inside)}</{name}>")
 
 
@@ -46,7 +43,24 @@ def join(*parts: Html | str | int | None) -> Html:
     >>> join("a<", tag("br"), None, 3)
     'a&lt;<br>3'
     """
-    return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
+    texts = (part if isinstance(part, Html) else escape(show_hidden(str(part))) for part in parts if part is not None)
+    return Html("".join(texts))
+
+
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+"""Marks that hide or reorder others, as in ``static/dom.js``; joiners stay between letters that need them."""
+
+
+def show_hidden(text: str) -> str:
+    r"""Return a text in which marks that hide or reorder others are seen.
+
+    >>> show_hidden("a\u202eb")
+    'a\\u202eb'
+    """
+    return HIDDEN.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
 
 
 def scroll_table_html(head: Html, body: Html, cls: str | None = None) -> Html:
@@ -73,88 +87,6 @@ def json_block(text: str, id: str | None = None) -> Html:
     # Half of a surrogate pair, which an LLM may write, fits in no file in UTF-8.
     safe = safe.encode("utf-8", "replace").decode()
     return tag("script", Html(safe), type="application/json", id=id)
-
-
-SHAPES = ("circle", "square", "diamond", "triangle")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A linear scale from data to the drawing."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        span = self.high - self.low
-        return self.start + (self.end - self.start) * ((value - self.low) / span if span else 0.5)
-
-
-def series_mark(kind: int | None, x: float, y: float, size: float = 5.0) -> str:
-    """Draw a series' own mark, so that colour is never the only thing that tells two apart."""
-    name = "diamond" if kind is None else SHAPES[kind % len(SHAPES)]
-    if name == "circle":
-        return f'<circle class="{series_class(kind)} dot" cx="{x:.1f}" cy="{y:.1f}" r="{size:g}"/>'
-    corners = {
-        "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
-        "diamond": ((0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)),
-        "triangle": ((0.0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
-    }[name]
-    points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in corners)
-    return f'<polygon class="{series_class(kind)} dot" points="{points}"/>'
-
-
-def legend_swatch(kind: int | None) -> Html:
-    """Draw a series' mark for the legend."""
-    return Html(f'<svg class="swatch" viewBox="0 0 14 14" aria-hidden="true">{series_mark(kind, 7, 7)}</svg>')
-
-
-def stretched_svg(cls: str, words: str, *inside: Html) -> Html:
-    """Build a drawing that is stretched to the width it has."""
-    return tag(
-        "svg",
-        tag("title", words),
-        *inside,
-        cls=cls,
-        viewBox="0 0 100 10",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=words,
-    )
-
-
-def box_rect(cls: str, x: float, width: float, y: float, height: float) -> Html:
-    return tag("rect", cls=cls, x=f"{x:.2f}", y=f"{y:g}", width=f"{width:.2f}", height=f"{height:g}")
-
-
-def round_steps(low: float, high: float, most: int) -> list[float]:
-    """Return round numbers from ``low`` to at least ``high``.
-
-    >>> round_steps(0, 1, 4), round_steps(0, 7, 6)
-    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 2.0, 4.0, 6.0, 8.0])
-    """
-    if high <= low:
-        return [low]
-    raw = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(raw))
-    # A little less than raw, as 10 ** log10 rounds.
-    step = next(base * power for base in (1, 2, 2.5, 5, 10) if base * power >= raw * 0.999999)
-    first = math.floor(low / step + 1e-9)
-    return [round(step * at, 12) for at in range(first, math.ceil(high / step - 1e-9) + 1)]
-
-
-def line_svg(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
-
-
-def caption_svg(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def series_class(kind: int | None) -> str:
-    return "pub" if kind is None else f"s{kind % 8}"
 
 
 KEYWORDS = (

@@ -1,29 +1,37 @@
-"""A run in a notebook, while it happens: the plan ticking off, the queries, what was spent. One output of the cell,
-which is written anew."""
+"""A run in a notebook, while it happens: the lines of the terminal, the plan and the cost in one output of the cell.
+
+The output is written anew.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections import deque
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
-from decisor.system.text import clean_one_line
+from rich.console import Console
+from rich.text import Text
+
 from decisor.system.wording import format_whole_seconds
-from decisor.trace.events import ActionResult, ActionStart, LLMCall, RunStart, RunUsage, TraceEntry
+from decisor.trace.events import ActionStart, LLMCall, RunStart, RunUsage, TraceEntry
 from decisor.types import Question, Usage
-from decisor.views.markup import Html, join, read_static, tag
-from decisor.views.terminal import Progress, observation_line
+from decisor.views.terminal import Nodes, Progress, event_lines, format_tick
 from decisor.views.transcript import usage_line
 
 SOON = 0.1
 """Seconds for which events are gathered before the output is written."""
 CLOCK = 1.0
-MOST_QUERIES = 12
+MOST_LINES, WIDTH = 40, 120
+PAGE = (
+    '<pre style="background: #fff; color: #1b1d22; border: 1px solid #e3e0d8; border-radius: 10px; padding: 10px 16px; '
+    'font-size: 12.5px; line-height: 1.45; white-space: pre-wrap">{code}</pre>'
+)
+"""Colours of a light terminal, so its paper is light in every notebook."""
 
 
 class NotebookView:
@@ -33,8 +41,9 @@ class NotebookView:
     """
 
     def __init__(self) -> None:
-        self.progress, self.usage, self.start = Progress(), Usage(), RunStart(Question(""))
-        self.queries: dict[int, tuple[ActionStart, ActionResult | None]] = {}
+        self.progress, self.nodes = Progress(), Nodes()
+        self.usage, self.start = Usage(), RunStart(Question(""))
+        self.lines: deque[Text] = deque(maxlen=MOST_LINES)
         self.began = time.monotonic()
         self.timer: asyncio.TimerHandle | None = None
         self.ended = ""
@@ -52,16 +61,15 @@ class NotebookView:
     def hear(self, entry: TraceEntry) -> None:
         """Note an entry; the trace calls it with each one."""
         self.progress.follow(entry.event)
+        node = self.nodes.hear(entry)
+        self.lines.extend(self.nodes.mark(node) + line for line in event_lines(entry.event))
         match entry.event:
             case RunStart():
                 self.start = entry.event
             case LLMCall(usage=usage):
                 self.usage += usage
             case ActionStart():
-                self.queries[entry.id] = (entry.event, None)
                 self.usage += Usage(actions=1)
-            case ActionResult(action=action) if action in self.queries:
-                self.queries[action] = (self.queries[action][0], entry.event)
             case RunUsage(usage=usage):
                 self.usage = usage
             case _:
@@ -98,59 +106,15 @@ class NotebookView:
             self.output.update(self.bundle(), raw=True)
 
     def bundle(self) -> dict[str, str]:
-        return {"text/html": self.html(), "text/plain": "\n".join(self.lines())}
-
-    def lines(self) -> Iterator[str]:
-        """Yield the output as text, for a front end that shows no HTML."""
-        yield self.state()
-        yield from (f"{mark} {text}" for mark, _, text in self.steps())
-        yield from (f"{head}: {text}: {words}" for head, text, words, _ in self.acts())
-        yield self.spend()
-
-    def html(self) -> Html:
-        steps = [tag("li", f"{mark} {text}", cls=kind) for mark, kind, text in self.steps()]
-        acts = [
-            tag("li", tag("b", head), " ", tag("code", text), " ", tag("span", words, cls=kind))
-            for head, text, words, kind in self.acts()
-        ]
-        parts = (
-            tag("p", self.state(), role="status"),
-            tag("ol", *steps) if steps else None,
-            tag("ol", *acts) if acts else None,
-            tag("p", self.spend(), cls="soft"),
-        )
-        return join(tag("style", Html(notebook_style())), tag("div", *parts, cls="decisor-live"))
-
-    def state(self) -> str:
-        seconds = int(time.monotonic() - self.began)
-        return f"Decisor: {self.ended or self.progress.doing}, {format_whole_seconds(seconds)}"
-
-    def steps(self) -> Iterator[tuple[str, str, str]]:
-        """Yield each step of the plan: its mark, its kind and its words."""
-        current = self.progress.current
-        for at, step in enumerate(self.progress.plan, 1):
-            kind = "done" if self.ended == "done" or at < current else "now" if at == current else "next"
-            yield {"done": "✓", "now": "▸", "next": "·"}[kind], kind, f"{at}. {clean_one_line(step, 120)}"
-
-    def acts(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield the last queries: the tool, its input, the outcome, and the kind of outcome."""
-        last = list(self.queries.values())[-MOST_QUERIES:]
-        if len(self.queries) > len(last):
-            yield "…", f"{len(self.queries) - len(last)} earlier", "", "soft"
-        for start, result in last:
-            failed = result is not None and result.observation.error
-            words = observation_line(result.observation, result.seconds).plain.strip() if result else "runs"
-            yield (
-                clean_one_line(start.tool, 30),
-                clean_one_line(start.input, 160),
-                words,
-                "failed" if failed else "soft",
-            )
-
-    def spend(self) -> str:
-        return usage_line(replace(self.usage, seconds=0.0), self.start.technique or "auto", self.start.llm)
-
-
-@cache
-def notebook_style() -> str:
-    return read_static("colours.css").replace(":root", ".decisor-live") + read_static("notebook.css")
+        """Return the output as HTML, and as text for a front end that shows none."""
+        console = Console(file=StringIO(), record=True, width=WIDTH, highlight=False, force_jupyter=False)
+        seconds = format_whole_seconds(int(time.monotonic() - self.began))
+        console.print(Text(f"Decisor: {self.ended or self.progress.doing}, {seconds}", style="bold"))
+        steps = self.progress.plan
+        current = len(steps) + 1 if self.ended == "done" else self.progress.current
+        for line in (*(format_tick(at, step, current) for at, step in enumerate(steps, 1)), *self.lines):
+            console.print(line)
+        cost = usage_line(replace(self.usage, seconds=0.0), self.start.technique or "auto", self.start.llm)
+        console.print(Text(cost, style="dim"))
+        page = console.export_html(code_format=PAGE, inline_styles=True, clear=False)
+        return {"text/html": page, "text/plain": console.export_text().rstrip()}

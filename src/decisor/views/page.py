@@ -1,8 +1,8 @@
 """One run as HTML: a piece for a notebook, and a page that needs nothing else.
 
-Question, decision and charts are markup that every browser shows. Everything else (evidence with links, ranking, plans,
-queries with their rows, replies of the LLM, drawings, cost) is drawn by the scripts in ``static``, which draw the
-server's page too. Their data stand in the page as JSON. The page's content security policy names its one script by
+Question, decision, charts and evidence are markup that every browser shows. Everything else (plans, queries with their
+rows, replies of the LLM, drawings, cost) is drawn by the scripts in ``static``, which draw the server's page
+too. Their data stand in the page as JSON. The page's content security policy names its one script by
 its hash, and nothing is loaded.
 """
 
@@ -16,9 +16,6 @@ from functools import cache
 from decisor.system.serialization import finite_json_value
 from decisor.system.text import clean_one_line
 from decisor.trace.events import (
-    ActionResult,
-    Conclusion,
-    NodeResult,
     RunStart,
     RunUsage,
     TechniqueChoice,
@@ -26,19 +23,17 @@ from decisor.trace.events import (
     events_of,
 )
 from decisor.types import Decision, Question, Record, Usage
-from decisor.views.chart_drawing import chart_html
-from decisor.views.charts import charts_of_decision
+from decisor.views.graph_drawing import draw_run
 from decisor.views.markup import Html, csp_hash, join, json_block, read_static, tag
-from decisor.views.page_data import cut_texts, draw_picture, story_json
-from decisor.views.rankings import studies_of, study_charts
-from decisor.views.transcript import describe_end, pitfall_lines, runner_up_lines
+from decisor.views.page_data import cut_texts, story_json
+from decisor.views.results import decision_of_entries, result_html
 
 MOST_CHARACTERS = 2_000_000
 """Of the entries; beyond it long texts and long tables are cut."""
 AROUND = """html { color-scheme: light dark; } body { margin: 0; background: #fbfaf7; }
 @media screen and (prefers-color-scheme: dark) { body { background: #111317; } }
 """
-MODULES = ("dom.js", "pieces.js", "chart.js", "study.js", "decision.js", "drawing.js", "story.js")
+MODULES = ("dom.js", "pieces.js", "drawing.js", "story.js")
 IMPORT = re.compile(r'^import (\{.*?\}) from "\./([\w.]+)";$', re.M)
 EXPORT = re.compile(r"^export (?:function|class|const) (\w+)", re.M)
 
@@ -118,8 +113,8 @@ def run_html(
             "usage": usage,
         },
         "result": {**finite_json_value(decision), "evidence": evidence},
-        # The charts stand in the markup.
-        "picture": {**draw_picture(entries, decision, records), "charts": ()},
+        # The result stands in the markup.
+        "drawings": tuple(draw_run(entries)),
         "entries": json.loads(story_json(entries, MOST_CHARACTERS))["entries"],
     }
     values = cut_texts(finite_json_value(data), MOST_CHARACTERS, MOST_CHARACTERS)
@@ -127,43 +122,21 @@ def run_html(
     return tag(
         "main" if is_page else "article",
         tag("style", Html(run_page_style())),
-        tag("div", *brief_parts(entries, start.question, decision, records), cls="brief"),
+        tag(
+            "div",
+            tag("h1", start.question.text),
+            tag("div", result_html(entries, decision, records), cls="result"),
+            tag("p", "The steps and the cost are drawn by a script, which did not run here.", cls="soft"),
+            cls="brief",
+        ),
         json_block(text),
         tag("script", Html(run_script())),
         cls="decisor",
     )
 
 
-def brief_parts(
-    entries: Sequence[TraceEntry], question: Question, decision: Decision, records: Sequence[Record]
-) -> list[Html]:
-    """Return what a reader without scripts gets: question, decision and charts."""
-    charts = [*charts_of_decision(entries, decision, records)]
-    charts += [chart for study in studies_of(entries) for chart in study_charts(study)]
-    shown = frozenset(record.id for record in records)
-    texts = (describe_end(decision), *decision.reasons, *runner_up_lines(decision))
-    warnings = (*(one.text for one in decision.evidence.objections), *pitfall_lines(decision))
-    return [
-        tag("h1", question.text),
-        tag(
-            "section",
-            tag("h2", "Decision"),
-            tag("p", decision.answer or "None", cls="answer" if decision.answer else "answer none"),
-            *(tag("p", text) for text in texts if text),
-            *(tag("p", text, cls="fault") for text in warnings),
-            cls="card decision",
-        ),
-        *(tag("section", chart_html(chart, shown), cls="chart-of-answer") for chart in charts),
-        tag("p", "The evidence, the steps and the cost are drawn by a script, which did not run here.", cls="soft"),
-    ]
-
-
 def recorded_html(entries: Sequence[TraceEntry], is_page: bool = False) -> Html:
     """Return a run that is read back from its trace as HTML, as far as it came."""
-    own = [entry.event.decision for entry in entries if isinstance(entry.event, Conclusion) and entry.span == 0]
-    decision = own[-1] if own else Decision("", stopped="failed")
-    records = {one.id: one for result in events_of(entries, ActionResult) for one in result.observation.records}
-    records |= {one.id: one for node in events_of(entries, NodeResult) for one in node.answer.documents}
-    cited = [records[name] for name in decision.evidence.ids if name in records]
+    decision, cited = decision_of_entries(entries)
     usage = next((one.usage for one in events_of(entries, RunUsage)), Usage())
-    return run_html(entries, decision, cited, usage, is_page)
+    return run_html(entries, decision or Decision("", stopped="failed"), cited, usage, is_page)

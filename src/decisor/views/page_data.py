@@ -29,11 +29,9 @@ from decisor.trace.events import (
 )
 from decisor.trace.file import build_trace_row
 from decisor.types import Decision, Question, Record
-from decisor.views.chart_drawing import layout_all_widths
-from decisor.views.charts import charts_of_decision
 from decisor.views.graph_drawing import draw_run
-from decisor.views.links import find_figure_cells
-from decisor.views.rankings import ranking_summary, studies_of, study_charts
+from decisor.views.markup import Html
+from decisor.views.results import decision_of_entries, result_html
 
 UNDRAWN = (MeaningChoice, SearchNode, SearchTree, AnswerSnapshot)
 """Events for programs, and those that a drawing shows."""
@@ -71,6 +69,7 @@ def story_json(entries: Sequence[TraceEntry], most: int = 60_000) -> str:
     It is the least cut version that fits, else the most cut one.
     """
     question = next((start.question for start in events_of(entries, RunStart)), Question(""))
+    decision, cited = decision_of_entries(entries)
     text = ""
     for caps in LEVELS:
         story = {
@@ -78,12 +77,27 @@ def story_json(entries: Sequence[TraceEntry], most: int = 60_000) -> str:
             "goal": cut_text(question.goal, caps.text),
             "rules": cut_text(question.rules, 2 * caps.text),
             "entries": cut_entries(entries, caps),
+            "result": cut_result(decision, cited, caps) if decision else "",
         }
         text = json.dumps(story, ensure_ascii=False, default=str, separators=(",", ":"))
         if len(text) <= most:
             break
     # An LLM may write half of a surrogate pair, which no file in UTF-8 can hold.
     return text.encode("utf-8", "replace").decode()
+
+
+def cut_result(decision: Decision, cited: Sequence[Record], caps: StoryCaps) -> Html:
+    """Return a decision with its ranking and evidence as HTML, cut like the entries."""
+    records = []
+    for record in cited:
+        fields = cut_texts(finite_json_value(record.fields), caps.cell, caps.cell)
+        records.append(replace(record, fields=fields, text=cut_text(record.text, caps.text)))
+    ranking = decision.ranking
+    if ranking:
+        ranking = replace(ranking, options=ranking.options[: caps.rows])
+    short = [cut_text(text, caps.text) for text in decision.reasons]
+    answer = cut_text(decision.answer, caps.text)
+    return result_html((), replace(decision, answer=answer, reasons=tuple(short), ranking=ranking), records)
 
 
 def cut_entries(entries: Sequence[TraceEntry], caps: StoryCaps) -> list[dict[str, Any]]:
@@ -163,28 +177,6 @@ def cut_text(text: str, most: int) -> str:
 
 
 def draw_picture(entries: Sequence[TraceEntry], decision: Decision | None, records: Sequence[Record]) -> dict[str, Any]:
-    """Return the drawings, figure cells, studies and charts of a run. decision: None while there is none."""
-    by_id = {record.id: record for record in records}
-    figures = decision.evidence.figures if decision else ()
-    studies = studies_of(entries)
-    charts = [*charts_of_decision(entries, decision, records)] if decision else []
-    charts += [chart for study in studies for chart in study_charts(study)]
-    picture: dict[str, Any] = finite_json_value(
-        {
-            "drawings": tuple(draw_run(entries)),
-            "cells": {one.text: tuple(find_figure_cells(one, by_id)) for one in figures},
-            "studies": studies,
-            "ranking": ranking_summary(decision.ranking) if decision and decision.ranking else (),
-            "charts": [
-                {
-                    "title": chart.title,
-                    "description": chart.description,
-                    "notes": chart.notes,
-                    "layouts": layout_all_widths(chart),
-                    "vega_lite": chart.vega_lite(),
-                }
-                for chart in charts
-            ],
-        }
-    )
-    return picture
+    """Return the drawings and the result of a run. decision: None while there is none."""
+    result = result_html(entries, decision, records) if decision else ""
+    return {"drawings": finite_json_value(tuple(draw_run(entries))), "result": result}

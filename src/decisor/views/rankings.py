@@ -1,17 +1,17 @@
-"""Rankings and what-if studies as bars: a ranking as HTML, studies as HTML and as text for a terminal.
+"""Rankings and what-if studies as charts and sentences.
 
-A study shows a tornado, turning points, scenarios side by side or a Pareto front. A ranking has bars with the range of
-each outcome, and the excluded candidates below.
+A ranking has bars with the range of each outcome, beside those of an earlier ranking if there is one. A study has the
+range of each input (a tornado), turning points, scenarios side by side, or a Pareto front.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from decisor.system.text import clean_one_line, format_number
+from decisor.system.text import clean_for_terminal, clean_one_line
 from decisor.system.wording import (
-    SHOWN_EXCLUDED,
     excluded_lines,
     format_amount,
     format_compared,
@@ -19,122 +19,135 @@ from decisor.system.wording import (
     format_robustness,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
-from decisor.types import Goal, Option, Ranking, Study, Swing, Turn
-from decisor.views.charts import AnswerChart, Axis, ChartMark, ChartSeries, begins_at_zero
-from decisor.views.markup import Html, box_rect, join, stretched_svg, tag
+from decisor.types import Ranking, ScenarioOutcome, Study, Turn
+from decisor.views.chart_drawing import chart_html, chart_lines
+from decisor.views.charts import Axis, Chart, ChartMark, ChartSeries, begins_at_zero
+from decisor.views.markup import Html, tag
 
-WIDTH = 24
-NAME = 28
 MOST = 12
+"""Lines of a kind in a study."""
+RANGES = "The line at a value: 90 % of the outcomes lie between its ends while the inputs vary."
+BREAK = "The axis does not begin at 0."
+
+
+def ranking_html(ranking: Ranking, before: Ranking | None = None) -> Html | None:
+    chart = ranking_chart(ranking, before)
+    return chart_html(chart) if chart else None
+
+
+def ranking_chart(ranking: Ranking, before: Ranking | None = None, known: Sequence[str] = ()) -> Chart | None:
+    """Return the chart of a ranking; None if it has no candidate with an outcome.
+
+    Args:
+        before: Ranking of the unchanged data, drawn beside it on the same axis.
+        known: Texts that stand above already; what they say is no note.
+    """
+    options = [option for option in ranking.options if math.isfinite(option.outcome)]
+    if not options:
+        return None
+    earlier = {option.name: (place, option.outcome) for place, option in enumerate(before.options if before else (), 1)}
+    ties, marks, old = list[ChartMark](), list[ChartMark](), list[ChartMark]()
+    for place, option in enumerate(options, 1):
+        was, outcome = earlier.get(option.name, (place, math.nan))
+        label = f"{place} {option.name}{f' (was {was})' * (was != place)}"
+        group = ties if len(ranking.ties) > 1 and option.name in ranking.ties and not before else marks
+        group.append(ChartMark("", place, option.outcome, label, option.low, option.high))
+        if math.isfinite(outcome):
+            old.append(ChartMark("", place, outcome, label))
+    names = ("", "with these inputs", "as it is") if before else ("equally good", "not as good" if ties else "", "")
+    series = (ChartSeries(name, tuple(group)) for name, group in zip(names, (ties, marks, old), strict=True) if group)
+    word = "largest" if ranking.goal == "max" else "smallest"
+    unsaid = [line for line in ranking_summary(ranking) if not any(line in text for text in known)]
+    axis = Axis(ranking.measure, ranking.unit)
+    chart = Chart(
+        "bar",
+        f"Ranking: {clean_for_terminal(ranking.measure)}, {word} first, {format_count(ranking.count, 'candidate')}",
+        Axis("", scale="name"),
+        axis,
+        tuple(series),
+        tuple(unsaid),
+    )
+    return with_honest_axis(chart)
+
+
+def with_honest_axis(chart: Chart) -> Chart:
+    """Return a bar chart whose axis begins at 0 unless its values lie close together, and says what it shows."""
+    values = chart.values()
+    notes = (*chart.notes, *([RANGES] if len(values) > len(list(chart.marks())) else []))
+    if begins_at_zero(values):
+        return replace(chart, notes=notes)
+    return replace(chart, y=replace(chart.y, zero=False), notes=(*notes, BREAK))
+
+
+def ranking_summary(ranking: Ranking) -> list[str]:
+    """Return the number of candidates that were compared, the exclusions, and how sure the first place is."""
+    if ranking.candidates is None:
+        return []
+    return [line for line in (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking)) if line]
 
 
 def studies_of(entries: Sequence[TraceEntry]) -> list[Study]:
     """Return the studies of a run; of those with one title, only the last."""
-    every = [one.observation.study for one in events_of(entries, ActionResult)]
+    studies = (result.observation.study for result in events_of(entries, ActionResult))
     # A study that was run again, with other settings, replaces the one before.
-    return list({one.title: one for one in every if one is not None}.values())
+    return list({study.title: study for study in studies if study is not None}.values())
 
 
-def study_lines(study: Study) -> Iterator[str]:
-    yield clean_one_line(study.title, 100)
-    yield from (f"  {line}" for line in tornado_lines(study))
-    yield from (f"  {line}" for line in turning_point_lines(study))
-    yield from (f"  {line}" for line in scenario_lines(study))
-    yield from (f"  {line}" for line in pareto_front_lines(study))
-
-
-def tornado_lines(study: Study) -> Iterator[str]:
-    """Yield one bar for each input, on one scale; the mark is where the best is overtaken."""
-    if not study.swings:
-        return
-    low, high = swing_range(study.swings)
-    unit = study.units[0]
-    for one in study.swings[:MOST]:
-        bar = span_bar(one.low, one.high, low, high, 0.0)
-        words = f"{format_amount(one.low, unit)} to {format_amount(one.high, unit)}"
-        yield f"{clean_one_line(f'{one.input} ({one.spread})', NAME):<{NAME}} {bar} {words}, stays {one.stays:.0%}"
-    yield (
-        f"The lead of {clean_one_line(study.best, 40)} in 90 % of the trials, by one input; left of | another one wins."
+def study_html(study: Study) -> Html:
+    lines = tag("ul", *(tag("li", line) for line in study_sentences(study)))
+    return tag(
+        "section",
+        tag("h2", clean_one_line(study.title)),
+        *map(chart_html, study_charts(study)),
+        lines,
+        cls="card study",
     )
 
 
-def swing_range(swings: Sequence[Swing]) -> tuple[float, float]:
-    """Return the ends of a scale that shows zero and all swings."""
-    return min(0.0, *(one.low for one in swings)), max(0.0, *(one.high for one in swings))
+def study_lines(study: Study, width: int = 100) -> Iterator[str]:
+    """Yield the title of a study, its charts and its sentences, as text. width: characters of a line of notes."""
+    yield clean_one_line(study.title, 100)
+    for chart in study_charts(study):
+        yield from (f"  {line}" for line in chart_lines(chart, width - 2))
+    yield from (f"  {line}" for line in study_sentences(study))
 
 
-def span_bar(start: float, end: float, low: float, high: float, mark: float) -> str:
-    """Draw a bar from ``start`` to ``end``, and a mark, on a scale from ``low`` to ``high``.
-
-    >>> span_bar(2.0, 6.0, -2.0, 8.0, 0.0)
-    '     |   ██████████     '
-    """
-    scale = (WIDTH - 1) / (high - low or 1.0)
-    cells = [" "] * WIDTH
-    # The mark goes first: a bar that reaches it is drawn over it.
-    cells[round((mark - low) * scale)] = "|"
-    for at in range(round((start - low) * scale), round((end - low) * scale) + 1):
-        cells[at] = "█"
-    return "".join(cells)
-
-
-def turning_point_lines(study: Study) -> Iterator[str]:
-    """Yield the turning points, the smallest change first."""
-    for one in turns_by_size(study)[:MOST]:
-        why = f" ({one.why})" if one.why else ""
-        wins = one.winner or "nothing is allowed"
-        yield clean_one_line(f"{one.input} {percent_change(one)}: {wins}{' wins' if one.winner else ''}{why}", 160)
-    still = {one.input.removesuffix(", falling") for one in study.turns} - {one.input for one in turns_by_size(study)}
-    if still:
-        yield f"No turning point from half to twice: {clean_one_line(', '.join(sorted(still)), 120)}"
-
-
-def turns_by_size(study: Study) -> list[Turn]:
-    hits = [one for one in study.turns if one.factor]
-    # A factor of 0.5 is as large a change as one of 2.
-    return sorted(hits, key=lambda one: max(one.factor or 1.0, 1 / (one.factor or 1.0)))
-
-
-def percent_change(turn: Turn) -> str:
-    """Format a turning point as the change of its input in percent.
-
-    >>> percent_change(Turn("units", 1.0513))
-    '+5.13 %'
-    """
-    return f"{((turn.factor or 1.0) - 1) * 100:+.3g} %"
-
-
-def scenario_lines(study: Study) -> Iterator[str]:
-    values = [value for one in study.scenes for value in (one.outcome, one.usual) if value is not None]
-    top = max(map(abs, values), default=0.0) or 1.0
-    for one in study.scenes[:MOST]:
-        bar = "" if one.outcome is None else "█" * round(abs(one.outcome) / top * WIDTH)
-        words = (
-            "nothing is allowed" if one.outcome is None else f"{one.best} {format_amount(one.outcome, study.units[0])}"
+def study_charts(study: Study) -> Iterator[Chart]:
+    """Yield the tornado, the scenarios and the Pareto front, as far as the study has them."""
+    unit, best = (study.units or ("",))[0], clean_one_line(study.best, 40)
+    if study.swings:
+        swings = tuple(
+            ChartMark(
+                "", at, one.high, f"{one.input} ({one.spread})", one.low, one.high, f"stays best in {one.stays:.0%}"
+            )
+            for at, one in enumerate(study.swings)
         )
-        usual = "" if one.best == study.best else f"; {study.best}: {usual_words(study, one.usual, one.why)}"
-        yield f"{clean_one_line(one.name, NAME):<{NAME}} {bar:<{WIDTH}} {clean_one_line(words + usual, 120)}"
+        note = "90 % of the trials by one input lie in its range; below 0 another one wins."
+        axis = Axis(f"lead of {best}", unit)
+        yield Chart("span", f"Lead of {best}", Axis("input", scale="name"), axis, (ChartSeries("", swings),), (note,))
+    scenes = tuple(
+        ChartMark("", at, scene.outcome, scene.name, note=f"{scene.best}{usual_words(study, scene)}")
+        for at, scene in enumerate(study.scenes)
+        if scene.outcome is not None
+    )
+    if scenes:
+        axis = Axis(study.measures[0], unit)
+        series = (ChartSeries("", scenes),)
+        yield with_honest_axis(Chart("bar", "The best in each scenario", Axis("scenario", scale="name"), axis, series))
+    if len(study.measures) > 1 and study.points:
+        yield pareto_chart(study)
 
 
-def usual_words(study: Study, usual: float | None, why: str) -> str:
-    return f"ruled out by {why}" if usual is None else format_amount(usual, study.units[0])
+def usual_words(study: Study, scene: ScenarioOutcome) -> str:
+    """Describe the present winner where another one wins."""
+    if scene.best == study.best:
+        return ""
+    usual = f"ruled out by {scene.why}" if scene.usual is None else format_amount(scene.usual, study.units[0])
+    return f"; {study.best}: {usual}"
 
 
-def pareto_front_lines(study: Study) -> Iterator[str]:
-    ends = [one for one in study.points if one.front]
-    for one in ends[:MOST]:
-        pairs = zip(study.measures, one.values, study.units, strict=True)
-        yield f"{clean_one_line(one.name, NAME):<{NAME}} " + ", ".join(
-            f"{name} {format_amount(v, unit)}" for name, v, unit in pairs
-        )
-    if len(ends) > MOST:
-        yield f"and {len(ends) - MOST} more on the front"
-
-
-def study_charts(study: Study) -> Iterator[AnswerChart]:
-    """Yield the first two measures of every candidate as points; those of the Pareto front have a mark of their own."""
-    if len(study.measures) < 2 or not study.points:
-        return
+def pareto_chart(study: Study) -> Chart:
+    """Return the first two measures of every candidate; those of the Pareto front have a mark of their own."""
     axes = []
     for at, (measure, unit, goal) in enumerate(zip(study.measures[:2], study.units, study.goals, strict=False)):
         zero = begins_at_zero([point.values[at] for point in study.points])
@@ -145,89 +158,38 @@ def study_charts(study: Study) -> Iterator[AnswerChart]:
         marks = tuple(ChartMark("", point.values[0], point.values[1], point.name) for point in points)
         if marks:
             series.append(ChartSeries(f"{name} ({len(marks)})", marks))
-    title = clean_one_line(f"{study.title}: {study.measures[1]} against {study.measures[0]}", 100)
-    yield AnswerChart("points", title, axes[0], axes[1], tuple(series))
+    title = clean_one_line(f"{study.measures[1]} against {study.measures[0]}".capitalize())
+    return Chart("points", title, axes[0], axes[1], tuple(series))
 
 
-MOST_BARS = 10
-
-
-def ranking_html(ranking: Ranking) -> Html | None:
-    """Return a ranking with bars from the last candidate (nothing) to the first (full width)."""
-    options = [option for option in ranking.options if math.isfinite(option.outcome)]
-    if not options:
-        return None
-    word = "largest" if ranking.goal == "max" else "smallest"
-    rows = ranking_rows(ranking)
-    more = len(rows) - MOST_BARS
-    rest = tag("details", tag("summary", f"{more} more"), ranking_table(rows[MOST_BARS:])) if more > 0 else None
-    note = "A bar's length: how far from the worst (none) to the best (full)."
-    if any(option.low is not None for option in options):
-        note += " The line in it: between its ends lie 90 % of the outcomes while the inputs vary."
-    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {format_count(ranking.count, 'candidate')}")
-    words = [tag("p", line, cls="soft") for line in ranking_summary(ranking)]
-    return join(
-        title, ranking_table([*rows[:MOST_BARS], *excluded_rows(ranking)]), rest, *words, tag("p", note, cls="soft")
+def study_sentences(study: Study) -> Iterator[str]:
+    """Yield the turning points, the smallest change first, scenarios without a winner, and the Pareto front."""
+    turns = [turn for turn in study.turns if turn.factor]
+    # A factor of 0.5 is as large a change as one of 2.
+    for turn in sorted(turns, key=lambda turn: max(turn.factor or 1.0, 1 / (turn.factor or 1.0)))[:MOST]:
+        wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
+        why = f"; {study.best} then breaks {turn.why}" if turn.why else ""
+        yield clean_one_line(f"{turn.input} {percent_change(turn)}: {wins}{why}", 160)
+    still = {turn.input.removesuffix(", falling") for turn in study.turns} - {turn.input for turn in turns}
+    if still:
+        yield f"No turning point from half to twice: {clean_one_line(', '.join(sorted(still)), 120)}"
+    yield from (
+        clean_one_line(f"{scene.name}: nothing is allowed", 120) for scene in study.scenes if scene.outcome is None
     )
-
-
-def ranking_summary(ranking: Ranking) -> list[str]:
-    """Return the number of candidates that were compared, the exclusions, and how sure the first place is."""
-    if ranking.candidates is None:
-        return []
-    return [one for one in (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking)) if one]
-
-
-def ranking_rows(ranking: Ranking) -> list[Html]:
-    options = [option for option in ranking.options if math.isfinite(option.outcome)]
-    worst, best = ranking_range(options, ranking.goal)
-    rows = []
-    for place, option in enumerate(options, 1):
-        share = share_of_range(option.outcome, worst, best)
-        words = f"{share:.0%} of the way from the worst to the best"
-        bar = stretched_svg("bar", words, box_rect("", 0, 100 * share, 0, 10), *range_html(option, worst, best))
-        first = place == 1 or option.name in ranking.ties
-        cells = (
-            tag("td", place, cls="place"),
-            tag("td", option.name),
-            tag("td", bar, cls="track"),
-            tag("td", format_number(option.outcome), cls="n"),
+    front = [point for point in study.points if point.front]
+    for point in front[:MOST]:
+        values = zip(study.measures, point.values, study.units, strict=True)
+        yield clean_one_line(
+            f"{point.name}: {', '.join(f'{name} {format_amount(value, unit)}' for name, value, unit in values)}", 160
         )
-        rows.append(tag("tr", *cells, cls="best" if first else None))
-    return rows
+    if len(front) > MOST:
+        yield f"and {len(front) - MOST} more on the front"
 
 
-def ranking_range(options: Sequence[Option], goal: Goal) -> tuple[float, float]:
-    """Return the worst and the best number that is drawn, ranges included."""
-    values = [value for one in options for value in (one.outcome, one.low, one.high) if value is not None]
-    return (max(values), min(values)) if goal == "min" else (min(values), max(values))
+def percent_change(turn: Turn) -> str:
+    """Format a turning point as the change of its input in percent.
 
-
-def share_of_range(value: float, worst: float, best: float) -> float:
-    return 1.0 if best == worst else (value - worst) / (best - worst)
-
-
-def range_html(option: Option, worst: float, best: float) -> Iterator[Html]:
-    """Yield a thin line over the bar: the range of the outcome while the inputs vary."""
-    if option.low is not None and option.high is not None:
-        start, end = sorted(100 * share_of_range(value, worst, best) for value in (option.low, option.high))
-        yield box_rect("range", start, max(end - start, 0.5), 4, 2)
-
-
-def excluded_rows(ranking: Ranking) -> list[Html]:
-    """Return the nearest excluded candidates as rows, with the rules."""
-    return [
-        tag(
-            "tr",
-            tag("td", "–", cls="place"),
-            tag("td", one.name),
-            tag("td", f"{' and '.join(one.rules) or 'no outcome'}: {clean_one_line(one.why, 90)}", cls="soft"),
-            tag("td", "" if one.outcome is None else format_number(one.outcome), cls="n soft"),
-            cls="out",
-        )
-        for one in ranking.excluded[:SHOWN_EXCLUDED]
-    ]
-
-
-def ranking_table(rows: Sequence[Html]) -> Html:
-    return tag("div", tag("table", tag("tbody", *rows)), cls="scroll rank")
+    >>> percent_change(Turn("units", 1.0513))
+    '+5.13 %'
+    """
+    return f"{((turn.factor or 1.0) - 1) * 100:+.3g} %"

@@ -6,18 +6,16 @@ action, outcome, Elo and number of updates.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from decisor.system.text import clean_for_terminal, clean_one_line, format_number
-from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness
+from decisor.system.wording import format_count
 from decisor.trace.events import (
     ActionResult,
     Conclusion,
@@ -32,23 +30,22 @@ from decisor.trace.events import (
     Span,
     TraceEntry,
 )
-from decisor.types import Decision, Question, Ranking, Record, Study, Usage
+from decisor.types import Decision, Question, Record, Study, Usage
+from decisor.views.answer_charts import charts_of_decision
 from decisor.views.chart_drawing import chart_lines
-from decisor.views.charts import charts_of_decision
 from decisor.views.links import find_figure_cells
-from decisor.views.rankings import study_lines
+from decisor.views.rankings import ranking_chart, study_lines
 from decisor.views.terminal import Nodes, event_lines, group_records, passage_line, question_lines, row_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from decisor.views.charts import AnswerChart
+    from decisor.views.charts import Chart
 
 
-BARS, ROWS = 10, 20
+ROWS = 20
 FEW_RECORDS = 6
 """Of one observation; more are a table."""
-WIDTH = 32
 MOST_NAMED = 5
 MOST_CHARACTERS = 400
 """Of an evidence line where no terminal is narrower."""
@@ -56,7 +53,7 @@ BEST = "; this is the best supported answer until then"
 
 
 def show_decision(
-    decision: Decision, records: Sequence[Record], console: Console, charts: Sequence[AnswerChart] = ()
+    decision: Decision, records: Sequence[Record], console: Console, charts: Sequence[Chart] = ()
 ) -> None:
     console.print()
     answer = clean_one_line(decision.answer, 300) or "none"
@@ -69,9 +66,8 @@ def show_decision(
         console.print(Padding(Text(clean_for_terminal(reason)), (0, 0, 0, 2), expand=False))
     for line in runner_up_lines(decision):
         console.print(Padding(Text(clean_for_terminal(line), style="dim"), (0, 0, 0, 2), expand=False))
-    if decision.ranking and decision.ranking.options:
-        show_ranking(decision.ranking, console, decision.reasons)
-    show_charts(charts, console)
+    ranking = ranking_chart(decision.ranking, known=decision.reasons) if decision.ranking else None
+    show_charts([ranking, *charts] if ranking else charts, console)
     show_evidence(decision, records, console)
 
 
@@ -103,79 +99,23 @@ def describe_end(decision: Decision) -> str:
             assert_never(decision.stopped)
 
 
-def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) -> None:
-    """Print a ranking with bars from the worst candidate (nothing) to the best (full width).
-
-    Differences are often small. known: lines that stand above already.
-    """
-    options = [option for option in ranking.options if math.isfinite(option.outcome)]
-    if not options:
-        return
-    best, worst = options[0].outcome, options[-1].outcome
-    word = "largest" if ranking.goal == "max" else "smallest"
-    console.print()
-    console.print(
-        Text(
-            f"Ranking: {clean_for_terminal(ranking.measure)}, {word} first, {format_count(ranking.count, 'candidate')}",
-            style="bold",
-        )
-    )
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(justify="right", style="dim")
-    grid.add_column(overflow="ellipsis", no_wrap=True, max_width=32)
-    grid.add_column(no_wrap=True)
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_column(no_wrap=True)
-    for place, option in enumerate(options[:BARS], 1):
-        share = 1.0 if best == worst else (option.outcome - worst) / (best - worst)
-        tied = option.name in ranking.ties
-        bar = Text(draw_bar(share), style="green" if tied or place == 1 else "cyan")
-        cells = (f"  {place}", Text(clean_one_line(option.name, 40)), bar, format_number(option.outcome))
-        between = (
-            ""
-            if option.low is None or option.high is None
-            else f"{format_number(option.low)} to {format_number(option.high)}"
-        )
-        grid.add_row(*cells, Text(between, style="dim"))
-    console.print(grid)
-    if len(options) > BARS:
-        console.print(Text(f"    … and {len(options) - BARS} more, the last with {format_number(worst)}", style="dim"))
-    for line in (format_compared(ranking), *excluded_lines(ranking), format_robustness(ranking)):
-        # A technique may have said it among its reasons.
-        if line and ranking.candidates is not None and not any(line in text for text in known):
-            console.print(Text(f"    {clean_for_terminal(line)}", style="dim"))
-    console.print(Text("    A bar's length: how far from the last candidate (none) to the first (full).", style="dim"))
-    if any(option.low is not None for option in options[:BARS]):
-        console.print(Text("    Beside it: what 90 % of its outcomes lie between while the inputs vary.", style="dim"))
-
-
-def show_charts(charts: Sequence[AnswerChart], console: Console) -> None:
+def show_charts(charts: Sequence[Chart], console: Console) -> None:
     for chart in charts:
-        head, *lines = chart_lines(chart)
-        console.print()
-        console.print(Text(clean_for_terminal(head), style="bold"))
-        for line in lines:
-            console.print(Text(clean_for_terminal(line)), no_wrap=True, overflow="ellipsis")
+        show_drawing(chart_lines(chart, console.width), console)
 
 
 def show_studies(studies: Sequence[Study], console: Console) -> None:
-    """Print each study under its title; long lines are cut at the end of the terminal."""
     for study in studies:
-        head, *lines = study_lines(study)
-        console.print()
-        console.print(Text(head, style="bold"))
-        for line in lines:
-            console.print(Text(line), no_wrap=True, overflow="ellipsis")
+        show_drawing(study_lines(study, console.width), console)
 
 
-def draw_bar(share: float) -> str:
-    """Draw a bar that fills a share of ``WIDTH``.
-
-    >>> draw_bar(1.0) == "█" * 32, draw_bar(0.0), draw_bar(0.5 / 32)
-    (True, '', '▌')
-    """
-    eighths = round(max(0.0, min(1.0, share)) * WIDTH * 8)
-    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
+def show_drawing(lines: Iterable[str], console: Console) -> None:
+    """Print a title and the lines below it; those that are too long are cut at the end of the terminal."""
+    head, *rest = map(clean_for_terminal, lines)
+    console.print()
+    console.print(Text(head, style="bold"))
+    for line in rest:
+        console.print(Text(line), no_wrap=True, overflow="ellipsis")
 
 
 def show_evidence(decision: Decision, records: Sequence[Record], console: Console) -> None:

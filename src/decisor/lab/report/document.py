@@ -6,23 +6,22 @@ below it, and the number, and so the colour and shape, that each technique has e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
 from decisor.lab.papers import PaperTable, PublishedFigure, figures_for, tables_for
-from decisor.lab.report import charts as svg
 from decisor.lab.report.charts import (
-    ReportChart,
-    ReportSeries,
+    ACCURACIES,
+    GRID,
     describe_auxiliary_costs,
+    describe_spending,
     describe_unmeasured,
-    format_money,
-    format_number_of,
+    draw_track,
+    format_interval,
     format_percent,
-    format_short_number,
     make_charts,
     spell_out_name,
 )
@@ -39,8 +38,11 @@ from decisor.lab.statistics import (
     summarise_outcomes,
 )
 from decisor.system.serialization import finite_json_value
+from decisor.system.wording import format_count
 from decisor.types import Usage, Value
-from decisor.views.markup import Html, join, legend_swatch, scroll_table_html, tag
+from decisor.views.chart_drawing import legend_swatch
+from decisor.views.charts import Chart
+from decisor.views.markup import Html, join, scroll_table_html, tag
 
 MOST_SIDES = 12
 """Every pair of more sides than these is not compared: the correction would leave nothing."""
@@ -58,7 +60,7 @@ class BenchmarkReport:
     """Names of the metrics that rows have."""
     published: tuple[PublishedFigure, ...]
     comparisons: tuple[PairedComparison, ...]
-    charts: tuple[ReportChart, ...]
+    charts: tuple[Chart, ...]
     tables: tuple[PaperTable, ...] = ()
     """Tables of its papers, with the printed figures."""
 
@@ -95,6 +97,9 @@ class Report:
 
     def label(self, side: ComparedSide) -> str:
         return side.technique if self.one_model is not None else str(side)
+
+    def label_of_row(self, row: SummaryRow) -> str:
+        return self.label(ComparedSide(row.technique, row.model))
 
 
 def make_report(
@@ -188,32 +193,38 @@ def report_as_json(report: Report) -> dict[str, Any]:
     return values
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
-    names: tuple[str, ...]
+def figure_table(
+    heads: Sequence[str], rows: Iterable[Sequence[Html | str | int]], cls: str | None = None, text_columns: int = 1
+) -> Html:
+    """Return a table whose first column names its rows. text_columns: those that hold words, not figures."""
+    head = join(*(tag("th", name, cls="n" if at >= text_columns else None) for at, name in enumerate(heads)))
+    body = []
+    for name, *cells in rows:
+        line = [
+            # A cell with a class of its own is made already.
+            cell
+            if isinstance(cell, Html) and cell.startswith("<td")
+            else tag("td", cell, cls="n" if at >= text_columns else None)
+            for at, cell in enumerate(cells, 1)
+        ]
+        body.append(tag("tr", tag("th", name, scope="row"), *line))
+    return scroll_table_html(head, join(*body), cls)
 
-    def __call__(self, series: ReportSeries) -> int | None:
-        """Return the number of a series, None for published figures."""
-        return None if series.published else self.of(series.name)
 
-    def of(self, name: str) -> int:
-        return self.names.index(name) if name in self.names else len(self.names)
-
-
-def make_palette(report: Report) -> Palette:
-    sides = (ComparedSide(row.technique, row.model) for one in report.benchmarks for row in one.rows)
-    return Palette(tuple(dict.fromkeys(report.label(side) for side in sides)))
+def number_techniques(report: Report) -> dict[str, int]:
+    """Return the number of each technique, and so its colour and shape, everywhere on the page."""
+    names = dict.fromkeys(report.label_of_row(row) for one in report.benchmarks for row in one.rows)
+    return {name: number for number, name in enumerate(names)}
 
 
 MAIN_METRICS = 3
-ACCURACIES = ("accuracy", "acc")
 NO_SHARE = ("seconds", "preference_rank")
 FEW = 8
 """So many published rows are shown at first."""
 PUBLISHED = "Published by others, with other models and settings"
 
 
-def render_results(one: BenchmarkReport, report: Report, colours: Palette) -> Html:
+def render_results(one: BenchmarkReport, report: Report, numbers: Mapping[str, int]) -> Html:
     overall = [row for row in one.rows if not row.group]
     metrics = [name for name in one.metrics if name not in ("elo", "accuracy")][:MAIN_METRICS]
     ticks = tag("div", *(tag("span", at) for at in (0, 25, 50, 75, 100)), cls="ticks")
@@ -225,36 +236,39 @@ def render_results(one: BenchmarkReport, report: Report, colours: Palette) -> Ht
         *(tag("th", spell_out_name(name), cls="n") for name in metrics),
         tag("th", "Spent on a case", cls="n"),
     )
-    ours = [render_result_row(row, metrics, report, colours) for row in overall]
+    ours = [render_result_row(row, metrics, report, numbers) for row in overall]
     # Published figures of techniques that ran here come first.
     ranked = sorted(one.published, key=lambda figure: figure.technique not in {row.technique for row in overall})
     theirs, sources = render_published_rows(ranked, 5 + len(metrics))
     left = sum(row.outcomes - row.counted for row in overall)
     note = (
-        f"{format_number_of(left, 'outcome')} crashed or could not be scored: left out of accuracy, "
-        "never counted as wrong."
+        f"{format_count(left, 'outcome')} crashed or could not be scored: left out of accuracy, never counted as wrong."
     )
     results_table = scroll_table_html(head, join(*ours, *theirs), "results")
     return join(results_table, state_legend(), tag("p", note, cls="note") if left else "", sources)
 
 
-def render_result_row(row: SummaryRow, metrics: Sequence[str], report: Report, colours: Palette) -> Html:
-    name = report.label(ComparedSide(row.technique, row.model))
-    number = colours.of(name)
+def render_result_row(row: SummaryRow, metrics: Sequence[str], report: Report, numbers: Mapping[str, int]) -> Html:
+    name = report.label_of_row(row)
+    number = numbers[name]
     plot, figure = Html(), join("not scored")
     if row.accuracy is not None and row.interval is not None:
-        within = f"{format_percent(row.interval.low, 1)} to {format_percent(row.interval.high, 1)}"
+        within = format_interval(row.interval)
         title = f"{format_percent(row.accuracy, 1)}, 95 % interval {within}"
-        plot = svg.draw_whisker_row(row.accuracy, row.interval, number, title)
+        at, low, high = (100 * share for share in (row.accuracy, row.interval.low, row.interval.high))
+        span = (f"s{number % 8} span", low, max(0.3, high - low), 3, 4)
+        tick = (f"s{number % 8} tick", max(0.0, at - 0.35), 0.7, 0.6, 8.8)
+        plot = draw_track("forest", title, (span, tick), GRID)
         figure = join(tag("span", format_percent(row.accuracy, 1), cls="big"), tag("br"), tag("small", within))
     words = ", ".join(f"{row.states[state]} {spell_out_name(state)}" for state in STATES if row.states[state])
-    stack = svg.draw_stack([(state, row.states[state]) for state in STATES], words)
-    dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
-    calls, tokens = (
-        format_short_number(row.usage.calls / row.outcomes),
-        format_short_number(row.usage.tokens / row.outcomes),
+    widths = [100 * row.states[state] / row.outcomes for state in STATES]
+    stack = draw_track(
+        "stack",
+        words,
+        [(f"state-{state}", sum(widths[:at]), widths[at], 0, 10) for at, state in enumerate(STATES) if widths[at]],
     )
-    cost = f"{format_money(dollars)}, {row.seconds:.3g} s" if dollars is not None else f"{row.seconds:.3g} s"
+    calls, tokens, money, seconds = describe_spending(row)
+    cost = f"{seconds} s" if row.usage.dollars is None else f"{money}, {seconds} s"
     cost_cell = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
     if row.unread:
         cost_cell = join(cost_cell, " ", tag("span", f"{format_percent(row.unread, 1)} of replies unread"))
@@ -313,9 +327,8 @@ def render_published_row(
         for one in figures
         if one.metric not in ACCURACIES
     ]
-    plot = (
-        svg.draw_published_row([one.value / 100 for one in main], f"published: {', '.join(words)}") if main else Html()
-    )
+    ticks = [("pub tick", one.value - 0.4, 0.8, 1, 8) for one in main]
+    plot = draw_track("forest", f"published: {', '.join(words)}", ticks, GRID) if main else Html()
     name = tag("th", legend_swatch(None), " ", technique, tag("sup", number), scope="row")
     return tag(
         "tr",
@@ -329,6 +342,9 @@ def render_published_row(
 
 
 def state_legend() -> Html:
-    return tag(
-        "ul", *(tag("li", svg.state_swatch(state), spell_out_name(state)) for state in STATES), cls="legend note"
-    )
+    items = []
+    for state in STATES:
+        box = tag("rect", cls=f"state-{state}", x=2, y=2, width=10, height=10, rx=2)
+        swatch = tag("svg", box, cls="swatch", viewBox="0 0 14 14", aria_hidden="true")
+        items.append(tag("li", swatch, spell_out_name(state)))
+    return tag("ul", *items, cls="legend note")

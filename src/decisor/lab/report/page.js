@@ -74,7 +74,7 @@ function toggle(button, at) {
 }
 
 function story(row, data) {
-  const { story: list, nodes } = tell(data.entries ?? []);
+  const { story: list, nodes } = tell(data);
   const box = el("div.told", {},
     data.question ? [el("h4", {}, "Question"), el("p.ask", {}, visible(data.question))] : null,
     data.goal && data.goal !== data.question ? el("p", {}, visible(data.goal)) : null,

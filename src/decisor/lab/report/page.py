@@ -10,19 +10,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import TextIO
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
 from decisor.lab.evaluation.store import Key
-from decisor.lab.report import charts as svg
 from decisor.lab.report.charts import (
-    ReportChart,
     describe_agreement,
     describe_win_rate,
+    draw_track,
+    format_interval,
     format_money,
-    format_number_of,
     format_percent,
     format_points,
     format_probability,
@@ -31,11 +31,11 @@ from decisor.lab.report.charts import (
 )
 from decisor.lab.report.document import (
     BenchmarkReport,
-    Palette,
     Report,
     ReportDiff,
-    make_palette,
+    figure_table,
     metric_cell,
+    number_techniques,
     render_results,
 )
 from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
@@ -43,7 +43,8 @@ from decisor.system.serialization import finite_json_value, json_value
 from decisor.system.wording import format_count
 from decisor.trace.events import TraceEntry
 from decisor.types import Usage
-from decisor.views.markup import Html, csp_hash, join, json_block, legend_swatch, read_static, scroll_table_html, tag
+from decisor.views.chart_drawing import chart_html
+from decisor.views.markup import Html, csp_hash, join, json_block, read_static, tag
 from decisor.views.page import join_modules
 from decisor.views.page_data import cut_text, story_json
 
@@ -53,15 +54,19 @@ WRONG = "The class of each answer that is not right, as a share of all outcomes.
 MARKS = "Runs with each mark: their share of all outcomes, and how many of them came out right."
 
 
-def render_benchmark(one: BenchmarkReport, report: Report, colours: Palette) -> Html:
+def render_benchmark(one: BenchmarkReport, report: Report, numbers: Mapping[str, int]) -> Html:
     """Return the section of one benchmark."""
-    # The table of results draws the forest itself.
-    plots = [chart for chart in one.charts if chart.kind != "forest"]
-    figures = tag("div", *(render_chart(chart, colours) for chart in plots), cls="charts")
+    plots = []
+    for chart in one.charts:
+        series = tuple(replace(line, number=numbers.get(line.name)) for line in chart.series)
+        # The table of results draws the accuracies itself.
+        if chart.id != "accuracy":
+            plots.append(chart_html(replace(chart, series=series)))
+    figures = tag("div", *plots, cls="charts")
     return tag(
         "section",
         tag("h2", one.name if len(report.benchmarks) > 1 else "Results"),
-        render_results(one, report, colours),
+        render_results(one, report, numbers),
         render_all_metrics(one, report),
         render_groups(one, report),
         join(tag("h3", "Charts"), figures) if plots else "",
@@ -77,19 +82,16 @@ def render_groups(one: BenchmarkReport, report: Report) -> Html:
     names = sorted({row.group for row in one.rows if row.group})
     if not names:
         return Html()
-    by_side_and_group = {(report.label(ComparedSide(row.technique, row.model)), row.group): row for row in one.rows}
-    body = [
-        tag("tr", tag("th", side, scope="row"), *(accuracy_cell(by_side_and_group.get((side, name))) for name in names))
-        for side in dict.fromkeys(side for side, _ in by_side_and_group)
-    ]
-    head = join(tag("th", "Technique"), *(tag("th", name) for name in names))
-    return join(tag("h3", "By group"), scroll_table_html(head, join(*body), "heat"))
+    rows = {(report.label_of_row(row), row.group): row for row in one.rows}
+    sides = dict.fromkeys(side for side, _ in rows)
+    body = ([side, *(accuracy_cell(rows.get((side, name))) for name in names)] for side in sides)
+    return join(tag("h3", "By group"), figure_table(("Technique", *names), body, "heat"))
 
 
 def accuracy_cell(row: SummaryRow | None) -> Html:
     if row is None or row.accuracy is None or row.interval is None:
         return tag("td")
-    within = f"{format_percent(row.interval.low)} to {format_percent(row.interval.high)}, of {row.counted}"
+    within = f"{format_interval(row.interval, 0)}, of {row.counted}"
     return render_shaded_cell(row.accuracy, format_percent(row.accuracy, 1), within)
 
 
@@ -104,51 +106,17 @@ def render_all_metrics(one: BenchmarkReport, report: Report) -> Html:
     counts = sorted({name for row in overall for name in row.counts})
     if not one.metrics and not counts:
         return Html()
-    body = [
-        tag(
-            "tr",
-            tag("th", report.label(ComparedSide(row.technique, row.model)), scope="row"),
+    body = (
+        [
+            report.label_of_row(row),
             *(metric_cell(row, name) for name in one.metrics),
-            *(tag("td", f"{row.counts[name]:.3g}" if name in row.counts else "", cls="n") for name in counts),
-        )
+            *(f"{row.counts[name]:.3g}" if name in row.counts else "" for name in counts),
+        ]
         for row in overall
-    ]
-    head = join(tag("th", "Technique"), *(tag("th", spell_out_name(name), cls="n") for name in (*one.metrics, *counts)))
-    summary = tag("summary", "All metrics and counts: means, metrics with 95 % bootstrap intervals")
-    return tag("details", summary, scroll_table_html(head, join(*body)), cls="more")
-
-
-def render_chart(chart: ReportChart, colours: Palette) -> Html:
-    """Return a chart with its legend and the same figures as a table."""
-    badge = tag("span", "published", cls="badge")
-    legend = [tag("li", legend_swatch(colours(one)), one.name, badge if one.published else "") for one in chart.series]
-    return tag(
-        "figure",
-        tag("figcaption", chart.title),
-        tag("ul", *legend, cls="legend"),
-        svg.draw_chart_svg(chart, colours),
-        tag("p", chart.note, cls="note") if chart.note else "",
-        render_chart_figures(chart),
-        cls="panel",
     )
-
-
-def render_chart_figures(chart: ReportChart) -> Html:
-    lines = []
-    for one in chart.series:
-        for mark in one.marks:
-            place = mark.label if mark.label not in ("", one.name) else format_short_number(mark.x)
-            within = (
-                f"{format_percent(mark.interval.low, 1)} to {format_percent(mark.interval.high, 1)}"
-                if mark.interval
-                else ""
-            )
-            values = (place, format_percent(mark.y, 1), within, mark.of or "")
-            lines.append(tag("tr", tag("td", one.name), *(tag("td", value, cls="n") for value in values)))
-    heads = ("", chart.x_label or "at", chart.y_label, "95 %", "of")
-    top = tag("tr", *(tag("th", head, cls="n") for head in heads))
-    figure_table = tag("table", tag("thead", top), tag("tbody", *lines))
-    return tag("details", tag("summary", "Figures"), tag("div", figure_table, cls="scroll"))
+    heads = ("Technique", *map(spell_out_name, (*one.metrics, *counts)))
+    summary = tag("summary", "All metrics and counts: means, metrics with 95 % bootstrap intervals")
+    return tag("details", summary, figure_table(heads, body), cls="more")
 
 
 def render_comparisons(
@@ -156,42 +124,39 @@ def render_comparisons(
 ) -> Html:
     if not pairs:
         return Html()
-    only = (f"Only {side.lower()} right" for side in sides)
-    heads = (*sides, "Difference", "p (Holm)", "Clear?", "", *only, "Pairs", "p")
-    head = join(*(tag("th", name, cls=None if at in (0, 1, 5) else "n") for at, name in enumerate(heads)))
+    heads = (*sides, "Difference", "p (Holm)", "Clear?", "", *(f"Only {side.lower()} right" for side in sides))
     most = max(max(abs(one.interval.low), abs(one.interval.high)) for one in pairs)
+    # Both ends of the drawing.
     reach = next(size for size in (0.1, 0.25, 0.5, 1.0, 10.0) if most <= size)
-    body = join(*(render_comparison_row(one, report, reach) for one in pairs))
-    return join(tag("h3", title), tag("p", lead, cls="lead"), scroll_table_html(head, body))
-
-
-def render_comparison_row(one: PairedComparison, report: Report, reach: float) -> Html:
-    """Return the row of one comparison. reach: the difference at either end of the drawing."""
-    within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
-    # The corrected p decides: of many pairs some differ by chance.
-    clear = one.p_holm < 0.05
-    left = tag("small", f" ({one.left_out} left out)") if one.left_out else ""
-    values = (one.only_one, one.only_other, join(one.pairs, left), format_probability(one.p))
-    return tag(
-        "tr",
-        tag("th", report.label(one.one), scope="row"),
-        tag("td", report.label(one.other)),
-        tag("td", format_points(one.difference), tag("br"), tag("small", within), cls="n"),
-        tag("td", format_probability(one.p_holm), cls="n"),
-        tag("td", tag("span", "yes" if clear else "no", cls="yes" if clear else "no"), cls="n"),
-        tag(
-            "td",
-            svg.draw_effect(
-                one.difference, one.interval, reach, f"{format_points(one.difference)}, 95 % interval {within}"
-            ),
-        ),
-        *(tag("td", value, cls="n") for value in values),
+    body = []
+    for one in pairs:
+        within = f"{format_points(one.interval.low)} to {format_points(one.interval.high)}"
+        low, at, high = (50 + 50 * value / reach for value in (one.interval.low, one.difference, one.interval.high))
+        span, tick = ("s0 span", low, max(0.4, high - low), 3.4, 3.2), ("s0 tick", at - 0.5, 1.0, 1, 8)
+        words = f"{format_points(one.difference)}, 95 % interval {within}"
+        # The corrected p decides: of many pairs some differ by chance.
+        clear = "yes" if one.p_holm < 0.05 else "no"
+        row: list[Html | str | int] = [
+            report.label(one.one),
+            report.label(one.other),
+            join(format_points(one.difference), tag("br"), tag("small", within)),
+            format_probability(one.p_holm),
+            tag("span", clear, cls=clear),
+            tag("td", draw_track("effect", words, (span, tick), "M50 0V10")),
+            one.only_one,
+            one.only_other,
+            join(one.pairs, tag("small", f" ({one.left_out} left out)") if one.left_out else None),
+            format_probability(one.p),
+        ]
+        body.append(row)
+    return join(
+        tag("h3", title), tag("p", lead, cls="lead"), figure_table((*heads, "Pairs", "p"), body, text_columns=2)
     )
 
 
 def render_failures(one: BenchmarkReport, report: Report) -> Html:
     """Return failure classes and marks as shares of a technique's outcomes, and how runs ended."""
-    rows = {report.label(ComparedSide(row.technique, row.model)): row for row in one.rows if not row.group}
+    rows = {report.label_of_row(row): row for row in one.rows if not row.group}
     ended = {side: row.stopped for side, row in rows.items()}
     odd = any(set(classes) - {"answered"} for classes in ended.values())
     return join(
@@ -209,27 +174,19 @@ def render_failures(one: BenchmarkReport, report: Report) -> Html:
 
 def render_ranks(ranks: Sequence[Ranks]) -> Html:
     """Return the mean ranks, best first."""
-    lines = [
-        tag(
-            "tr",
-            tag("th", name, scope="row"),
-            tag("td", one.benchmark),
-            tag("td", f"{rank:.2f}", cls="n"),
-            tag("td", one.cases, cls="n"),
-            tag("td", one.unread, cls="n"),
-        )
+    body = (
+        (name, one.benchmark, f"{rank:.2f}", one.cases, one.unread)
         for one in ranks
         for name, rank in sorted(one.ranks.items(), key=lambda item: (item[1], item[0]))
-    ]
+    )
     heads = ("Technique", "Benchmark", "Mean rank", "Cases", "Not read")
-    head = join(*(tag("th", name, cls="n" if at > 1 else None) for at, name in enumerate(heads)))
     judge = ", ".join(dict.fromkeys(one.judge for one in ranks))
     lead = f"Every two techniques’ answers to a case, compared by {judge} in both orders; 1 is best."
     return tag(
         "section",
         tag("h2", "Preference ranks"),
         tag("p", lead, cls="lead"),
-        scroll_table_html(head, join(*lines)),
+        figure_table(heads, body, text_columns=2),
         id="ranks",
     )
 
@@ -245,44 +202,29 @@ def render_paper_tables(one: BenchmarkReport) -> Html:
     badge = tag("span", "published", cls="badge")
     parts = []
     for paper in one.tables:
-        body = [
-            tag(
-                "tr",
-                tag("th", line.cells[0], " ", badge if line.published else "", scope="row"),
-                *(tag("td", cell, cls="n") for cell in line.cells[1:]),
-            )
-            for line in paper.lines
-        ]
-        head = join(*(tag("th", name, cls="n" if at else None) for at, name in enumerate(paper.head)))
+        body = ([join(line.cells[0], " ", badge if line.published else ""), *line.cells[1:]] for line in paper.lines)
         note = tag("p", f"{paper.source}. {paper.note}".strip(), cls="note")
-        parts.append(
-            tag("details", tag("summary", paper.title), scroll_table_html(head, join(*body)), note, cls="more")
-        )
+        parts.append(tag("details", tag("summary", paper.title), figure_table(paper.head, body), note, cls="more"))
     return join(tag("h3", "The tables of the papers"), *parts) if parts else Html()
 
 
 def render_opinion(agreement: Agreement) -> Html:
     """Return the classes of a judge beside those of the rules."""
-    rules = sorted({rule for rule, _, _ in agreement.table})
-    judge_classes = sorted({name for _, name, _ in agreement.table})
-    counts = Counter({(rule, name): many for rule, name, many in agreement.table})
-    lines = [
-        tag(
-            "tr",
-            tag("th", spell_out_name(rule), scope="row"),
-            *(
-                render_shaded_cell(counts[rule, name] / agreement.read, str(counts[rule, name]), "")
-                for name in judge_classes
-            ),
-        )
-        for rule in rules
+    counts = Counter({(rule, name): count for rule, name, count in agreement.table})
+    classes = sorted({name for _, name in counts})
+    body = [
+        [
+            spell_out_name(rule),
+            *(render_shaded_cell(counts[rule, name] / agreement.read, str(counts[rule, name]), "") for name in classes),
+        ]
+        for rule in sorted({rule for rule, _ in counts})
     ]
-    head = join(tag("th", "By rule, and by the judge:"), *(tag("th", spell_out_name(name)) for name in judge_classes))
+    heads = ("By rule, and by the judge:", *map(spell_out_name, classes))
     return tag(
         "section",
         tag("h2", "A second opinion on failures"),
         tag("p", describe_agreement(agreement), cls="lead"),
-        scroll_table_html(head, join(*lines), "heat") if lines else "",
+        figure_table(heads, body, "heat") if body else "",
         id="opinion",
     )
 
@@ -305,19 +247,16 @@ def render_tag_counts(
         return Html()
     body = []
     for side, counts in by_side.items():
-        many = rows[side].outcomes
-        cells = []
+        row: list[Html | str] = [side]
         for name in names:
-            share = counts.get(name, 0) / many
+            share = counts.get(name, 0) / rows[side].outcomes
             small = format_percent(share)
             if right and name in counts:
                 small += f", {format_percent(rows[side].tags_right.get(name, 0) / counts[name])} right"
-            cells.append(render_shaded_cell(share, str(counts.get(name, 0)), small))
-        body.append(tag("tr", tag("th", side, scope="row"), *cells))
-    head = join(tag("th", "Technique"), *(tag("th", spell_out_name(name)) for name in names))
-    return join(
-        tag("h3", title), tag("p", lead, cls="lead") if lead else "", scroll_table_html(head, join(*body), "heat")
-    )
+            row.append(render_shaded_cell(share, str(counts.get(name, 0)), small))
+        body.append(row)
+    heads = ("Technique", *map(spell_out_name, names))
+    return join(tag("h3", title), tag("p", lead, cls="lead") if lead else "", figure_table(heads, body, "heat"))
 
 
 def render_diff(diff: ReportDiff, report: Report) -> Html:
@@ -378,7 +317,7 @@ def write_page(
     out.write(render_page_head(report, style, script))
     out.write("<body>")
     out.write(render_page_body(report, before is not None))
-    out.write(json_block(encode_case_rows(report.outcomes, before), "rows"))
+    out.write(json_block(encode_case_rows(report, before), "rows"))
     # The more cases, the shorter each story: a page of any run can be opened.
     most = min(MOST_CHARS, max(LEAST_CHARS, TOTAL_CHARS // max(1, len(report.outcomes))))
     # One trace at a time: all of them together may not fit in memory.
@@ -407,7 +346,7 @@ def render_page_head(report: Report, style: str, script: str) -> Html:
 
 
 def render_page_body(report: Report, compared: bool) -> Html:
-    colours = make_palette(report)
+    numbers = number_techniques(report)
     several = len(report.benchmarks) > 1
     links = [
         tag("a", one.name if several else "Results", href=f"#{section_anchor(one.name)}") for one in report.benchmarks
@@ -419,7 +358,7 @@ def render_page_body(report: Report, compared: bool) -> Html:
     opinion = render_opinion(report.opinion) if report.opinion else Html()
     ranks = render_ranks(report.ranks) if report.ranks else Html()
     wins = render_win_rates(report.wins) if report.wins else Html()
-    sections = (render_benchmark(one, report, colours) for one in report.benchmarks)
+    sections = (render_benchmark(one, report, numbers) for one in report.benchmarks)
     return join(
         tag(
             "header",
@@ -443,7 +382,7 @@ def render_tiles(report: Report) -> Html:
     models = sorted({row.model for one in report.benchmarks for row in one.rows})
     usage = report.usage
     figures = [
-        ("Cases", f"{sum(one.cases for one in report.benchmarks):,}", format_number_of(many, "outcome")),
+        ("Cases", f"{sum(one.cases for one in report.benchmarks):,}", format_count(many, "outcome")),
         ("Techniques", str(len({technique for technique, _ in sides})), ", ".join(models) or "no model"),
         (
             "Best accuracy",
@@ -493,7 +432,7 @@ def render_case_filters(report: Report, compared: bool) -> Html:
         for at, state in enumerate(STATES)
     ]
     every = tag("button", "all ", tag("small", ""), type="button", data_state="")
-    names = list_row_names(report.outcomes)
+    names = list_row_names(report)
     failures = sorted({one.failure for one in report.outcomes if one.failure})
     inputs = [
         tag(
@@ -540,35 +479,30 @@ def number_options(names: Sequence[str]) -> list[tuple[str, str]]:
     return [(str(at), name or "none") for at, name in enumerate(names)]
 
 
-def list_row_names(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
+def list_row_names(report: Report) -> dict[str, list[str]]:
     """Return the names to which rows refer by number."""
-    one_model = len({one.model for one in outcomes}) < 2
+    sides = (report.label(ComparedSide(one.technique, one.model)) for one in report.outcomes)
     return {
-        "bench": list(dict.fromkeys(one.benchmark for one in outcomes)),
-        "who": list(dict.fromkeys(technique_with_model(one, one_model) for one in outcomes)),
+        "bench": list(dict.fromkeys(one.benchmark for one in report.outcomes)),
+        "who": list(dict.fromkeys(sides)),
         "state": list(STATES),
-        "group": sorted({one.group for one in outcomes}),
+        "group": sorted({one.group for one in report.outcomes}),
     }
 
 
-def technique_with_model(one: Outcome, one_model: bool) -> str:
-    return one.technique if one_model else f"{one.technique}, {one.model}"
-
-
-def encode_case_rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | None) -> str:
+def encode_case_rows(report: Report, before: Mapping[Key, str] | None) -> str:
     """Return the list of cases as JSON. It is short, as the page reads it at once."""
-    names = list_row_names(outcomes)
-    one_model = len({one.model for one in outcomes}) < 2
+    names = list_row_names(report)
     # Names go once and rows refer to them by number: the list of a large run stays small.
     place = {kind: {name: at for at, name in enumerate(column)} for kind, column in names.items()}
     table_rows = []
-    for one in outcomes:
+    for one in report.outcomes:
         was = (before or {}).get(one.key)
         table_rows.append(
             [
                 place["bench"][one.benchmark],
                 cut_text(one.case, 200),
-                place["who"][technique_with_model(one, one_model)],
+                place["who"][report.label(ComparedSide(one.technique, one.model))],
                 one.repeat,
                 place["state"][one.state],
                 place["group"][one.group],
@@ -587,21 +521,14 @@ def encode_case_rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | No
 
 def encode_case_story(outcome: Outcome, events: Sequence[TraceEntry], most: int) -> str:
     """Return the story of a case as JSON: everything that it adds to its row."""
-    extra = json.dumps(
-        finite_json_value(
-            {
-                "text": cut_text(outcome.text, 2000),
-                "stopped": outcome.stopped,
-                "critical": outcome.critical,
-                "reasons": [cut_text(reason, 1000) for reason in outcome.reasons],
-                "tags": list(outcome.tags),
-                "metrics": dict(outcome.metrics),
-                "counts": {**outcome.counts, **{f"{name}_calls": used.calls for name, used in outcome.beside.items()}},
-            }
-        ),
-        ensure_ascii=False,
-        separators=(",", ":"),
-        allow_nan=False,
-        default=str,
-    )
-    return extra if not events else extra[:-1] + "," + story_json(events, most)[1:]
+    extra = {
+        "text": cut_text(outcome.text, 2000),
+        "stopped": outcome.stopped,
+        "critical": outcome.critical,
+        "reasons": [cut_text(reason, 1000) for reason in outcome.reasons],
+        "tags": outcome.tags,
+        "metrics": outcome.metrics,
+        "counts": {**outcome.counts, **{f"{name}_calls": used.calls for name, used in outcome.beside.items()}},
+    }
+    own = json.dumps(finite_json_value(extra), ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
+    return own if not events else own[:-1] + "," + story_json(events, most)[1:]

@@ -10,49 +10,26 @@ from collections.abc import Iterable, Sequence
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.papers import PaperTable
-from decisor.lab.report import charts as formatting
 from decisor.lab.report.charts import (
     SPACE,
     describe_agreement,
+    describe_auxiliary_costs,
+    describe_spending,
+    describe_unmeasured,
     describe_win_rate,
-    format_money,
+    format_interval,
     format_percent,
     format_points,
     format_probability,
-    format_short_number,
     spell_out_name,
 )
 from decisor.lab.report.document import Report
-from decisor.lab.statistics import STATES, ComparedSide, PairedComparison, SummaryRow
+from decisor.lab.statistics import STATES, PairedComparison, SummaryRow
 from decisor.system.wording import format_count
 from decisor.types import Usage
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
 FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
-COLUMNS = (
-    "benchmark",
-    "case",
-    "group",
-    "technique",
-    "model",
-    "repeat",
-    "state",
-    "answer",
-    "gold",
-    "text",
-    "stopped",
-    "failure",
-    "tags",
-    "reasons",
-    "calls",
-    "actions",
-    "prompt_tokens",
-    "cache_reads",
-    "completion_tokens",
-    "dollars",
-    "seconds",
-    "critical",
-)
 
 
 def report_as_markdown(report: Report) -> str:
@@ -128,22 +105,15 @@ def format_markdown_results(rows: Sequence[SummaryRow], report: Report, groups: 
     ]
     lines = []
     for row in rows:
-        within = (
-            f"{format_percent(row.interval.low, 1)} to {format_percent(row.interval.high, 1)}" if row.interval else ""
-        )
-        dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
         lines.append(
             [
-                report.label(ComparedSide(row.technique, row.model)),
+                report.label_of_row(row),
                 *([row.group] if groups else []),
                 "" if row.accuracy is None else format_percent(row.accuracy, 1),
-                within,
+                format_interval(row.interval),
                 *(str(row.states[state]) for state in STATES),
                 *(f"{row.metrics[name][0]:.3g}" if name in row.metrics else "" for name in metrics),
-                format_short_number(row.usage.calls / row.outcomes),
-                format_short_number(row.usage.tokens / row.outcomes),
-                format_money(dollars),
-                f"{row.seconds:.3g}",
+                *describe_spending(row),
                 *([format_percent(row.unread, 1)] if unread else []),
             ]
         )
@@ -152,13 +122,8 @@ def format_markdown_results(rows: Sequence[SummaryRow], report: Report, groups: 
 
 def list_result_notes(rows: Sequence[SummaryRow], report: Report) -> list[str]:
     """Return the costs of the benchmark's own LLMs and the metrics left out, a line per technique."""
-    costs = [
-        (report.label(ComparedSide(row.technique, row.model)), "; ".join(formatting.describe_auxiliary_costs(row)))
-        for row in rows
-    ]
-    notes = [
-        (report.label(ComparedSide(row.technique, row.model)), formatting.describe_unmeasured(row)) for row in rows
-    ]
+    costs = [(report.label_of_row(row), "; ".join(describe_auxiliary_costs(row))) for row in rows]
+    notes = [(report.label_of_row(row), describe_unmeasured(row)) for row in rows]
     lines = [f"Beside {name}, an outcome: {cost}." for name, cost in costs if cost]
     return lines + [f"{name}: {note}" for name, note in notes if note]
 
@@ -224,62 +189,48 @@ def report_as_csv(report: Report) -> str:
     metrics = sorted({name for one in report.outcomes for name in one.metrics})
     counts = sorted({name for one in report.outcomes for name in one.counts})
     beside = sorted({name for one in report.outcomes for name in one.beside})
-    cost_columns = [f"{name}_{what}" for name in beside for what in ("calls", "tokens", "dollars")]
+    rows = []
+    for one in report.outcomes:
+        row: dict[str, str | float | None] = list_outcome_cells(one)
+        row |= {f"metric {name}": one.metrics.get(name, "") for name in metrics}
+        row |= {f"count {name}": one.counts.get(name, "") for name in counts}
+        for name in beside:
+            usage = one.beside.get(name, Usage())
+            row |= {f"{name}_calls": usage.calls, f"{name}_tokens": usage.tokens, f"{name}_dollars": usage.dollars}
+        rows.append(row)
     out = io.StringIO()
     # CRLF, as RFC 4180 has it.
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(
-        [
-            *COLUMNS,
-            *(escape_csv_cell(f"metric {name}") for name in metrics),
-            *(escape_csv_cell(f"count {n}") for n in counts),
-            *map(escape_csv_cell, cost_columns),
-        ]
-    )
-    for one in report.outcomes:
-        writer.writerow(
-            escape_csv_cell(value)
-            for value in (
-                *outcome_cells(one),
-                *(one.metrics.get(name, "") for name in metrics),
-                *(one.counts.get(name, "") for name in counts),
-                *list_auxiliary_costs(one, beside),
-            )
-        )
+    writer.writerows(map(escape_csv_cell, cells) for cells in (rows[0], *(row.values() for row in rows)))
     return out.getvalue()
 
 
-def list_auxiliary_costs(one: Outcome, names: Sequence[str]) -> list[float | None]:
-    usages = [one.beside.get(name, Usage()) for name in names]
-    return [value for usage in usages for value in (usage.calls, usage.tokens, usage.dollars)]
-
-
-def outcome_cells(one: Outcome) -> tuple[str | float | None, ...]:
+def list_outcome_cells(one: Outcome) -> dict[str, str | float | None]:
     usage = one.usage
-    return (
-        one.benchmark,
-        one.case,
-        one.group,
-        one.technique,
-        one.model,
-        one.repeat,
-        one.state,
-        one.answer,
-        " | ".join(one.gold),
-        one.text,
-        one.stopped,
-        one.failure,
-        " ".join(one.tags),
-        " | ".join(one.reasons),
-        usage.calls,
-        usage.actions,
-        usage.prompt_tokens,
-        usage.cache_reads,
-        usage.completion_tokens,
-        usage.dollars,
-        one.seconds,
-        one.critical,
-    )
+    return {
+        "benchmark": one.benchmark,
+        "case": one.case,
+        "group": one.group,
+        "technique": one.technique,
+        "model": one.model,
+        "repeat": one.repeat,
+        "state": one.state,
+        "answer": one.answer,
+        "gold": " | ".join(one.gold),
+        "text": one.text,
+        "stopped": one.stopped,
+        "failure": one.failure,
+        "tags": " ".join(one.tags),
+        "reasons": " | ".join(one.reasons),
+        "calls": usage.calls,
+        "actions": usage.actions,
+        "prompt_tokens": usage.prompt_tokens,
+        "cache_reads": usage.cache_reads,
+        "completion_tokens": usage.completion_tokens,
+        "dollars": usage.dollars,
+        "seconds": one.seconds,
+        "critical": one.critical,
+    }
 
 
 def escape_csv_cell(value: str | float | None) -> str | float | None:

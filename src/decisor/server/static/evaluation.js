@@ -82,7 +82,7 @@ function line(path, one) {
   box.addEventListener("toggle", async () => {
     try {
       const told = await ask(`${path}/cases/${one.id}/story`);
-      const { story, nodes } = tell(told.entries);
+      const { story, nodes } = tell(told);
       box.append(el("p", {}, visible(told.question)), one.gold?.length ? el("p.soft", {}, `Accepted: ${one.gold.join(", ")}`) : "", ...nodes, story.node);
     } catch (error) { box.append(fault(error.message)); }
   }, { once: true });

@@ -1,8 +1,6 @@
 // A decision model: what is best as things are, and what is best when an input is another.
 import { ask } from "./api.js";
-import { button, cell, el, fault, fold, say, visible } from "./dom.js";
-import { ranking } from "./decision.js";
-import { studyNodes } from "./study.js";
+import { button, cell, el, fault, fold, markup, say, visible } from "./dom.js";
 
 const WAIT = 250;
 
@@ -11,7 +9,7 @@ export async function modelView(name) {
   const model = await ask(path);
   const asked = (input) => ask(`${path}/whatif`, { input });
   const now = el("div.now"), then = el("div.then"), line = el("div", { role: "status" }), more = el("div");
-  let usual = null, timer = 0, turn = 0;
+  let timer = 0, turn = 0;
 
   const sliders = model.inputs.map((one) => slider(one, () => { clearTimeout(timer); timer = setTimeout(change, WAIT); }));
   const robust = robustness(asked);
@@ -19,14 +17,14 @@ export async function modelView(name) {
   async function first() {
     try {
       const reply = await asked("rank trials=100");
-      usual = reply.ranking;
-      now.replaceChildren(el("h2", {}, "As it is"), usual ? ranking(usual) : el("p", {}, visible(reply.note)));
+      now.replaceChildren(el("h2", {}, "As it is"), ...(reply.charts ? markup(reply.charts) : [el("p", {}, visible(reply.note))]));
       robust.begin();
     } catch (error) { now.replaceChildren(fault(error.message)); }
   }
 
   async function change() {
     const moves = sliders.map((one) => one.read()).filter(Boolean), own = ++turn;
+    now.hidden = moves.length > 0; // Both stand in one drawing then, on one axis.
     if (!moves.length) { then.replaceChildren(el("p.soft.empty", {}, "Move an input, and the ranking that follows stands here.")); line.textContent = ""; return; }
     then.classList.add("waits");
     try {
@@ -34,7 +32,7 @@ export async function modelView(name) {
       if (own !== turn) return;
       line.textContent = "";
       const [head, ...rest] = reply.note.split("\n");
-      then.replaceChildren(...(reply.changed ? [el("h2", {}, "With these inputs"), el("p.note", {}, visible(head)), ranking(reply.changed, usual), fold("In words", el("p", {}, visible(rest.join("\n"))))] : [told(reply)]));
+      then.replaceChildren(...(reply.changed ? [el("h2", {}, "With these inputs"), el("p.note", {}, visible(head)), ...markup(reply.charts), fold("In words", el("p", {}, visible(rest.join("\n"))))] : [told(reply)]));
       say(reply.note.slice(0, 200));
     } catch (error) { if (own === turn) line.replaceChildren(fault(error.message)); }
     then.classList.remove("waits");
@@ -43,7 +41,7 @@ export async function modelView(name) {
   async function look(input) {
     try {
       const reply = await asked(input);
-      more.replaceChildren(...(reply.study ? studyNodes([reply.study]) : []), told(reply));
+      more.replaceChildren(...markup(reply.charts), told(reply));
     } catch (error) { more.replaceChildren(fault(error.message)); }
   }
   const free = el("input", { id: "free", placeholder: "why NAME, or worst case, or what would it take for NAME to win" });

@@ -1,7 +1,6 @@
 // The record of a decision: what it says, who stands behind it, and whether it still holds.
 import { ask, choices } from "./api.js";
-import { button, count, el, fault, fold, say, visible } from "./dom.js";
-import { decision, evidence, ranking } from "./decision.js";
+import { button, count, el, fault, fold, markup, say, visible } from "./dom.js";
 import { query } from "./pieces.js";
 import { readersOf } from "./readers.js";
 
@@ -10,19 +9,20 @@ const HOLDS = { holds: "It holds.", "does not hold": "It does not hold.", "canno
 
 export async function recordView(id) {
   const address = `/api/runs/${encodeURIComponent(id)}`;
-  const [run, record, { user }] = await Promise.all([ask(address), ask(`${address}/record`), choices()]);
+  const [run, record, picture, { user }] = await Promise.all([ask(address), ask(`${address}/record`), ask(`${address}/picture`), choices()]);
   const { content } = record, facts = [content.request.by ? `asked by ${content.request.by}` : "", moment(content.request.at), `run ${id}`].filter(Boolean).join(" · ");
   const head = [el("p.soft", {}, "Record of a decision · ", el("a", { href: `/runs/${id}` }, facts)), el("h1", {}, visible(content.request.question))];
   if (!content.decision.answer) return { nodes: [el("div.page.record", {}, ...head, el("p.empty", {}, "There is no decision to record."))], title: "Record" };
   const whole = [["record-page", "The whole record, to print"], ["record?download=1", "JSON, to keep and to verify"]].map(([name, text]) => el("a.button.plain", { href: `${address}/${name}`, download: name.includes("?") }, text));
-  const node = el("div.page.record", {}, ...head, decision(run.result, {}),
+  const [decision, ...rest] = markup(picture.result);
+  const node = el("div.page.record", {}, ...head, decision,
     section("Approvals", approvals(address, user, await ask(`${address}/record/approvals`), record.digest)),
     user && user === run.owner ? section("Who else may read it", await readersOf(id)) : null,
     section("Does it still hold?", verification(address)),
-    run.result.ranking ? ranking(run.result.ranking) : null,
+    ...rest,
     listed("Warnings", content.warnings), rules(content.rules),
     listed("Open points", content.open_points.map((one) => `${one.what} – ${one.settles}`)),
-    evidence(run.result, {}), queries(content.evidence.queries), el("div.bar", {}, whole),
+    queries(content.evidence.queries), el("div.bar", {}, whole),
     el("p.soft", {}, "Digest of its content: ", el("code", {}, record.digest)));
   return { nodes: [node], title: `Record: ${content.request.question.slice(0, 50)}` };
 }

@@ -1,9 +1,8 @@
 // A run: watched while it happens, read when it is over, changed and shared.
 import { ask, choices, listen } from "./api.js";
-import { button, el, fault, lasts, lead, money, number, plain, say, took, visible } from "./dom.js";
+import { button, el, fault, lasts, lead, markup, money, number, plain, say, took, visible } from "./dom.js";
 import { go } from "./address.js";
 import { editor } from "./change.js";
-import { resultNodes } from "./decision.js";
 import { canvas } from "./drawing.js";
 import { query } from "./pieces.js";
 import { names } from "./runs.js";
@@ -211,7 +210,7 @@ export class RunView {
   }
 
   async picture() {
-    const seen = await ask(`/api/runs/${this.run.id}/picture`).catch(() => ({ drawings: [], cells: {} }));
+    const seen = await ask(`/api/runs/${this.run.id}/picture`).catch((error) => ({ drawings: [], fault: error.message }));
     this.drawings.replaceChildren(...seen.drawings.map(canvas));
     return seen;
   }
@@ -226,7 +225,7 @@ export class RunView {
     this.story.end(result?.evidence.ids ?? []);
     const seen = await this.picture();
     if (result) {
-      this.top.replaceChildren(...[...resultNodes(result, seen), this.run.state === "stopped" ? el("p.soft", {}, "You stopped this run. What it had stays.") : null].filter(Boolean));
+      this.top.replaceChildren(...[...(seen.fault ? [fault(seen.fault)] : markup(seen.result)), this.run.state === "stopped" ? el("p.soft", {}, "You stopped this run. What it had stays.") : null].filter(Boolean));
     } else if (!this.run.error) this.top.replaceChildren(el("p.soft", {}, this.run.state === "stopped" ? "Stopped before there was a decision. What it had stands below." : "There is no decision."));
     say(result?.answer ? `Decision: ${result.answer}` : `The run is over: ${this.run.state}`);
     this.ended?.(this.run);

@@ -16,6 +16,31 @@ export function svg(spec, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), classes, attributes, children);
 }
 
+const TAGS = new Set("section,h2,p,b,div,ul,li,a,span,small,figure,figcaption,details,summary,table,thead,tbody,tr,th,td,dl,dt,dd,svg,g,title,desc,text,rect,line,path,circle,polygon".split(","));
+const DRAWN = new Set("svg,g,title,desc,text,rect,line,path,circle,polygon,a".split(","));
+const LETTERS = { lt: "<", gt: ">", amp: "&", quot: '"', "#x27": "'" };
+const plain_text = (text) => text.replace(/&(lt|gt|amp|quot|#x27);/g, (_, name) => LETTERS[name]);
+
+/** Nodes of a result that Python wrote with every text escaped: elements, attributes and links that are known alone are made. */
+export function markup(html) {
+  const root = document.createDocumentFragment(), stack = [root];
+  for (const [, end, tag, attributes, text] of (html ?? "").matchAll(/<(\/?)(\w+)((?:\s[\w-]+(?:="[^"]*")?)*)>|([^<]+)/g)) {
+    const parent = stack.at(-1);
+    if (text !== undefined) { parent.append(plain_text(text)); continue; }
+    if (end) { stack.pop(); continue; }
+    if (!TAGS.has(tag)) throw new Error(`A result has no element ${tag}.`);
+    const in_svg = tag === "svg" || (parent.namespaceURI === SVG && DRAWN.has(tag));
+    const node = in_svg ? document.createElementNS(SVG, tag) : document.createElement(tag);
+    for (const [, name, value] of attributes.matchAll(/([\w-]+)(?:="([^"]*)")?/g)) {
+      if (/^(on|style|src)/i.test(name) || (name === "href" && !/^(#|data:application\/json;base64,)/.test(value))) continue;
+      node.setAttribute(name, plain_text(value ?? ""));
+    }
+    parent.append(node);
+    stack.push(node);
+  }
+  return [...root.childNodes];
+}
+
 function fill(node, classes, attributes, children) {
   if (classes.length) node.setAttribute("class", classes.join(" "));
   for (const [name, value] of Object.entries(attributes)) {

@@ -1,11 +1,10 @@
 // One run from the JSON that stands beside this script: a file of its own, or a cell of a notebook.
 import { count, el, lead, money, number, plain, took, visible } from "./dom.js";
-import { resultNodes } from "./decision.js";
 import { canvas } from "./drawing.js";
 import { Story } from "./story.js";
 
 function draw(piece) {
-  const { run, result, picture, entries } = JSON.parse(piece.querySelector('script[type="application/json"]').textContent);
+  const { run, result, drawings, entries } = JSON.parse(piece.querySelector('script[type="application/json"]').textContent);
   const story = new Story(), has_plan = entries.some((one) => one.event === "Plan" || one.event === "GraphPlan");
   if (result.plan.length && !has_plan) story.hear({ id: 0, span: 0, event: "Plan", data: { steps: result.plan } });
   for (const entry of entries) story.hear(entry);
@@ -16,8 +15,8 @@ function draw(piece) {
   brief.replaceChildren(...[
     el("p.soft", {}, about), el("h1", {}, visible(text)), goal && !text.includes(goal) ? el("p", {}, visible(goal)) : null,
     rules ? el("details", { open: rules.length < 400 }, el("summary", {}, "Rules"), el("p.rules", {}, visible(rules))) : null,
-    el("div.result", {}, resultNodes(result, picture, [...brief.querySelectorAll(".chart-of-answer")])),
-    el("section", {}, el("h2", {}, "What happened"), picture.drawings.map(canvas),
+    brief.querySelector(".result"),
+    el("section", {}, el("h2", {}, "What happened"), drawings.map(canvas),
       el("details", { open: is_page }, el("summary", {}, `${count(story.steps, "action")}, ${count(story.usage.calls, "LLM call")}`), story.node)),
     el("section", {}, el("h2", {}, "Cost"), costs(run))].filter(Boolean));
   if (!is_page) lead(piece);

@@ -1,6 +1,5 @@
 // What happened, as a list that grows: hears the entries of a trace in order and draws each where it belongs.
-import { count, el, money, number, plain, took, visible } from "./dom.js";
-import { resultNodes } from "./decision.js";
+import { count, el, markup, number, plain, took, visible } from "./dom.js";
 import { difference, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
@@ -190,13 +189,6 @@ export class Story {
     live.text.textContent = visible(live.letters.slice(-1500).join(""));
   }
 
-  /** What the run came to, as `decisor ask --json` has it, from the entries alone; null if it came to nothing. */
-  outcome() {
-    if (!this.decision) return null;
-    const { evidence } = this.decision;
-    return { ...this.decision, evidence: { ...evidence, records: evidence.ids.map((id) => this.records.get(id)).filter(Boolean) } };
-  }
-
   /** The run is over: nothing is written any more, and records that the decision cites stand out. */
   end(cited) {
     for (const { node } of this.texts.values()) node.remove();
@@ -207,13 +199,10 @@ export class Story {
   }
 }
 
-/** A run that is over, from its entries: its story, and the parts of its result. */
-export function tell(entries) {
+/** A run that is over, from its entries and the HTML of its result: its story, and the parts of its result. */
+export function tell({ entries = [], result = "" }) {
   const story = new Story();
   for (const entry of entries) story.hear(entry);
-  const result = story.outcome();
-  story.end(result?.evidence.ids ?? []);
-  return { story, nodes: result ? resultNodes(result, { cells: {} }) : [] };
+  story.end(story.decision?.evidence.ids ?? []);
+  return { story, nodes: markup(result) };
 }
-
-export const spent = (usage) => `${count(usage.calls, "call")} · ${number(usage.tokens)} tokens · ${money(usage.dollars)}`;
