@@ -327,7 +327,18 @@ if TYPE_CHECKING:
     Value: TypeAlias = None | bool | int | float | str | Sequence["Value"] | Mapping[str, "Value"]
 else:
     Value = object  # pydantic, which reads the fields of this type, knows no alias that names itself
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that an LLM wrote."""
+
+    id: str
+    """The provider's own, sent back unchanged; "" for a call that was written as text."""
+    name: str
+    arguments: str
+    """JSON, unparsed: it may be malformed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +347,12 @@ class Message:
 
     role: Role
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    """The calls of an assistant's turn."""
+    call_id: str = ""
+    """The id of the call that a tool's turn answers."""
+    raw: Mapping[str, object] | None = None
+    """An assistant's turn as its provider wrote it, with thoughts and signatures: sent back instead of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,6 +428,8 @@ class Sampling:
     continuation: bool = False
     capped: bool = False
     top_p: float | None = None
+    tools: tuple[Function, ...] = ()
+    """Functions that the LLM may call, several in one reply or none; the calls are in the turn of the completion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,6 +458,8 @@ class Completion:
     model: str = ""
     replayed: bool = False
     logprobs: tuple[tuple[Token, ...], ...] = ()
+    turn: Message | None = None
+    """The reply as a turn to send back, with its calls; None unless ``Sampling.tools`` offered some."""
 
     @property
     def text(self) -> str:
