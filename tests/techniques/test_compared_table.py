@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from decisor.techniques.shared.answer import Trajectory
@@ -10,13 +12,13 @@ from decisor.types import Action, Observation, Question, Ranking, Record, Step, 
 
 
 def step(
-    query: str, *rows: dict[str, Value], number: int = 1, truncated: bool = False, total: int | None = None
+    query: str, *rows: Mapping[str, Value], number: int = 1, truncated: bool = False, total: int | None = None
 ) -> Step:
     records = tuple(Record(f"o{number}.r{at}", row) for at, row in enumerate(rows, 1))
     return Step(Action("sql", query), Observation(records, truncated=truncated, total=total))
 
 
-COSTS = (
+COSTS: tuple[Mapping[str, Value], ...] = (
     {"site": "oak", "cost_eur": 80.0},
     {"site": "elm", "cost_eur": 100},
     {"site": "ash", "cost_eur": 120.5},
@@ -42,7 +44,11 @@ def test_a_candidate_that_is_not_the_first_has_no_ranking() -> None:
 
 
 def test_ties_are_told() -> None:
-    rows = ({"site": "oak", "gain": 7.0}, {"site": "elm", "gain": 7.0}, {"site": "ash", "gain": 3.0})
+    rows: tuple[Mapping[str, Value], ...] = (
+        {"site": "oak", "gain": 7.0},
+        {"site": "elm", "gain": 7.0},
+        {"site": "ash", "gain": 3.0},
+    )
     table = find_compared_table("elm", [step("SELECT site, gain FROM s ORDER BY gain DESC", *rows)])
     assert table is not None
     ranking = table.ranking()
@@ -53,7 +59,8 @@ def test_ties_are_told() -> None:
 def test_the_last_table_counts_and_cut_rows_are_not_counted() -> None:
     later = step(
         "SELECT site, rent FROM s ORDER BY rent LIMIT 2",
-        *[{"site": "elm", "rent": 1}, {"site": "oak", "rent": 2}],
+        {"site": "elm", "rent": 1},
+        {"site": "oak", "rent": 2},
         number=2,
     )
     table = find_compared_table("oak", (ORDERED, later))

@@ -78,6 +78,8 @@ class Asking:
     top_p: float | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     """Replacement of a technique's text, by that text."""
+    seed: int | None = None
+    """Of an attempt among several at the same question."""
 
     def of(self, sampling: Sampling) -> Sampling:
         """Return ``sampling`` with the temperature and top_p of a person.
@@ -87,6 +89,8 @@ class Asking:
         """
         if self.temperature is not None:
             sampling = replace(sampling, temperature=self.temperature)
+        if self.seed is not None and sampling.seed is None:
+            sampling = replace(sampling, seed=self.seed)
         return sampling if self.top_p is None else replace(sampling, top_p=self.top_p)
 
 

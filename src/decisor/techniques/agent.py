@@ -29,6 +29,7 @@ from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import UNFINISHED, Run
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.plan_rag import PlanRAG
+from decisor.techniques.shared.agreement import decide_by_agreement
 from decisor.techniques.shared.analyst import list_tool_languages, show_question
 from decisor.techniques.shared.answer import (
     NO_ANSWER,
@@ -133,15 +134,19 @@ class Conversation:
 class Agent:
     """A loop of native tool calls that plans, queries, replans and decides.
 
-    ``max_steps``: replies. ``objections``: whether an answer that its records contradict is sent back once.
+    ``max_steps``: replies. ``objections``: whether an answer that its records contradict is sent back once. ``agree``:
+    how often the question is planned side by side; above 1 the results are compared as tables.
     """
 
     max_steps: int = 15
     objections: bool = True
+    agree: int = 1
 
     calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        if self.agree > 1:
+            return await decide_by_agreement(replace(self, agree=1), self.agree, question, run)
         try:
             return record_decision(await self.converse(open_conversation(question, run), run), run)
         except LLMError as error:
