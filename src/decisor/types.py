@@ -82,6 +82,15 @@ class ObservationMemory(Protocol):
         ...
 
 
+@runtime_checkable
+class FunctionSource(Protocol):
+    """An environment whose tools take arguments of their own."""
+
+    def functions(self) -> tuple[Function, ...]:
+        """Return a function for each tool whose input is a JSON object with a schema."""
+        ...
+
+
 class BulkSource(Protocol):
     """A database that is read in bulk, in the same sandbox. trusted: the query is our own, so it skips the check that a
     model's query meets; a query from a file never is.
@@ -336,7 +345,18 @@ if TYPE_CHECKING:
     Value: TypeAlias = None | bool | int | float | str | Sequence["Value"] | Mapping[str, "Value"]
 else:
     Value = object  # pydantic, which reads the fields of this type, knows no alias that names itself
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that an LLM wrote."""
+
+    id: str
+    """The provider's own, sent back unchanged; "" for a call that was written as text."""
+    name: str
+    arguments: str
+    """JSON, unparsed: it may be malformed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +365,12 @@ class Message:
 
     role: Role
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    """The calls of an assistant's turn."""
+    call_id: str = ""
+    """The id of the call that a tool's turn answers."""
+    raw: Mapping[str, object] | None = None
+    """An assistant's turn as its provider wrote it, with thoughts and signatures: sent back instead of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +446,8 @@ class Sampling:
     continuation: bool = False
     capped: bool = False
     top_p: float | None = None
+    tools: tuple[Function, ...] = ()
+    """Functions that the LLM may call, several in one reply or none; the calls are in the turn of the completion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,6 +476,8 @@ class Completion:
     model: str = ""
     replayed: bool = False
     logprobs: tuple[tuple[Token, ...], ...] = ()
+    turn: Message | None = None
+    """The reply as a turn to send back, with its calls; None unless ``Sampling.tools`` offered some."""
 
     @property
     def text(self) -> str:

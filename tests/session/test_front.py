@@ -33,7 +33,8 @@ def test_a_question_is_asked_in_one_line_of_python(sites: Path) -> None:
     assert result.evidence.ids == ("o1.r1", "o1.r2")
     assert [record.fields["rent"] for record in result.records] == [400.0, 700.0]
     assert (result.usage.calls, result.usage.actions) == (2, 1)
-    assert result.ranking is None and result.decision.stopped == "answered"
+    assert result.ranking is not None and [option.name for option in result.ranking.options] == ["elm", "oak"]
+    assert result.decision.stopped == "answered"
 
 
 def test_it_works_where_an_event_loop_runs_already(sites: Path) -> None:
@@ -56,7 +57,7 @@ def test_no_thread_and_no_worker_is_left_behind(sites: Path) -> None:
 
 def test_printing_a_result_says_what_the_command_prints(sites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def replies(body: dict[str, Any]) -> str:
-        return planner().replies([decisor.types.Message("user", body["messages"][-1]["content"])])  # type: ignore[operator]
+        return planner().replies([decisor.types.Message("user", body["messages"][-1]["content"])])  # type: ignore[operator,return-value]
 
     with serve_threaded(replies) as url:
         result = decisor.ask("Which site?", db=str(sites), llm=f"toy@{url}")

@@ -78,6 +78,8 @@ class Asking:
     top_p: float | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     """Replacement of a technique's text, by that text."""
+    seed: int | None = None
+    """Of an attempt among several at the same question."""
 
     def of(self, sampling: Sampling) -> Sampling:
         """Return ``sampling`` with the temperature and top_p of a person.
@@ -87,6 +89,8 @@ class Asking:
         """
         if self.temperature is not None:
             sampling = replace(sampling, temperature=self.temperature)
+        if self.seed is not None and sampling.seed is None:
+            sampling = replace(sampling, seed=self.seed)
         return sampling if self.top_p is None else replace(sampling, top_p=self.top_p)
 
 
@@ -147,6 +151,13 @@ REASONS = {
 }
 
 
+ENDINGS = {
+    "repeated": "The LLM made the same query three times.",
+    "unreadable": "Three replies of the LLM in a row could not be used: try a larger model.",
+}
+"""Reasons that end a run, as sentences."""
+
+
 def explain_reason(reason: str) -> str:
     """Return the words for a person about the reason of a ParseError.
 
@@ -160,8 +171,8 @@ def explain_error(error: Exception) -> str:
     """Return the message of an error for a person. Complaints about a reply are for the LLM and are reworded."""
     if not isinstance(error, ParseError):
         return str(error)
-    if error.reason == "repeated":
-        return "The LLM made the same query three times."
+    if error.reason in ENDINGS:
+        return ENDINGS[error.reason]
     return f"The LLM's reply could not be used: {explain_reason(error.reason)}."
 
 

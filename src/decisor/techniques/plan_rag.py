@@ -23,6 +23,7 @@ from decisor.parsing.labelled import LabelledReply
 from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
+from decisor.techniques.shared.agreement import decide_by_agreement
 from decisor.techniques.shared.analyst import (
     ACT,
     FINAL_ANSWER,
@@ -55,17 +56,21 @@ class PlanRAG:
 
     ``max_steps``: number of actions; thoughts do not count. ``replan=False`` and the orders without a thought (paor) or
     with it first (tpaor) are the paper's ablations. ``evidence``: whether an answer must cite records, is asked for
-    them once, or is accepted without (the paper).
+    them once, or is accepted without (the paper). ``agree``: how often the question is planned side by side; above 1
+    the results are compared as tables.
     """
 
     max_steps: int = 15
     replan: bool = True
     order: Literal["ptaor", "paor", "tpaor"] = "ptaor"
     evidence: EvidenceRule = "required"
+    agree: int = 1
 
     calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        if self.agree > 1:
+            return await decide_by_agreement(replace(self, agree=1), self.agree, question, run)
         trajectory = Trajectory(question)
         try:
             while trajectory.goes_on(self.max_steps):
