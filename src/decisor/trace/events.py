@@ -19,7 +19,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 from decisor.parsing.attribution import Attribution
 from decisor.parsing.plan import PlanGraph
 from decisor.system.secrets import redact_event, redact_text
-from decisor.trace.prompts import PromptHistory, PromptInFile, redact_messages
+from decisor.trace.prompts import PromptHistory, PromptInFile, redact_message, redact_messages
 from decisor.types import LLM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
 
 Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
@@ -349,6 +349,8 @@ class LLMCall:
     since: int | None = None
     """Id of the last entry before the call began: the call may have waited for any entry up to it."""
     replayed: bool = False
+    turn: Message | None = None
+    """The reply with its calls of tools; None unless some were offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,8 +529,10 @@ class Trace:
             event = replace(event, decision=add_pitfalls(event.decision, self.entries))
         if type(event) is LLMCall:
             # A prompt repeats the one before it, so only its new lines are searched for secrets.
-            prompt = self.prompts.add(redact_messages(event.messages, self.prompts.latest(span)), span, number)
-            event = replace(event, messages=prompt, texts=redact_event(event.texts))
+            turn = event.turn and redact_message(event.turn)
+            messages = redact_messages(event.messages, self.prompts.latest(span))
+            prompt = self.prompts.add(messages, span, number, turn)
+            event = replace(event, messages=prompt, texts=redact_event(event.texts), turn=turn)
         # What tools brought back is the evidence, and stays as it is.
         elif type(event) is not ActionResult:
             event = redact_event(event)
