@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +71,15 @@ class Environment(Protocol):
     async def step(self, action: Action) -> Observation: ...
 
     def fork(self) -> Environment: ...
+
+
+@runtime_checkable
+class FunctionSource(Protocol):
+    """An environment whose tools take arguments of their own."""
+
+    def functions(self) -> tuple[Function, ...]:
+        """Return a function for each tool whose input is a JSON object with a schema."""
+        ...
 
 
 class BulkSource(Protocol):

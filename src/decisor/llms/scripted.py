@@ -14,8 +14,8 @@ from decisor.types import Completion, Message, Sampling, Usage
 class ScriptedLLM:
     """An LLM that plays replies in order, for tests and examples."""
 
-    replies: Sequence[str] | Callable[[Sequence[Message]], str]
-    """Replies in order, or a function of the messages."""
+    replies: Sequence[str | Message] | Callable[[Sequence[Message]], str | Message]
+    """Replies in order, or a function of the messages; a Message is a turn with tool calls."""
     name: str = "scripted"
     seen: list[str] = field(default_factory=list)
     """Last message of each prompt."""
@@ -29,12 +29,14 @@ class ScriptedLLM:
         """
         self.seen.append(messages[-1].content)
         if callable(self.replies):
-            text = self.replies(messages)
+            reply = self.replies(messages)
         elif len(self.seen) <= len(self.replies):
-            text = self.replies[len(self.seen) - 1]
+            reply = self.replies[len(self.seen) - 1]
         else:
             raise LLMError(f"The script has {len(self.replies)} replies; one more was asked for.", "script", True)
+        turn = reply if isinstance(reply, Message) else Message("assistant", reply)
+        text = turn.content
         for word in sampling.stop:
             text = text.partition(word)[0]
         tokens = sum(len(message.content) for message in messages) // 4
-        return Completion((text,) * sampling.n, Usage(1, tokens, len(text) // 4), model=self.name)
+        return Completion((text,) * sampling.n, Usage(1, tokens, len(text) // 4), model=self.name, turn=turn if sampling.tools else None)

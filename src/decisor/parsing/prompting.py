@@ -147,6 +147,13 @@ REASONS = {
 }
 
 
+ENDINGS = {
+    "repeated": "The LLM made the same query three times.",
+    "unreadable": "Three replies of the LLM in a row could not be used: try a larger model.",
+}
+"""Reasons that end a run, as sentences."""
+
+
 def explain_reason(reason: str) -> str:
     """Return the words for a person about the reason of a ParseError.
 
@@ -160,8 +167,8 @@ def explain_error(error: Exception) -> str:
     """Return the message of an error for a person. Complaints about a reply are for the LLM and are reworded."""
     if not isinstance(error, ParseError):
         return str(error)
-    if error.reason == "repeated":
-        return "The LLM made the same query three times."
+    if error.reason in ENDINGS:
+        return ENDINGS[error.reason]
     return f"The LLM's reply could not be used: {explain_reason(error.reason)}."
 
 

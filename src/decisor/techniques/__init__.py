@@ -12,6 +12,7 @@ from decisor.runtime.run import Technique
 from decisor.system.settings import build_from_settings, import_class
 
 TECHNIQUES: dict[str, str] = {
+    "agent": "agent:Agent",
     "plan_rag": "plan_rag:PlanRAG",
     "iter_rag": "iter_rag:IterRAG",
     "single_rag": "single_rag:SingleRAG",

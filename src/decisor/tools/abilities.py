@@ -10,6 +10,7 @@ from decisor.types import Action, Observation, Tool
 if TYPE_CHECKING:
     from decisor.databases.sql import SqlTool
     from decisor.graphs.cypher import CypherTool
+    from decisor.tools.arguments import ToolArguments
 
 Database: TypeAlias = "SqlTool | CypherTool"
 """A tool that knows its tables, is read in bulk too, and has more to say of its data than a prompt takes."""
@@ -37,6 +38,14 @@ class RowSource(Protocol):
     def examples(self) -> Sequence[str]:
         """Return the values that the description of the tool shows."""
         ...
+
+
+@runtime_checkable
+class TypedTool(Protocol):
+    """A tool whose input is a JSON object that a schema describes."""
+
+    @property
+    def arguments(self) -> ToolArguments: ...
 
 
 def is_database_tool(tool: Tool) -> TypeGuard[Database]:

@@ -24,9 +24,9 @@ from decisor.graphs.cypher import CypherTool
 from decisor.runtime.budget import pause_clocks
 from decisor.sandbox.process import set_asker
 from decisor.system.text import fit_on_one_line
-from decisor.tools.abilities import Remembering, RowSource, is_database_tool
+from decisor.tools.abilities import Remembering, RowSource, TypedTool, is_database_tool
 from decisor.tools.row_values import RowValues, is_outward
-from decisor.types import Action, Observation, Record, Tool
+from decisor.types import Action, Function, Observation, Record, Tool
 
 Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
 """Waits until a person has read an action: '' where it may be done, else why not."""
@@ -69,6 +69,14 @@ class Toolbox:
     def forms(self) -> dict[str, str]:
         """Return tool name to its language (sql, cypher, passages) for tools that have one."""
         return {tool.name: tool.form for tool in self.members if isinstance(tool, RowSource) and tool.form}
+
+    def functions(self) -> tuple[Function, ...]:
+        """Return the functions of tools whose input is a JSON object, with its schema."""
+        return tuple(
+            Function(tool.name, f"See {tool.name} under Data.", dict(tool.arguments.schema))
+            for tool in self.members
+            if isinstance(tool, TypedTool) and "$ref" not in str(tool.arguments.schema)
+        )
 
     def describe(self) -> str:
         return "\n\n".join(f"### Tool: {tool.name}\n{tool.describe().strip()}" for tool in self.members)
