@@ -232,3 +232,34 @@ def build_message_row(message: Message) -> dict[str, object]:
     if message.call_id:
         row["call_id"] = message.call_id
     return row if message.raw is None else {**row, "raw": message.raw}
+
+
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Keys of providers."""
+
+
+def read_thoughts(turn: Message) -> str:
+    """Read what a model thought before it wrote its turn, as far as its provider shows it; '' if it does not.
+
+    >>> read_thoughts(Message("assistant", "", raw={"messages": [{"type": "thinking", "thinking": "Compare."}]}))
+    'Compare.'
+    """
+    # Some providers give the same thought in two fields.
+    return "\n\n".join(dict.fromkeys(find_thoughts(turn.raw)))
+
+
+def find_thoughts(value: object, is_thought: bool = False) -> Iterator[str]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from find_thoughts(item, is_thought)
+    elif isinstance(value, Mapping):
+        is_thought |= str(value.get("type")).startswith(("reasoning", "summary"))
+        for key, item in value.items():
+            if (
+                isinstance(item, str)
+                and item.strip()
+                and (key in THOUGHTS or (is_thought and key in ("text", "summary")))
+            ):
+                yield item.strip()
+            elif key not in ("tool_calls", "input"):
+                yield from find_thoughts(item, is_thought or key in THOUGHTS)
