@@ -104,9 +104,10 @@ def build_earlier(result: EndedRun) -> Earlier:
 def find_cited_steps(entries: Sequence[TraceEntry], cited: Collection[str]) -> Iterator[Step]:
     """Yield the steps that have a cited record."""
     starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
-    for entry in entries:
-        if isinstance(entry.event, ActionResult) and (start := starts.get(entry.event.action)):
-            step = Step(Action(start.tool, start.input), entry.event.observation)
+    # In the order in which they began: queries of one reply may have ended in another.
+    for result in sorted(events_of(entries, ActionResult), key=lambda result: result.action):
+        if start := starts.get(result.action):
+            step = Step(Action(start.tool, start.input), result.observation)
             if is_cited(step, cited):
                 yield cut_step_records(step, cited, FIRST_ROWS)
 

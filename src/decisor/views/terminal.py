@@ -366,11 +366,19 @@ class Progress:
     """Number of the step under way, from 1."""
     doing: str = "waiting for the LLM"
     """What the run waits for, in words."""
+    actions: int = 0
+    """Number of actions under way."""
 
     def follow(self, event: Event) -> None:
-        self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LLM"
+        self.doing = "waiting for the LLM"
         match event:
+            case ActionStart() | ActionResult():
+                # The actions of one reply run side by side.
+                self.actions = self.actions + 1 if isinstance(event, ActionStart) else max(0, self.actions - 1)
+                if self.actions:
+                    self.doing = "waiting for the database"
             case LLMCall(texts=texts):
+                self.actions = 0  # one that a limit cut off has no result
                 if numbers := CURRENT.findall("\n".join(texts)):
                     # The technique has no event for a step; the LLM names it in its reply.
                     self.current = int(numbers[-1])
