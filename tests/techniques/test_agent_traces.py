@@ -18,10 +18,34 @@ from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
 from decisor.techniques.agent import Agent
 from decisor.techniques.replay.rerun import Edit, Rerun, rerun_with_edits, resume_interrupted_run
+from decisor.tools.python_function import FunctionTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, ActionStart, LLMCall, Plan, RunStart, Trace, TraceEntry, events_of
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    LLMCall,
+    OnText,
+    Plan,
+    RunStart,
+    Trace,
+    TraceEntry,
+    Writers,
+    Writing,
+    events_of,
+)
 from decisor.trace.file import format_trace_array, format_trace_file, read_trace_text
-from decisor.types import Action, Completion, Decision, Message, Observation, Question, Record, Sampling, ToolCall
+from decisor.types import (
+    Action,
+    Completion,
+    Decision,
+    Function,
+    Message,
+    Observation,
+    Question,
+    Record,
+    Sampling,
+    ToolCall,
+)
 from decisor.views.page_data import story_json
 from decisor.views.terminal import LiveView
 from decisor.views.transcript import tell_story
@@ -53,6 +77,26 @@ class Sites:
         return Observation((Record("r1", {"name": text.partition("SELECT ")[2], "cost": 90}),))
 
     async def close(self) -> None: ...
+
+
+@dataclass
+class Offered(ScriptedLLM):
+    """Keeps the functions that it was offered."""
+
+    offered: list[tuple[Function, ...]] = field(default_factory=list)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        self.offered.append(sampling.tools)
+        return await super().complete(messages, sampling)
+
+
+class Streamed(ScriptedLLM):
+    """Shows the arguments of its calls while it writes them."""
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        for text in ('{"steps": [', '{"steps": ["cost'):
+            on_text(text)
+        return await self.complete(messages, sampling)
 
 
 def turn(*calls: tuple[str, Mapping[str, object]], text: str = "", thought: str = "") -> Message:
@@ -179,6 +223,45 @@ async def test_a_resumed_run_shortens_its_prompts_where_the_first_one_did() -> N
         await decide(resume_interrupted_run(again, past))
         prompts, before = ([list(call.messages) for call in one.trace.of(LLMCall)] for one in (again, run))
         assert prompts == before
+
+
+async def test_a_resumed_run_offers_the_same_functions() -> None:
+    def price(site: str, units: int) -> int:
+        """The price of units at a site."""
+        return units
+
+    tool = FunctionTool(price)
+    calls = [turn(PLAN, ("price", {"site": "oak", "units": 3})), REPLIES[1], REPLIES[2]]
+    first = Run(Offered(calls), Toolbox([Sites(), tool]), trace=Trace())
+    await decide(first)
+    again = Run(Offered(calls[1:]), Toolbox([Sites(), tool]), trace=Trace())
+    past = [entry for entry in first.trace.entries if entry.id < 6]
+    await decide(resume_interrupted_run(again, past))
+    assert first.llm.offered[0] == again.llm.offered[0]  # type: ignore[attr-defined]
+    assert "units" in str(again.llm.offered[0])  # type: ignore[attr-defined]
+
+
+async def test_what_is_streamed_of_a_call_ends_with_the_call() -> None:
+    run = replace(run_on([])[0], llm=Streamed(REPLIES))
+    heard: list[Writing] = []
+    screen = io.StringIO()
+    with LiveView(Console(file=screen, width=200, force_terminal=True)) as view:
+
+        def hear(writing: Writing) -> None:
+            heard.append(writing)
+            view.hear_text(writing)
+
+        run.trace.listeners.append(view.hear)
+        run.trace.writers = Writers(hear)
+        await decide(run)
+        assert not view.texts
+    assert [(one.call, one.text, one.is_over) for one in heard[:3]] == [
+        (1, '{"steps": [', False),
+        (1, '{"steps": ["cost', False),
+        (1, '{"steps": ["cost', True),
+    ]
+    assert [one.call for one in heard if one.is_over] == [1, 2, 3]
+    assert "I look." in screen.getvalue()
 
 
 async def change(entries: Sequence[TraceEntry], edit: Edit, *replies: Message) -> tuple[Rerun, Run, Sites]:

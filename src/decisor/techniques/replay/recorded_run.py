@@ -56,6 +56,8 @@ from decisor.types import (
     Completion,
     Decision,
     Environment,
+    Function,
+    FunctionSource,
     Message,
     Observation,
     Pricing,
@@ -540,6 +542,9 @@ class ReplayingEnvironment:
 
     def forms(self) -> dict[str, str]:
         return list_tool_languages(self.env)
+
+    def functions(self) -> tuple[Function, ...]:
+        return self.env.functions() if isinstance(self.env, FunctionSource) else ()
 
     def missing(self) -> tuple[str, ...]:
         """Return the tools of the past run that are not available now."""
