@@ -105,6 +105,46 @@ async def test_the_reply_of_a_conversation_may_be_longer_than_others() -> None:
     assert llm.caps == [16_000, 2_048, 700, 512]
 
 
+@dataclass
+class ShortSpoken(Server):
+    """Refuses a request for a reply of more than so many tokens, in the words of a provider."""
+
+    words: str = "max_tokens: {cap} > 8192, which is the maximum allowed number of output tokens for claude-3-5-haiku"
+    longest: int = 8_192
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        if (sampling.max_tokens or 0) > self.longest:
+            self.refused += 1
+            raise LLMError(self.words.format(cap=sampling.max_tokens), "request", permanent=True)
+        return await super().complete(messages, sampling)
+
+
+async def test_a_model_that_writes_no_such_long_replies_is_asked_for_shorter_ones() -> None:
+    llm = ShortSpoken(ContextLength())
+    run = run_on(llm)
+    await talk(run, llm, 2)
+    await talk(run_on(llm), llm, 1)
+    assert (llm.refused, llm.caps) == (1, [8_192, 8_192, 8_192]), "remembered for later runs"
+    vllm = ShortSpoken(
+        ContextLength(),
+        words="'max_tokens' is too large: {cap}. This model's maximum context length is 4096 tokens and your request "
+        "has 500 input tokens ({cap} > 4096 - 500).",
+        longest=3_596,
+    )
+    await run_on(vllm).complete(START, TALK)
+    assert (vllm.refused, vllm.caps) == (1, [2_048])
+
+
+async def test_a_cap_that_a_technique_named_and_other_refusals_are_raised() -> None:
+    llm = ShortSpoken(ContextLength(), longest=100)
+    with pytest.raises(LLMError, match="maximum allowed"):
+        await run_on(llm).complete(START, replace(TALK, max_tokens=5_000))
+    other = ShortSpoken(ContextLength(), words="Invalid messages.", longest=100)
+    with pytest.raises(LLMError, match="Invalid messages"):
+        await run_on(other).complete(START, TALK)
+    assert (llm.refused, other.refused) == (1, 1)
+
+
 async def test_a_conversation_has_one_next_turn() -> None:
     llm = Server()
     run = run_on(llm)

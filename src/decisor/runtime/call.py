@@ -22,7 +22,7 @@ from decisor.runtime.prompt import (
     estimate_fewest_tokens,
     estimate_prompt_tokens,
     estimate_tokens,
-    list_prompt_texts,
+    list_sent_texts,
     shorten_prompt,
 )
 from decisor.system.secrets import redact
@@ -68,6 +68,24 @@ def read_refused_sizes(complaint: str) -> tuple[int, int]:
     return (context, prompt) if not prompt or context <= prompt else (0, prompt)
 
 
+CAP = re.compile(r"max_\w*tokens|maximum tokens|(?:completion|output) tokens", re.I)
+"""In a refusal of a request for too long a reply."""
+
+
+def read_longest_reply(complaint: str, cap: int) -> int:
+    """Read the tokens of the longest reply that a refusal of ``cap`` allows; ``LONGEST_REPLY`` if it names none.
+
+    >>> read_longest_reply("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 16_000)
+    8192
+    >>> read_longest_reply("max_tokens is too large: 16000. This model's maximum context length is 8192 tokens", 16_000)
+    2048
+    """
+    numbers = [int(number.replace(",", "")) for number in re.findall(NUMBER, complaint)]
+    # Prompt and reply share a context, so its length is no limit of the reply alone.
+    limits = [] if "context" in complaint.lower() else [number for number in numbers if LONGEST_REPLY < number < cap]
+    return min(limits, default=LONGEST_REPLY)
+
+
 def first_number(forms: tuple[str, ...], text: str) -> int:
     for form in forms:
         if match := re.search(form, text, re.I):
@@ -84,6 +102,8 @@ class ContextLength:
     tokens: int = 0
     looks: int = 0
     """Number of times that the endpoint was asked."""
+    longest_reply: int = 0
+    """Tokens of the longest reply, from a refusal of a longer one; 0 if none was refused."""
 
     async def find(self) -> int:
         """Return the context length in tokens, 0 if unknown. The endpoint is asked at most ``LOOKS`` times."""
@@ -218,26 +238,28 @@ class ChargedCall:
         Raises BudgetExceeded, before anything is sent if that can be known; LLMError of the kind ``context`` if the
         prompt cannot be made to fit; and other LLMErrors.
         """
-        sampling = self.with_settings(sampling)
         before = sent = self.conversations.shorten(messages)
         for left in range(TRIES_TO_FIT, -1, -1):
-            sent = await self.fit(sent, sampling)
+            capped = self.with_settings(sampling)
+            sent = await self.fit(sent, capped)
             if self.tools and sent is not before:
                 self.conversations.keep(messages, sent)
             try:
-                return await self.charged(sent, sampling)
+                return await self.charged(sent, capped)
             except LLMError as error:
-                if error.kind != "context" or not left:
+                if error.kind not in ("context", "request") or not left:
                     raise
-                sent = self.learn(sent, error)
+                if not self.learn_cap(capped, error):
+                    sent = self.learn(sent, error)
         raise AssertionError("unreachable")
 
     def with_settings(self, sampling: Sampling) -> Sampling:
         """Apply the settings of a person for this LLM, and a cap on the reply."""
         settings = llm_settings_of(self.llm)
         usual = TOOLS_REPLY if self.tools else LONGEST_REPLY
-        if self.llm.name in self.budget.estimates.thinkers:
-            usual = THOUGHTFUL_REPLY
+        usual = THOUGHTFUL_REPLY if self.llm.name in self.budget.estimates.thinkers else usual
+        if (context := context_length_of(self.llm)) is not None and context.longest_reply:
+            usual = min(usual, context.longest_reply)
         cap = sampling.max_tokens or settings.max_tokens or usual
         cap = min(cap, settings.max_tokens or cap)
         # A temperature of 0 counts as unnamed: it is the default of ``Sampling``.
@@ -287,7 +309,7 @@ class ChargedCall:
             return self.count(messages) > room
         # Nothing was counted yet, so only a prompt that is too long by the lowest estimate, and by a margin, is refused
         # unsent.
-        return sum(map(estimate_fewest_tokens, list_prompt_texts(messages, self.tools))) > room * UNSURE
+        return sum(map(estimate_fewest_tokens, list_sent_texts(messages, self.tools))) > room * UNSURE
 
     def shortened(
         self, messages: Sequence[Message], tokens: int, room: int, limit: Literal["context", "tokens"], context: int = 0
@@ -297,11 +319,12 @@ class ChargedCall:
         A conversation is shortened before it fills the ``context``, if that is known, and by more than it must be: so
         it happens seldom. The trace notes it.
         """
-        full, goal = (min(room, int(context * share) or room) for share in (FULL, GOAL))
-        if tokens <= (full if self.tools else room):
+        full = goal = room
+        if self.tools and context:
+            full, goal = min(room, int(FULL * context)), int(GOAL * context)
+        if tokens <= full:
             return messages
-        left_out: tuple[str, ...] = ()
-        shorter = tuple(messages)
+        shorter, left_out = tuple(messages), tuple[str, ...]()
         if self.tools:
             conversation = shorten_conversation(messages, goal, room, self.count)
             shorter, left_out = conversation.messages, conversation.left_out
@@ -311,10 +334,19 @@ class ChargedCall:
             return None
         if short.messages == tuple(messages):
             return messages
-        self.trace.add(
-            ShortenedPrompt(limit, tokens, full if self.tools else room, left_out + short.left_out), self.span
-        )
+        self.trace.add(ShortenedPrompt(limit, tokens, full, left_out + short.left_out), self.span)
         return short.messages
+
+    def learn_cap(self, sampling: Sampling, error: LLMError) -> bool:
+        """Learn from a refusal that the model writes no reply as long as the cap. False if it is about something else.
+
+        A cap that a person or a technique named is theirs to change.
+        """
+        cap, context = sampling.max_tokens or 0, context_length_of(self.llm)
+        if context is None or not sampling.capped or cap <= LONGEST_REPLY or not CAP.search(str(error)):
+            return False
+        context.longest_reply = read_longest_reply(str(error), cap)
+        return True
 
     def learn(self, messages: Sequence[Message], error: LLMError) -> Sequence[Message]:
         """Learn the sizes of prompt and context from a refusal, and shorten the prompt.
@@ -322,8 +354,10 @@ class ChargedCall:
         Without a size in the refusal, the prompt is halved.
 
         Raises:
-            LLMError: there is nothing to make shorter.
+            LLMError: there is nothing to make shorter, or it was refused for another reason.
         """
+        if error.kind != "context":
+            raise error
         room, prompt = read_refused_sizes(str(error))
         context = context_length_of(self.llm)
         if prompt:

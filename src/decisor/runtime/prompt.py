@@ -267,10 +267,10 @@ def ascii_tokens(text: str) -> float:
 
 def estimate_prompt_tokens(messages: Sequence[Message], tools: Sequence[Function] = ()) -> int:
     """Estimate the tokens of a prompt, without the corrections learned for its LLM."""
-    return sum(map(estimate_tokens, list_prompt_texts(messages, tools))) + PER_MESSAGE * (len(messages) - 1)
+    return sum(map(estimate_tokens, list_sent_texts(messages, tools))) + PER_MESSAGE * (len(messages) - 1)
 
 
-def list_prompt_texts(messages: Sequence[Message], tools: Sequence[Function]) -> Iterator[str]:
+def list_sent_texts(messages: Sequence[Message], tools: Sequence[Function]) -> Iterator[str]:
     """Iterate over all that an LLM is sent: texts, calls with their arguments, thoughts, and the functions offered."""
     for message in messages:
         yield message.content
