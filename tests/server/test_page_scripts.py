@@ -18,10 +18,11 @@ from decisor.trace.events import (
     PlanChange,
     RunStart,
     RunUsage,
+    ShortenedPrompt,
     Trace,
     TraceEntry,
 )
-from decisor.types import Decision, Evidence, Figure, Message, Observation, Question, Record, Usage
+from decisor.types import Decision, Evidence, Figure, Message, Observation, Question, Record, ToolCall, Usage
 from report.browser import FOUND
 from server.page import Page, window
 
@@ -65,9 +66,31 @@ def three_hours(many: int = 600) -> list[TraceEntry]:
     return [replace(entry, at=HOURS * at / (len(entries) - 1)) for at, entry in enumerate(entries)]
 
 
+def tool_calls() -> list[TraceEntry]:
+    """Two queries of one reply that end in the other order, and thoughts of the model, one without a word beside it."""
+    trace = Trace()
+    trace.add(RunStart(Question("Which site is cheapest?"), "agent", "m"))
+    calls = (ToolCall("c1", "plan", '{"steps": ["compare"]}'), ToolCall("c2", "sql", '{"query": "SELECT 1"}'))
+    raw = {"messages": [{"type": "thinking", "thinking": "Two sites to compare.", "signature": "c2ln"}]}
+    turn = Message("assistant", "I look at both.", calls, raw=raw)
+    prompt = (Message("user", "Which?"),)
+    trace.add(LLMCall("m", prompt, ("I look at both.",), turn=turn))
+    trace.add(Plan(("compare",)))
+    starts = [trace.add(ActionStart("sql", f"SELECT {at}")) for at in (1, 2)]
+    for at in (2, 1):
+        trace.add(ActionResult(starts[at - 1], Observation((Record(f"o{at}.r1", {"site": f"site {at}"}),)), 0.5))
+    results = (Message("tool", "ok", call_id="c1"), Message("tool", "[o1.r1] | site 1", call_id="c2"))
+    decide = Message("assistant", "", (ToolCall("c3", "decide", '{"answer": "site 1"}'),))
+    trace.add(ShortenedPrompt("context", 9_000, 6_000, ("o1", "o2")))
+    trace.add(LLMCall("m", (*prompt, turn, *results), ("",), turn=decide))
+    trace.add(Conclusion(Decision("site 1", evidence=Evidence(("o1.r1",)))))
+    trace.add(RunUsage(Usage(calls=2)))
+    return trace.entries
+
+
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
-    with window(ServerSettings(), {"scripts": scripts(), "hours": three_hours()}) as page:
+    with window(ServerSettings(), {"scripts": scripts(), "hours": three_hours(), "tools": tool_calls()}) as page:
         yield page
 
 
@@ -82,6 +105,32 @@ def test_letters_and_emoji_that_need_joiners_have_them_and_hidden_marks_are_seen
     page.picture("scripts")
     page.picture("scripts-phone", 390, 844)
     page.picture("scripts-story", at=".story")
+
+
+def test_a_call_with_tool_calls_shows_thoughts_and_each_result_under_its_query(page: Page) -> None:
+    page.open("/runs/tools")
+    page.answered()
+    thoughts = page.run(
+        "return [...document.querySelectorAll('.story .thought')]"
+        ".map((one) => one.checkVisibility() ? one.textContent : '')"
+    )
+    assert thoughts == ["Two sites to compare.", "I look at both."]
+    items = page.run("return [...document.querySelectorAll('.steps > li')].map((one) => one.className)")
+    assert [one for one in items if one != "notes"] == ["says", "plan", "acts", "acts", "says"]
+    acts = page.run(
+        "return [...document.querySelectorAll('.acts')]"
+        ".map((one) => ['pre', 'td:last-child'].map((part) => one.querySelector(part).textContent))"
+    )
+    assert acts == [["SELECT 1", "site 1"], ["SELECT 2", "site 2"]]
+    page.see("2 results (o1, o2) left out of the prompt", ".story")
+    page.run("for (const fold of document.querySelectorAll('.says details')) fold.open = true")
+    page.until("document.querySelector('li.says:last-of-type .prompt pre, .says .prompt pre')")
+    page.see('sql {"query": "SELECT 1"}', ".story")
+    page.until("[...document.querySelectorAll('.prompt small')].some((one) => one.textContent === 'result of a tool')")
+    assert "c2ln" not in page.run("return document.body.textContent")
+    page.picture("tool-calls", at=".story")
+    page.browser.open(f"{page.url}/api/runs/tools/page")
+    page.until("document.querySelectorAll('.story .thought').length === 2")
 
 
 def test_a_line_from_right_to_left_leaves_those_around_it_in_their_places(page: Page) -> None:

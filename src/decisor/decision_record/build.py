@@ -263,6 +263,7 @@ def collect_steps(entries: Sequence[TraceEntry]) -> list[Step]:
     start = next(events_of(entries, RunStart), None)
     steps = list(start.question.earlier.steps) if start and start.question.earlier else []
     starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
+    own: dict[int, Step] = {}
     aside: set[int] = set()
     for entry in entries:
         match entry.event:
@@ -274,8 +275,9 @@ def collect_steps(entries: Sequence[TraceEntry]) -> list[Step]:
                 aside.add(entry.id)
             case ActionResult(action=at, observation=observation) if entry.span not in aside and not observation.error:
                 if (action := starts.get(at)) is not None:
-                    steps.append(Step(Action(action.tool, action.input), observation))
-    return steps
+                    own[at] = Step(Action(action.tool, action.input), observation)
+    # In the order in which they began: queries of one reply may have ended in another.
+    return [*steps, *(own[at] for at in sorted(own))]
 
 
 def find_supporting_steps(steps: Sequence[Step], decision: Decision) -> list[Step]:

@@ -211,7 +211,7 @@ def append_complaint(prompt: Sequence[Message], reply: str, complaint: ParseErro
         parts.append("Reply again, in the form asked for.")
     # Appended to the last message, so that the prefix that an endpoint has cached still fits.
     last = prompt[-1]
-    return [*prompt[:-1], Message(last.role, last.content + "\n".join(parts) + "\n")]
+    return [*prompt[:-1], replace(last, content=last.content + "\n".join(parts) + "\n")]
 
 
 def shorten_reply(reply: str) -> str:

@@ -1,8 +1,9 @@
 """One call of an LLM: prompt made to fit, reply capped, cost reserved, charged and traced.
 
 The context length of a model (prompt and reply together) is read from the endpoint or from a refusal, and remembered
-for the process. A prompt that is too long loses records; one without records is cut in half. The settings of a person
-for an LLM hold for each of its calls.
+for the process. A prompt that is too long loses records; one without records is cut in half. Of a conversation with
+tool calls the results are shortened, for all its later prompts. The settings of a person for an LLM hold for each of
+its calls.
 """
 
 from __future__ import annotations
@@ -11,15 +12,22 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from decisor.errors import BudgetExceeded, LLMError, SetupError
 from decisor.runtime.budget import NOTHING, Budget, CallUnderWay
-from decisor.runtime.prompt import estimate_fewest_tokens, estimate_prompt_tokens, estimate_tokens, shorten_prompt
+from decisor.runtime.conversation import FULL, GOAL, ShortenedConversations, shorten_conversation
+from decisor.runtime.prompt import (
+    estimate_fewest_tokens,
+    estimate_prompt_tokens,
+    estimate_tokens,
+    list_sent_texts,
+    shorten_prompt,
+)
 from decisor.system.secrets import redact
 from decisor.trace.events import FailedCall, LLMCall, Note, ShortenedPrompt, Trace, stream_if_possible
-from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage
+from decisor.types import LLM, Completion, Function, Message, Pricing, Sampling, Usage
 
 NUMBER = r"(\d[\d,]*)"
 # Each endpoint words its refusal differently, so the sizes are looked for in the text of it.
@@ -60,6 +68,24 @@ def read_refused_sizes(complaint: str) -> tuple[int, int]:
     return (context, prompt) if not prompt or context <= prompt else (0, prompt)
 
 
+CAP = re.compile(r"max_\w*tokens|maximum tokens|(?:completion|output) tokens", re.I)
+"""In a refusal of a request for too long a reply."""
+
+
+def read_longest_reply(complaint: str, cap: int) -> int:
+    """Read the tokens of the longest reply that a refusal of ``cap`` allows; ``LONGEST_REPLY`` if it names none.
+
+    >>> read_longest_reply("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", 16_000)
+    8192
+    >>> read_longest_reply("max_tokens is too large: 16000. This model's maximum context length is 8192 tokens", 16_000)
+    2048
+    """
+    numbers = [int(number.replace(",", "")) for number in re.findall(NUMBER, complaint)]
+    # Prompt and reply share a context, so its length is no limit of the reply alone.
+    limits = [] if "context" in complaint.lower() else [number for number in numbers if LONGEST_REPLY < number < cap]
+    return min(limits, default=LONGEST_REPLY)
+
+
 def first_number(forms: tuple[str, ...], text: str) -> int:
     for form in forms:
         if match := re.search(form, text, re.I):
@@ -76,6 +102,8 @@ class ContextLength:
     tokens: int = 0
     looks: int = 0
     """Number of times that the endpoint was asked."""
+    longest_reply: int = 0
+    """Tokens of the longest reply, from a refusal of a longer one; 0 if none was refused."""
 
     async def find(self) -> int:
         """Return the context length in tokens, 0 if unknown. The endpoint is asked at most ``LOOKS`` times."""
@@ -127,7 +155,8 @@ def cut_in_half(messages: Sequence[Message]) -> list[Message] | None:
     # Not even near half: sending it would most likely be refused again.
     if sum(map(len, texts)) > goal * 1.5:
         return None
-    return [Message(message.role, text) for message, text in zip(messages, texts, strict=True)]
+    # Thoughts go with what is cut: models refuse those that were thought about another prompt.
+    return [replace(message, content=text, raw=None) for message, text in zip(messages, texts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +189,8 @@ def llm_settings_of(llm: LLM) -> LLMSettings:
 
 LONGEST_REPLY = 2048
 """Tokens, where nobody names another cap."""
+TOOLS_REPLY = 16_000
+"""The same of a conversation with tools: models that think before their calls need more than ``LONGEST_REPLY``."""
 THOUGHTFUL_REPLY = 16_384
 """For a model whose reply was cut off before it said anything: it thinks first, and its thoughts count."""
 SHORTEST_REPLY = 64
@@ -196,6 +227,10 @@ class ChargedCall:
     span: int
     final: bool = False
     """Whether it may use the part that the budget keeps back."""
+    tools: tuple[Function, ...] = ()
+    """Functions that are sent with the prompt, which is a conversation then."""
+    conversations: ShortenedConversations = field(default_factory=ShortenedConversations)
+    """Those that earlier calls of the run shortened."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Send the prompt, shortened if it must be, and return the reply.
@@ -203,21 +238,28 @@ class ChargedCall:
         Raises BudgetExceeded, before anything is sent if that can be known; LLMError of the kind ``context`` if the
         prompt cannot be made to fit; and other LLMErrors.
         """
-        sampling = self.with_settings(sampling)
+        before = sent = self.conversations.shorten(messages)
         for left in range(TRIES_TO_FIT, -1, -1):
-            messages = await self.fit(messages, sampling)
+            capped = self.with_settings(sampling)
+            sent = await self.fit(sent, capped)
+            if self.tools and sent is not before:
+                self.conversations.keep(messages, sent)
             try:
-                return await self.charged(messages, sampling)
+                return await self.charged(sent, capped)
             except LLMError as error:
-                if error.kind != "context" or not left:
+                if error.kind not in ("context", "request") or not left:
                     raise
-                messages = self.learn(messages, error)
+                if not self.learn_cap(capped, error):
+                    sent = self.learn(sent, error)
         raise AssertionError("unreachable")
 
     def with_settings(self, sampling: Sampling) -> Sampling:
         """Apply the settings of a person for this LLM, and a cap on the reply."""
         settings = llm_settings_of(self.llm)
-        usual = THOUGHTFUL_REPLY if self.llm.name in self.budget.estimates.thinkers else LONGEST_REPLY
+        usual = TOOLS_REPLY if self.tools else LONGEST_REPLY
+        usual = THOUGHTFUL_REPLY if self.llm.name in self.budget.estimates.thinkers else usual
+        if (context := context_length_of(self.llm)) is not None and context.longest_reply:
+            usual = min(usual, context.longest_reply)
         cap = sampling.max_tokens or settings.max_tokens or usual
         cap = min(cap, settings.max_tokens or cap)
         # A temperature of 0 counts as unnamed: it is the default of ``Sampling``.
@@ -225,7 +267,7 @@ class ChargedCall:
         return replace(sampling, max_tokens=cap, capped=cap != sampling.max_tokens, temperature=temperature)
 
     def count(self, messages: Sequence[Message]) -> int:
-        return self.budget.estimates.tokens(self.llm.name, estimate_prompt_tokens(messages))
+        return self.budget.estimates.tokens(self.llm.name, estimate_prompt_tokens(messages, self.tools))
 
     async def context(self, tokens: int) -> int:
         """Return the context length of the LLM in tokens, 0 if unknown.
@@ -252,7 +294,7 @@ class ChargedCall:
         if context := await self.context(tokens):
             # Prompt and reply share the context: a share of it is left for the reply.
             room = context - min(sampling.max_tokens or LONGEST_REPLY, max(context // REPLY_SHARE, SHORTEST_REPLY))
-            shorter = self.shortened(messages, tokens, room, "context")
+            shorter = self.shortened(messages, tokens, room, "context", context)
             if shorter is None and self.is_too_long(messages, room):
                 raise LLMError(TOO_LONG.format(tokens=tokens, context=context, room=room), "context")
             messages = shorter or messages
@@ -267,23 +309,44 @@ class ChargedCall:
             return self.count(messages) > room
         # Nothing was counted yet, so only a prompt that is too long by the lowest estimate, and by a margin, is refused
         # unsent.
-        return sum(estimate_fewest_tokens(message.content) for message in messages) > room * UNSURE
+        return sum(map(estimate_fewest_tokens, list_sent_texts(messages, self.tools))) > room * UNSURE
 
     def shortened(
-        self, messages: Sequence[Message], tokens: int, room: int, limit: Literal["context", "tokens"]
+        self, messages: Sequence[Message], tokens: int, room: int, limit: Literal["context", "tokens"], context: int = 0
     ) -> Sequence[Message] | None:
         """Leave records out until the prompt has at most ``room`` tokens; None if that cannot be.
 
-        The trace notes it.
+        A conversation is shortened before it fills the ``context``, if that is known, and by more than it must be: so
+        it happens seldom. The trace notes it.
         """
-        if tokens <= room:
+        full = goal = room
+        if self.tools and context:
+            full, goal = min(room, int(FULL * context)), int(GOAL * context)
+        if tokens <= full:
             return messages
+        shorter, left_out = tuple(messages), tuple[str, ...]()
+        if self.tools:
+            conversation = shorten_conversation(messages, goal, room, self.count)
+            shorter, left_out = conversation.messages, conversation.left_out
         factor = self.budget.estimates.factor(self.llm.name)
-        short = shorten_prompt(messages, room, self.count, lambda line: int(estimate_tokens(line) * factor))
+        short = shorten_prompt(shorter, room, self.count, lambda line: int(estimate_tokens(line) * factor))
         if short is None:
             return None
-        self.trace.add(ShortenedPrompt(limit, tokens, room, short.left_out), self.span)
+        if short.messages == tuple(messages):
+            return messages
+        self.trace.add(ShortenedPrompt(limit, tokens, full, left_out + short.left_out), self.span)
         return short.messages
+
+    def learn_cap(self, sampling: Sampling, error: LLMError) -> bool:
+        """Learn from a refusal that the model writes no reply as long as the cap. False if it is about something else.
+
+        A cap that a person or a technique named is theirs to change.
+        """
+        cap, context = sampling.max_tokens or 0, context_length_of(self.llm)
+        if context is None or not sampling.capped or cap <= LONGEST_REPLY or not CAP.search(str(error)):
+            return False
+        context.longest_reply = read_longest_reply(str(error), cap)
+        return True
 
     def learn(self, messages: Sequence[Message], error: LLMError) -> Sequence[Message]:
         """Learn the sizes of prompt and context from a refusal, and shorten the prompt.
@@ -291,12 +354,14 @@ class ChargedCall:
         Without a size in the refusal, the prompt is halved.
 
         Raises:
-            LLMError: there is nothing to make shorter.
+            LLMError: there is nothing to make shorter, or it was refused for another reason.
         """
+        if error.kind != "context":
+            raise error
         room, prompt = read_refused_sizes(str(error))
         context = context_length_of(self.llm)
         if prompt:
-            self.budget.estimates.learn(self.llm.name, estimate_prompt_tokens(messages), prompt)
+            self.budget.estimates.learn(self.llm.name, estimate_prompt_tokens(messages, self.tools), prompt)
         if room and context is not None:
             context.learn(room)
             if self.count(messages) > room:
@@ -340,7 +405,7 @@ class ChargedCall:
         ``since`` in the trace is the last entry before the call began, so the call may have waited for any entry up to
         it.
         """
-        raw = estimate_prompt_tokens(messages)
+        raw = estimate_prompt_tokens(messages, self.tools)
         prompt = self.budget.estimates.tokens(self.llm.name, raw)
         # What the call may cost, and the cap that keeps it within its limits and the context.
         request, keep, cap = self.plan(prompt, sampling)
@@ -381,8 +446,9 @@ class ChargedCall:
         # Only a reply that came back corrects the estimates.
         self.budget.estimates.learn_from(self.llm.name, raw, reply)
         model = reply.model or self.llm.name
-        event = LLMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
-        self.trace.add(event, self.span)
+        self.trace.add(
+            LLMCall(model, messages, reply.texts, reply.finish, used, since, reply.replayed, reply.turn), self.span
+        )
         return reply
 
     def say(self, words: str) -> None:

@@ -15,13 +15,14 @@ import math
 import string
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
 from decisor.parsing.prompting import apply_wording
-from decisor.types import Completion, Message
+from decisor.system.serialization import json_text
+from decisor.types import Completion, Function, Message
 
 NOTICE = "({count} left out here, because the prompt would be too long.)"
 
@@ -232,7 +233,7 @@ THOUGHT = 4
 LEAST, MOST = 0.3, 3.0
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text from its characters.
 
@@ -264,9 +265,19 @@ def ascii_tokens(text: str) -> float:
     return digits + MARK * marks + letters / 4
 
 
-def estimate_prompt_tokens(messages: Sequence[Message]) -> int:
+def estimate_prompt_tokens(messages: Sequence[Message], tools: Sequence[Function] = ()) -> int:
     """Estimate the tokens of a prompt, without the corrections learned for its LLM."""
-    return sum(estimate_tokens(message.content) for message in messages) + PER_MESSAGE * (len(messages) - 1)
+    return sum(map(estimate_tokens, list_sent_texts(messages, tools))) + PER_MESSAGE * (len(messages) - 1)
+
+
+def list_sent_texts(messages: Sequence[Message], tools: Sequence[Function]) -> Iterator[str]:
+    """Iterate over all that an LLM is sent: texts, calls with their arguments, thoughts, and the functions offered."""
+    for message in messages:
+        yield message.content
+        yield from (call.name + call.arguments for call in message.calls)
+        if message.raw is not None:
+            yield json_text(message.raw)
+    yield from map(json_text, tools)
 
 
 @dataclass(slots=True)
@@ -296,7 +307,8 @@ class TokenEstimates:
             self.learn(llm, raw, reply.usage.prompt_tokens)
         if reply.finish == "length":
             # The reply hit its cap: if little of it can be seen, hidden thoughts used the rest.
-            seen = sum(map(estimate_tokens, reply.texts))
+            calls = reply.turn.calls if reply.turn else ()
+            seen = sum(map(estimate_tokens, [*reply.texts, *(call.arguments for call in calls)]))
             if reply.usage.completion_tokens > THOUGHT * max(seen, 1):
                 self.thinkers.add(llm)
 

@@ -19,6 +19,7 @@ from decisor.parsing.prompting import USUAL, Asking, Calling, Way, append_compla
 from decisor.parsing.reply_form import Form, fill_in_form, is_json_reply
 from decisor.runtime.budget import Budget, CallUnderWay
 from decisor.runtime.call import ChargedCall
+from decisor.runtime.conversation import ShortenedConversations
 from decisor.system.secrets import redact
 from decisor.system.tasks import map_concurrently
 from decisor.system.text import frame_observation, frame_text
@@ -65,6 +66,8 @@ class Run:
     """In which way replies are asked for."""
     asking: Asking = USUAL
     """Temperature and wording that a person set."""
+    conversations: ShortenedConversations = field(default_factory=ShortenedConversations)
+    """Those with tool calls that were too long: a technique goes on with its own list of messages."""
 
     @property
     def way(self) -> Way:
@@ -180,7 +183,11 @@ class Run:
         A prompt that is too long for the model loses records, and the trace says so. Texts that an endpoint did not
         give are asked for one by one, each a call of its own, as far as the budget allows: at least one text comes
         back, and at most ``sampling.n``.
+
+        With ``sampling.tools`` it is the next turn of a conversation, in ``Completion.turn``: one, whatever ``n`` is.
+        If the conversation is too long, its results are shortened, here and in its later prompts.
         """
+        sampling = replace(sampling, n=1) if sampling.tools else sampling
         reply = await self._complete(messages, sampling, final)
         missing = sampling.n - len(reply.texts)
         return await self._with_more(reply, missing, messages, sampling, final) if missing > 0 else reply
@@ -201,7 +208,7 @@ class Run:
         return join_completions([reply, *filter(None, await map_concurrently(one_more, range(1, 1 + missing)))])
 
     def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Awaitable[Completion]:
-        call = ChargedCall(self.llm, self.budget, self.trace, self.span_id, final)
+        call = ChargedCall(self.llm, self.budget, self.trace, self.span_id, final, sampling.tools, self.conversations)
         return call.complete(messages, self.asking.of(sampling))
 
     async def act(self, action: Action) -> Observation:

@@ -27,16 +27,15 @@ from decisor.trace.events import (
     ActionResult,
     ActionStart,
     GraphPlan,
-    LLMCall,
     Plan,
     PlanChange,
     TraceEntry,
     Writing,
     events_of,
 )
-from decisor.trace.file import build_trace_row
 from decisor.trace.prompts import common_affix_length
 from decisor.types import Action, Observation
+from decisor.views.page_data import build_page_row
 
 Step = tuple[str, str]
 
@@ -203,9 +202,7 @@ def event_text(name: str, data: str, id: int | None = None) -> str:
 
 def entry_text(entry: TraceEntry) -> str:
     """Format an entry as an event, without the messages of a call. They are long, and seldom read."""
-    if isinstance(entry.event, LLMCall):
-        entry = replace(entry, event=replace(entry.event, messages=()))
-    return event_text("entry", json_text(build_trace_row(entry)), entry.id)
+    return event_text("entry", json_text(build_page_row(entry)), entry.id)
 
 
 @dataclass(eq=False)

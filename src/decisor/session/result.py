@@ -71,7 +71,8 @@ def build_earlier(result: Result) -> Earlier:
     starts = {entry.id: entry.event for entry in result.trace if isinstance(entry.event, ActionStart)}
     steps = [
         Step(Action(start.tool, start.input), event.observation)
-        for event in events_of(result.trace, ActionResult)
+        # In the order in which they began: queries of one reply may have ended in another.
+        for event in sorted(events_of(result.trace, ActionResult), key=lambda event: event.action)
         if (start := starts.get(event.action))
     ]
     own = tuple(cut_step_records(step, cited, FIRST_ROWS) for step in steps if is_cited(step, cited))

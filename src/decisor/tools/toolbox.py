@@ -11,8 +11,9 @@ import asyncio
 import difflib
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -56,6 +57,10 @@ class Toolbox:
     first: int = 1
     """Number of the first observation."""
     cache: dict[tuple[str, str], CachedObservation] = field(default_factory=dict)
+    under_way: defaultdict[tuple[str, str], asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    """Of each query of a database, so that the same one twice at once is run once."""
+    approval: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A person is asked about one action at a time."""
     row_values: RowValues = field(default_factory=RowValues)
     """Values of rows, which tools other than sources get only with a person's permission."""
 
@@ -88,26 +93,28 @@ class Toolbox:
         """
         for tool in self.members:
             if tool.name == action.tool:
+                # Before anything is waited for: actions at the same time are numbered in the order of their calls.
+                number = next(self.counter)
                 if is_outward(tool):
                     # Before the person is asked, so that nobody approves what must not be sent.
                     await self.row_values.check(action, tool, self.approve is not None)
                 await self.check(action)
-                # Counted after the checks: a refused action has no observation.
-                number = next(self.counter)
                 query = (tool.name, normalize_layout(action.input))
-                before = self.cache.get(query)
-                with set_asker("model"), self.learning(tool):
-                    observation = before.observation if before else await tool.call(action.input)
-                # Ids of the tool (r1) become ids of the run (o3.r1).
-                records = (
-                    replace(record, id=f"o{number}.{record.id.rpartition('.')[2]}") for record in observation.records
-                )
-                observation = replace(observation, records=tuple(records))
-                if before:
-                    same = f"The same query as o{before.number}: it was not run again."
-                    observation = replace(observation, note=f"{same} {before.observation.note}".strip())
-                elif is_database_tool(tool):  # the same query brings the same rows, within a run
-                    self.cache[query] = CachedObservation(number, observation)
+                async with self.under_way[query] if is_database_tool(tool) else nullcontext():
+                    before = self.cache.get(query)
+                    with set_asker("model"), self.learning(tool):
+                        observation = before.observation if before else await tool.call(action.input)
+                    # Ids of the tool (r1) become ids of the run (o3.r1).
+                    records = (
+                        replace(record, id=f"o{number}.{record.id.rpartition('.')[2]}")
+                        for record in observation.records
+                    )
+                    observation = replace(observation, records=tuple(records))
+                    if before:
+                        same = f"The same query as o{before.number}: it was not run again."
+                        observation = replace(observation, note=f"{same} {before.observation.note}".strip())
+                    elif is_database_tool(tool):  # the same query brings the same rows, within a run
+                        self.cache[query] = CachedObservation(number, observation)
                 # Also from the cache: the values were seen in this run all the same.
                 self.row_values.learn(observation, tool, self.members)
                 self.remember(number, action, observation)
@@ -146,7 +153,8 @@ class Toolbox:
         if self.approve is None or action.tool in UNWATCHED:
             return
         with pause_clocks():
-            refusal = await self.approve(action)
+            async with self.approval:
+                refusal = await self.approve(action)
         if refusal:
             raise ToolError(refusal, refused=True)
 

@@ -9,6 +9,7 @@ happens, never kept.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar, cast
 from decisor.parsing.attribution import Attribution
 from decisor.parsing.plan import PlanGraph
 from decisor.system.secrets import redact_event, redact_text
-from decisor.trace.prompts import PromptHistory, PromptInFile, redact_messages
+from decisor.system.wording import format_count
+from decisor.trace.prompts import PromptHistory, PromptInFile, redact_message, redact_messages
 from decisor.types import LLM, Action, Completion, Decision, Message, Observation, Question, Record, Sampling, Usage
 
 Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
@@ -349,6 +351,8 @@ class LLMCall:
     since: int | None = None
     """Id of the last entry before the call began: the call may have waited for any entry up to it."""
     replayed: bool = False
+    turn: Message | None = None
+    """The reply with its calls of tools; None unless some were offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +402,7 @@ class FailedCall:
 
 @dataclass(frozen=True, slots=True)
 class ShortenedPrompt:
-    """A prompt from which records were left out: the next prompt of its span."""
+    """A prompt from which records, or of a conversation whole results, were left out: the next prompt of its span."""
 
     limit: Literal["context", "tokens"]
     """The model's context, or the run's tokens."""
@@ -407,10 +411,15 @@ class ShortenedPrompt:
     room: int
     """Tokens that the limit leaves it."""
     left_out: tuple[str, ...]
+    """Ids of records (o1.r2), and of results of which one line is left (o1)."""
 
     @property
     def text(self) -> str:
-        what = "1 record is" if len(self.left_out) == 1 else f"{len(self.left_out)} records are"
+        results = [id for id in self.left_out if re.fullmatch(r"o\d+", id)]
+        records = len(self.left_out) - len(results)
+        parts = [f"{format_count(len(results), 'result')} ({', '.join(results)})"] if results else []
+        parts += [format_count(records, "record")] if records or not results else []
+        what = f"{' and '.join(parts)} {'is' if len(self.left_out) == 1 else 'are'}"
         why = "the model's context has" if self.limit == "context" else "the limit of tokens leaves"
         return f"{what} left out of the prompt: it is about {self.tokens:,} tokens, and {why} room for {self.room:,}."
 
@@ -527,8 +536,10 @@ class Trace:
             event = replace(event, decision=add_pitfalls(event.decision, self.entries))
         if type(event) is LLMCall:
             # A prompt repeats the one before it, so only its new lines are searched for secrets.
-            prompt = self.prompts.add(redact_messages(event.messages, self.prompts.latest(span)), span, number)
-            event = replace(event, messages=prompt, texts=redact_event(event.texts))
+            turn = event.turn and redact_message(event.turn)
+            messages = redact_messages(event.messages, self.prompts.latest(span))
+            prompt = self.prompts.add(messages, span, number, turn)
+            event = replace(event, messages=prompt, texts=redact_event(event.texts), turn=turn)
         # What tools brought back is the evidence, and stays as it is.
         elif type(event) is not ActionResult:
             event = redact_event(event)

@@ -2,7 +2,7 @@
 
 The first line is ``{"decisor_trace": 2}``; each line after it is one entry: ``id``, ``span``, ``at`` (seconds since the
 run began), ``event`` (the name of its class) and ``data`` (its fields). The messages of an LLMCall are a list, or an
-object that says what they add to those of an earlier entry.
+object that says what they add to those of an earlier entry and its turn.
 A torn last line (power loss, kill -9) is skipped by the reader.
 """
 
@@ -19,7 +19,7 @@ from decisor.errors import SetupError
 from decisor.system.serialization import DocumentFormat, dataclass_values, json_text
 from decisor.system.settings import with_current_names
 from decisor.trace.events import Event, LLMCall, RunStart, TraceEntry
-from decisor.trace.prompts import PromptAddition, TracePrompt
+from decisor.trace.prompts import PromptAddition, TracePrompt, build_message_row, with_turn
 from decisor.types import Message
 
 VERSION = 2
@@ -34,8 +34,15 @@ def build_trace_row(entry: TraceEntry, whole: bool = False) -> Mapping[str, Any]
     """Build the row of an entry. whole: the prompt of a call is whole too, not an addition to an earlier one."""
     event = entry.event
     data = dataclass_values(event)
-    if isinstance(event, LLMCall) and isinstance(event.messages, TracePrompt):
-        data["messages"] = list(event.messages) if whole else event.messages.as_addition()
+    if isinstance(event, LLMCall):
+        if isinstance(event.messages, TracePrompt) and not whole:
+            data["messages"] = event.messages.as_addition()
+        else:
+            data["messages"] = [*map(build_message_row, event.messages)]
+        if event.turn is None:
+            del data["turn"]
+        else:
+            data["turn"] = build_message_row(event.turn)
     return {"id": entry.id, "span": entry.span, "at": entry.at, "event": type(event).__name__, "data": data}
 
 
@@ -121,7 +128,7 @@ def read_entries(lines: Iterable[str | bytes]) -> Iterator[TraceEntry]:
             if isinstance(event.messages, PromptAddition):
                 event = replace(event, messages=event.messages.extend(prompts))
             # A later prompt may be an addition to this one, so whole prompts are kept while a trace is read.
-            prompts[line.id] = event.messages
+            prompts[line.id] = with_turn(event.messages, event.turn)
         yield TraceEntry(line.id, line.span, line.at, event)
 
 

@@ -4,17 +4,21 @@ A loop sends its whole history with every call, so keeping every prompt whole wo
 A trace holds no keys and no passwords that a model wrote: its replies, its queries, its plans, and the prompts that
 show them again. What tools brought back stays as it is, for it is the evidence. A prompt repeats the one before it, so
 only its new lines are looked at.
+
+A conversation with tool calls sends each reply back with the next prompt. So a prompt is an addition to an earlier one
+and the turn that answered that, and a query stands in the file once as a call and once as the action that ran it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, overload
 
-from decisor.system.secrets import redact_text
+from decisor.system.secrets import redact_event, redact_text
+from decisor.system.serialization import dataclass_values
 from decisor.types import Message
 
 LINKS = 32
@@ -35,7 +39,7 @@ class PromptAddition:
     new: tuple[Message, ...]
 
     def extend(self, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
-        """Return all messages. earlier: the messages of the entries before it; raise LookupError if they lack one."""
+        """Return all messages. earlier: messages and turn of the entries before it; raise LookupError without one."""
         return extend_messages(earlier[self.since], self.new, self.same, self.start, self.end)
 
 
@@ -63,6 +67,8 @@ class TracePrompt(Sequence[Message]):
     """Characters at the beginning of the next message that are as in ``before``."""
     end: int = 0
     """Characters at its end that are as in ``before``."""
+    turn: Message | None = None
+    """The reply, which a prompt that is an addition to this one may begin with after its messages."""
 
     def whole(self) -> tuple[Message, ...]:
         # A loop, not recursion: reading a prompt follows up to LINKS earlier ones.
@@ -73,7 +79,9 @@ class TracePrompt(Sequence[Message]):
             at = at.before
         messages = at.new
         for link in reversed(links):
-            messages = extend_messages(messages, link.new, link.same, link.start, link.end)
+            assert link.before is not None
+            earlier = with_turn(messages, link.before.turn)
+            messages = extend_messages(earlier, link.new, link.same, link.start, link.end)
         return messages
 
     @overload
@@ -94,8 +102,7 @@ class TracePrompt(Sequence[Message]):
 
         It is a list of messages, or an object that names the entry it builds on.
         """
-        # Dicts, not the classes that are read back: the encoder of JSON is slower at dataclasses.
-        new = [{"role": message.role, "content": message.content} for message in self.new]
+        new = [build_message_row(message) for message in self.new]
         if self.before is None:
             return new
         return {"since": self.before.entry, "same": self.same, "start": self.start, "end": self.end, "new": new}
@@ -111,14 +118,14 @@ class PromptHistory:
         """Return the last prompt of a span; () without one."""
         return self.last[span][1] if span in self.last else ()
 
-    def add(self, messages: Sequence[Message], span: int, entry: int) -> TracePrompt:
-        """Build a prompt from the messages that differ from the last prompt of its span."""
+    def add(self, messages: Sequence[Message], span: int, entry: int, turn: Message | None = None) -> TracePrompt:
+        """Build a prompt from the messages that differ from the last prompt of its span. turn: the reply to it."""
         whole = tuple(messages)
         before, earlier, links = self.last.pop(span, (None, (), 0))
-        prompt = TracePrompt(entry, whole)
+        prompt = TracePrompt(entry, whole, turn=turn)
         if before is not None and links < LINKS:
-            prompt = build_addition(entry, whole, before, earlier)
-        self.last[span] = prompt, whole, links + 1 if prompt.before else 0
+            prompt = build_addition(prompt, before, earlier)
+        self.last[span] = prompt, with_turn(whole, turn), links + 1 if prompt.before else 0
         if len(self.last) > SPANS:
             # Spans end without notice: the one that was used longest ago is forgotten, and its next prompt is kept
             # whole.
@@ -126,14 +133,17 @@ class PromptHistory:
         return prompt
 
 
-def build_addition(
-    entry: int, whole: tuple[Message, ...], before: TracePrompt, earlier: tuple[Message, ...]
-) -> TracePrompt:
-    """Build a prompt as an addition to ``before``, whose messages are ``earlier``.
+def with_turn(messages: Sequence[Message], turn: Message | None) -> tuple[Message, ...]:
+    """Return the messages of a prompt, followed by the turn that answered it."""
+    return (*messages, turn) if turn is not None else tuple(messages)
 
-    It is kept whole if they have little in common.
+
+def build_addition(prompt: TracePrompt, before: TracePrompt, earlier: tuple[Message, ...]) -> TracePrompt:
+    """Return a whole prompt as an addition to ``before``, whose messages, and then its turn, are ``earlier``.
+
+    It stays whole if they have little in common.
     """
-    same = 0
+    whole, same = prompt.new, 0
     while same < min(len(whole), len(earlier)) and whole[same] == earlier[same]:
         same += 1
     new, start, end = whole[same:], 0, 0
@@ -142,10 +152,10 @@ def build_addition(
         start = common_affix_length(here, there, False)
         # Beginning and end must not overlap in either text: in "aa" to "aaa" each letter counts once.
         end = min(common_affix_length(here, there, True), len(here) - start, len(there) - start)
-        new = (Message(new[0].role, here[start : len(here) - end]), *new[1:])
+        new = (replace(new[0], content=here[start : len(here) - end]), *new[1:])
     if start + end + sum(len(message.content) for message in whole[:same]) < WORTH:
-        return TracePrompt(entry, whole)
-    return TracePrompt(entry, new, before, same, start, end)
+        return prompt
+    return replace(prompt, new=new, before=before, same=same, start=start, end=end)
 
 
 def extend_messages(
@@ -155,7 +165,7 @@ def extend_messages(
     if not (start or end):
         return (*earlier[:same], *new)
     there = earlier[same].content
-    first = Message(new[0].role, there[:start] + new[0].content + there[len(there) - end :])
+    first = replace(new[0], content=there[:start] + new[0].content + there[len(there) - end :])
     return (*earlier[:same], first, *new[1:])
 
 
@@ -179,13 +189,25 @@ def common_affix_length(one: str, other: str, at_the_end: bool) -> int:
 
 def redact_messages(messages: Sequence[Message], before: Sequence[Message] = ()) -> Sequence[Message]:
     """Hide secrets in messages. before: an earlier prompt, redacted, which this one may repeat."""
-    hidden = [
-        redact_new_lines(message.content, old.content if old else "")
+    return [
+        message if message == old else redact_message(message, old.content if old else "")
         for message, old in zip_longest(messages, before[: len(messages)])
     ]
-    if all(text is message.content for text, message in zip(hidden, messages, strict=True)):
-        return messages
-    return [Message(message.role, text) for text, message in zip(hidden, messages, strict=True)]
+
+
+def redact_message(message: Message, before: str = "") -> Message:
+    """Hide secrets in a message: its text, the arguments of its calls, and what its provider wrote beside them."""
+    content, calls = redact_new_lines(message.content, before), redact_event(message.calls)
+    redacted = replace(message, content=content, calls=calls, raw=redact_json(message.raw))
+    return message if redacted == message else redacted
+
+
+def redact_json(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: redact_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_json(item) for item in value]
+    return redact_text(value) if isinstance(value, str) else value
 
 
 def redact_new_lines(text: str, before: str) -> str:
@@ -199,3 +221,45 @@ def redact_new_lines(text: str, before: str) -> str:
     cut = text.rfind("\n", 0, common_affix_length(text, before, False)) + 1
     new = text[cut:]
     return text if (hidden := redact_text(new)) is new else text[:cut] + hidden
+
+
+def build_message_row(message: Message) -> dict[str, object]:
+    """Build the row of a message for a trace, without empty fields."""
+    # A dict, not the class that is read back: the encoder of JSON is slower at dataclasses.
+    row: dict[str, object] = {"role": message.role, "content": message.content}
+    if message.calls:
+        row["calls"] = [dataclass_values(call) for call in message.calls]
+    if message.call_id:
+        row["call_id"] = message.call_id
+    return row if message.raw is None else {**row, "raw": message.raw}
+
+
+THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Keys of providers."""
+
+
+def read_thoughts(turn: Message) -> str:
+    """Read what a model thought before it wrote its turn, as far as its provider shows it; '' if it does not.
+
+    >>> read_thoughts(Message("assistant", "", raw={"messages": [{"type": "thinking", "thinking": "Compare."}]}))
+    'Compare.'
+    """
+    # Some providers give the same thought in two fields.
+    return "\n\n".join(dict.fromkeys(find_thoughts(turn.raw)))
+
+
+def find_thoughts(value: object, is_thought: bool = False) -> Iterator[str]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from find_thoughts(item, is_thought)
+    elif isinstance(value, Mapping):
+        is_thought |= str(value.get("type")).startswith(("reasoning", "summary"))
+        for key, item in value.items():
+            if (
+                isinstance(item, str)
+                and item.strip()
+                and (key in THOUGHTS or (is_thought and key in ("text", "summary")))
+            ):
+                yield item.strip()
+            elif key not in ("tool_calls", "input"):
+                yield from find_thoughts(item, is_thought or key in THOUGHTS)

@@ -94,7 +94,7 @@ class Telemetry:
             }
         )
         self.tell(span, "gen_ai.input.messages", call.messages)
-        self.tell(span, "gen_ai.output.messages", call.texts)
+        self.tell(span, "gen_ai.output.messages", call.texts if call.turn is None else call.turn)
         span.end(at)
 
     def result(self, span: Span, result: ActionResult, at: int) -> None:

@@ -28,6 +28,7 @@ from decisor.trace.events import (
     events_of,
 )
 from decisor.trace.file import build_trace_row
+from decisor.trace.prompts import read_thoughts
 from decisor.types import Decision, Question, Record
 from decisor.views.graph_drawing import draw_run
 from decisor.views.markup import Html
@@ -129,12 +130,9 @@ def cut_entries(entries: Sequence[TraceEntry], caps: StoryCaps) -> list[dict[str
 
 
 def cut_entry(entry: TraceEntry, caps: StoryCaps, cited: set[str]) -> dict[str, Any]:
-    """Return the row of an entry without its prompt, with its first and its cited records, and with short texts."""
+    """Return the row of an entry for a page, with its first and its cited records, and with short texts."""
     event: Event = entry.event
     match event:
-        case LLMCall():
-            # Prompts repeat the run so far, and would be most of the page.
-            event = replace(event, messages=())
         case RunStart():
             # The records of an earlier decision come with the entries that cite them.
             event = RunStart(replace(event.question, earlier=None), event.technique, event.llm, event.settings)
@@ -152,8 +150,19 @@ def cut_entry(entry: TraceEntry, caps: StoryCaps, cited: set[str]) -> dict[str, 
             event = Conclusion(replace(decision, ranking=ranking))
         case _:
             pass
-    row = build_trace_row(replace(entry, event=event))
+    row = build_page_row(replace(entry, event=event))
     return {**row, "data": cut_texts(finite_json_value(row["data"]), caps.text, caps.cell)}
+
+
+def build_page_row(entry: TraceEntry) -> Mapping[str, Any]:
+    """Build the row of an entry for a page. An LLM call is without its prompt; its thoughts are one text."""
+    event = entry.event
+    if not isinstance(event, LLMCall):
+        return build_trace_row(entry)
+    # Prompts repeat the run so far, and would be most of the page.
+    turn, thoughts = event.turn, read_thoughts(event.turn) if event.turn else ""
+    row = build_trace_row(replace(entry, event=replace(event, messages=(), turn=turn and replace(turn, raw=None))))
+    return {**row, "data": {**row["data"], "thoughts": thoughts}} if thoughts else row
 
 
 def cut_texts(value: Any, most: int, cell: int) -> Any:

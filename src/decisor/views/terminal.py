@@ -2,14 +2,14 @@
 
 ``event_lines`` makes the lines of one event, live and in a story; events for programs only have none. Every text of an
 event passes ``clean_for_terminal`` or ``clean_one_line``, as it may come from a model, a database or somebody's file.
-``Progress`` follows plan and step, ``Nodes`` says which node of a reasoning DAG a line belongs to, and ``diff_plans``
-compares the plans of a replan.
+``Progress`` follows plan and step, ``Nodes`` says which node of a reasoning DAG a line belongs to, ``ActionOrder`` puts
+results under their queries, and ``diff_plans`` compares the plans of a replan.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from textwrap import wrap
@@ -56,7 +56,8 @@ from decisor.trace.events import (
     UnscoredAnswer,
     Writing,
 )
-from decisor.types import Observation, Question, Record, Value
+from decisor.trace.prompts import read_thoughts
+from decisor.types import Message, Observation, Question, Record, Value
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -187,8 +188,48 @@ def highlight_answer(sentence: str, answer: str) -> Text:
     return line
 
 
-ROWS, PASSAGE = 3, 120
-"""How many rows of a result are shown, and how many characters of a passage."""
+ROWS, PASSAGE, THOUGHT = 3, 120, 600
+"""How many rows of a result are shown, and how many characters of a passage and of a thought."""
+
+
+@dataclass
+class ActionOrder:
+    """The order in which entries are told: the result of each action right after its query.
+
+    The actions of one reply run side by side, and may end in another order than they began.
+    """
+
+    open_actions: dict[int, list[TraceEntry]] = field(default_factory=dict)
+    """The starts in each span whose result was not told; the first is told itself."""
+    results: dict[int, TraceEntry] = field(default_factory=dict)
+    """Results that wait for those before them, by the id of their start."""
+
+    def hear(self, entry: TraceEntry) -> list[TraceEntry]:
+        """Return the entries that can be told after this one has come."""
+        waiting = self.open_actions.setdefault(entry.span, [])
+        match entry.event:
+            case ActionStart():
+                waiting.append(entry)
+                return [entry] if len(waiting) == 1 else []
+            case ActionResult(action=start_id) if any(start.id == start_id for start in waiting):
+                self.results[start_id] = entry
+                return self.release(waiting, lambda start: start.id in self.results)
+            case ActionResult() | Note():
+                return [entry]
+            case _:  # the run has gone on: a result that is missing will not come
+                return [*self.release(waiting, lambda start: True), entry]
+
+    def end(self) -> list[TraceEntry]:
+        """Return the entries that still wait when nothing more comes."""
+        return [entry for waiting in self.open_actions.values() for entry in self.release(waiting, lambda start: True)]
+
+    def release(self, waiting: list[TraceEntry], is_over: Callable[[TraceEntry], bool]) -> list[TraceEntry]:
+        entries: list[TraceEntry] = []
+        while waiting and is_over(waiting[0]):
+            if result := self.results.pop(waiting.pop(0).id, None):
+                entries.append(result)
+            entries += waiting[:1]
+        return entries
 
 
 def event_lines(event: Event) -> Sequence[Text]:
@@ -225,6 +266,8 @@ def event_lines(event: Event) -> Sequence[Text]:
             return answer_lines(answer, reused)
         case Note(text=text):
             return [Text(f"    {clean_one_line(text, 300)}", style="dim")] if text else []
+        case LLMCall(turn=turn) if turn is not None:
+            return thought_lines(turn)
         case RunStart() | Span() | LLMCall() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
             return []  # a story has its own place for them
         case SearchNode() | SearchMatch() | AnswerSnapshot() | SearchTree():
@@ -241,6 +284,12 @@ def question_lines(question: Question) -> list[Text]:
     if question.rules:
         lines.append(Text.assemble(("Rules: ", "bold"), clean_for_terminal(question.rules.strip())))
     return lines
+
+
+def thought_lines(turn: Message) -> list[Text]:
+    """Return what a model thought before its calls of tools, and what it wrote beside them."""
+    texts = filter(str.strip, (read_thoughts(turn), turn.content))
+    return [Text(f"  {clean_one_line(text, THOUGHT)}", style="italic") for text in texts]
 
 
 def plan_lines(steps: Sequence[str]) -> list[Text]:
@@ -317,11 +366,19 @@ class Progress:
     """Number of the step under way, from 1."""
     doing: str = "waiting for the LLM"
     """What the run waits for, in words."""
+    actions: int = 0
+    """Number of actions under way."""
 
     def follow(self, event: Event) -> None:
-        self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LLM"
+        self.doing = "waiting for the LLM"
         match event:
+            case ActionStart() | ActionResult():
+                # The actions of one reply run side by side.
+                self.actions = self.actions + 1 if isinstance(event, ActionStart) else max(0, self.actions - 1)
+                if self.actions:
+                    self.doing = "waiting for the database"
             case LLMCall(texts=texts):
+                self.actions = 0  # one that a limit cut off has no result
                 if numbers := CURRENT.findall("\n".join(texts)):
                     # The technique has no event for a step; the LLM names it in its reply.
                     self.current = int(numbers[-1])
@@ -348,6 +405,7 @@ class LiveView:
         self.console = console
         self.progress = Progress(doing="opening the data")
         self.nodes = Nodes()
+        self.order = ActionOrder()
         self.texts: dict[int, str] = {}
         self.last_fault: TraceEntry | None = None
         self.live = Live(console=console, refresh_per_second=8, transient=True)
@@ -361,6 +419,7 @@ class LiveView:
 
     def __exit__(self, *failure: object) -> None:
         COUNTER.reset(self.before)
+        self.print(self.order.end())
         if self.console.is_terminal:
             self.live.stop()
 
@@ -384,11 +443,14 @@ class LiveView:
             self.live.update(self.below())
 
     def show(self, entry: TraceEntry | None) -> None:
-        if entry is None:
-            return
-        node = self.nodes.hear(entry)
-        for line in event_lines(entry.event):
-            self.console.print(self.nodes.mark(node) + line)
+        if entry is not None:
+            self.print(self.order.hear(entry))
+
+    def print(self, entries: Iterable[TraceEntry]) -> None:
+        for entry in entries:
+            node = self.nodes.hear(entry)
+            for line in event_lines(entry.event):
+                self.console.print(self.nodes.mark(node) + line)
 
     def hear_text(self, writing: Writing) -> None:
         """Show the end of a text that the LLM is writing, below the plan."""

@@ -30,12 +30,21 @@ from decisor.trace.events import (
     Span,
     TraceEntry,
 )
-from decisor.types import Decision, Question, Record, Study, Usage
+from decisor.trace.prompts import read_thoughts
+from decisor.types import Decision, Message, Question, Record, Study, Usage
 from decisor.views.answer_charts import charts_of_decision
 from decisor.views.chart_drawing import chart_lines
 from decisor.views.links import find_figure_cells
 from decisor.views.rankings import ranking_chart, study_lines
-from decisor.views.terminal import Nodes, event_lines, group_records, passage_line, question_lines, row_lines
+from decisor.views.terminal import (
+    ActionOrder,
+    Nodes,
+    event_lines,
+    group_records,
+    passage_line,
+    question_lines,
+    row_lines,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -255,8 +264,11 @@ def path_to_node(node: int | None, parents: Mapping[int, int | None]) -> set[int
 
 def tell_story(entries: Sequence[TraceEntry], console: Console, full: bool = False) -> None:
     """Print a run as a story. full: also the prompts and replies of the LLM."""
-    story = Story(entries, console, full)
+    story, order = Story(entries, console, full), ActionOrder()
     for entry in entries:
+        for next_entry in order.hear(entry):
+            story.tell(next_entry)
+    for entry in order.end():
         story.tell(entry)
 
 
@@ -286,7 +298,8 @@ class Story:
                 self.call(call)
         node = self.nodes.hear(entry)
         self.span(entry, node)
-        for line in event_lines(entry.event):
+        is_told = self.full and isinstance(entry.event, LLMCall)
+        for line in () if is_told else event_lines(entry.event):
             self.console.print(self.nodes.mark(node) + line)
         match entry.event:
             case ActionResult(observation=observation):
@@ -322,7 +335,13 @@ class Story:
             return
         for message in call.messages:
             self.console.print(Text(f"  {message.role}:", style="dim"))
-            self.console.print(Text(clean_for_terminal(message.content), style="dim"))
-        for text in call.texts:
+            self.message(message, "dim")
+        for message in [call.turn] if call.turn else [Message("assistant", text) for text in call.texts]:
             self.console.print(Text("  the LLM:", style="magenta"))
-            self.console.print(Text(clean_for_terminal(text)))
+            self.message(message)
+
+    def message(self, message: Message, style: str = "") -> None:
+        """Print what a message says: thoughts, text, and calls of tools."""
+        calls = [f"{call.name} {call.arguments}" for call in message.calls]
+        for text in filter(None, (read_thoughts(message), message.content, *calls)):
+            self.console.print(Text(clean_for_terminal(text), style=style))

@@ -19,7 +19,14 @@ from decisor.errors import ParseError, SetupError
 from decisor.parsing.labelled import LABEL, NAMES, LabelledReply
 from decisor.parsing.plan import PlanGraph
 from decisor.parsing.prompting import Ways, ways_of
-from decisor.parsing.reply_form import UNION, ReplyShape, convert_function_call, list_dataclass_keys, read_json_reply
+from decisor.parsing.reply_form import (
+    UNION,
+    ReplyShape,
+    convert_function_call,
+    list_dataclass_keys,
+    normalize_function_name,
+    read_json_reply,
+)
 from decisor.system.settings import drop_none_type, setting_fields
 from decisor.techniques import TECHNIQUES, find_technique_class
 from decisor.techniques.shared.analyst import list_tool_languages
@@ -49,6 +56,8 @@ from decisor.types import (
     Completion,
     Decision,
     Environment,
+    Function,
+    FunctionSource,
     Message,
     Observation,
     ObservationMemory,
@@ -56,16 +65,21 @@ from decisor.types import (
     Question,
     Record,
     Sampling,
+    ToolCall,
     Usage,
     Value,
 )
 
 NONE: Mapping[str, str] = MappingProxyType({})
-PromptKey = tuple[tuple[str, str], ...]
+PromptKey = tuple[tuple[str, ...], ...]
 
 
 def build_prompt_key(messages: Sequence[Message]) -> PromptKey:
-    return tuple((message.role, message.content) for message in messages)
+    """Build a key that is the same for the same conversation, whatever ids its provider gave the calls."""
+    return tuple(
+        (message.role, message.content, *(text for call in message.calls for text in (call.name, call.arguments)))
+        for message in messages
+    )
 
 
 def check_recorded_settings(
@@ -144,8 +158,9 @@ class RecordedReply:
 
     text: str
     finish: str
-    prompt: tuple[tuple[str, str], ...] = ()
-    """Role and content of each message."""
+    prompt: PromptKey = ()
+    turn: Message | None = None
+    """The reply with its calls of tools, of a conversation with tools."""
 
 
 READINGS = "readings"
@@ -163,6 +178,7 @@ class RecordedRun:
     replies: tuple[RecordedReply, ...] = ()
     """One for each LLM call, in order."""
     steps: tuple[RecordedStep, ...] = ()
+    """In the order in which they began: those of one reply may have ended in another."""
     plan: PlanGraph | None = None
     plans: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Steps of each plan by the number of the action before it; 0 for the first."""
@@ -204,7 +220,7 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
     past = RecordedRun()
     replies: list[RecordedReply] = []
     actions: dict[int, tuple[Action, int]] = {}
-    steps: list[RecordedStep] = []
+    steps: dict[int, RecordedStep] = {}
     plans: dict[int, tuple[str, ...]] = {}
     answers: dict[str, NodeAnswer] = {}
     entries = drop_span(entries, READINGS)
@@ -221,15 +237,15 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
                 )
             case TechniqueChoice(technique=name):
                 past = replace(past, technique=name, settings=keep_settings_of(name, past.settings))
-            case LLMCall(messages=messages, texts=texts, finish=finish):
-                replies.append(RecordedReply(texts[0] if texts else "", finish, build_prompt_key(messages)))
+            case LLMCall(messages=messages, texts=texts, finish=finish, turn=turn):
+                replies.append(RecordedReply(texts[0] if texts else "", finish, build_prompt_key(messages), turn))
             case ActionStart(tool=tool, input=text):
                 actions[entry.id] = Action(tool, text), len(replies) - 1
             case ActionResult(action=start_id, observation=observation):
                 if start_id not in actions:
                     raise SetupError(f"The trace holds a result of an action, {start_id}, that it does not hold.")
                 action, reply = actions[start_id]
-                steps.append(RecordedStep(action, observation, reply))
+                steps[start_id] = RecordedStep(action, observation, reply)
             case Plan(steps=plan):
                 plans[0] = plan
             case PlanChange(after_step=after, steps=plan):
@@ -243,7 +259,8 @@ def read_recorded_run(entries: Sequence[TraceEntry]) -> RecordedRun:
             case _:
                 pass
     nested = any(isinstance(entry.event, Span | NodeSpan) for entry in entries)
-    return replace(past, replies=tuple(replies), steps=tuple(steps), plans=plans, answers=answers, nested=nested)
+    in_order = tuple(steps[start_id] for start_id in sorted(steps))
+    return replace(past, replies=tuple(replies), steps=in_order, plans=plans, answers=answers, nested=nested)
 
 
 def drop_span(entries: Sequence[TraceEntry], name: str) -> list[TraceEntry]:
@@ -354,6 +371,47 @@ def replace_label(reply: str, name: str, value: str) -> str:
     raise SetupError(NO_FIELDS)
 
 
+BY_HAND = "byhand001"
+"""Id of a call that no LLM wrote: nine letters and digits, which every provider takes."""
+
+
+def replace_call(turn: Message, action: Action, changes: ReplyFields) -> Message:
+    """Replace the call that asked for an action in the turn of a conversation. The thoughts that led to it go.
+
+    >>> turn = Message("assistant", "", (ToolCall("c1", "sql", '{"query": "select 1"}'),))
+    >>> replace_call(turn, Action("sql", "select 1"), ReplyFields(input="select 2")).calls[0].arguments
+    '{"query": "select 2"}'
+
+    Raises:
+        SetupError: it has no such call.
+    """
+    input = action.input if changes.input is None else changes.input
+    name = normalize_function_name(changes.action or action.tool)
+    for at, call in enumerate(turn.calls):
+        if call.name != normalize_function_name(action.tool):
+            continue
+        # A tool with arguments of its own is given their JSON, any other one the text among them.
+        new_arguments = {call.arguments: input}
+        with suppress(ParseError):
+            values = read_json_reply(call.arguments) or {}
+            for key, value in values.items():
+                new_arguments[str(value)] = json.dumps({**values, key: input}, ensure_ascii=False)
+        if action.input in new_arguments:
+            changed = replace(call, name=name, arguments=new_arguments[action.input])
+            calls = (*turn.calls[:at], changed, *turn.calls[at + 1 :])
+            return replace(turn, content=changes.thought or turn.content, calls=calls, raw=None)
+    raise SetupError(NO_FIELDS)
+
+
+def replace_plan_call(turn: Message, changes: ReplyFields) -> Message:
+    """Replace the plan in the turn of a conversation, or put it before its other calls."""
+    arguments: dict[str, object] = {"steps": changes.plan, **({"why": changes.why} if changes.why else {})}
+    plan = ToolCall(BY_HAND, "plan", json.dumps(arguments, ensure_ascii=False))
+    others = [call for call in turn.calls if call.name != "plan"]
+    written = [replace(plan, id=call.id) for call in turn.calls if call.name == "plan"]
+    return replace(turn, calls=(written[0] if written else plan, *others), raw=None)
+
+
 FLAGS = {"sql": "--db", "cypher": "--graph", "passages": "--docs", "whatif": "--model"}
 OWN = "--tools"
 NOTHING = ReplyFields()
@@ -412,7 +470,7 @@ class ReplayingLLM:
         prompt = build_prompt_key(messages)
         place = next((place for place, reply in enumerate(self.left) if reply.prompt == prompt), 0)
         reply = self.left.pop(place)
-        return Completion((reply.text,), Usage(), finish=reply.finish, model=self.name, replayed=True)
+        return Completion((reply.text,), Usage(), reply.finish, self.name, replayed=True, turn=reply.turn)
 
     def is_first(self, messages: Sequence[Message]) -> bool:
         """Return whether the messages ask for the first new reply, or repeat that request with a complaint."""
@@ -424,6 +482,8 @@ class ReplayingLLM:
         hint = build_beginning_hint(self.begins)
         if not hint or not self.is_first(messages):
             return messages
+        if messages[-1].role == "tool":  # what stands in a result is data, not an instruction
+            return [*messages, Message("user", hint.strip())]
         return [*messages[:-1], replace(messages[-1], content=messages[-1].content + hint)]
 
     def changed(self, messages: Sequence[Message], reply: Completion) -> Completion:
@@ -433,6 +493,8 @@ class ReplayingLLM:
         """
         if not self.begins.plan or not self.is_first(messages):
             return reply
+        if reply.turn is not None and reply.turn.calls:
+            return replace(reply, turn=replace_plan_call(reply.turn, self.begins))
         with suppress(SetupError):
             reply = replace(reply, texts=(replace_reply_fields(reply.text, replace(self.begins, thought="")),))
         return reply
@@ -481,6 +543,9 @@ class ReplayingEnvironment:
 
     def forms(self) -> dict[str, str]:
         return list_tool_languages(self.env)
+
+    def functions(self) -> tuple[Function, ...]:
+        return self.env.functions() if isinstance(self.env, FunctionSource) else ()
 
     def missing(self) -> tuple[str, ...]:
         """Return the tools of the past run that are not available now."""

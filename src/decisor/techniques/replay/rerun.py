@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from decisor.errors import SetupError
 from decisor.parsing.attribution import normalize_answer
 from decisor.parsing.plan import PlanGraph, PlanPart, sort_by_depth
+from decisor.runtime.prompt import TokenEstimates, estimate_prompt_tokens
 from decisor.runtime.run import Run, Technique
 from decisor.system.tasks import run_in_dependency_order
 from decisor.system.wording import format_count
@@ -36,6 +37,7 @@ from decisor.techniques.replay.recorded_run import (
     build_prompt_key,
     check_recorded_settings,
     read_recorded_run,
+    replace_call,
     replace_reply_fields,
 )
 from decisor.techniques.shared.analyst import list_tool_languages
@@ -290,9 +292,14 @@ def select_replies_before(past: RecordedRun, number: int, edit: Edit) -> list[Re
     if edit.action is not None:
         tool = edit.action.tool if isinstance(edit.action, Action) else ""
         fields = ReplyFields(edit.thought, tool, get_action_input(edit.action))
-        replies.append(
-            replace(reply, text=replace_reply_fields(reply.text, fields, (step.action.tool,)), finish="stop")
-        )
+        if reply.turn is not None and reply.turn.calls:
+            turn = replace_call(reply.turn, step.action, fields)
+            replies.append(replace(reply, text=turn.content, turn=turn, finish="stop"))
+        else:
+            text = replace_reply_fields(reply.text, fields, (step.action.tool,))
+            replies.append(
+                replace(reply, text=text, turn=reply.turn and replace(reply.turn, content=text), finish="stop")
+            )
     elif edit.observation is not None:
         replies.append(replace(reply, finish="stop"))
     return replies
@@ -354,6 +361,8 @@ class BoughtLLM:
     """An LLM that repeats the replies of an interrupted run and asks the real LLM for all others."""
 
     llm: LLM
+    estimates: TokenEstimates
+    """They learn from the repeated replies, so that a long prompt is shortened where it was before."""
     replies: dict[PromptKey, list[LLMCall]] = field(default_factory=lambda: defaultdict(list))
 
     @property
@@ -376,12 +385,15 @@ class BoughtLLM:
             return None
         # Each reply once: an LLM that was asked the same twice gave two samples.
         reply = replies.pop(0)
-        return Completion(reply.texts, Usage(), finish=reply.finish, model=reply.model or self.name, replayed=True)
+        if not reply.usage.estimates:
+            tokens = estimate_prompt_tokens(messages, sampling.tools)
+            self.estimates.learn(self.name, tokens, reply.usage.prompt_tokens)
+        return Completion(reply.texts, Usage(), reply.finish, reply.model or self.name, replayed=True, turn=reply.turn)
 
 
 def resume_interrupted_run(run: Run, entries: Sequence[TraceEntry]) -> Run:
     """Return the run with the replies and observations of an interrupted run to reuse."""
-    llm = BoughtLLM(run.llm)
+    llm = BoughtLLM(run.llm, run.budget.estimates)
     for call in select_reusable_calls(entries):
         llm.replies[build_prompt_key(call.messages)].append(call)
     return run.using(
@@ -406,9 +418,10 @@ def select_reusable_calls(entries: Sequence[TraceEntry]) -> list[LLMCall]:
 
 
 def select_reusable_steps(entries: Sequence[TraceEntry]) -> list[RecordedStep]:
-    """Select the recorded steps to reuse. A failed one at the end is dropped, because it may have ended the run."""
-    steps = list(read_recorded_run(entries).steps)
-    last = next((entry.event for entry in reversed(entries) if isinstance(entry.event, LLMCall | ActionResult)), None)
-    if steps and isinstance(last, ActionResult) and last.observation.error:
-        steps.pop()
-    return steps
+    """Select the recorded steps to reuse. Failed ones at the end are dropped, because they may have ended the run."""
+    events = [entry.event for entry in entries if isinstance(entry.event, LLMCall | ActionResult)]
+    failed = []
+    while events and isinstance(event := events.pop(), ActionResult):
+        if event.observation.error:
+            failed.append(id(event.observation))
+    return [step for step in read_recorded_run(entries).steps if id(step.observation) not in failed]

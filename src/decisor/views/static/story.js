@@ -4,7 +4,12 @@ import { difference, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
 const LIST = 20;
-const ROLES = { user: "sent", system: "system", assistant: "the model before" };
+const ROLES = { user: "sent", system: "system", assistant: "the model before", tool: "result of a tool" };
+const MOST_THOUGHT = 1500;
+const cut = (text) => text.length > MOST_THOUGHT ? `${text.slice(0, MOST_THOUGHT)}…` : text;
+
+/** What a message says, its calls of tools too. */
+const spoken = ({ content, calls = [] }) => [content, ...calls.map((call) => `${call.name} ${call.arguments}`)].filter(Boolean).join("\n\n");
 
 export class Story {
   /** `tell`: called with what others want to know: {plan}, {doing}, {usage}, {step}. `edit`: given a place and what it
@@ -55,7 +60,7 @@ export class Story {
       case "Cut": return this.note("…", `${count(data.entries, "event")} left out here`);
       case "UnreadableReply": return this.note("Asked again", plain(data.reason), "bad");
       case "FailedCall": return this.note("The model failed", data.text, "bad");
-      case "ShortenedPrompt": return this.note("Shortened", `${count(data.left_out.length, "record")} left out of the prompt: there is room for ${number(data.room)} tokens.`);
+      case "ShortenedPrompt": return this.shortened(data);
       case "TechniqueChoice": return this.note(`Takes ${plain(data.technique)}`, data.why);
       case "SearchMatch": return this.note("Compares", `${data.nodes[0]} against ${data.nodes[1]}: ${data.score === 1 ? "the first" : data.score === 0 ? "the second" : "neither"} wins`);
       case "SearchProblem": return this.note(plain(data.problem), data.text, "bad");
@@ -71,6 +76,12 @@ export class Story {
 
   note(title, text, kind = "notes") {
     return this.item(kind, title, [], el("p", {}, visible(text)));
+  }
+
+  shortened(data) {
+    const results = data.left_out.filter((id) => /^o\d+$/.test(id)), records = data.left_out.length - results.length;
+    const parts = [results.length ? `${count(results.length, "result")} (${results.join(", ")})` : "", records || !results.length ? count(records, "record") : ""];
+    return this.note("Shortened", `${parts.filter(Boolean).join(" and ")} left out of the prompt: there is room for ${number(data.room)} tokens.`);
   }
 
   first_plan(steps) {
@@ -97,20 +108,21 @@ export class Story {
     this.usage.calls += 1;
     this.usage.tokens += data.usage.prompt_tokens + data.usage.completion_tokens;
     this.usage.dollars = this.usage.dollars === null || data.usage.dollars === null ? null : this.usage.dollars + data.usage.dollars;
-    const text = data.texts.join("\n\n"), thought = text.match(THOUGHT)?.[1];
+    const text = data.turn ? spoken(data.turn) : data.texts.join("\n\n");
+    const thoughts = data.turn ? [data.thoughts, data.turn.content] : [text.match(THOUGHT)?.[1]];
     const now = [...text.matchAll(/current step\W{0,6}(?:step\W{0,3})?(\d{1,3})/gi)].at(-1);
     this.tell({ usage: this.usage, doing: "", ...(now ? { step: Number(now[1]) } : {}) });
     const about = [data.model, `${number(data.usage.prompt_tokens + data.usage.completion_tokens)} tokens`, took(data.usage.seconds), data.replayed ? "not paid for again" : ""].filter(Boolean).join(", ");
     const prompt = this.fetch_prompt ? el("details.prompt", {}, el("summary", {}, "What it was sent")) : null;
     prompt?.addEventListener("toggle", () => this.prompt(prompt, entry.id), { once: true });
-    const box = el("details", {}, el("summary", {}, `The model wrote (${about})`), el("pre", { tabindex: 0 }, visible(text)), prompt);
-    return el("li.says", {}, thought ? el("p.thought", {}, visible(thought)) : null, box);
+    const box = el("details", {}, el("summary", {}, `The model wrote (${about})`), el("pre", { tabindex: 0 }, visible([data.thoughts, text].filter(Boolean).join("\n\n"))), prompt);
+    return el("li.says", {}, thoughts.filter((one) => one?.trim()).map((one) => el("p.thought", {}, visible(cut(one)))), box);
   }
 
   async prompt(box, number) {
     try {
       const messages = await this.fetch_prompt(number);
-      box.append(...messages.map((one) => el("div", {}, el("small", {}, ROLES[one.role] ?? one.role), el("pre", { tabindex: 0 }, visible(one.content)))));
+      box.append(...messages.map((one) => el("div", {}, el("small", {}, ROLES[one.role] ?? one.role), el("pre", { tabindex: 0 }, visible(spoken(one))))));
     } catch (error) { box.append(el("p.fault", {}, error.message)); }
   }
 
