@@ -39,4 +39,9 @@ class ScriptedLLM:
         for word in sampling.stop:
             text = text.partition(word)[0]
         tokens = sum(len(message.content) for message in messages) // 4
-        return Completion((text,) * sampling.n, Usage(1, tokens, len(text) // 4), model=self.name, turn=turn if sampling.tools else None)
+        return Completion(
+            (text,) * sampling.n,
+            Usage(1, tokens, len(text) // 4),
+            model=self.name,
+            turn=turn if sampling.tools else None,
+        )
