@@ -298,7 +298,7 @@ def build_messages_request(
     if sampling.tools or called:
         turns = turns if marks is None else mark_user_turns(turns)
     else:
-        turns = [{**turn, "content": join_texts(turn["content"])} for turn in turns]
+        turns = [{**turn, "content": "\n\n".join(block["text"] for block in turn["content"])} for turn in turns]
         turns = marks.messages(turns) if marks and turns else turns
     body: dict[str, Any] = {
         "model": model,
@@ -376,10 +376,6 @@ def build_blocks(message: Message, model: str) -> list[dict[str, Any]]:
         for block in blocks
         if block["type"] != "text" or block["text"].strip()  # a blank text is refused
     ]
-
-
-def join_texts(blocks: Sequence[Mapping[str, str]]) -> str:
-    return "\n\n".join(block["text"] for block in blocks)
 
 
 def mark_user_turns(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from decisor.llms.endpoint import build_api_url, open_endpoint
 from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
-from decisor.llms.streaming import ChatParts
+from decisor.llms.streaming import ChatParts, StreamParts
 from decisor.llms.structured_output import (
     NO_SIZES,
     build_form_fields,
@@ -62,6 +62,8 @@ class Adapter(Protocol):
     def reply(self, reply: object) -> object:
         """Convert a reply to a chat completion."""
         ...
+
+    def open_parts(self, where: str) -> StreamParts: ...
 
 
 class OpenAICompatible(EndpointLLM):
@@ -112,8 +114,8 @@ class OpenAICompatible(EndpointLLM):
             reply = self.adapter.reply(reply)
         return parse_completion(reply, messages, sampling, self.endpoint.where)
 
-    def open_parts(self) -> ChatParts:
-        return ChatParts(self.endpoint.where)
+    def open_parts(self) -> StreamParts:
+        return ChatParts(self.endpoint.where) if self.adapter is None else self.adapter.open_parts(self.endpoint.where)
 
     def find_refused(self, error: LLMError, body: Mapping[str, object]) -> str:
         return find_refused_part(error, body)
@@ -329,6 +331,9 @@ class ToVllm:
     def reply(self, reply: object) -> object:
         return reply
 
+    def open_parts(self, where: str) -> ChatParts:
+        return ChatParts(where)
+
 
 @dataclass(frozen=True, slots=True)
 class ToOllama:
@@ -363,6 +368,9 @@ class ToOllama:
         usage = counts if all(isinstance(count, int) for count in counts.values()) else None
         choice = {"message": reply["message"], "finish_reason": reply.get("done_reason") or "stop"}
         return {"model": reply.get("model"), "choices": [choice], "usage": usage}
+
+    def open_parts(self, where: str) -> ChatParts:
+        return ChatParts(where)
 
 
 def build_ollama_turns(turns: Any) -> list[dict[str, object]]:

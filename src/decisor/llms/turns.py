@@ -16,7 +16,7 @@ from typing import Any, Literal
 from decisor.system.secrets import Secret, redact_known
 from decisor.types import Message, Sampling, ToolCall
 
-RawForm = Literal["chat", "messages", "responses"]
+RawForm = Literal["chat", "messages"]
 THOUGHTS = (
     "reasoning_content",
     "reasoning",
@@ -25,9 +25,11 @@ THOUGHTS = (
     "thinking_blocks",
     "thought_signature",
     "extra_content",
+    "output",
 )
 """What servers call the thoughts of a message, and their signatures: DeepSeek, Moonshot and llama.cpp the first, vLLM
-and OpenRouter the next, Ollama the fourth, LiteLLM the fifth, Gemini the last two."""
+and OpenRouter the next, Ollama the fourth, LiteLLM the fifth, Gemini the next two. The last is the whole output of
+the Responses API."""
 
 
 def to_mapping(value: object) -> Mapping[str, object]:
