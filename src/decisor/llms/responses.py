@@ -161,4 +161,4 @@ class ResponseParts:
 
 def responses(model: str, *, base_url: str, key: str | None, price: Price | None) -> OpenAICompatible:
     """Return an LLM behind the Responses API. ``base_url``: with or without ``/responses``."""
-    return OpenAICompatible(model, base_url.rstrip("/").removesuffix(PATH), key, price=price, adapter=ToResponses())
+    return OpenAICompatible(model, base_url, key, price=price, adapter=ToResponses())
