@@ -23,7 +23,7 @@ from decisor.lab.benchmark import Outcome, State
 from decisor.system.serialization import json_text
 from decisor.trace.events import TraceEntry
 from decisor.trace.file import format_trace_file, read_trace_text
-from decisor.types import Completion, Token, Usage, Value
+from decisor.types import Completion, Message, Token, ToolCall, Usage, Value
 
 Key = tuple[str, str, str, str, int]
 """Benchmark, case, technique, model, repeat: see ``Outcome.key``."""
@@ -197,7 +197,11 @@ def is_stored_number(value: object) -> bool:
 def decode_completion(text: str) -> Completion:
     row = json.loads(text)
     logprobs = tuple(tuple(Token(**token) for token in tokens) for tokens in row.get("logprobs", ()))
-    return Completion(tuple(row["texts"]), Usage(**row["usage"]), row["finish"], row["model"], logprobs=logprobs)
+    turn = row.get("turn")
+    turn = turn and Message(**{**turn, "calls": tuple(ToolCall(**call) for call in turn["calls"])})
+    return Completion(
+        tuple(row["texts"]), Usage(**row["usage"]), row["finish"], row["model"], logprobs=logprobs, turn=turn
+    )
 
 
 KEY = "benchmark, case_id, technique, model, repeat"
