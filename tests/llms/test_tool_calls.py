@@ -182,6 +182,18 @@ PARTS: list[dict[str, Any]] = [
             PARTS,
             {"content": "", "reasoning": "Rents first.", "reasoning_details": DETAILS, "tool_calls": [call("call_a")]},
         ),
+        (
+            [
+                {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": part}]}]}
+                for part in ("Ren", "ts.")
+            ]
+            + [
+                {"content": [{"type": "text", "text": "I "}]},
+                {"content": "look."},
+                piece(0, QUERIES[0], id="D681PevKs"),
+            ],
+            {"content": THINKING, "tool_calls": [call("D681PevKs")]},
+        ),
         (  # Gemini: calls come whole, each at index 0
             [
                 piece(0, QUERIES[0], id="f-1", type="function", extra_content=SIGNED),
@@ -190,7 +202,7 @@ PARTS: list[dict[str, Any]] = [
             {"content": None, "tool_calls": [call("f-1", extra_content=SIGNED), call("f-2", QUERIES[1])]},
         ),
     ],
-    ids=["openai", "deepseek", "openrouter", "gemini"],
+    ids=["openai", "deepseek", "openrouter", "mistral", "gemini"],
 )
 async def test_a_streamed_reply_ends_with_the_turn_of_one_that_comes_at_once(deltas: Any, whole: Any) -> None:
     at_once, once, _ = await converse(body(chat(whole)), DONE)

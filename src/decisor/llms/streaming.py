@@ -127,6 +127,7 @@ class ChatParts:
             {
                 "text": [],
                 "thoughts": {},
+                "thinking_parts": [],
                 "refusal": [],
                 "tool_calls": {},
                 "logprobs": {},
@@ -141,6 +142,10 @@ class ChatParts:
             ("refusal", (delta.get("refusal"),)),
         ):
             whole[name] += [text for source in sources for text in join_content_parts(source)][:1]
+        # Mistral's models write their thoughts as parts of the content.
+        content = delta.get("content")
+        for part in map(to_mapping, content if isinstance(content, list) else ()):
+            whole["thinking_parts"] += join_content_parts(part.get("thinking"))
         for name in THOUGHTS:
             add_thought(whole["thoughts"], name, delta.get(name))
         calls = delta.get("tool_calls")
@@ -169,6 +174,9 @@ def choice_of(whole: Mapping[str, Any], finish: str) -> dict[str, object]:
     }
     if not text and not calls and not finish and whole["finish_reason"] in ("length", "content_filter"):
         message["content"] = None
+    if thinking := "".join(whole["thinking_parts"]):
+        parts = [{"type": "thinking", "thinking": [{"type": "text", "text": thinking}]}]
+        message["content"] = [*parts, *([{"type": "text", "text": text}] if text else [])]
     return {"message": message, **ending}
 
 
