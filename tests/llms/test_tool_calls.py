@@ -576,6 +576,7 @@ def response_events(output: list[dict[str, Any]], *, whole: bool = True) -> byte
     return b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
 
 
+SENT_ITEMS = [{"type": "message", **turn} for turn in SENT_START]
 SPOKEN = body(response([{**OUTPUT[1], "content": [{"type": "output_text", "text": "Oak."}]}]))
 
 
@@ -595,9 +596,9 @@ async def test_output_items_go_back_to_the_responses_api_as_they_came(streams: b
         "parallel_tool_calls": True,
         "tools": [{"type": "function", **SENT_TOOL, "strict": False}],
     }
-    assert bodies[0] == {**fields, "input": SENT_START, **({"stream": True} if streams else {})}
+    assert bodies[0] == {**fields, "input": SENT_ITEMS, **({"stream": True} if streams else {})}
     results = [{"type": "function_call_output", "call_id": f"call_{at}", "output": f"row {at}"} for at in (1, 2)]
-    assert bodies[1] == {**fields, "input": [*SENT_START, *OUTPUT, *results]}
+    assert bodies[1] == {**fields, "input": [*SENT_ITEMS, *OUTPUT, *results]}
 
 
 @pytest.mark.parametrize("bare", [False, True])
@@ -608,7 +609,8 @@ async def test_items_that_cannot_be_found_again_are_sent_as_words_and_calls(bare
         {"type": "function_call", "call_id": f"call_{at}", "name": "sql", "arguments": arguments}
         for at, arguments in enumerate(QUERIES, 1)
     ]
-    assert bodies[1]["input"][2:5] == [{"role": "assistant", "content": "I look."}, *calls]
+    words = {"type": "message", "role": "assistant", "content": "I look."}
+    assert bodies[1]["input"][2:5] == [words, *calls]
 
 
 async def test_a_response_is_asked_for_without_what_its_model_refuses() -> None:

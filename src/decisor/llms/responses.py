@@ -108,8 +108,8 @@ def build_items(turn: Mapping[str, Any]) -> list[Mapping[str, Any]]:
             {**item, "arguments": next(written)["arguments"]} if item.get("type") == "function_call" else item
             for item in turn["output"]
         ]
-    words = [{"role": turn["role"], "content": turn["content"]}] if turn["content"] or not calls else []
-    return [*words, *calls]
+    words = {"type": "message", "role": turn["role"], "content": turn["content"]}
+    return [*([words] if turn["content"] or not calls else []), *calls]
 
 
 class ResponseParts:
