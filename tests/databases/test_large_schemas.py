@@ -58,7 +58,7 @@ async def test_the_tables_of_the_question_are_shown_with_values_within_the_budge
         view = await tool.about(QUESTION)
         text = view.describe()
         assert estimate_tokens(text) <= 2_000
-        assert "table ship (2 rows)" in text and 'class TEXT, e.g. "manowars", "galleys"' in text
+        assert "table ship (2 rows)" in text and 'class text, e.g. "manowars", "galleys"' in text
         assert "table harbour (2 rows)" in text, "a neighbour by its foreign key"
         assert "references harbour(harbour_id)" in text
         assert "It has 502 tables" in text and "more tables" in text

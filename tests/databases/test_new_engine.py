@@ -68,7 +68,7 @@ def test_an_sql_engine_is_one_file_and_one_line(tmp_path: Path) -> None:
         )
         assert run.stderr == ""
         lines = run.stdout.splitlines()
-        assert lines[0].startswith("A Toybase database.") and "secrets" not in "".join(lines[:4])
+        assert lines[0].startswith("A Toybase database: ") and "secrets" not in "".join(lines[:4])
         assert "{'city': 'Ghent'}" in lines
         assert "julianday is not on the list" in run.stdout and "the table secrets may not be read" in run.stdout
         assert "DROP is not a query" in run.stdout and "Did you mean: city (in plant)?" in run.stdout

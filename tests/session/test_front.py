@@ -56,7 +56,7 @@ def test_no_thread_and_no_worker_is_left_behind(sites: Path) -> None:
 
 def test_printing_a_result_says_what_the_command_prints(sites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def replies(body: dict[str, Any]) -> str:
-        return planner().replies([decisor.types.Message("user", body["messages"][-1]["content"])])  # type: ignore[operator, return-value]
+        return planner().replies([decisor.types.Message("user", body["messages"][-1]["content"])])  # type: ignore[operator,return-value]
 
     with serve_threaded(replies) as url:
         result = decisor.ask("Which site?", db=str(sites), llm=f"toy@{url}")

@@ -220,7 +220,7 @@ def command(url: str, tmp_path: Path) -> list[str]:
 
 def replies(body: dict[str, object]) -> str:
     messages = [Message(turn["role"], turn["content"]) for turn in body["messages"]]  # type: ignore[attr-defined]
-    return analyst().replies(messages)  # type: ignore[operator, return-value]
+    return analyst().replies(messages)  # type: ignore[operator,return-value]
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -149,9 +148,9 @@ def test_a_decision_beside_queries_waits_for_their_results(sites: str) -> None:
 
 
 def test_text_is_answered_and_three_unusable_replies_end_the_loop(sites: str) -> None:
-    decision, llm, run = ask(sites, [PLAN, CHEAPEST], "s0 is best.", [DECIDE])
+    decision, llm, _ = ask(sites, [PLAN, CHEAPEST], "s0 is best.", [DECIDE])
     assert (decision.answer, len(llm.prompts)) == ("s0", 3)
-    decision, llm, run = ask(sites, [PLAN, CHEAPEST], "s0.", "s0.", "s0.", "Final answer: s0\nBecause: 100 [o1.r1]")
+    decision, llm, _ = ask(sites, [PLAN, CHEAPEST], "s0.", "s0.", "s0.", "Final answer: s0\nBecause: 100 [o1.r1]")
     assert (decision.answer, decision.stopped, len(llm.prompts)) == ("s0", "failed", 5)
     assert any("Three replies of the LLM in a row could not be used" in reason for reason in decision.reasons)
     decision, llm, _ = ask(sites, [("sql", "{nonsense")])
@@ -214,7 +213,7 @@ def test_only_rows_that_were_shown_are_shown_rows(sites: str) -> None:
 
 def test_an_objection_goes_back_once_with_all_that_is_wrong(sites: str) -> None:
     wrong = ("decide", {"answer": "zzyx", "because": "zzyx costs 7.77 [o1.r1]."})
-    decision, llm, run = ask(sites, [PLAN, CHEAPEST], [wrong], [wrong])
+    decision, llm, _ = ask(sites, [PLAN, CHEAPEST], [wrong], [wrong])
     said = results(llm)[-1]
     assert said.startswith("Not accepted yet:\n- ")
     assert "zzyx" in said and "7.77" in said

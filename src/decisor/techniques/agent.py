@@ -38,6 +38,7 @@ from decisor.techniques.shared.answer import (
     normalize_action_input,
     record_decision,
 )
+from decisor.techniques.shared.compared import find_compared_table
 from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.observations import show_records
 from decisor.trace.events import Note, Plan, PlanChange, UnreadableReply
@@ -436,6 +437,16 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[st
         yield str(complaint)
         decision = trajectory.decision(reply.answer or "", reply.because, runner_up=reply.runner_up)
     yield from (objection.text for objection in decision.evidence.objections)
+    compared = find_compared_table(decision.answer, trajectory.steps)
+    is_told = any(objection.kind in ("candidate", "ranking") for objection in decision.evidence.objections)
+    if compared is not None and not compared.is_best(decision.answer) and not is_told:
+        first = compared.options[0]
+        yield FIRST.format(
+            id=compared.records[0].id,
+            first=f"{first.name} | {first.outcome:.7g}",
+            measure=compared.measure,
+            name=decision.answer,
+        )
     cited = set(decision.evidence.ids)
     for step in trajectory.steps:
         observation = step.observation
@@ -497,6 +508,7 @@ LAST_IN_WORDS = """\
 Write the answer in words, as
 Final answer: the name or id of the candidate; none if undecidable
 Because: why, with the ids of the records, like [o1.r2]"""
+FIRST = "{id} ({first}) comes first in your own order by {measure}, before {name}: say why it is not the best."
 WITH_QUERIES = "Not yet: this reply also made queries. Look at what they brought, then decide."
 OBJECTIONS = """\
 Not accepted yet:

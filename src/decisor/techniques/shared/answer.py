@@ -30,6 +30,7 @@ from decisor.parsing.reply_form import Form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ASSUMPTIONS, RUNNER_UP, TABLE, build_answer_shape
+from decisor.techniques.shared.compared import find_compared_table
 from decisor.techniques.shared.objections import (
     Claims,
     describe_departure,
@@ -216,10 +217,13 @@ class Trajectory:
         is_told = any(objection.kind == "ranking" for objection in objections)
         departs = "" if is_told else describe_departure(name, fullest)
         reasons = tuple(line for line in (because.strip(), departs) if line)
+        # Only where the answer is its best: of one further down nobody knows why it was passed over.
+        compared = None if fullest else find_compared_table(name, self.steps)
+        read_off = compared.ranking() if compared is not None and compared.is_best(name) else None
         return Decision(
             name,
             Evidence(ids, figures, objections=objections),
-            ranking=fullest.ranking if fullest else None,
+            ranking=fullest.ranking if fullest else read_off,
             plan=self.plan,
             replans=self.replans,
             reasons=reasons,

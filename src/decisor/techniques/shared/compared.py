@@ -1,0 +1,131 @@
+"""The table that compares the candidates: the last ordered result that holds the answer, read as a ranking.
+
+A run without a decision model has its ranking too where one query computed all candidates, best first. Nothing is
+guessed: the order must stand in the query, the column must be in that order in the rows, and the answer must be the
+name of exactly one of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from decisor.parsing.figures import unit_of_column
+from decisor.techniques.shared.objections.reading import is_key
+from decisor.types import Goal, Option, Ranking, Record, Step, Value
+
+ORDER = re.compile(r"\border\s+by\s+([^,;]+)", re.I)
+LIMITED = re.compile(r"\b(?:limit|fetch|top|skip|offset)\b", re.I)
+PERIODS = {"year", "quarter", "month", "week", "day", "date"}
+TIED = 1e-9
+"""Relative difference up to which two outcomes are equal, as in computed rankings."""
+
+
+@dataclass(frozen=True)
+class ComparedTable:
+    """An ordered result with a candidate in each row, best first."""
+
+    observation: str
+    """Its name, such as o3."""
+    measure: str
+    """The column that it is ordered by."""
+    goal: Goal
+    records: Sequence[Record]
+    options: Sequence[Option]
+    """A candidate for each record."""
+    total: int | None
+    """Number of candidates; None where rows were cut and nobody counted them."""
+
+    def ranking(self) -> Ranking:
+        """Return the table as a ranking."""
+        best = self.options[0].outcome
+        ties = [option.name for option in self.options if math.isclose(option.outcome, best, rel_tol=TIED)]
+        following = next((option.outcome for option in self.options[len(ties) :]), None)
+        lead = None if following is None else abs(following - best)
+        largest = max(abs(best), abs(following or 0.0))
+        return Ranking(
+            self.measure,
+            self.goal,
+            tuple(self.options),
+            tuple(ties),
+            margin=None if lead is None else lead / largest if largest else 0.0,
+            lead=lead,
+            unit=unit_of_column(self.measure),
+            compared=len(self.options),
+            candidates=self.total,
+            method=f"read off {self.observation}, ordered by {self.measure}",
+        )
+
+    def is_best(self, name: str) -> bool:
+        return name.casefold() in (tie.casefold() for tie in self.ranking().ties)
+
+
+def find_compared_table(name: str, steps: Sequence[Step]) -> ComparedTable | None:
+    """Find the last ordered result with several candidates, one of which has this name; None without one."""
+    plain = name.strip().casefold()
+    for step in reversed(steps):
+        rows = step.observation.records
+        if not plain or len(rows) < 2 or step.observation.error or step.observation.ranking is not None:
+            continue
+        candidates = next(find_candidate_names(plain, rows), None)
+        ordered = find_order(step.action.input, rows)
+        if candidates is None or ordered is None:
+            continue
+        (column, names), (measure, goal) = candidates, ordered
+        if column == measure:
+            continue
+        options = [Option(text, float(row.fields[measure])) for text, row in zip(names, rows, strict=True)]  # type: ignore[arg-type]
+        # A LIMIT of the query cuts without a word, so the number of candidates is not known then.
+        total = None if LIMITED.search(step.action.input) else len(rows)
+        total = step.observation.total if step.observation.truncated else total
+        return ComparedTable(rows[0].id.partition(".")[0], measure, goal, rows, options, total)
+    return None
+
+
+def find_candidate_names(plain: str, rows: Sequence[Record]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each column that names the rows, one of them so; with the names."""
+    for column in rows[0].fields:
+        values = [str(row.fields.get(column)).strip() for row in rows]
+        folded = [value.casefold() for value in values]
+        if folded.count(plain) == 1 and len(set(folded)) == len(folded):
+            yield column, values
+
+
+def find_order(query: str, rows: Sequence[Record]) -> tuple[str, Goal] | None:
+    """Return the number column that a query orders its rows by, with its goal; None if it cannot be told.
+
+    >>> rows = [Record("o1.r1", {"site": "oak", "cost": 90.0}), Record("o1.r2", {"site": "elm", "cost": 110.5})]
+    >>> find_order("SELECT site, cost FROM sites ORDER BY cost", rows), find_order("SELECT site, cost FROM sites", rows)
+    (('cost', 'min'), None)
+    """
+    text = query
+    while (outer := re.sub(r"\([^()]*\)", " ", text)) != text:
+        text = outer  # an order within a window or a subquery is not that of the rows
+    found = ORDER.findall(text)
+    if not found:
+        return None
+    key, columns = found[-1].split(), list(rows[0].fields)
+    goal: Goal = "max" if any(word.casefold() == "desc" for word in key) else "min"
+    name = key[0].rpartition(".")[2].strip('"`[]') if key else ""
+    if name.isdigit() and 0 < int(name) <= len(columns):
+        name = columns[int(name) - 1]
+    named = [column for column in columns if column.casefold() == name.casefold()]
+    # An expression is in no column by name: then only a column that alone is in strict order can be meant.
+    strict = not named
+    inside = [
+        column for column in named or columns if is_in_order([row.fields.get(column) for row in rows], goal, strict)
+    ]
+    if len(inside) != 1 or (strict and len(rows) < 3) or is_key(inside[0]) or inside[0].casefold() in PERIODS:
+        return None
+    return inside[0], goal
+
+
+def is_in_order(values: Sequence[Value], goal: Goal, strict: bool) -> bool:
+    numbers = [float(value) for value in values if type(value) in (int, float)]  # type: ignore[arg-type]
+    if len(numbers) < len(values) or not all(map(math.isfinite, numbers)):
+        return False
+    steps = [(after - before) * (1 if goal == "min" else -1) for before, after in pairwise(numbers)]
+    return all(step > 0 if strict else step >= 0 for step in steps)
