@@ -194,6 +194,19 @@ PARTS: list[dict[str, Any]] = [
             ],
             {"content": THINKING, "tool_calls": [call("D681PevKs")]},
         ),
+        (  # older versions of Ollama: each call at index 0, here in pieces
+            [
+                piece(0, QUERIES[0][:5], id="call_a", type="function"),
+                piece(0, QUERIES[0][5:]),
+                piece(0, QUERIES[1][:5], id="call_b", type="function"),
+                piece(0, QUERIES[1][5:]),
+            ],
+            {**THOUGHT, "content": None},
+        ),
+        (  # no index, no ids, arguments as objects
+            [{"tool_calls": [{"function": {"name": "sql", "arguments": {"query": f"SELECT {at}"}}}]} for at in (1, 2)],
+            {"content": None, "tool_calls": [call(None), call(None, QUERIES[1])]},
+        ),
         (  # Gemini: calls come whole, each at index 0
             [
                 piece(0, QUERIES[0], id="f-1", type="function", extra_content=SIGNED),
@@ -202,7 +215,7 @@ PARTS: list[dict[str, Any]] = [
             {"content": None, "tool_calls": [call("f-1", extra_content=SIGNED), call("f-2", QUERIES[1])]},
         ),
     ],
-    ids=["openai", "deepseek", "openrouter", "mistral", "gemini"],
+    ids=["openai", "deepseek", "openrouter", "mistral", "ollama", "bare", "gemini"],
 )
 async def test_a_streamed_reply_ends_with_the_turn_of_one_that_comes_at_once(deltas: Any, whole: Any) -> None:
     at_once, once, _ = await converse(body(chat(whole)), DONE)
@@ -228,6 +241,16 @@ async def test_a_call_that_is_cut_at_its_length_limit_stays_a_call() -> None:
     # Servers read the arguments of earlier calls, and refuse what is no JSON.
     function = bodies[1]["messages"][2]["tool_calls"][0]["function"]
     assert json.loads(function["arguments"]) == {"INVALID_JSON": QUERIES[0][:7]}
+
+
+async def test_a_call_that_repeats_itself_is_stopped() -> None:
+    rounds = [piece(0, "1 OR id = " * 5) for _ in range(200)]
+    async with faulty(chat_events(piece(0, '{"query": "', id="call_a"), *rounds)) as server:
+        llm = open_llm(server, "chat")
+        reply = await llm.stream(START, TOOLS, lambda _: None)
+        await llm.close()
+    assert (reply.finish, reply.text) == ("loop", "") and reply.turn is not None
+    assert len(reply.turn.calls[0].arguments) < 2000, "it was stopped long before its end"
 
 
 async def test_calls_without_ids_as_objects_and_with_another_finish_reason_are_calls() -> None:

@@ -180,14 +180,16 @@ def choice_of(whole: Mapping[str, Any], finish: str) -> dict[str, object]:
     return {"message": message, **ending}
 
 
-def add_tool_call(calls: dict[int, dict[str, Any]], at: int, part: Mapping[str, Any]) -> None:
+def add_tool_call(calls: dict[tuple[int, int], dict[str, Any]], at: int, part: Mapping[str, Any]) -> None:
+    """Add a piece of a call to the calls, by their index and the number of calls that had it before."""
     function, index = to_mapping(part.get("function")), part.get("index")
     at = index if isinstance(index, int) else at
-    known = calls.get(at)
-    # Gemini and some versions of Ollama give each of several calls the index 0.
-    if known and function.get("name") and known["function"]["name"] and part.get("id") != known.get("id"):
-        at = max(calls) + 1
-    call = calls.setdefault(at, {"type": "function", "function": {"name": "", "arguments": ""}})
+    key = (at, max((number for of, number in calls if of == at), default=0))
+    # Gemini and some versions of Ollama give each of several calls the index 0, or none.
+    known, is_named = calls.get(key), bool(function.get("name"))
+    if known and is_named and (part["id"] != known.get("id") if part.get("id") else index is None):
+        key = (at, key[1] + 1)
+    call = calls.setdefault(key, {"type": "function", "function": {"name": "", "arguments": ""}})
     call |= {name: value for name, value in part.items() if value and name not in ("index", "function")}
     for name, value in function.items():
         if name in call["function"] and value is not None:
