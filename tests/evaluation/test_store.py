@@ -15,7 +15,7 @@ from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.sqlite_store import SqliteDatabase, open_sqlite_store
 from decisor.lab.evaluation.store import CaseTask, RunStore, StoreError
 from decisor.trace.events import Conclusion, LLMCall, Trace
-from decisor.types import Completion, Decision, Message, Usage
+from decisor.types import Completion, Decision, Message, ToolCall, Usage
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 
@@ -126,6 +126,16 @@ def test_a_reply_bought_twice_is_paid_twice_and_counts_once(place: str) -> None:
     assert store.spent() == Usage(2, 11, 6, 0.75, 2.0)
     store.keep_reply("cut", Completion(("half",), Usage(1, 1, 1, None), "length"), usable=False)
     assert store.reply("cut") is None and store.spent().dollars is None
+    store.close()
+
+
+def test_a_reply_keeps_its_calls_and_thoughts(place: str) -> None:
+    store = open_store(place)
+    calls = (ToolCall("call_1", "sql", '{"query": "SELECT 1"}'), ToolCall("", "plan", "{"))
+    turn = Message("assistant", "I look.", calls, raw={"model": "m", "chat": {"reasoning": "Rents.", "n": [1, None]}})
+    reply = Completion(("I look.",), Usage(1, 10, 5, 0.25, 2.0), turn=turn)
+    store.keep_reply("k", reply)
+    assert store.reply("k") == reply
     store.close()
 
 

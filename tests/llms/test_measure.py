@@ -73,4 +73,4 @@ async def test_a_short_context_is_tight_for_techniques_with_long_prompts_and_non
         "not",
     ]
     lines = "\n".join(format_measurement(measurement))
-    assert "Tight for plan_rag" in lines and "its context is 2,048 tokens, it has 1 slot" in lines
+    assert "Tight for agent, plan_rag" in lines and "its context is 2,048 tokens, it has 1 slot" in lines

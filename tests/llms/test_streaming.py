@@ -136,6 +136,15 @@ async def test_the_connection_is_used_again_after_the_last_event() -> None:
     assert len(server.ports) == 3 and len(set(server.ports)) == 1
 
 
+async def test_a_server_that_closes_after_each_stream_is_not_asked_in_vain() -> None:
+    # llama.cpp's does, without saying so in a header.
+    async with wire_server(*[wire(streamed(BODY), end="close")] * 4) as server:
+        llm = server.llm(attempts=2)
+        used = [(await llm.stream(ASK, Sampling(), lambda _: None)).usage.prompt_tokens for _ in range(4)]
+        await llm.close()
+    assert used == [7] * 4 and len(set(server.ports)) == 4
+
+
 async def test_usage_that_is_not_sent_is_estimated_and_marked() -> None:
     reply, _ = await reply_to(wire(streamed(body_of(chat("eight ch", usage=None)))))
     assert isinstance(reply, Completion)

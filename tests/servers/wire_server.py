@@ -65,10 +65,11 @@ async def wire_server(*script: Wire) -> AsyncIterator[WireServer]:
     writers: set[asyncio.StreamWriter] = set()
 
     async def play(part: Wire, writer: asyncio.StreamWriter) -> None:
-        for piece in part.pieces:
+        for number, piece in enumerate(part.pieces, 1):
             writer.write(piece)
             await writer.drain()
-            await asyncio.sleep(0.002)
+            if number < len(part.pieces) or part.end != "close":  # the end comes with the last piece
+                await asyncio.sleep(0.002)
         if part.late:
             await asyncio.sleep(0.05)
             writer.write(part.late)

@@ -18,11 +18,13 @@ from decisor.llms.endpoint import open_endpoint
 from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
-from decisor.llms.structured_output import (
-    anthropic_usage,
-    find_refused_part,
-    form_instruction,
-    format_calls,
+from decisor.llms.structured_output import anthropic_usage, find_refused_part, form_instruction, format_calls
+from decisor.llms.turns import (
+    build_call,
+    list_prompt_texts,
+    list_turn_texts,
+    load_arguments,
+    read_raw,
     replace_lone_surrogates,
     to_mapping,
 )
@@ -66,7 +68,7 @@ class MessageParts:
                 self.blocks[at] = dict(to_mapping(event.get("content_block")))
             case "content_block_delta":
                 block, delta = self.blocks.setdefault(at, {"type": "text"}), to_mapping(event.get("delta"))
-                for name in ("text", "thinking"):
+                for name in ("text", "thinking", "signature"):
                     if isinstance(piece := delta.get(name), str):
                         block[name] = str(block.get(name) or "") + piece
                 if isinstance(piece := delta.get("partial_json"), str):
@@ -90,7 +92,7 @@ class MessageParts:
             try:
                 content.append({**block, "input": json.loads(text)} if text.strip() else block)
             except (ValueError, RecursionError):
-                content.append({"type": "text", "text": text})  # it was cut off
+                content.append({**block, "input": text})  # it was cut off
         return {**self.message, "content": content, **({"stop_reason": finish} if finish else {})}
 
 
@@ -123,7 +125,7 @@ class CacheMarks:
     def system(self, text: str) -> str | list[dict[str, object]]:
         return [{"type": "text", "text": text, **MARK}] if len(text) >= WORTH else text
 
-    def messages(self, turns: Sequence[dict[str, str]]) -> list[dict[str, object]]:
+    def messages(self, turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Build turns with blocks that end where an earlier prompt begins to differ.
 
         The last common block has the mark.
@@ -132,7 +134,7 @@ class CacheMarks:
         texts = tuple((turn["role"], turn["content"]) for turn in turns)
         place, cuts = self._place(texts)
         self.recent.appendleft(SentPrompt(texts, cuts))
-        marked: list[dict[str, object]] = [dict(turn) for turn in turns]
+        marked = [dict(turn) for turn in turns]
         for number, turn in enumerate(marked):
             if ends := [at for of, at in cuts if of == number]:
                 turn["content"] = split_into_blocks(turns[number]["content"], ends, place == (number, ends[-1]))
@@ -262,7 +264,7 @@ class Anthropic(EndpointLLM):
         return build_messages_request(self.name, messages, sampling, self.dropped, marks), ""
 
     def parse_reply(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        return parse_message(reply, messages, self.endpoint.where)
+        return parse_message(reply, messages, sampling, self.endpoint.where)
 
     def open_parts(self) -> MessageParts:
         return MessageParts(self.endpoint.where)
@@ -288,14 +290,20 @@ def build_messages_request(
     elif "tool_choice" in without and (sampling.functions or sampling.schema):
         words = USE_ONE if sampling.functions else USE_REPLY
     asked = [message for message in messages if message.role != "system"]
-    turns = alternate_turns([*asked, *([Message("user", words)] if words else [])])
+    turns = alternate_turns([*asked, *([Message("user", words)] if words else [])], model)
     # The API takes no request without a turn.
     if system and not turns:
-        turns, system = [{"role": "user", "content": system}], ""
-    body: dict[str, object] = {
+        turns, system = [{"role": "user", "content": [{"type": "text", "text": system}]}], ""
+    called = [call.name for message in messages for call in message.calls]
+    if sampling.tools or called:
+        turns = turns if marks is None else mark_user_turns(turns)
+    else:
+        turns = [{**turn, "content": "\n\n".join(block["text"] for block in turn["content"])} for turn in turns]
+        turns = marks.messages(turns) if marks and turns else turns
+    body: dict[str, Any] = {
         "model": model,
         "max_tokens": sampling.max_tokens or MAX_TOKENS,
-        "messages": marks.messages(turns) if marks and turns else turns,
+        "messages": turns,
         # OpenAI's scale goes to 2, this API's to 1.
         "temperature": min(1.0, sampling.temperature),
     }
@@ -308,6 +316,10 @@ def build_messages_request(
         body["stop_sequences"] = stops
     if "tools" not in without:
         body |= build_tools(sampling)
+    if called and "tools" not in body:
+        # A conversation with calls is refused without tools, though none may be called any more.
+        tools = [{"name": name, "input_schema": {"type": "object"}} for name in dict.fromkeys(called)]
+        body |= {"tools": tools, "tool_choice": {"type": "none"}}
     # Dropped means no longer forced: the tools are still offered, and the prompt asks for one.
     if "tool_choice" in without and "tool_choice" in body:
         body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
@@ -315,37 +327,70 @@ def build_messages_request(
 
 
 def build_tools(sampling: Sampling) -> dict[str, object]:
-    """Build the tools of which one must be used.
+    """Build the tools of a conversation, or those of which one must be used.
 
-    These are the functions, or one tool whose input is the object that fits the schema.
+    The latter are the functions, or one tool whose input is the object that fits the schema.
     """
-    if sampling.functions:
+    if offered := sampling.functions or sampling.tools:
         tools = [
             {"name": function.name, "description": function.description, "input_schema": function.parameters}
-            for function in sampling.functions
+            for function in offered
         ]
-        return {"tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+        forced = {"tool_choice": {"type": "any", "disable_parallel_tool_use": True}} if sampling.functions else {}
+        return {"tools": tools, **forced}
     if sampling.schema is None:
         return {}
     tool = {"name": REPLY, "description": "Give the reply.", "input_schema": sampling.schema}
     return {"tools": [tool], "tool_choice": {"type": "tool", "name": REPLY}}
 
 
-def alternate_turns(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Build turns of user and assistant in alternation, the user first. Neighbours of one role are joined."""
-    turns: list[dict[str, str]] = []
+def alternate_turns(messages: Sequence[Message], model: str) -> list[dict[str, Any]]:
+    """Build turns of user and assistant in alternation, the user first, each a list of blocks.
+
+    Neighbours of one role are joined: all results of a reply stand in one turn, before any text, as the API wants it.
+    """
+    turns: list[dict[str, Any]] = []
     for message in messages:
-        if turns and turns[-1]["role"] == message.role:
-            turns[-1]["content"] += f"\n\n{message.content}"
-        else:
-            turns.append({"role": message.role, "content": message.content})
+        role, blocks = "assistant" if message.role == "assistant" else "user", build_blocks(message, model)
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
     if turns and turns[0]["role"] == "assistant":
         # The first turn must be the user's.
-        turns.insert(0, {"role": "user", "content": "Go on."})
+        turns.insert(0, {"role": "user", "content": [{"type": "text", "text": "Go on."}]})
+    for turn in turns:
+        turn["content"].sort(key=lambda block: block["type"] != "tool_result")
     return turns
 
 
-def parse_message(reply: object, messages: Sequence[Message], where: str) -> Completion:
+def build_blocks(message: Message, model: str) -> list[dict[str, Any]]:
+    """Build the content blocks of a message: those that this model wrote, if it wrote more than words and calls."""
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.call_id, "content": message.content}]
+    uses = [{"type": "tool_use", "id": call.id, "name": call.name} for call in message.calls]
+    blocks = read_raw(message, model, "messages") or [{"type": "text", "text": message.content}, *uses]
+    calls = iter(message.calls)
+    return [
+        {**block, "input": load_arguments(next(calls))} if block["type"] == "tool_use" else block
+        for block in blocks
+        if block["type"] != "text" or block["text"].strip()  # a blank text is refused
+    ]
+
+
+def mark_user_turns(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Mark the last block of the last two turns of the user for the cache.
+
+    A conversation only grows, so the first of the marks is found again, and the second is written for the next request.
+    """
+    ends = [at for at, turn in enumerate(turns) if turn["role"] == "user"][-2:]
+    return [
+        {**turn, "content": [*turn["content"][:-1], {**turn["content"][-1], **MARK}]} if at in ends else turn
+        for at, turn in enumerate(turns)
+    ]
+
+
+def parse_message(reply: object, messages: Sequence[Message], sampling: Sampling, where: str) -> Completion:
     """Parse a Messages reply as a Completion; a used tool's input is the text, as JSON.
 
     Raises:
@@ -356,34 +401,30 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
         raise RetryableError(f"{where} sent JSON that is no message.")
     if isinstance(reply.get("error"), Mapping):
         raise fault_in_reply(reply["error"], where)
-    usage = reply.get("usage")
+    usage, sent = reply.get("usage"), list_prompt_texts(messages, sampling)
     blocks, finish = reply.get("content"), FINISH.get(str(reply.get("stop_reason")), "stop")
-    # An empty message is fine if a stop word ended it at once, or the length did.
-    if not isinstance(blocks, list) or (
-        not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
-    ):
-        raise RetryableError(
-            f"{where} sent a message without content.", used=anthropic_usage(usage, messages, (), calls=0)
-        )
-    text = read_blocks_text(blocks)
+    # An empty message is fine if a stop word ended it at once, or the length did; and after results of tools.
+    is_fine = finish != "stop" or reply.get("stop_reason") == "stop_sequence" or sampling.tools
+    if not isinstance(blocks, list) or not (blocks or is_fine):
+        raise RetryableError(f"{where} sent a message without content.", used=anthropic_usage(usage, sent, (), calls=0))
+    turn = read_blocks([block for block in blocks if isinstance(block, Mapping)])
+    if turn.calls and not sampling.tools:
+        is_reply = turn.calls[0].name == REPLY
+        turn = Message("assistant", turn.calls[0].arguments if is_reply else format_calls(turn.content, turn.calls))
     model = reply.get("model")
     return Completion(
-        (text,),
-        anthropic_usage(usage, messages, [text]),
+        (turn.content,),
+        anthropic_usage(usage, sent, list_turn_texts(turn)),
         finish,
         replace_lone_surrogates(model) if isinstance(model, str) else "",
+        turn=turn if sampling.tools else None,
     )
 
 
-def read_blocks_text(blocks: Sequence[object]) -> str:
-    """Return the text of content blocks. Of the tool ``reply`` it is the input, of other tools the calls, as JSON."""
-    rows = [block for block in blocks if isinstance(block, Mapping)]
-    written = "".join(replace_lone_surrogates(str(row.get("text") or "")) for row in rows if row.get("type") == "text")
-    uses = [row for row in rows if row.get("type") == "tool_use"]
-    if not uses:
-        return written
-    if uses[0].get("name") == REPLY:
-        return replace_lone_surrogates(json.dumps(uses[0].get("input"), ensure_ascii=False))
-    return format_calls(
-        written, [{"function": {"name": row.get("name"), "arguments": row.get("input")}} for row in uses]
-    )
+def read_blocks(blocks: list[Mapping[str, Any]]) -> Message:
+    """Read content blocks as a turn. Thoughts are kept raw, with the order of all blocks."""
+    text = "".join(str(block.get("text") or "") for block in blocks if block.get("type") == "text")
+    uses = [block for block in blocks if block.get("type") == "tool_use"]
+    calls = tuple(build_call(block.get("id", ""), block.get("name"), block.get("input")) for block in uses)
+    is_more = any(block.get("type") not in ("text", "tool_use") for block in blocks)
+    return Message("assistant", replace_lone_surrogates(text), calls, raw={"messages": blocks} if is_more else None)

@@ -138,7 +138,7 @@ def open_endpoint(
 
 
 def build_api_url(base_url: str, path: str) -> str:
-    """Return the address of one path of an OpenAI-compatible API, of a base URL with or without it.
+    """Return the address of one path of an OpenAI-compatible API, of a base URL with or without it or /responses.
 
     >>> build_api_url("http://localhost:11434", "/embeddings")
     'http://localhost:11434/v1/embeddings'
@@ -146,7 +146,7 @@ def build_api_url(base_url: str, path: str) -> str:
     'https://api.example.com/v1/chat/completions'
     """
     scheme, host, root, query, _ = parse_address(base_url.strip())
-    root = root.rstrip("/").removesuffix(path) or "/v1"
+    root = root.rstrip("/").removesuffix(path).removesuffix("/responses") or "/v1"
     return urlunsplit((scheme, host, f"{root}{path}", query, ""))
 
 

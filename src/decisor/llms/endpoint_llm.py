@@ -24,6 +24,8 @@ from decisor.system.secrets import redact_known
 from decisor.trace.events import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
+PARALLEL = "parallel_tool_calls"
+
 
 class EndpointLLM(Protocol):
     """An LLM behind one endpoint. An API defines ``build_request``, ``parse_reply`` and ``find_refused``."""
@@ -84,7 +86,7 @@ class EndpointLLM(Protocol):
         An endpoint may give one only, or ignore the stop words.
 
         Raises:
-            LLMError: no usable reply within ``seconds``.
+            LLMError: no usable reply within ``seconds``; of the kind ``tools`` if ``sampling.tools`` are refused.
         """
         # One deadline over all requests of the call, those without refused parts included.
         ask = partial(self._ask, messages, sampling, self.endpoint.post, {})
@@ -135,6 +137,8 @@ class EndpointLLM(Protocol):
             return postprocess_reply(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
         guess = ""
+        if sampling.tools and "tools" in self.dropped:
+            raise LLMError(f"{self.endpoint.where} takes no tools.", "tools")
         while True:
             body, url = self.build_request(messages, sampling)
             body |= {name: value for name, value in fields.items() if name not in self.dropped}
@@ -146,14 +150,26 @@ class EndpointLLM(Protocol):
                 refused = self.find_refused(error, {**body, **sent})
                 # A field that was dropped may still be sent in another form: refused twice, the call has failed.
                 refused = "" if refused in self.dropped else refused
-                likely = "" if refused or guess else self.guess_refused(error, body)
+                likely = "" if refused or guess not in ("", PARALLEL) else self.guess_refused(error, body)
+                if sampling.tools and "tools" in (refused, likely):
+                    # Where calls were taken before, the complaint is about something else of the conversation.
+                    if any(message.calls for message in messages):
+                        refused = likely = ""
+                    else:
+                        self.dropped |= {refused} - {""}
+                        self.dropped.discard(guess)
+                        self.note_refusals()
+                        raise LLMError(str(error), "tools", used=error.used) from None
                 if not refused and not likely:
                     # The guess was wrong: later calls shall send the part again.
                     self.dropped.discard(guess)
                     raise
                 guess = guess or likely
                 self.dropped.add(refused or likely)
+        self.note_refusals()
+        return reply
+
+    def note_refusals(self) -> None:
         for field, ways in self.ways_of_field.items():
             if field in self.dropped:
                 self.ways.against |= {way: self.ways.against.get(way, f"it refused {field}") for way in ways}
-        return reply

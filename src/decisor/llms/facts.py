@@ -89,7 +89,8 @@ def list_models_at(base_url: str, key: str | None = None) -> tuple[str, ...]:
     Raises:
         SetupError: this is no address.
     """
-    path = base_url.rstrip("/") if parse_address(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
+    base_url = base_url.rstrip("/").removesuffix("/responses")
+    path = base_url if parse_address(base_url).path.strip("/") else f"{base_url}/v1"
     reply = get_json(f"{path}/models", {"Authorization": f"Bearer {key}"} if key else {})
     names = [row.get("id") for row in list_rows(reply, "data") or ()]
     return tuple(name for name in names if name and isinstance(name, str))

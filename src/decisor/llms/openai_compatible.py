@@ -9,6 +9,7 @@ named by its address alone is asked as any OpenAI-compatible endpoint.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -20,7 +21,7 @@ from decisor.llms.endpoint import build_api_url, open_endpoint
 from decisor.llms.endpoint_llm import EndpointLLM
 from decisor.llms.prices import Price
 from decisor.llms.retry import Retries, RetryableError, fault_in_reply
-from decisor.llms.streaming import ChatParts
+from decisor.llms.streaming import ChatParts, StreamParts
 from decisor.llms.structured_output import (
     NO_SIZES,
     build_form_fields,
@@ -29,6 +30,15 @@ from decisor.llms.structured_output import (
     form_instruction,
     format_calls,
     guess_refused_part,
+)
+from decisor.llms.turns import (
+    THOUGHTS,
+    build_call,
+    dump_arguments,
+    list_named_calls,
+    list_prompt_texts,
+    list_turn_texts,
+    read_raw,
     replace_lone_surrogates,
 )
 from decisor.runtime.call import LLMSettings
@@ -52,6 +62,8 @@ class Adapter(Protocol):
     def reply(self, reply: object) -> object:
         """Convert a reply to a chat completion."""
         ...
+
+    def open_parts(self, where: str) -> StreamParts: ...
 
 
 class OpenAICompatible(EndpointLLM):
@@ -100,10 +112,10 @@ class OpenAICompatible(EndpointLLM):
     def parse_reply(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         if self.adapter is not None and not sampling.continuation:
             reply = self.adapter.reply(reply)
-        return parse_completion(reply, messages, self.endpoint.where)
+        return parse_completion(reply, messages, sampling, self.endpoint.where)
 
-    def open_parts(self) -> ChatParts:
-        return ChatParts(self.endpoint.where)
+    def open_parts(self) -> StreamParts:
+        return ChatParts(self.endpoint.where) if self.adapter is None else self.adapter.open_parts(self.endpoint.where)
 
     def find_refused(self, error: LLMError, body: Mapping[str, object]) -> str:
         return find_refused_part(error, body)
@@ -116,9 +128,9 @@ def build_chat_request(
     model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]
 ) -> dict[str, object]:
     """Build the body of a chat completion request, without the parts that the endpoint refused."""
-    turns = [{"role": message.role, "content": message.content} for message in messages]
+    turns = [build_chat_turn(message, model) for message in messages]
     if turns and (words := form_instruction(sampling, without)):
-        turns[-1]["content"] += f"\n\n{words}"
+        turns[-1]["content"] = f"{messages[-1].content}\n\n{words}"
     settings = build_sampling_fields(
         sampling,
         without,
@@ -128,6 +140,23 @@ def build_chat_request(
         top_logprobs=sampling.logprobs or None,
     )
     return {"model": model, "messages": turns, **settings, **build_form_fields(sampling, without)}
+
+
+def build_chat_turn(message: Message, model: str) -> dict[str, object]:
+    """Build a turn of a chat completion request, with the thoughts of this model in it."""
+    turn: dict[str, object] = {"role": message.role, "content": message.content}
+    if message.role == "tool":
+        turn["tool_call_id"] = message.call_id
+    raw: Mapping[str, Any] = read_raw(message, model, "chat") or {}
+    if message.calls:
+        turn["content"] = message.content or None
+        calls = [{"id": call.id, "type": "function", "function": {"name": call.name}} for call in message.calls]
+        # The signature of a thought may stand in a call, so its other fields go back too.
+        turn["tool_calls"] = [
+            {**row, "function": {**row["function"], "arguments": dump_arguments(call)}}
+            for row, call in zip(raw.get("tool_calls", calls), message.calls, strict=True)
+        ]
+    return turn | {name: value for name, value in raw.items() if name != "tool_calls"}
 
 
 def build_continuation_request(
@@ -162,7 +191,7 @@ def build_sampling_fields(
     return {name: value for name, value in fields.items() if value is not None and name not in without}
 
 
-def parse_completion(reply: object, messages: Sequence[Message], where: str) -> Completion:
+def parse_completion(reply: object, messages: Sequence[Message], sampling: Sampling, where: str) -> Completion:
     """Parse a completion of either API.
 
     Raises:
@@ -177,24 +206,26 @@ def parse_completion(reply: object, messages: Sequence[Message], where: str) -> 
         if error := reply.get("error"):
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
         raise RetryableError(f"{where} sent a completion without choices.")
+    sent = list_prompt_texts(messages, sampling)
     try:
-        rows = [parse_choice(choice, where) for choice in choices]
+        rows = [parse_choice(choice, messages, sampling, where) for choice in choices]
     except RetryableError as error:
-        error.used = chat_usage(reply, messages, (), calls=0)
+        error.used = chat_usage(reply, sent, (), calls=0)
         raise
-    texts, model = tuple(text for text, _ in rows), reply.get("model")
-    tokens = tuple(read_tokens(choice.get("logprobs")) for choice in choices)
+    model, tokens = reply.get("model"), tuple(read_tokens(choice.get("logprobs")) for choice in choices)
+    turn, finish = rows[0]
     return Completion(
-        texts,
-        chat_usage(reply, messages, texts),
-        rows[0][1],
+        tuple(turn.content for turn, _ in rows),
+        chat_usage(reply, sent, [text for turn, _ in rows for text in list_turn_texts(turn)]),
+        finish,
         replace_lone_surrogates(model) if isinstance(model, str) else "",
         logprobs=tokens if any(tokens) else (),
+        turn=turn if sampling.tools else None,
     )
 
 
-def parse_choice(choice: object, where: str) -> tuple[str, str]:
-    """Parse the text of one choice and why it stopped.
+def parse_choice(choice: object, messages: Sequence[Message], sampling: Sampling, where: str) -> tuple[Message, str]:
+    """Parse the turn of one choice and why it stopped. Calls of ``sampling.functions`` are its content, as JSON.
 
     Raises RetryableError if it has no text and no reason for that.
     """
@@ -204,23 +235,34 @@ def parse_choice(choice: object, where: str) -> tuple[str, str]:
     if not isinstance(message, Mapping) or not choice.keys() & {"message", "text"}:
         raise RetryableError(f"{where} sent a choice without a message.")
     content, refusal = message.get("content"), message.get("refusal")
-    calls = message.get("tool_calls")
-    # A call of a function is a reply, whatever finish reason the endpoint gives it.
-    if isinstance(calls, list) and (text := format_calls(content, calls)):
-        return text, finish if finish in ("length", "content_filter") else "stop"
-    if finish == "error":
-        raise RetryableError(f"{where} broke off its completion with an error.")
-    # Content as a list of parts, as some endpoints send it.
+    raw = {name: message[name] for name in THOUGHTS if message.get(name) is not None}
+    # Content as a list of parts, as some endpoints send it; of Mistral's models that think, the thoughts among them.
     if isinstance(content, list):
-        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    if isinstance(content, str) and (content or not refusal):
-        return replace_lone_surrogates(content), finish if isinstance(finish, str) else "stop"
-    if isinstance(refusal, str) and refusal:
-        return replace_lone_surrogates(refusal), "refusal"
-    # A model that thinks may use up its tokens before it writes a word: empty, but no fault of the connection.
-    if content is None and finish in ("length", "content_filter"):
-        return "", finish
-    raise RetryableError(f"{where} sent a completion without text.")
+        parts = [part for part in content if isinstance(part, Mapping)]
+        if any(part.get("type") == "thinking" for part in parts):
+            raw["content"] = content
+        content = "".join(str(part.get("text", "")) for part in parts)
+    text = replace_lone_surrogates(content) if isinstance(content, str) else ""
+    rows = list_named_calls(message.get("tool_calls"), messages)
+    calls = tuple(build_call(row["id"], row["function"]["name"], row["function"].get("arguments")) for row in rows)
+    # A call of a function is a reply, whatever finish reason the endpoint gives it.
+    if calls:
+        finish = finish if finish in ("length", "content_filter", "loop") else "stop"
+        if not sampling.tools:
+            return Message("assistant", format_calls(text, calls)), finish
+    elif finish == "error":
+        raise RetryableError(f"{where} broke off its completion with an error.")
+    elif not text and isinstance(refusal, str) and refusal:
+        return Message("assistant", replace_lone_surrogates(refusal)), "refusal"
+    # A model that thinks may use up its tokens before it writes a word: empty, but no fault of the connection. After
+    # results of tools an empty reply is usual, and asking the same again would bring no other.
+    elif not (isinstance(content, str) or finish in ("length", "content_filter") or sampling.tools):
+        raise RetryableError(f"{where} sent a completion without text.")
+    if any(value for row in rows for name, value in row.items() if name not in ("id", "type", "index", "function")):
+        raw["tool_calls"] = rows
+    return Message("assistant", text, calls, raw={"chat": raw} if raw else None), (
+        finish if isinstance(finish, str) and finish != "tool_calls" else "stop"
+    )
 
 
 def read_tokens(logprobs: object) -> tuple[Token, ...]:
@@ -289,6 +331,9 @@ class ToVllm:
     def reply(self, reply: object) -> object:
         return reply
 
+    def open_parts(self, where: str) -> ChatParts:
+        return ChatParts(where)
+
 
 @dataclass(frozen=True, slots=True)
 class ToOllama:
@@ -311,6 +356,7 @@ class ToOllama:
             # Ollama cuts the prompt at its own default without saying so.
             options["num_ctx"] = settings.context
         same = {name: body[name] for name in ("model", "messages", "tools") if name in body}
+        same["messages"] = build_ollama_turns(body["messages"])
         form = schema_in(body) or ("json" if "response_format" in body else None)
         return {**same, "stream": False, "options": options, **({"format": form} if form else {})}
 
@@ -322,6 +368,24 @@ class ToOllama:
         usage = counts if all(isinstance(count, int) for count in counts.values()) else None
         choice = {"message": reply["message"], "finish_reason": reply.get("done_reason") or "stop"}
         return {"model": reply.get("model"), "choices": [choice], "usage": usage}
+
+    def open_parts(self, where: str) -> ChatParts:
+        return ChatParts(where)
+
+
+def build_ollama_turns(turns: Any) -> list[dict[str, object]]:
+    """Build Ollama's own turns of those of a chat completion: arguments are objects, and a result names its tool."""
+    name_of = {call["id"]: call["function"]["name"] for turn in turns for call in turn.get("tool_calls", ())}
+    rows = []
+    for turn in turns:
+        row = {**turn, "content": turn["content"] or ""}
+        if calls := turn.get("tool_calls"):
+            objects = [{**call["function"], "arguments": json.loads(call["function"]["arguments"])} for call in calls]
+            row["tool_calls"] = [{**call, "function": object} for call, object in zip(calls, objects, strict=True)]
+        if "tool_call_id" in turn:
+            row["tool_name"] = name_of.get(turn["tool_call_id"], "")
+        rows.append(row)
+    return rows
 
 
 OPTIONS = {

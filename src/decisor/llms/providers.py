@@ -183,11 +183,14 @@ class Provider:
             raise SetupError(f"The LLM {model} needs a key: set {self.variables}_API_KEY.")
         if not url:
             raise SetupError(f"The LLM {model} needs an address: set {self.variables}_BASE_URL.")
-        module, _, name = self.llm_class.partition(":")
+        is_responses = url.rstrip("/").endswith("/responses")
+        module, _, name = (RESPONSES if is_responses else self.llm_class).partition(":")
         llm_class = cast(LLMClass, getattr(import_module(module), name))
         return llm_class(self.name_of(model), base_url=url, key=key, price=price)
 
 
+RESPONSES = "decisor.llms.responses:responses"
+"""For an address that ends in /responses, whoever speaks that API there."""
 OPENAI = Provider(
     "OPENAI",
     "decisor.llms.openai_compatible:OpenAICompatible",

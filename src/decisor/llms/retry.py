@@ -293,6 +293,8 @@ def classify_fault(status: int, error: Mapping[str, object], where: str, after: 
         )
     if status == 429:
         return RetryableError(complaint, "rate", after)
+    if "tool_use_failed" in codes:  # Groq: the model wrote a call that could not be read
+        return RetryableError(complaint)
     if "context_length_exceeded" in codes or status == 413 or (status < 500 and TOO_LONG.search(complaint)):
         return LLMError(complaint, "context")
     if status == 500 and UNSUPPORTED.search(complaint):

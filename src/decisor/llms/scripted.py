@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from decisor.errors import LLMError
 from decisor.llms.prices import FREE, Price
+from decisor.llms.structured_output import cut_at_stop_words
+from decisor.llms.turns import list_prompt_texts, list_turn_texts
+from decisor.trace.events import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 
@@ -35,9 +39,20 @@ class ScriptedLLM:
         else:
             raise LLMError(f"The script has {len(self.replies)} replies; one more was asked for.", "script", True)
         turn = reply if isinstance(reply, Message) else Message("assistant", reply)
-        text = turn.content
-        for word in sampling.stop:
-            text = text.partition(word)[0]
-        tokens = sum(len(message.content) for message in messages) // 4
-        usage = Usage(1, tokens, len(text) // 4)
-        return Completion((text,) * sampling.n, usage, model=self.name, turn=turn if sampling.tools else None)
+        text = cut_at_stop_words(turn.content, sampling.stop)
+        turn = replace(turn, content=text)
+        prompt, written = (
+            sum(map(len, texts)) // 4 for texts in (list_prompt_texts(messages, sampling), list_turn_texts(turn))
+        )
+        return Completion(
+            (text,) * sampling.n, Usage(1, prompt, written), model=self.name, turn=turn if sampling.tools else None
+        )
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """Return the next reply, shown word by word: its text, else the arguments of its calls."""
+        reply = await self.complete(messages, sampling)
+        calls = reply.turn.calls if reply.turn else ()
+        text = reply.text or "".join(call.arguments for call in calls)
+        for word in re.finditer(r"\S+\s*", text):
+            on_text(text[: word.end()])
+        return reply

@@ -154,7 +154,8 @@ class Journal:
             reply = await ask()
             self.bought = self.bought + reply.usage
             first = await self.book.keep_reply(key, reply, reply.finish not in UNUSABLE)
-            return reply if first.texts == reply.texts else replace(first, replayed=True)
+            is_first = first.texts == reply.texts and first.turn == reply.turn
+            return reply if is_first else replace(first, replayed=True)
         except LLMError as error:
             if error.used.tokens:
                 self.bought = self.bought + error.used
@@ -176,6 +177,9 @@ def request_digest(messages: Sequence[Message], *rest: object) -> str:
         content = message.content.encode("utf-8", "surrogatepass")
         content_hash.update(f"\n{message.role} {len(content)}\n".encode())
         content_hash.update(content)
+        if message.calls or message.call_id:
+            calls = [[call.id, call.name, call.arguments] for call in message.calls]
+            content_hash.update(ENCODER.encode([calls, message.call_id]).encode("utf-8", "surrogatepass"))
     return content_hash.hexdigest()
 
 
@@ -188,8 +192,10 @@ def list_sampling_values(sampling: Sampling) -> list[object]:
     usual: list[object] = [sampling.stop, sampling.temperature, most, sampling.n, sampling.seed, sampling.schema]
     if sampling.logprobs or sampling.continuation:
         usual += [sampling.logprobs, sampling.continuation]
-    if sampling.functions:
-        usual.append([[function.name, function.description, function.parameters] for function in sampling.functions])
+    for name, functions in (("functions", sampling.functions), ("tools", sampling.tools)):
+        if functions:
+            rows = [[function.name, function.description, function.parameters] for function in functions]
+            usual.append(rows if name == "functions" else {name: rows})
     return [*usual, f"top_p={sampling.top_p:g}"] if sampling.top_p is not None else usual
 
 

@@ -19,7 +19,7 @@ from decisor.errors import LLMError
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.prices import estimate_prompt_usage
 from decisor.llms.retry import RetryableError, build_fault, fault_in_reply
-from decisor.llms.structured_output import to_mapping
+from decisor.llms.turns import THOUGHTS, to_mapping
 from decisor.trace.events import OnText
 from decisor.types import Completion, Usage
 
@@ -106,7 +106,8 @@ class ChatParts:
         if first is None:
             return ""
         arguments = [call["function"]["arguments"] for call in first["tool_calls"].values()]
-        written: str = "".join(first["text"]) or "".join(arguments) or "".join(first["thinking"])
+        thinking = next((pieces for pieces in first["thoughts"].values() if isinstance(pieces, list)), ())
+        written: str = "".join(first["text"]) or "".join(arguments) or "".join(thinking)
         return written
 
     def add(self, chunk: Mapping[str, Any]) -> None:
@@ -125,7 +126,8 @@ class ChatParts:
             index,
             {
                 "text": [],
-                "thinking": [],
+                "thoughts": {},
+                "thinking_parts": [],
                 "refusal": [],
                 "tool_calls": {},
                 "logprobs": {},
@@ -135,13 +137,17 @@ class ChatParts:
         )
         delta = to_mapping(choice.get("delta")) or to_mapping(choice.get("message"))
         whole["is_chat"] = whole["is_chat"] or "text" not in choice
-        # Servers do not agree on the field of the thinking: the first that holds text counts.
         for name, sources in (
             ("text", (delta.get("content"), choice.get("text"))),
-            ("thinking", (delta.get("reasoning_content"), delta.get("reasoning"))),
             ("refusal", (delta.get("refusal"),)),
         ):
             whole[name] += [text for source in sources for text in join_content_parts(source)][:1]
+        # Mistral's models write their thoughts as parts of the content.
+        content = delta.get("content")
+        for part in map(to_mapping, content if isinstance(content, list) else ()):
+            whole["thinking_parts"] += join_content_parts(part.get("thinking"))
+        for name in THOUGHTS:
+            add_thought(whole["thoughts"], name, delta.get(name))
         calls = delta.get("tool_calls")
         for at, call in enumerate(calls if isinstance(calls, list) else ()):
             add_tool_call(whole["tool_calls"], at, to_mapping(call))
@@ -164,21 +170,57 @@ def choice_of(whole: Mapping[str, Any], finish: str) -> dict[str, object]:
         "content": text if text or finish or not calls else None,
         "refusal": "".join(whole["refusal"]) or None,
         **({"tool_calls": calls} if calls else {}),
+        **{name: join_thought(pieces) for name, pieces in whole["thoughts"].items()},
     }
     if not text and not calls and not finish and whole["finish_reason"] in ("length", "content_filter"):
         message["content"] = None
+    if thinking := "".join(whole["thinking_parts"]):
+        parts = [{"type": "thinking", "thinking": [{"type": "text", "text": thinking}]}]
+        message["content"] = [*parts, *([{"type": "text", "text": text}] if text else [])]
     return {"message": message, **ending}
 
 
-def add_tool_call(calls: dict[int, dict[str, Any]], at: int, part: Mapping[str, Any]) -> None:
-    index = part.get("index")
-    call = calls.setdefault(
-        index if isinstance(index, int) else at, {"type": "function", "function": {"name": "", "arguments": ""}}
-    )
-    call |= {name: part[name] for name in ("id", "type") if part.get(name)}
-    for name, text in to_mapping(part.get("function")).items():
-        if isinstance(text, str) and name in call["function"]:
-            call["function"][name] += text
+def add_tool_call(calls: dict[tuple[int, int], dict[str, Any]], at: int, part: Mapping[str, Any]) -> None:
+    """Add a piece of a call to the calls, by their index and the number of calls that had it before."""
+    function, index = to_mapping(part.get("function")), part.get("index")
+    at = index if isinstance(index, int) else at
+    key = (at, max((number for of, number in calls if of == at), default=0))
+    # Gemini and some versions of Ollama give each of several calls the index 0, or none.
+    known, is_named = calls.get(key), bool(function.get("name"))
+    if known and is_named and (part["id"] != known.get("id") if part.get("id") else index is None):
+        key = (at, key[1] + 1)
+    call = calls.setdefault(key, {"type": "function", "function": {"name": "", "arguments": ""}})
+    call |= {name: value for name, value in part.items() if value and name not in ("index", "function")}
+    for name, value in function.items():
+        if name in call["function"] and value is not None:
+            call["function"][name] += value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+GROWING = ("text", "summary", "data", "thinking", "signature")
+"""Fields of a part of a thought that come in pieces."""
+
+
+def add_thought(thoughts: dict[str, Any], name: str, value: object) -> None:
+    """Add a piece of a thought: a text, parts with their places (OpenRouter), or an object (Gemini)."""
+    if isinstance(value, str):
+        thoughts.setdefault(name, []).append(value)
+    elif isinstance(value, Mapping):
+        thoughts[name] = {**thoughts.get(name, {}), **value}
+    elif isinstance(value, list):
+        parts = thoughts.setdefault(name, {})
+        for at, part in enumerate(map(to_mapping, value)):
+            whole = parts.setdefault((part.get("type"), part.get("index", at)), {})
+            for key, piece in part.items():
+                is_more = key in GROWING and isinstance(piece, str) and isinstance(whole.get(key), str)
+                if is_more or piece is not None or key not in whole:
+                    whole[key] = whole[key] + piece if is_more else piece
+
+
+def join_thought(pieces: Any) -> object:
+    """Join the pieces of a thought as a reply at once has it."""
+    if isinstance(pieces, list):
+        return "".join(pieces)
+    return list(pieces.values()) if any(isinstance(key, tuple) for key in pieces) else pieces
 
 
 def join_content_parts(content: object) -> list[str]:
@@ -385,8 +427,11 @@ async def stream_reply(
 
 def cut_loop(reply: Completion) -> Completion:
     """Cut the loop off the texts of a reply."""
+    if reply.turn and reply.turn.calls:  # it stands in the arguments of the last call
+        return replace(reply, finish=LOOP)
     starts = [find_loop_start(text) for text in reply.texts]
     if not any(starts):  # it stood behind a stop word
         return replace(reply, finish="stop", logprobs=())
     texts = tuple(text[:start] for text, start in zip(reply.texts, starts, strict=True))
-    return replace(reply, texts=texts, finish=LOOP, logprobs=())
+    turn = reply.turn and replace(reply.turn, content=texts[0])
+    return replace(reply, texts=texts, finish=LOOP, logprobs=(), turn=turn)

@@ -21,8 +21,9 @@ from typing import Any, TypeGuard
 
 from decisor.errors import LLMError
 from decisor.llms.prices import Price, add_dollars
+from decisor.llms.turns import clean_turn, to_mapping
 from decisor.system.secrets import Secret, redact_known
-from decisor.types import Completion, Message, Sampling, Usage
+from decisor.types import Completion, Sampling, ToolCall, Usage
 
 
 def count_or_estimate_tokens(count: object, texts: Iterable[str]) -> int:
@@ -39,9 +40,9 @@ def is_count(count: object) -> TypeGuard[int]:
     return type(count) is int and 0 <= count < 2**53
 
 
-def chat_usage(reply: Mapping[str, object], messages: Sequence[Message], texts: Sequence[str], calls: int = 1) -> Usage:
+def chat_usage(reply: Mapping[str, object], sent: Sequence[str], texts: Sequence[str], calls: int = 1) -> Usage:
     """Read the usage of a reply of OpenAI's form, chat or not. dollars: only if the endpoint names the cost
-    (OpenRouter).
+    (OpenRouter). sent: the texts of the request.
 
     Cached tokens stand in ``prompt_tokens_details`` (OpenAI, Azure, vLLM, OpenRouter, Gemini), in
     ``prompt_cache_hit_tokens`` (DeepSeek), in ``cached_tokens`` (Moonshot), in the Anthropic names (proxies), or in the
@@ -67,18 +68,18 @@ def chat_usage(reply: Mapping[str, object], messages: Sequence[Message], texts: 
         prompt = first_count(timings["prompt_n"]) + first_count(timings.get("cache_n"))
     completion, cost = counts.get("completion_tokens", timings.get("predicted_n")), counts.get("cost")
     is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
-    usage = build_usage(prompt, completion, reads, writes, messages, texts, calls)
+    usage = build_usage(prompt, completion, reads, writes, sent, texts, calls)
     return replace(usage, dollars=float(cost) if is_cost else None)  # type: ignore[arg-type]
 
 
-def anthropic_usage(counts: object, messages: Sequence[Message], texts: Sequence[str], calls: int = 1) -> Usage:
+def anthropic_usage(counts: object, sent: Sequence[str], texts: Sequence[str], calls: int = 1) -> Usage:
     """Read the usage of a Messages reply, whose ``input_tokens`` are those in no cache."""
     counts = to_mapping(counts)
     reads = first_count(counts.get("cache_read_input_tokens"))
     writes = first_count(counts.get("cache_creation_input_tokens"))
     fresh = counts.get("input_tokens")
     prompt = first_count(fresh) + reads + writes if is_count(fresh) else None
-    return build_usage(prompt, counts.get("output_tokens"), reads, writes, messages, texts, calls)
+    return build_usage(prompt, counts.get("output_tokens"), reads, writes, sent, texts, calls)
 
 
 def build_usage(
@@ -86,12 +87,12 @@ def build_usage(
     completion: object,
     reads: int,
     writes: int,
-    messages: Sequence[Message],
+    sent: Sequence[str],
     texts: Sequence[str],
     calls: int,
 ) -> Usage:
     """Build a usage without a price from counts; a missing count is estimated, and marked as an estimate."""
-    prompt_tokens = count_or_estimate_tokens(prompt, (message.content for message in messages))
+    prompt_tokens = count_or_estimate_tokens(prompt, sent)
     # No endpoint may make the price negative by a count of its cache above its prompt.
     reads = min(reads, prompt_tokens)
     return Usage(
@@ -105,21 +106,12 @@ def build_usage(
     )
 
 
-def to_mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def first_count(*values: object) -> int:
     """Return the first value that is a count and not 0; 0 without one."""
     for value in values:
         if value and is_count(value):
             return value
     return 0
-
-
-def replace_lone_surrogates(text: str) -> str:
-    """Replace lone surrogates, which no UTF-8 file takes, by question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def cut_at_stop_words(text: str, stops: Iterable[str]) -> str:
@@ -144,9 +136,11 @@ def postprocess_reply(
     kept = [cut_at_stop_words(text, sampling.stop) for text in reply.texts]
     # Some endpoints ignore stop words, and stop for length long after the part that counts.
     ran_on = reply.finish == "length" and all(cut != text for cut, text in zip(kept, reply.texts, strict=True))
+    texts = tuple(redact_known(text, secrets) for text in kept)
     return replace(
         reply,
-        texts=tuple(redact_known(text, secrets) for text in kept),
+        texts=texts,
+        turn=reply.turn and clean_turn(reply.turn, texts[0], name, secrets),
         usage=add_dollars(reply.usage, price) if price else reply.usage,
         finish="stop" if ran_on else reply.finish,
         model=reply.model or name,
@@ -164,12 +158,13 @@ STRICT = ("api.openai.com", ".openai.azure.com")
 OPTIONAL = {
     "structured_outputs": r"structured_outputs",
     "guided_json": r"guided_json",
-    "response_format": r"response_format|json_schema|json_object|structured output|grammar",
+    "response_format": r"response_format|text\.format|json_schema|json_object|structured output|grammar",
     "tool_choice": r"tool[_ ]choice",
-    "parallel_tool_calls": r"parallel_tool_calls",
+    "parallel_tool_calls": r"parallel[_ ]tool[_ ]calls?",
     "tools": r"\btools?\b|function",
     "stream_options": r"stream_options|include_usage",
     "stream": r"['\"`]stream['\"`]|streaming|param(?:eter)?s? stream\b",
+    "include": r"\binclude\b|encrypted",
     "max_tokens": r"max_tokens",
     "temperature": r"temperature",
     "top_p": r"top_p",
@@ -184,12 +179,19 @@ OPTIONAL = {
 
 
 def build_form_fields(sampling: Sampling, without: AbstractSet[str]) -> dict[str, object]:
-    """Build the fields of a request that hold a reply to its form, without the refused ones."""
-    if sampling.functions:
+    """Build the fields of a request that hold a reply to its form, without the refused ones.
+
+    Functions are tools of which one must be called. Tools of a conversation are never forced: models that think refuse
+    it. Several may be called at once, which llama.cpp must be told.
+    """
+    if offered := sampling.functions or sampling.tools:
         if "tools" in without:
             return {}
-        functions = [{"type": "function", "function": asdict(function)} for function in sampling.functions]
-        fields = {"tools": functions, "tool_choice": "required", "parallel_tool_calls": False}
+        fields: dict[str, object] = {
+            "tools": [{"type": "function", "function": asdict(function)} for function in offered],
+            **({"tool_choice": "required"} if sampling.functions else {}),
+            "parallel_tool_calls": not sampling.functions,
+        }
         return {name: value for name, value in fields.items() if name not in without}
     if sampling.schema is None or "response_format" in without:
         return {}
@@ -256,28 +258,28 @@ def find_refused_part(error: LLMError, body: Mapping[str, object]) -> str:
 
 
 def guess_refused_part(error: LLMError, body: Mapping[str, object]) -> str:
-    """Guess the refused part if the refusal names nothing: the part that holds the reply to its form."""
-    passes = error.kind == "request" and not error.permanent
-    return next((name for name in ("response_format", "tools") if name in body), "") if passes else ""
+    """Guess the refused part if the refusal names nothing: the part that holds the reply to its form.
+
+    Before the tools of a conversation it is the field that few servers know.
+    """
+    if error.kind != "request" or error.permanent:
+        return ""
+    if body.get("parallel_tool_calls"):
+        return "parallel_tool_calls"
+    return next((name for name in ("response_format", "tools") if name in body), "")
 
 
-def format_calls(thought: object, calls: Sequence[object]) -> str:
-    """Format calls of functions as JSON text, with the text before them; '' without a call.
+def format_calls(thought: str, calls: Sequence[ToolCall]) -> str:
+    """Format calls of functions as JSON text, with the text before them.
 
-    >>> format_calls(None, [{"id": "1", "function": {"name": "sql", "arguments": '{"input": "SELECT 1"}'}}])
+    >>> format_calls("", [ToolCall("1", "sql", '{"input": "SELECT 1"}')])
     '{"name": "sql", "arguments": {"input": "SELECT 1"}}'
     """
     rows = []
     for call in calls:
-        function = to_mapping(to_mapping(call).get("function"))
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            with suppress(ValueError, RecursionError):  # then it is read forgivingly later, or complained of
-                arguments = json.loads(arguments or "{}")
-        if isinstance(function.get("name"), str):
-            rows.append({"name": function["name"], "arguments": arguments})
-    if not rows:
-        return ""
-    reply: dict[str, object] = {"thought": thought} if isinstance(thought, str) and thought.strip() else {}
-    reply |= rows[0] if len(rows) == 1 else {"tool_calls": rows}
-    return replace_lone_surrogates(json.dumps(reply, ensure_ascii=False))
+        arguments: object = call.arguments
+        with suppress(ValueError, RecursionError):  # then it is read forgivingly later, or complained of
+            arguments = json.loads(call.arguments or "{}")
+        rows.append({"name": call.name, "arguments": arguments})
+    reply: dict[str, object] = {"thought": thought} if thought.strip() else {}
+    return json.dumps(reply | (rows[0] if len(rows) == 1 else {"tool_calls": rows}), ensure_ascii=False)
