@@ -131,6 +131,8 @@ class WhatIf(Protocol):
 
 
 Goal = Literal["min", "max"]
+READ_OFF = "read off "
+"""Beginning of the method of a ranking that is the order of a query's rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,11 @@ class Ranking:
     method: str = ""
     covered: str = ""
     left_out: tuple[str, ...] = ()
+
+    @property
+    def is_read_off(self) -> bool:
+        """Whether it is the order of a query's rows, and no decision model computed it."""
+        return self.method.startswith(READ_OFF)
 
     @property
     def count(self) -> int:

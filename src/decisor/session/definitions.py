@@ -160,7 +160,8 @@ class Meaning:
         """
         shown = self.shows(run)
         queried = [metric for tool in self.tools.values() for metric in tool.used.values()]
-        modelled = self.modelled if decision.ranking is not None else ()
+        is_modelled = decision.ranking is not None and not decision.ranking.is_read_off
+        modelled = self.modelled if is_modelled else ()
         # A metric is used if it was computed; a reading or an example, if it was shown.
         read = [definition for definition in shown if isinstance(definition, Reading | ApprovedExample)]
         used = {section_title(definition): definition for definition in (*queried, *modelled, *read)}

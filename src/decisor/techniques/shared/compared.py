@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from decisor.parsing.figures import unit_of_column
 from decisor.techniques.shared.objections.reading import is_key
-from decisor.types import Goal, Option, Ranking, Record, Step, Value
+from decisor.types import READ_OFF, Goal, Option, Ranking, Record, Step, Value
 
 ORDER = re.compile(r"\border\s+by\s+([^,;]+)", re.I)
 LIMITED = re.compile(r"\b(?:limit|fetch|top|skip|offset)\b", re.I)
@@ -56,7 +56,7 @@ class ComparedTable:
             unit=unit_of_column(self.measure),
             compared=len(self.options),
             candidates=self.total,
-            method=f"read off {self.observation}, ordered by {self.measure}",
+            method=f"{READ_OFF}{self.observation}, ordered by {self.measure}",
         )
 
     def is_best(self, name: str) -> bool:
