@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.lab.dqa.bench import DqaBench
+from decisor.lab.dqa.worlds import Form
 from decisor.runtime.run import Run
 from decisor.techniques import build_technique
 from decisor.types import Action, Completion, Function, Message, Question, Sampling, ToolCall, Usage
@@ -103,7 +104,7 @@ def repeated_share(prompts: Sequence[str]) -> float:
     return min(shares)
 
 
-async def measure(data: Path, form: str, limit: int) -> None:
+async def measure(data: Path, form: Form, limit: int) -> None:
     bench = DqaBench(data=data, form=form, limit=limit)
     within, rows = 0, []
     for case in bench.cases():
@@ -125,20 +126,19 @@ async def measure(data: Path, form: str, limit: int) -> None:
         rows.append((bare, ours, calls, len(sent["agent"]), repeated_share(sent["agent"]), is_long))
     await bench.close()
     count = len(rows)
-    bare, ours, calls, own_calls, share, longs = (list(column) for column in zip(*rows, strict=True))
-    print(f"{count} questions, {form}; {sum(longs)} with 1,400 tokens a call or more")
-    print(f"prompt tokens a question: bare {sum(bare) / count:,.0f}, agent {sum(ours) / count:,.0f}", end=" ")
-    print(f"({sum(ours) / sum(bare):.2f}); within the bar: {within} of {count}")
-    print(
-        f"calls: bare {sum(calls) / count:.2f}, agent {sum(own_calls) / count:.2f}; repeated at least {min(share):.1%}"
-    )
+    totals = [sum(column) for column in zip(*rows, strict=True)]
+    print(f"{count} questions, {form}; {totals[5]} with 1,400 tokens a call or more")
+    print(f"prompt tokens a question: bare {totals[0] / count:,.0f}, agent {totals[1] / count:,.0f}", end=" ")
+    print(f"({totals[1] / totals[0]:.2f}); within the bar: {within} of {count}")
+    repeated = min(row[4] for row in rows)
+    print(f"calls: bare {totals[2] / count:.2f}, agent {totals[3] / count:.2f}; repeated at least {repeated:.1%}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(os.environ.get("DECISOR_DATA", "../shared/data")) / "dqa"
     parser.add_argument("data", type=Path, nargs="?", default=default)
-    parser.add_argument("--form", default="sql")
+    parser.add_argument("--form", choices=("sql", "graph"), default="sql")
     parser.add_argument("--limit", type=int, default=20)
     options = parser.parse_args()
     asyncio.run(measure(options.data, options.form, options.limit))

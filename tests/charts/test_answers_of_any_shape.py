@@ -75,12 +75,12 @@ def test_an_answer_that_cites_a_row_or_two_has_no_chart_and_no_bytes_for_one(tmp
     model = llm(answer="Final answer: Seafood\nBecause: it sells for 400 [o1.r3] and Produce for 300 [o1.r2]")
     result = decisor.ask(QUESTION, db=sales(tmp_path), llm=model, settings=TEXT)
     assert (result.charts, result.as_object()["charts"]) == ((), [])
-    assert '<figure class="chart"' not in result._repr_html_() and "base64" not in result._repr_html_()
+    assert '<figure class="chart"' not in result._repr_html_() and 'src="data:' not in result._repr_html_()
 
 
 def test_rows_cited_one_by_one_are_a_table_where_they_are_all_that_the_query_brought(tmp_path: Path) -> None:
     for limit, charts in ((3, 1), (4, 0)):
-        query = f"SELECT category, sum(amount) AS revenue FROM sale GROUP BY 1 ORDER BY 2 DESC LIMIT {limit}"
+        query = f"SELECT category, sum(amount) AS revenue FROM sale GROUP BY 1 ORDER BY -sum(amount) LIMIT {limit}"
         model = llm(query, "Final answer: Tea\nBecause: 24276 [o1.r1], 19476 [o1.r3], 21876 [o1.r2], not less")
         result = decisor.ask(QUESTION, db=sales(tmp_path), llm=model, settings=TEXT)
         assert len(result.charts) == charts

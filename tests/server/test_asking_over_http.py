@@ -33,7 +33,7 @@ def test_what_may_be_asked_of_is_told_without_places(site: Served) -> None:
 def test_the_schema_of_a_connection_has_its_columns(site: Served) -> None:
     schema = site.client.get("/api/connections/sql").json()
     assert [column["name"] for column in schema["tables"][0]["columns"]] == ["name", "rent"]
-    assert "rent REAL" in schema["description"]
+    assert "rent float" in schema["description"]
     assert site.client.get("/api/connections/other").status_code == 404
 
 

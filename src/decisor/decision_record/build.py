@@ -168,6 +168,11 @@ def points_of_alternatives(content: Content) -> Iterator[OpenPoint]:
             "A decision model: decisor model draft, then decisor ask --model",
         )
         return
+    if ranking.is_read_off:
+        yield OpenPoint(
+            "The alternatives are in the order of a query, and no decision model computed them.",
+            "A decision model: decisor model draft, then decisor ask --model",
+        )
     yield from points_of_trials(ranking)
     if ranking.candidates is not None and ranking.count < ranking.candidates and not ranking.method:
         left = ranking.candidates - ranking.count

@@ -70,10 +70,10 @@ def build_technique(name: str, **settings: str) -> Technique:
     ``--technique plan_rag -o max_steps=20 -o replan=no``.
 
     >>> build_technique("plan_rag", max_steps="20", replan="no")
-    PlanRAG(max_steps=20, replan=False, order='ptaor', evidence='required')
+    PlanRAG(max_steps=20, replan=False, order='ptaor', evidence='required', agree=1)
     >>> build_technique("plan_rag", steps="20")
     Traceback (most recent call last):
-    decisor.errors.SetupError: plan_rag has no steps; it has max_steps, replan, order, evidence.
+    decisor.errors.SetupError: plan_rag has no steps; it has max_steps, replan, order, evidence, agree.
 
     Raises:
         SetupError: there is no such technique or setting, or the value does not fit it.

@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from decisor.system.text import clean_for_terminal
 from decisor.system.wording import format_whole_seconds
 from decisor.trace.events import ActionStart, LLMCall, RunStart, RunUsage, TraceEntry
 from decisor.types import Question, Usage
@@ -112,7 +113,10 @@ class NotebookView:
         console.print(Text(f"Decisor: {self.ended or self.progress.doing}, {seconds}", style="bold"))
         steps = self.progress.plan
         current = len(steps) + 1 if self.ended == "done" else self.progress.current
-        for line in (*(format_tick(at, step, current) for at, step in enumerate(steps, 1)), *self.lines):
+        for line in (
+            *(format_tick(at, clean_for_terminal(step), current) for at, step in enumerate(steps, 1)),
+            *self.lines,
+        ):
             console.print(line)
         cost = usage_line(replace(self.usage, seconds=0.0), self.start.technique or "auto", self.start.llm)
         console.print(Text(cost, style="dim"))
