@@ -17,7 +17,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 from decisor.errors import BudgetExceeded, Error, LLMError, ParseError
 from decisor.parsing.figures import find_citations, without_citations
@@ -141,8 +140,6 @@ class Agent:
     max_steps: int = 15
     objections: bool = True
     agree: int = 1
-
-    calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         if self.agree > 1:
