@@ -50,9 +50,10 @@ SHOWABLE = {
     "home, queried": "what the question wants to reach, in the query alone",
 }
 HIDDEN = {
+    "scale, both readings": "8,400 is 8.4 with a decimal comma, and 2.518 is 2518 with a point for thousands",
     "unit, unnamed": "no column name has a unit, so nothing contradicts another one",
-    "forgotten rule": "the rows agree with the answer; that a condition is missing stands in the words of the rule alone",
-    "forgotten, shown": "the column of the rule is shown, but which of its values the rule allows is in its words alone",
+    "forgotten rule": "the rows agree with the answer; only the words of the rule say that a condition is missing",
+    "forgotten, shown": "the column of the rule is shown, but only the words of the rule say which of its values it allows",
     "measure queried": "the rows hold the wrong measure alone, and the answer is the best by it",
 }
 PERFECT = ("ordered", "first rows", "one row", "explored", "unordered", "skipping", "runner-up")
@@ -115,7 +116,7 @@ class CarelessPolicy:
             self.objections = [line[2:] for line in results[-1].splitlines() if line.startswith("- ")]
             self.mended = any(self.bears_on_error(text) for text in self.objections)
             # What its query left out can only be had by another one.
-            if self.mended and self.kind in ("unordered limit", "one candidate", *HIDDEN):
+            if self.mended and self.kind in ("unordered limit", "one candidate", *list(HIDDEN)[1:]):
                 return write_turn(("sql", {"query": self.world.query()}))
         rows = read_rows(tables[-1])
         self.claim = self.true_claim(rows) if self.mended or self.kind in PERFECT else self.false_claim(rows)
@@ -192,8 +193,14 @@ class CarelessPolicy:
             claim = self.write(first, second, unit=world.wrong_unit)
             return replace(claim, wrong=(world.wrong_unit, *self.spellings(value)))
         if kind == "scale":
-            other = f"{float(value) * dice.choice([1000, 0.001]):.7g}"
-            return replace(self.write(first, second, value=other), wrong=self.spellings(other))
+            # 2.518 is 2518 as well, and 8,400 is 8.4: a reader of another country writes them so.
+            other = dice.choice([f"{float(value) * 1000:.0f}", f"{float(value) / 1000:.2g}", f"{value} thousand"])
+            written = f"{other} {world.unit}"
+            return replace(self.write(first, second, written=written), wrong=(written, other, value))
+        if kind == "scale, both readings":
+            other = f"{float(value) * 1000:,.0f}" if float(value) < 1000 else f"{float(value) / 1000:.3f}"
+            written = f"{other} {world.unit}"
+            return replace(self.write(first, second, written=written), wrong=(written, other))
         if kind == "invented":
             other = self.invent_figure(rows)
             if dice.random() < 0.5:
@@ -217,7 +224,7 @@ class CarelessPolicy:
             texts = [
                 f"{world.home} is reached at {self.show(value)} [{first['id']}].",
                 f"The {world.extreme} {world.noun} is that of {world.home}: {self.show(value)} [{first['id']}].",
-                f"{first['name']} to {world.home} has the {world.extreme} {world.noun}, {self.show(value)} [{first['id']}].",
+                f"{first['name']} to {world.home}: {self.show(value)} [{first['id']}], the {world.extreme} {world.noun}.",
             ]
             return Claim(world.home, dice.choice(texts), (world.home,))
         wrong = {
@@ -233,7 +240,15 @@ class CarelessPolicy:
     def measure(self, rows: Sequence[Row]) -> str:
         return list(rows[0])[2]
 
-    def write(self, row: Row, second: Row | None, value: str = "", value2: str = "", unit: str | None = None) -> Claim:
+    def write(
+        self,
+        row: Row,
+        second: Row | None,
+        value: str = "",
+        value2: str = "",
+        unit: str | None = None,
+        written: str = "",
+    ) -> Claim:
         """Write a claim: this row is the best, before the second."""
         measure = list(row)[2]
         phrase = self.phrase % len(PHRASES) if second else ALONE[self.phrase % len(ALONE)]
@@ -242,7 +257,7 @@ class CarelessPolicy:
             name=row["name"],
             extreme=self.world.extreme,
             noun=self.world.noun,
-            value=self.show(value or row[measure], unit),
+            value=written or self.show(value or row[measure], unit),
             id=row["id"],
             second=second["name"] if second else "",
             value2=self.show(value2 or second[measure], unit) if second else "",

@@ -83,7 +83,7 @@ class World:
 
 
 def fill_world(world: World, path: Path, dice: random.Random) -> list[str]:
-    """Write a database in which each error leads to another candidate than the best; return the allowed ones, best first."""
+    """Write a database in which no error leads to the best candidate; return the allowed ones, best first."""
     while True:
         path.unlink(missing_ok=True)
         connection = sqlite3.connect(path)
@@ -99,7 +99,7 @@ def fill_world(world: World, path: Path, dice: random.Random) -> list[str]:
                 world.query(order=False),
                 world.query(order=False, tail=" LIMIT 1"),
             ]
-            firsts = [connection.execute(query).fetchone()[0] for query in wrong]
+            firsts = [row[0] for query in wrong for row in connection.execute(query).fetchmany(1)]
             measures = [row[1] for row in connection.execute(world.query(rule=False))]
             others = [row[1] for row in connection.execute(world.query(measure=world.other))]
         finally:
