@@ -46,16 +46,19 @@ SHOWABLE = {
     "one candidate": "the only candidate that its query names",
     "copied form": "the example of the form for a reason",
     "measure read": "the best by another column of a right table",
+    "measure queried": "the best of a query for another measure, in the unit of the right one",
     "home": "what the question wants to reach, in each row",
     "home, queried": "what the question wants to reach, in the query alone",
 }
 HIDDEN = {
-    "scale, both readings": "8,400 is 8.4 with a decimal comma, and 2.518 is 2518 with a point for thousands",
+    "scale, misread": "8,400 is 8.4 with a decimal comma, and 2.518 is 2518 with a point for thousands",
     "unit, unnamed": "no column name has a unit, so nothing contradicts another one",
     "forgotten rule": "the rows agree with the answer; only the words of the rule say that a condition is missing",
-    "forgotten, shown": "the column of the rule is shown, but only the words of the rule say which of its values it allows",
-    "measure queried": "the rows hold the wrong measure alone, and the answer is the best by it",
+    "forgotten, shown": "a column of the rule is shown, but only its words say which values it allows",
+    "its own unit": "as measure queried, in its own unit: the rows hold the wrong measure alone and agree with it",
 }
+UNSAID = "skipping, unsaid"
+"""The first rows break the rule, and the reasons do not say so: the same answer as a second row taken for the best."""
 PERFECT = ("ordered", "first rows", "one row", "explored", "unordered", "skipping", "runner-up")
 """Ways to be right: all rows in order; the first 3; the first alone; after a look at some rows; rows without an order;
 with candidates that break the rule among the rows; with a runner-up."""
@@ -108,7 +111,10 @@ class CarelessPolicy:
         results = [message.content for message in messages if message.role == "tool"]
         tables = [text for text in results if "\n[o" in text]
         if not results:
-            plan = ("plan", {"steps": [f"{self.world.noun} of every candidate", "choose the best"]})
+            plan: tuple[str, dict[str, object]] = (
+                "plan",
+                {"steps": [f"{self.world.noun} of every candidate", "choose the best"]},
+            )
             return write_turn(plan, ("sql", {"query": self.first_query()}))
         if self.kind == "explored" and len(tables) == 1:
             return write_turn(("sql", {"query": self.world.query()}))
@@ -116,10 +122,10 @@ class CarelessPolicy:
             self.objections = [line[2:] for line in results[-1].splitlines() if line.startswith("- ")]
             self.mended = any(self.bears_on_error(text) for text in self.objections)
             # What its query left out can only be had by another one.
-            if self.mended and self.kind in ("unordered limit", "one candidate", *list(HIDDEN)[1:]):
+            if self.mended and self.kind in ("unordered limit", "one candidate", "measure queried", *HIDDEN):
                 return write_turn(("sql", {"query": self.world.query()}))
         rows = read_rows(tables[-1])
-        self.claim = self.true_claim(rows) if self.mended or self.kind in PERFECT else self.false_claim(rows)
+        self.claim = self.true_claim(rows) if self.mended or self.kind in (UNSAID, *PERFECT) else self.false_claim(rows)
         self.first = self.first or self.claim
         return write_turn(
             ("decide", {"answer": self.claim.answer, "because": self.claim.because, **self.runner_up(rows)})
@@ -141,6 +147,7 @@ class CarelessPolicy:
             "forgotten rule": world.query(rule=False),
             "forgotten, shown": world.query(rule=False, columns=(world.rule_column,)),
             "measure queried": world.query(measure=world.other),
+            "its own unit": world.query(measure=world.other),
             "measure read": world.query(columns=(" AS ".join(world.other),)),
             "home": world.query(columns=(world.home_column,)),
             "unit, unnamed": world.query(measure=(world.measure[0], "total")),
@@ -149,6 +156,7 @@ class CarelessPolicy:
             "explored": f"SELECT * FROM {world.first_table} LIMIT 3",
             "unordered": world.query(order=False),
             "skipping": world.query(rule=False, columns=(world.rule_column,)),
+            UNSAID: world.query(rule=False, columns=(world.rule_column,)),
         }
         return queries.get(self.kind) or world.query()
 
@@ -156,7 +164,7 @@ class CarelessPolicy:
     def best(self) -> str:
         return self.allowed[0]
 
-    def true_claim(self, rows: Sequence[Row]) -> Claim:
+    def true_claim(self, rows: list[Row]) -> Claim:
         """Return what the rows show. The best is known: what is measured are the objections."""
         at = next(at for at, row in enumerate(rows) if row["name"] == self.best)
         factor = 1 if self.world.goal == "min" else -1
@@ -177,7 +185,7 @@ class CarelessPolicy:
             return replace(claim, because=f"{claim.because} {text}")
         return claim
 
-    def false_claim(self, rows: Sequence[Row]) -> Claim:  # one case a kind
+    def false_claim(self, rows: list[Row]) -> Claim:  # one case a kind
         world, dice, kind, first = self.world, self.dice, self.kind, rows[0]
         second = rows[1] if len(rows) > 1 else None
         value = first[self.measure(rows)]
@@ -197,7 +205,7 @@ class CarelessPolicy:
             other = dice.choice([f"{float(value) * 1000:.0f}", f"{float(value) / 1000:.2g}", f"{value} thousand"])
             written = f"{other} {world.unit}"
             return replace(self.write(first, second, written=written), wrong=(written, other, value))
-        if kind == "scale, both readings":
+        if kind == "scale, misread":
             other = f"{float(value) * 1000:,.0f}" if float(value) < 1000 else f"{float(value) / 1000:.3f}"
             written = f"{other} {world.unit}"
             return replace(self.write(first, second, written=written), wrong=(written, other))
@@ -213,31 +221,31 @@ class CarelessPolicy:
             text = dice.choice(["costs 12.5 [o1.r2]", f"{first['name']} costs 12.5 [o1.r2].", "It costs 12.5 [o1.r2]."])
             return Claim(first["name"], text, ("12.5", "o1.r2"))
         if kind == "measure read":
-            alias = world.other[1]
-            row = (min if world.goal == "min" else max)(rows, key=lambda row: float(row[alias]))
-            rest = [rival for rival in rows if rival is not row]
-            other = (min if world.goal == "min" else max)(rest, key=lambda row: float(row[alias]))
-            claim = self.write(row, other, value=row[alias], value2=other[alias], unit=world.other_unit)
+            alias, is_max = world.other[1], world.goal == "max"
+            row, rival = sorted(rows, key=lambda row: float(row[alias]), reverse=is_max)[:2]
+            claim = self.write(row, rival, value=row[alias], value2=rival[alias], unit=world.other_unit)
             because = claim.because.replace(world.noun, alias.rpartition("_")[0] or alias)
             return replace(claim, because=because, wrong=(row["name"],))
         if kind in ("home", "home, queried"):
             texts = [
                 f"{world.home} is reached at {self.show(value)} [{first['id']}].",
                 f"The {world.extreme} {world.noun} is that of {world.home}: {self.show(value)} [{first['id']}].",
-                f"{first['name']} to {world.home}: {self.show(value)} [{first['id']}], the {world.extreme} {world.noun}.",
+                f"{first['name']} to {world.home} takes {self.show(value)} [{first['id']}], which is the best.",
             ]
             return Claim(world.home, dice.choice(texts), (world.home,))
         wrong = {
             "unordered limit": ("ORDER BY", first["name"]),
             "one candidate": (first["name"], "no other candidate"),
-            "measure queried": (world.measure[1],),
+            "measure queried": (world.other[1],),
+            "its own unit": (world.other[1],),
         }
-        return replace(self.write(first, second), wrong=wrong.get(kind, (world.rule, world.rule_column)))
+        unit = world.other_unit if kind == "its own unit" else world.unit
+        return replace(self.write(first, second, unit=unit), wrong=wrong.get(kind, (world.rule, world.rule_column)))
 
-    def runner_up(self, rows: Sequence[Row]) -> dict[str, str]:
+    def runner_up(self, rows: list[Row]) -> dict[str, str]:
         return {"runner_up": rows[1]["name"]} if self.kind == "runner-up" else {}
 
-    def measure(self, rows: Sequence[Row]) -> str:
+    def measure(self, rows: list[Row]) -> str:
         return list(rows[0])[2]
 
     def write(
@@ -272,7 +280,7 @@ class CarelessPolicy:
     def spellings(self, value: str) -> tuple[str, ...]:
         return (value, self.show(value, ""), self.show(value))
 
-    def invent_figure(self, rows: Sequence[Row]) -> str:
+    def invent_figure(self, rows: list[Row]) -> str:
         known = [float(row[self.measure(rows)]) for row in rows]
         while True:
             figure = round(self.dice.uniform(0.6, 1.7) * self.dice.choice(known), 1)
@@ -313,6 +321,8 @@ def play_kind(kind: str, n: int, seed: int, show: int) -> tuple[int, int]:
     """Return how many answers of a kind were objected to, and how many of these were right in the end."""
     objected = right = 0
     worlds = list(list_worlds(with_home=kind.startswith("home")))
+    if kind == "measure queried":
+        worlds = [world for world in worlds if world.other_unit != world.unit]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "world.db"
         for at in range(n):
@@ -322,7 +332,7 @@ def play_kind(kind: str, n: int, seed: int, show: int) -> tuple[int, int]:
             is_right = asyncio.run(play(place, policy))
             objected += bool(policy.objections)
             right += bool(policy.objections) and is_right
-            is_odd = bool(policy.objections) if kind in PERFECT else not (policy.objections and is_right)
+            is_odd = bool(policy.objections) if kind in (UNSAID, *PERFECT) else not (policy.objections and is_right)
             if is_odd and show > 0:
                 show -= 1
                 print(f"--- {kind}, {world.first_table}: best {policy.best}; {policy.first}")
@@ -338,7 +348,7 @@ def main() -> None:
     parser.add_argument("--kind", action="append", help="kinds to play (default: all)")
     parser.add_argument("--show", type=int, default=0, help="misses and false alarms of each kind to print")
     options = parser.parse_args()
-    chosen = set(options.kind or [*SHOWABLE, *HIDDEN, *PERFECT])
+    chosen = set(options.kind or [*SHOWABLE, *HIDDEN, *PERFECT, UNSAID])
     for title, kinds in (("The data can show", SHOWABLE), ("The data cannot show", HIDDEN)):
         print(f"{title}:")
         total = total_right = count = 0
@@ -359,6 +369,9 @@ def main() -> None:
             print(f"  {kind:<16} objected to {share(objected, options.perfect)}")
             alarms, count = alarms + objected, count + options.perfect
     print(f"  all: objected to {share(alarms, count)} (bar 1 %)")
+    if UNSAID in chosen:
+        objected, _ = play_kind(UNSAID, options.perfect, options.seed, options.show)
+        print(f"Not counted, as it is asked for its reason: {UNSAID}, objected to {share(objected, options.perfect)}")
 
 
 def share(part: int, total: int) -> str:

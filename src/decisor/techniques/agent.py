@@ -58,6 +58,7 @@ from decisor.types import (
     Function,
     FunctionSource,
     Message,
+    Objection,
     Observation,
     Pitfall,
     Question,
@@ -456,10 +457,8 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[st
     objections, compared = decision.evidence.objections, find_compared_table(decision.answer, trajectory.steps)
     is_best_left = compared is not None and compared.is_best_left(decision.answer, reply.because)
     if is_best_left:
-        # The best of those that the rules allow need not be the first of a list that holds the others too.
-        name = decision.answer.casefold()
-        is_of_place = [one.kind in ("candidate", "rank") and mentions_candidate(one.text, name) for one in objections]
-        objections = tuple(one for one, is_left in zip(objections, is_of_place, strict=True) if not is_left)
+        # The best that the rules allow need not be the first of a list that holds the others too.
+        objections = tuple(objection for objection in objections if not is_of_place(objection, decision.answer))
     yield from (objection.text for objection in objections)
     is_told = is_best_left or any(objection.kind in ("candidate", "ranking") for objection in objections)
     if compared is not None and not compared.is_best(decision.answer) and not is_told:
@@ -483,6 +482,10 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[st
             )
 
 
+def is_of_place(objection: Objection, name: str) -> bool:
+    return objection.kind in ("candidate", "rank") and mentions_candidate(objection.text, name.casefold())
+
+
 def find_misplaced_figures(because: str, records: Mapping[str, Record]) -> Iterator[str]:
     """Find figures right before the citation of a row that does not hold them, though another row of its table does."""
     figures = find_quantities(CITATION.sub(lambda citation: " " * len(citation.group()), because))
@@ -493,19 +496,18 @@ def find_misplaced_figures(because: str, records: Mapping[str, Record]) -> Itera
         if row is None or row.text or not near or near[-1].digits < 2:
             continue
         figure = near[-1]
-        if fits(figure, *collect_record_numbers(row)) or CALCULATED.search(because[: figure.start].rstrip("$€£* ")):
+        table = [other for id, other in records.items() if id.partition(".")[0] == row.id.partition(".")[0]]
+        may_count = not figure.unit and figure.meanings[0].value in range(len(table) + 1)
+        is_worked_out = CALCULATED.search(because[: figure.start].rstrip("$€£* "))
+        if may_count or is_worked_out or fits(figure, *collect_record_numbers(row)):
             continue
         own = {column: number for column, number in iterate_numeric_fields(row) if not is_key(column)}
-        for other in records.values():
+        for other in table:
             columns = [column for column, number in iterate_numeric_fields(other) if fits(figure, number)]
-            if is_of_same_table(row, other) and (column := next(filter(own.__contains__, columns), "")):
+            if column := next(filter(own.__contains__, columns), ""):
                 says = f"{own[column]:.7g} ({column})"
                 yield MISPLACED.format(figure=figure.text, id=row.id, says=says, holder=other.id)
                 break
-
-
-def is_of_same_table(row: Record, other: Record) -> bool:
-    return row.id.partition(".")[0] == other.id.partition(".")[0]
 
 
 def bears_on(pitfall: Pitfall, observation: Observation, name: str) -> bool:

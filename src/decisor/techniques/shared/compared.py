@@ -20,8 +20,8 @@ from decisor.types import READ_OFF, Goal, Option, Ranking, Record, Step, Value
 ORDER = re.compile(r"\border\s+by\s+([^,;]+)", re.I)
 LIMITED = re.compile(r"\b(?:limit|fetch|top|skip|offset)\b", re.I)
 RULED_OUT = re.compile(
-    r"\b(?:not|no|never|cannot|closed|exclud\w+|ineligible|(?:leave|left|rule[ds]?|drop\w*) out|breaks?|violates?|fails?"
-    r"|exceeds?|outside|too)\b|n't\b",
+    r"\b(?:not|no|never|cannot|closed|exclud\w+|ineligible|(?:leave|left|rule[ds]?|drop\w*) out|breaks?|violates?"
+    r"|fails?|exceeds?|outside|too)\b|n't\b",
     re.I,
 )
 """Words by which a sentence says that a candidate may not be chosen."""
@@ -214,7 +214,7 @@ def is_unseen_name(name: str, names: Sequence[str], shown: str) -> bool:
         return False
     if any(char.isdigit() for char in name):
         # A code is compared by its form: K-999 beside K-104, but no Q3 beside months.
-        return re.sub(r"\d", "0", name.strip()) in {re.sub(r"\d", "0", other) for other in names}
+        return re.sub(r"\d+", "0", name.strip()) in {re.sub(r"\d+", "0", other) for other in names}
     words = re.findall(r"[^\W\d_]{3,}", name)
     is_name = 0 < len(words) <= 4 and all(word[0].isupper() for word in words)
     return is_name and any(not mentions_candidate(shown, word.casefold()) for word in words)
