@@ -37,7 +37,7 @@ from planted.careless_worlds import World, fill_world, list_worlds
 SHOWABLE = {
     "no row": "an invented name",
     "no row, stored": "a candidate of the database that no row shown holds",
-    "other figure": "the figure of the next candidate",
+    "other figure": "the figure of another candidate",
     "unit": "another unit than the column's",
     "scale": "a thousand times as much, or as little",
     "invented": "a figure that no row holds",
@@ -69,9 +69,14 @@ PHRASES = (
     "The {noun} of {name} is {value} [{id}]; the next is {second} at {value2} [{id2}].",
     "The {extreme} {noun} is {value} ({name}) [{id}].",
     "Of the candidates that the rules allow, {name} comes first with {value} [{id}].",
+    "[{id}] {name} has {value}; [{id2}] {second} has {value2}.",
+    "- {name}: {value} [{id}]\n- {second}: {value2} [{id2}]",
+    "I choose {name}. Its {noun} is {value} [{id}]. The next one, {second}, has {value2} [{id2}].",
+    "{name} ({value}) comes before {second} ({value2}) [{id}, {id2}].",
+    "The {extreme} {noun} is {value}, that of {name} [{id}], against {value2} for {second} [{id2}].",
+    "{value} is the {extreme} {noun} [{id}].",
 )
-ALONE = (1, 4, 5)
-"""Phrases without a second candidate."""
+ALONE = tuple(phrase for phrase in PHRASES if "{second}" not in phrase)
 Row = dict[str, str]
 
 
@@ -195,8 +200,8 @@ class CarelessPolicy:
             name = dice.choice(world.invented if kind == "no row" else stored)
             return replace(self.write(first | {"name": name}, second), answer=name, wrong=(name,))
         if kind == "other figure":
-            other = rows[1][self.measure(rows)]
-            return replace(self.write(first, rows[1], value=other), wrong=self.spellings(other))
+            other = dice.choice(rows[1:])[self.measure(rows)]
+            return replace(self.write(first, second, value=other), wrong=self.spellings(other))
         if kind in ("unit", "unit, unnamed"):
             claim = self.write(first, second, unit=world.wrong_unit)
             return replace(claim, wrong=(world.wrong_unit, *self.spellings(value)))
@@ -259,9 +264,9 @@ class CarelessPolicy:
     ) -> Claim:
         """Write a claim: this row is the best, before the second."""
         measure = list(row)[2]
-        phrase = self.phrase % len(PHRASES) if second else ALONE[self.phrase % len(ALONE)]
+        phrases = PHRASES if second else ALONE
         unit = self.world.unit if unit is None else unit
-        text = PHRASES[phrase].format(
+        text = phrases[self.phrase // 2 % len(phrases)].format(
             name=row["name"],
             extreme=self.world.extreme,
             noun=self.world.noun,
@@ -328,7 +333,9 @@ def play_kind(kind: str, n: int, seed: int, show: int) -> tuple[int, int]:
         for at in range(n):
             dice = random.Random(f"{seed} {kind} {at}")
             world = worlds[at % len(worlds)]
-            policy = CarelessPolicy(world, kind, fill_world(world, place, dice), dice, phrase=dice.randrange(12))
+            policy = CarelessPolicy(
+                world, kind, fill_world(world, place, dice), dice, phrase=dice.randrange(2 * len(PHRASES))
+            )
             is_right = asyncio.run(play(place, policy))
             objected += bool(policy.objections)
             right += bool(policy.objections) and is_right

@@ -223,7 +223,8 @@ def test_an_objection_goes_back_once_with_all_that_is_wrong(sites: str) -> None:
     assert (mended.answer, mended.evidence.objections, len(llm.prompts)) == ("s0", (), 3)
 
 
-TO_ROME = ("sql", {"query": "SELECT name, cost, 'Rome' AS target FROM site ORDER BY cost LIMIT 5"})
+GROUPED = "SELECT name, MIN(cost) AS cost, 'Rome' AS target FROM site GROUP BY name ORDER BY cost LIMIT 5"
+TO_ROME = ("sql", {"query": GROUPED})
 
 
 @pytest.mark.parametrize(
