@@ -258,6 +258,7 @@ def test_an_answer_that_its_rows_do_not_choose_is_told_why(sites: str, answer: s
     [
         ("s0", "s0 is the cheapest of all 5 [o1.r1], 1.5 below s1 [o1.r2]."),
         ("S0 site", "It costs 100 [o1.r1]."),
+        ("Yes", "s0 costs 100 [o1.r1]."),
         ("s1", "s1 has the lowest cost of those open, 101.5 [o1.r2]. s0 is closed [o1.r1]."),
         ("s2", "s2 costs 103 [o1.r3]; s0 and s1 are excluded by the rules [o1.r1, o1.r2]."),
     ],

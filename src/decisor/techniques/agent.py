@@ -470,8 +470,9 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[st
             name=decision.answer,
         )
     cited = set(decision.evidence.ids)
-    if text := explain_no_choice(decision.answer, cited, str(trajectory.question), trajectory.steps):
-        yield text
+    no_choice = explain_no_choice(decision.answer, cited, str(trajectory.question), trajectory.steps)
+    if no_choice and not any(objection.kind == "candidate" for objection in objections):
+        yield no_choice
     if not any(objection.kind == "figure" for objection in objections):
         yield from find_misplaced_figures(reply.because, trajectory.shown_records())
     for step in trajectory.steps:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from decisor.parsing.figures import iterate_numeric_fields, unit_of_column
+from decisor.techniques.shared.objections.check import NOT_A_NAME
 from decisor.techniques.shared.objections.reading import is_key
 from decisor.types import READ_OFF, Goal, Option, Ranking, Record, Step, Value
 
@@ -210,7 +211,7 @@ def is_unseen_name(name: str, names: Sequence[str], shown: str) -> bool:
     >>> [is_unseen_name(name, ["K-104", "Mill Lane"], "K-104 Mill Lane") for name in ("K-999", "Park Lane", "the lane")]
     [True, True, False]
     """
-    if mentions_candidate(shown, name.strip().casefold()):
+    if NOT_A_NAME.fullmatch(name.strip()) or mentions_candidate(shown, name.strip().casefold()):
         return False
     if any(char.isdigit() for char in name):
         # A code is compared by its form: K-999 beside K-104, but no Q3 beside months.
