@@ -223,6 +223,52 @@ def test_an_objection_goes_back_once_with_all_that_is_wrong(sites: str) -> None:
     assert (mended.answer, mended.evidence.objections, len(llm.prompts)) == ("s0", (), 3)
 
 
+GROUPED = "SELECT name, MIN(cost) AS cost, 'Rome' AS target FROM site GROUP BY name ORDER BY cost LIMIT 5"
+TO_ROME = ("sql", {"query": GROUPED})
+
+
+@pytest.mark.parametrize(
+    ("answer", "because", "says"),
+    [
+        ("Rome", "The lowest cost is that of Rome, 100 [o1.r1].", "Rome is what all rows that you cite are about"),
+        (
+            "s999",
+            "s999 costs 100 [o1.r1].",
+            "s999 stands in no row that you were shown; the candidates are s0, s1, s2, ",
+        ),
+        ("Park Group", "Park Group costs 100 [o1.r1].", "Park Group stands in no row that you were shown"),
+        (
+            "s0",
+            "s0 has the lowest cost of all sites, 101.5 [o1.r1], before s1 with 101.5 [o1.r2].",
+            "that row says 100 (cost)",
+        ),
+        ("s1", "s1 costs 101.5 [o1.r2].", "o1.r1 (s0 | 100) comes first in your own order by cost"),
+        ("s2", "s2 costs 103 [o1.r3]. s0 is closed [o1.r1].", "o1.r1 (s0 | 100) comes first in your own order by cost"),
+    ],
+)
+def test_an_answer_that_its_rows_do_not_choose_is_told_why(sites: str, answer: str, because: str, says: str) -> None:
+    wrong = ("decide", {"answer": answer, "because": because})
+    _, llm, _ = ask(sites, [PLAN, TO_ROME], [wrong], [DECIDE], rules="Goods go to Rome.")
+    assert results(llm)[-1].startswith("Not accepted yet:")
+    assert says in results(llm)[-1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "because"),
+    [
+        ("s0", "s0 is the cheapest of all 5 [o1.r1], 1.5 below s1 [o1.r2]."),
+        ("S0 site", "It costs 100 [o1.r1]."),
+        ("Yes", "s0 costs 100 [o1.r1]."),
+        ("s1", "s1 has the lowest cost of those open, 101.5 [o1.r2]. s0 is closed [o1.r1]."),
+        ("s2", "s2 costs 103 [o1.r3]; s0 and s1 are excluded by the rules [o1.r1, o1.r2]."),
+    ],
+)
+def test_a_true_answer_costs_no_second_call(sites: str, answer: str, because: str) -> None:
+    decide = ("decide", {"answer": answer, "because": because})
+    decision, llm, _ = ask(sites, [PLAN, TO_ROME], [decide], rules="Goods go to Rome. Closed sites are left out.")
+    assert (len(llm.prompts), decision.answer) == (2, answer)
+
+
 def test_undecidable_ends_without_objections(sites: str) -> None:
     none = ("decide", {"answer": "none", "because": "There are no costs of next year."})
     decision, llm, _ = ask(sites, [PLAN, CHEAPEST], [none])

@@ -30,7 +30,7 @@ from decisor.parsing.reply_form import Form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ASSUMPTIONS, RUNNER_UP, TABLE, build_answer_shape
-from decisor.techniques.shared.compared import find_compared_table
+from decisor.techniques.shared.compared import find_compared_table, mentions_candidate
 from decisor.techniques.shared.objections import (
     Claims,
     describe_departure,
@@ -93,10 +93,6 @@ def explain_not_best(name: str, cited: Sequence[Record], steps: Sequence[Step]) 
     if not lists or not {one.id for one in cited} <= rows or any(is_extreme_candidate(plain, some) for some in lists):
         return ""
     return NOT_BEST.format(name=name, id=lists[-1][0].id.partition(".")[0])
-
-
-def mentions_candidate(text: str, plain: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", text.casefold()) is not None
 
 
 def is_only_candidate(plain: str, holders: Sequence[Record], steps: Sequence[Step]) -> bool:

@@ -2,23 +2,35 @@
 
 A run without a decision model has its ranking too where one query computed all candidates, best first. Nothing is
 guessed: the order must stand in the query, the column must be in that order in the rows, and the answer must be the
-name of exactly one of them.
+name of exactly one of them. An answer that is none of the names in the rows it cites is told which they are.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from decisor.parsing.figures import unit_of_column
+from decisor.parsing.figures import iterate_numeric_fields, unit_of_column
+from decisor.techniques.shared.objections.check import NOT_A_NAME
 from decisor.techniques.shared.objections.reading import is_key
 from decisor.types import READ_OFF, Goal, Option, Ranking, Record, Step, Value
 
 ORDER = re.compile(r"\border\s+by\s+([^,;]+)", re.I)
 LIMITED = re.compile(r"\b(?:limit|fetch|top|skip|offset)\b", re.I)
+RULED_OUT = re.compile(
+    r"\b(?:not|no|never|cannot|closed|exclud\w+|ineligible|(?:leave|left|rule[ds]?|drop\w*) out|breaks?|violates?"
+    r"|fails?|exceeds?|outside|too)\b|n't\b",
+    re.I,
+)
+"""Words by which a sentence says that a candidate may not be chosen."""
+HOME = "{name} is what all rows that you cite are about, so they do not choose it; the candidates are {others}."
+UNSEEN = "{name} stands in no row that you were shown; the candidates are {others}."
+NAMED = 3
+"""Candidates that are named in an objection."""
+LITERAL = re.compile(r"'((?:[^']|'')*)'")
 PERIODS = {"year", "quarter", "month", "week", "day", "date"}
 TIED = 1e-9
 """Relative difference up to which two outcomes are equal, as in computed rankings."""
@@ -61,6 +73,15 @@ class ComparedTable:
 
     def is_best(self, name: str) -> bool:
         return name.casefold() in (tie.casefold() for tie in self.ranking().ties)
+
+    def is_best_left(self, name: str, because: str) -> bool:
+        """Return whether the reasons rule out, each by its name, all candidates that come before this one."""
+        place = next(at for at, option in enumerate(self.options) if option.name.casefold() == name.strip().casefold())
+        sentences = [text for text in re.split(r"(?<=[.;!?\]])\s+|\n", because) if RULED_OUT.search(text)]
+        return place > 0 and all(
+            any(mentions_candidate(text, option.name.casefold()) for text in sentences)
+            for option in self.options[:place]
+        )
 
 
 def find_compared_table(name: str, steps: Sequence[Step]) -> ComparedTable | None:
@@ -129,3 +150,76 @@ def is_in_order(values: Sequence[Value], goal: Goal, strict: bool) -> bool:
         return False
     steps = [(after - before) * (1 if goal == "min" else -1) for before, after in pairwise(numbers)]
     return all(step > 0 if strict else step >= 0 for step in steps)
+
+
+def explain_no_choice(name: str, cited: Collection[str], question: str, steps: Sequence[Step]) -> str:
+    """Explain that an answer is none of the candidates that its cited lists name; empty if it may be one.
+
+    It is what the question wants to reach (in each row, or only in the condition of each query), or in no row at all.
+    """
+    plain = name.strip().casefold()
+    lists = [step for step in steps if len(step.observation.records) > 1 and is_list_of_rows(step, cited)]
+    names = next(find_names(lists[-1].observation.records), None) if lists else None
+    if not plain or names is None or any(distinguishes(plain, step, is_cited=step in lists) for step in steps):
+        return ""
+    others = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+    if mentions_candidate(question, plain):
+        is_home = all(mentions_candidate(step.action.input, plain) for step in lists)
+        return HOME.format(name=name, others=others) if is_home else ""
+    queries = " ".join(text for step in steps for text in LITERAL.findall(step.action.input))
+    rows = [row for step in steps for row in step.observation.records]
+    shown = [
+        question,
+        queries,
+        *(text for row in rows for text in (*row.fields, *map(str, row.fields.values()), row.text)),
+    ]
+    return UNSEEN.format(name=name, others=others) if is_unseen_name(name, names, "\n".join(shown)) else ""
+
+
+def is_list_of_rows(step: Step, cited: Collection[str]) -> bool:
+    return any(row.id in cited and not row.text for row in step.observation.records)
+
+
+def find_names(rows: Sequence[Record]) -> Iterator[list[str]]:
+    """Yield the values of each column of texts in which no two rows are equal."""
+    for column in rows[0].fields:
+        values = [row.fields.get(column) for row in rows]
+        texts = [value.strip() for value in values if isinstance(value, str)]
+        if len(texts) == len(values) and len({text.casefold() for text in texts}) == len(texts):
+            yield texts
+
+
+def distinguishes(plain: str, step: Step, is_cited: bool) -> bool:
+    """Return whether a result sets the name apart: some of its rows have it, or its one row and not its query."""
+    rows = step.observation.records
+    holders = [row for row in rows if row.text or any(is_part_of(plain, str(value)) for value in row.fields.values())]
+    has_figures = any(True for row in rows for _ in iterate_numeric_fields(row))
+    if not holders or not (is_cited or has_figures):
+        return False
+    return len(holders) < len(rows) or (len(rows) == 1 and not mentions_candidate(step.action.input, plain))
+
+
+def is_part_of(plain: str, value: str) -> bool:
+    """Return whether one of two names has the other in it, as words."""
+    value = value.strip().casefold()
+    return mentions_candidate(value, plain) or (len(value) > 2 and mentions_candidate(plain, value))
+
+
+def is_unseen_name(name: str, names: Sequence[str], shown: str) -> bool:
+    """Return whether a name is written as the others are, and was not shown.
+
+    >>> [is_unseen_name(name, ["K-104", "Mill Lane"], "K-104 Mill Lane") for name in ("K-999", "Park Lane", "the lane")]
+    [True, True, False]
+    """
+    if NOT_A_NAME.fullmatch(name.strip()) or mentions_candidate(shown, name.strip().casefold()):
+        return False
+    if any(char.isdigit() for char in name):
+        # A code is compared by its form: K-999 beside K-104, but no Q3 beside months.
+        return re.sub(r"\d+", "0", name.strip()) in {re.sub(r"\d+", "0", other) for other in names}
+    words = re.findall(r"[^\W\d_]{3,}", name)
+    is_name = 0 < len(words) <= 4 and all(word[0].isupper() for word in words)
+    return is_name and any(not mentions_candidate(shown, word.casefold()) for word in words)
+
+
+def mentions_candidate(text: str, plain: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", text.casefold()) is not None
