@@ -216,13 +216,18 @@ class Connector(aiohttp.TCPConnector):
     ) -> aiohttp.connector.Connection:
         with mark_while_connecting():
             connection = await super().connect(req, traces, timeout)
-            # Two turns of the loop: an end that has arrived is only then seen. llama.cpp closes after each stream.
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            # should_close: it ended, or a reply came on the idle connection and would be taken for the next one's.
-            while connection.protocol is not None and connection.protocol.should_close:
+            try:
+                # Two turns of the loop: an end that has arrived is only then seen. llama.cpp closes after each stream.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                # should_close: it ended, or a reply came on the idle connection and would be taken for the next one's.
+                while connection.protocol is not None and connection.protocol.should_close:
+                    connection.close()
+                    connection = await super().connect(req, traces, timeout)
+            # Cancelled in between, nobody else has the connection to close it.
+            except BaseException:
                 connection.close()
-                connection = await super().connect(req, traces, timeout)
+                raise
         CONNECTED.get().append(True)
         return connection
 
