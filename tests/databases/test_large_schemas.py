@@ -177,7 +177,7 @@ async def test_other_schemas_materialized_views_enumerations_and_arrays_of_postg
             assert "mood ENUM('sad', 'it''s ok'), e.g." in text and "moods ENUM('sad', 'it''s ok')[]" in text
             assert "scores INTEGER[]" in text and "view totals" in text
             assert "table sales.orders (1 row)" in text and "references person(id)" in text
-            assert "order_id INTEGER, references sales.orders(id)" in text
+            assert "order_id int, references sales.orders(id)" in text
             records = (await tool.call("SELECT what FROM sales.orders")).records
             assert records[0].fields["what"] == "lantern"
             assert "-- the goods, by name" in (await tool.call("describe orders")).note
