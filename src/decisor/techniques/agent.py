@@ -44,12 +44,13 @@ from decisor.techniques.shared.answer import (
     decide_from_reply,
     normalize_action_input,
     record_decision,
+    record_plan,
 )
 from decisor.techniques.shared.compared import explain_no_choice, find_compared_table, mentions_candidate
 from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.objections.reading import fits, is_key
 from decisor.techniques.shared.observations import show_records
-from decisor.trace.events import Note, Plan, PlanChange, UnreadableReply
+from decisor.trace.events import Note, UnreadableReply
 from decisor.types import (
     Action,
     Decision,
@@ -62,7 +63,6 @@ from decisor.types import (
     Pitfall,
     Question,
     Record,
-    Replan,
     Sampling,
     Step,
     Stopped,
@@ -222,19 +222,20 @@ class Agent:
         # The plan is recorded before the queries that serve it.
         for at, call in sorted(enumerate(calls), key=lambda item: item[1].name != "plan"):
             try:
-                arguments = read_call(call, talk.tools, finish == "length")
+                function = find_function(call.name, talk.tools)
+                arguments = read_arguments(call, function, finish == "length")
             except ParseError as complaint:
                 complaints[at] = complaint
                 continue
             text = next((value for value in arguments.values() if isinstance(value, str)), "")
             if call.name == "plan":
-                results[at] = note_plan(talk, arguments, run)
+                results[at] = take_plan(talk, arguments, run)
             elif call.name == "decide":
                 answers[at] = arguments
             elif more := MORE_ROWS.fullmatch(text):
                 results[at] = talk.show_more_rows(more[1].lower(), int(more[2]))
             else:
-                action = Action(talk.tool_of[call.name], text if is_plain(call, talk.tools) else call.arguments)
+                action = Action(talk.tool_of[call.name], text if is_plain(function) else call.arguments)
                 repeated = talk.find_repeated(action)
                 if action in queries.values():
                     repeated = "The same query stands above in this reply."
@@ -366,23 +367,28 @@ def build_function(name: str, says: str, properties: Mapping[str, object], *requ
     return Function(name, says, {"type": "object", "properties": properties, "required": list(required)})
 
 
-def read_call(call: ToolCall, tools: Sequence[Function], is_cut: bool) -> Mapping[str, Value]:
+def find_function(name: str, tools: Sequence[Function]) -> Function:
+    """Find the function of a call; raise ParseError if there is none."""
+    for function in tools:
+        if function.name == name:
+            return function
+    names = ", ".join(function.name for function in tools)
+    raise ParseError(f"There is no tool {name!r}; there is {names}.", "unknown_tool")
+
+
+def read_arguments(call: ToolCall, function: Function, is_cut: bool) -> Mapping[str, Value]:
     """Read the arguments of a call.
 
     Raises:
-        ParseError: there is no such tool, or the arguments are no JSON object, cut off, or not complete.
+        ParseError: they are no JSON object, cut off, or not complete.
     """
-    function = next((function for function in tools if function.name == call.name), None)
-    if function is None:
-        names = ", ".join(function.name for function in tools)
-        raise ParseError(f"There is no tool {call.name!r}; there is {names}.", "unknown_tool")
     try:
         value = json.loads(call.arguments or "{}")
     except ValueError:
         if is_cut:
             raise ParseError("Cut off at the length limit: write less, or ask in two queries.", "truncated") from None
         value = read_json_value(call.arguments, [])
-    if isinstance(value, str) and is_plain(call, tools):  # the query alone, without the object around it
+    if isinstance(value, str) and is_plain(function):  # the query alone, without the object around it
         value = {next(iter(get_properties(function))): value}
     if not isinstance(value, Mapping):
         raise ParseError(f"The arguments of {call.name} are no JSON object.", "syntax")
@@ -391,10 +397,9 @@ def read_call(call: ToolCall, tools: Sequence[Function], is_cut: bool) -> Mappin
     return value
 
 
-def is_plain(call: ToolCall, tools: Sequence[Function]) -> bool:
-    """Return whether a call is of a tool that takes one text."""
-    properties = next(get_properties(function) for function in tools if function.name == call.name)
-    return list(properties.values()) == [TEXT]
+def is_plain(function: Function) -> bool:
+    """Return whether a function takes one text."""
+    return list(get_properties(function).values()) == [TEXT]
 
 
 def get_properties(function: Function) -> Mapping[str, object]:
@@ -415,18 +420,13 @@ async def retrieve(action: Action, run: Run) -> Observation | BudgetExceeded:
         return error
 
 
-def note_plan(talk: Conversation, arguments: Mapping[str, Value], run: Run) -> str:
+def take_plan(talk: Conversation, arguments: Mapping[str, Value], run: Run) -> str:
     """Take the first plan, or a new one as a replan."""
     written = arguments["steps"]
     steps = parse_plan_steps(written) if isinstance(written, str) else tuple(list_text_items(written))
-    before, why = talk.trajectory, str(arguments.get("why") or "")
-    if not before.plan:
-        run.trace.add(Plan(steps), run.span_id)
-        talk.trajectory = replace(before, plan=steps, first_plan=steps)
-    elif steps and steps != before.plan:
-        change = Replan(len(before.steps), why, steps)
-        run.trace.add(PlanChange(change.after_step, why, steps), run.span_id)
-        talk.trajectory = replace(before, plan=steps, replans=(*before.replans, change))
+    before = talk.trajectory
+    if not before.plan or (steps and steps != before.plan):
+        talk.trajectory = record_plan(before, steps, str(arguments.get("why") or ""), run)
     return "ok"
 
 

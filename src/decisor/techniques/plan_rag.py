@@ -43,11 +43,11 @@ from decisor.techniques.shared.answer import (
     build_last_request,
     decide_from_reply,
     record_decision,
+    record_plan,
     retrieve_step,
 )
 from decisor.techniques.shared.observations import show_plan
-from decisor.trace.events import Plan, PlanChange
-from decisor.types import Decision, Message, Objection, Question, Replan, Sampling
+from decisor.types import Decision, Message, Objection, Question, Sampling
 
 
 @dataclass(frozen=True)
@@ -125,15 +125,10 @@ class PlanRAG:
 
     def plan(self, trajectory: Trajectory, move: LabelledReply, run: Run) -> Trajectory:
         """Return the trajectory with the first plan, or with the new plan if the LLM replans."""
-        if not trajectory.plan:
-            run.trace.add(Plan(move.plan), run.span_id)
-            return replace(trajectory, plan=move.plan, first_plan=move.plan)
         # A plan that comes without the decision to replan is a repetition of the old one.
-        if not (self.replan and move.replan and trajectory.steps):
+        if trajectory.plan and not (self.replan and move.replan and trajectory.steps):
             return trajectory
-        change = Replan(len(trajectory.steps), move.why or move.thought, move.plan)
-        run.trace.add(PlanChange(change.after_step, change.why, change.plan), run.span_id)
-        return replace(trajectory, plan=move.plan, replans=(*trajectory.replans, change))
+        return record_plan(trajectory, move.plan, move.why or move.thought, run)
 
     def prompt(self, trajectory: Trajectory, run: Run, form: Form[LabelledReply], ask: str = "") -> list[Message]:
         """Return the prompt of the next step. ``ask``: its last words; empty means to go on."""

@@ -1,9 +1,10 @@
 """Agreement: a question is planned several times side by side, and the results are compared as tables.
 
-decisions <- the technique, n times at once, each with a plan of its own
-groups    <- decisions with the same answer and the same outcomes, whatever the columns are called
-decision  <- of the largest group, if more than half agree; else one more look at the rows that differ
-what was not settled is told with the decision
+    decisions <- the technique, n times at once, each with a plan of its own
+    groups    <- decisions with the same answer and the same outcomes, whatever the columns are called
+    decision  <- of the largest group, if more than half agree; else one more look at the rows that differ
+
+What was not settled is told with the decision.
 """
 
 from __future__ import annotations

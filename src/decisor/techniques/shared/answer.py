@@ -39,7 +39,16 @@ from decisor.techniques.shared.objections import (
     holds_name,
 )
 from decisor.techniques.shared.observations import Rendering, render_steps, show_steps
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, LLMCall, UnreadableReply, events_of
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    LLMCall,
+    Plan,
+    PlanChange,
+    UnreadableReply,
+    events_of,
+)
 from decisor.types import (
     Action,
     Decision,
@@ -429,6 +438,16 @@ def has_same_records(a: Observation, b: Observation) -> bool:
     if len(a.records) != len(b.records) or (a.note, a.error) != (b.note, b.error):
         return False
     return all(x.fields == y.fields and x.text == y.text for x, y in zip(a.records, b.records, strict=True))
+
+
+def record_plan(trajectory: Trajectory, steps: tuple[str, ...], why: str, run: Run) -> Trajectory:
+    """Return the trajectory with its first plan, or with a new one as a replan; the trace notes it."""
+    if not trajectory.plan:
+        run.trace.add(Plan(steps), run.span_id)
+        return replace(trajectory, plan=steps, first_plan=steps)
+    change = Replan(len(trajectory.steps), why, steps)
+    run.trace.add(PlanChange(change.after_step, change.why, change.plan), run.span_id)
+    return replace(trajectory, plan=steps, replans=(*trajectory.replans, change))
 
 
 def build_last_request(trajectory: Trajectory, run: Run) -> str:

@@ -51,10 +51,15 @@ class ComparedTable:
     total: int | None
     """Number of candidates; None where rows were cut and nobody counted them."""
 
+    @property
+    def ties(self) -> list[str]:
+        """Names of the best, several if their outcomes are equal."""
+        best = self.options[0].outcome
+        return [option.name for option in self.options if math.isclose(option.outcome, best, rel_tol=TIED)]
+
     def ranking(self) -> Ranking:
         """Return the table as a ranking."""
-        best = self.options[0].outcome
-        ties = [option.name for option in self.options if math.isclose(option.outcome, best, rel_tol=TIED)]
+        best, ties = self.options[0].outcome, self.ties
         following = next((option.outcome for option in self.options[len(ties) :]), None)
         lead = None if following is None else abs(following - best)
         largest = max(abs(best), abs(following or 0.0))
@@ -72,7 +77,7 @@ class ComparedTable:
         )
 
     def is_best(self, name: str) -> bool:
-        return name.casefold() in (tie.casefold() for tie in self.ranking().ties)
+        return name.casefold() in (tie.casefold() for tie in self.ties)
 
     def is_best_left(self, name: str, because: str) -> bool:
         """Return whether the reasons rule out, each by its name, all candidates that come before this one."""
