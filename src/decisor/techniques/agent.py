@@ -50,7 +50,7 @@ from decisor.techniques.shared.compared import explain_no_choice, find_compared_
 from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.objections.reading import fits, is_key
 from decisor.techniques.shared.observations import show_records
-from decisor.trace.events import Note, UnreadableReply
+from decisor.trace.events import TechniqueChoice, UnreadableReply
 from decisor.types import (
     Action,
     Decision,
@@ -163,8 +163,7 @@ class Agent:
             if error.kind != "tools":
                 raise
             # Written by the technique that asks for text or JSON, with the same data and budget.
-            note = f"{run.llm.name} takes no tool calls ({error}): plan_rag goes on in its place."
-            run.trace.add(Note(note), run.span_id)
+            run.trace.add(TechniqueChoice("plan_rag", f"{run.llm.name} takes no tool calls."), run.span_id)
             return await PlanRAG(max_steps=self.max_steps)(question, run)
 
     async def converse(self, talk: Conversation, run: Run) -> Decision:
