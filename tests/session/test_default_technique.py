@@ -35,7 +35,8 @@ async def serve_calls() -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
         body = await request.json()
         bodies.append(body)
         names = [tool["function"]["name"] for tool in body["tools"]]
-        first = [("plan", {"steps": ["compare the rents"]}), (names[1], {"query": QUERY})]
+        first: list[tuple[str, Any]] = [("plan", {"steps": ["compare the rents"]}), (names[1], {"query": QUERY})]
+        last: list[tuple[str, Any]] = [("decide", DECISION)]
         is_known = any(turn["role"] == "tool" for turn in body["messages"])
         calls = [
             {
@@ -43,7 +44,7 @@ async def serve_calls() -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
                 "type": "function",
                 "function": {"name": name, "arguments": json.dumps(value)},
             }
-            for at, (name, value) in enumerate([("decide", DECISION)] if is_known else first)
+            for at, (name, value) in enumerate(last if is_known else first)
         ]
         whole = completion(body, "", "m")
         whole["choices"][0]["message"] = {"role": "assistant", "content": None, "tool_calls": calls}
