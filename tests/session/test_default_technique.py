@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from aiohttp import web
 import decisor
 from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.scripted import ScriptedLLM
+from decisor.session.result import Result, build_following_question
 from decisor.session.run_setup import choose_default
-from decisor.trace.events import LLMCall, Note, TechniqueChoice, events_of
+from decisor.trace.events import LLMCall, Note, RunStart, TechniqueChoice, events_of
+from decisor.trace.file import read_trace
+from decisor.types import Question
 from servers.openai_server import completion, serve, serve_app
-from session.conftest import ANSWER, PLAN, QUERY, planner
+from session.conftest import ANSWER, PLAN, QUERY, database, planner
 
 DECISION = {"answer": "elm", "because": "elm costs 400 [o1.r1], oak 700 [o1.r2]."}
 
@@ -31,7 +35,8 @@ async def serve_calls() -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
         body = await request.json()
         bodies.append(body)
         names = [tool["function"]["name"] for tool in body["tools"]]
-        first = [("plan", {"steps": ["compare the rents"]}), (names[1], {"query": QUERY})]
+        first: list[tuple[str, Any]] = [("plan", {"steps": ["compare the rents"]}), (names[1], {"query": QUERY})]
+        last: list[tuple[str, Any]] = [("decide", DECISION)]
         is_known = any(turn["role"] == "tool" for turn in body["messages"])
         calls = [
             {
@@ -39,7 +44,7 @@ async def serve_calls() -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
                 "type": "function",
                 "function": {"name": name, "arguments": json.dumps(value)},
             }
-            for at, (name, value) in enumerate([("decide", DECISION)] if is_known else first)
+            for at, (name, value) in enumerate(last if is_known else first)
         ]
         whole = completion(body, "", "m")
         whole["choices"][0]["message"] = {"role": "assistant", "content": None, "tool_calls": calls}
@@ -97,3 +102,38 @@ def test_words_or_json_are_asked_for_by_plan_rag_without_a_note(calling: Any) ->
 def test_without_an_llm_a_decision_model_decides() -> None:
     assert choose_default(None, "auto") == ("exact", ())
     assert choose_default(ScriptedLLM([]), "tools")[0] == "plan_rag"
+
+
+async def test_a_follow_up_goes_on_in_the_conversation_of_the_decision(sites: Path, tmp_path: Path) -> None:
+    async with serve_calls() as (url, bodies), decisor.open(db=str(sites)) as data:
+        first = await data.ask("Which site?", llm=f"m@{url}", rules="Rent counts.")
+        second = await first.ask_async("And which of the two is dearer?")
+        third = await second.ask_async("And again?")
+    # All queries were answered before, so each follow-up is decided in its first reply.
+    assert [result.usage.calls for result in (first, second, third)] == [2, 1, 1]
+    for before, after in ((1, 2), (2, 3)):
+        known = bodies[before]["messages"]
+        assert bodies[after]["messages"][: len(known)] == known and bodies[after]["tools"] == bodies[before]["tools"]
+    decided, result, question = bodies[3]["messages"][-3:]
+    assert decided["tool_calls"][0]["function"]["name"] == "decide" and result["content"] == "ok"
+    assert question["content"] == "# Next question\nAnd again?"
+    assert third.answer == "elm" and [record.id for record in third.records] == ["o1.r1", "o1.r2"]
+    third.save(tmp_path / "run.jsonl")
+    start = next(events_of(read_trace(tmp_path / "run.jsonl"), RunStart))
+    assert start.question == third.question
+
+
+async def test_on_other_data_a_follow_up_is_a_conversation_of_its_own(sites: Path, tmp_path: Path) -> None:
+    other = database(tmp_path / "other.db", [("elm", 400.0), ("ash", 500.0), ("oak", 700.0)])
+    with closing(sqlite3.connect(other)) as connection, connection:
+        connection.execute("CREATE TABLE region (name TEXT)")
+    async with serve_calls() as (url, bodies):
+        first = await decisor_ask(sites, "Which site?", url)
+        question = build_following_question(first, "And now?")
+        await decisor_ask(other, question, url)
+    assert len(bodies[2]["messages"]) == 2 and "# What was decided earlier" in bodies[2]["messages"][1]["content"]
+
+
+async def decisor_ask(place: Path, question: str | Question, url: str) -> Result:
+    async with decisor.open(db=str(place)) as data:
+        return await data.ask(question, llm=f"m@{url}")

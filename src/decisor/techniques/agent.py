@@ -111,11 +111,15 @@ class Conversation:
         records, total = observation.records, observation.total or len(observation.records)
         cut = observation.truncated or len(records) > SHOWN
         shown = replace(observation, records=records[:SHOWN], truncated=cut, total=total if cut else observation.total)
-        if records:
-            self.results[records[0].id.partition(".")[0]] = len(self.trajectory.steps), records
+        self.note_result(len(self.trajectory.steps), records)
         steps = (*self.trajectory.steps, Step(action, shown, thought=thought))
         self.trajectory = replace(self.trajectory, steps=steps)
         return self.trajectory.observations[-1].text
+
+    def note_result(self, at: int, records: Sequence[Record]) -> None:
+        """Note the records of the step at a place, of which more may be asked for."""
+        if records:
+            self.results[records[0].id.partition(".")[0]] = at, records
 
     def show_more_rows(self, name: str, first: int) -> str:
         """Show rows that the run has and the LLM has not seen. It is no query; they may be cited from now on."""
@@ -337,12 +341,20 @@ def open_conversation(question: Question, run: Run) -> Conversation:
     sources = {languages[name] for name in run.env.tools()} & {*DATABASES, "passages"}
     work = READ_PASSAGES if sources == {"passages"} else COMPUTE
     offered = list_tool_functions(run.env, languages)
-    messages = [
-        Message("system", SYSTEM.substitute(work=work, data=run.env.describe())),
-        Message("user", str(show_question(question))),
-    ]
+    system = Message("system", SYSTEM.substitute(work=work, data=run.env.describe()))
+    messages, trajectory = [system, Message("user", str(show_question(question)))], Trajectory(question)
+    before = question.earlier.conversation if question.earlier else None
+    # On the same data the earlier conversation goes on: all of it is in the endpoint's cache.
+    if before is not None and before.messages[0] == system:
+        is_known = any(question.rules.strip() in turn.content for turn in before.messages if turn.role == "user")
+        asked = replace(question, earlier=None, rules="" if is_known else question.rules)
+        messages = [*before.messages, Message("user", str(show_question(asked, "Next question")))]
+        trajectory = Trajectory(question, before.steps)
     tool_of = {function.name: tool for tool, function in offered.items()}
-    return Conversation(messages, (PLAN, *offered.values(), DECIDE), tool_of, Trajectory(question))
+    talk = Conversation(messages, (PLAN, *offered.values(), DECIDE), tool_of, trajectory)
+    for at, step in enumerate(trajectory.steps):
+        talk.note_result(at, step.observation.records)
+    return talk
 
 
 def list_tool_functions(env: Environment, languages: Mapping[str, str]) -> dict[str, Function]:
@@ -559,7 +571,7 @@ LAST_IN_WORDS = """\
 Write the answer in words, as
 Final answer: the name or id of the candidate; none if undecidable
 Because: why, with the ids of the records, like [o1.r2]"""
-FIRST = "{id} ({first}) comes first in your own order by {measure}, before {name}: say why it is not the best."
+FIRST = "{id} ({first}) comes first in your own order by {measure}: why is {name} better? Say it in because."
 MISPLACED = "You wrote {figure} with [{id}]; that row says {says}, and {holder} has this figure."
 WITH_QUERIES = "Not yet: this reply also made queries. Look at what they brought, then decide."
 OBJECTIONS = """\

@@ -577,7 +577,8 @@ def cited_records_of(decision: Decision, entries: Sequence[TraceEntry]) -> tuple
     """Return the records that a decision cites, in its order."""
     start = next(events_of(entries, RunStart), None)
     earlier = start.question.earlier if start else None
-    records = {record.id: record for record in earlier.records} if earlier else {}
+    steps = earlier.all_steps if earlier else ()
+    records = {record.id: record for step in steps for record in step.observation.records}
     for result in events_of(entries, ActionResult):
         records |= {record.id: record for record in result.observation.records}
     return tuple(records[name] for name in decision.evidence.ids if name in records)

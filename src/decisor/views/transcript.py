@@ -289,7 +289,8 @@ class Story:
             case RunStart() as start:
                 self.start = start
                 if earlier := start.question.earlier:
-                    self.records |= {record.id: record for record in earlier.records}
+                    steps = earlier.all_steps
+                    self.records |= {record.id: record for step in steps for record in step.observation.records}
                 for line in question_lines(start.question):
                     self.console.print(line)
                 names = f"{clean_one_line(start.technique)}, LLM: {clean_one_line(start.llm) or 'none'}"
