@@ -208,7 +208,7 @@ Re-plan: Y, and why the plan no longer fits; the new plan follows at once, as Pl
 
 STEP = "the number and text of the step you are at"
 PLAN = "the steps: what is to be found out first, and so on"
-NEW_PLAN = "the steps: what is to be found out first, and so on; after the first reply only with replan, else empty"
+NEW_PLAN = "the steps: what is to be found out first, and so on; only with replan, else empty"
 REPLANNING = {"replan": "whether what was observed breaks the plan", "why": "what was seen that breaks it; else empty"}
 ORDERS = {
     "ptaor": {"plan": PLAN, "current_step": STEP, **ACT},
