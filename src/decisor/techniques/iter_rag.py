@@ -34,7 +34,9 @@ from decisor.techniques.shared.answer import (
     ask_last_answer,
     build_answer_check,
     build_last_request,
+    count_tries,
     decide_from_reply,
+    end_unreadable,
     record_decision,
     retrieve_step,
 )
@@ -60,7 +62,9 @@ class IterRAG:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
                 form = self.form(trajectory, run)
-                move = await run.ask(self.prompt(trajectory, run, form), form, STOP, tries=left)
+                move = await run.ask(
+                    self.prompt(trajectory, run, form), form, STOP, tries=count_tries(left, trajectory)
+                )
                 if move.answer is not None:
                     return record_decision(
                         decide_from_reply(move, trajectory, rule="required" if self.evidence == "required" else "free"),
@@ -68,7 +72,8 @@ class IterRAG:
                     )
                 trajectory = await retrieve_step(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence)
+            ended = end_unreadable(error, trajectory)
+            return await ask_last_answer(self.last(trajectory, run), trajectory, run, ended, self.evidence)
         return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:

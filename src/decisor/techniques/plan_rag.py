@@ -41,7 +41,9 @@ from decisor.techniques.shared.answer import (
     ask_last_answer,
     build_answer_check,
     build_last_request,
+    count_tries,
     decide_from_reply,
+    end_unreadable,
     record_decision,
     record_plan,
     retrieve_step,
@@ -76,7 +78,9 @@ class PlanRAG:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
                 form = self.form(trajectory, run)
-                move = await run.ask(self.prompt(trajectory, run, form), form, STOP, tries=left)
+                move = await run.ask(
+                    self.prompt(trajectory, run, form), form, STOP, tries=count_tries(left, trajectory)
+                )
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
                     return record_decision(
@@ -85,7 +89,8 @@ class PlanRAG:
                     )
                 trajectory = await retrieve_step(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence)
+            ended = end_unreadable(error, trajectory)
+            return await ask_last_answer(self.last(trajectory, run), trajectory, run, ended, self.evidence)
         return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:

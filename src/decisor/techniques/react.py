@@ -18,7 +18,7 @@ from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate, join_texts
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ACT, build_action_shape, build_answer_shape, show_question
-from decisor.techniques.shared.answer import Trajectory, record_decision
+from decisor.techniques.shared.answer import Trajectory, count_tries, record_decision
 from decisor.techniques.shared.passages import (
     CITED,
     SHORT_ANSWER,
@@ -28,7 +28,6 @@ from decisor.techniques.shared.passages import (
     find_passages_tool,
     format_passages,
     list_trajectory_records,
-    map_first_ids,
     parse_cited_answer,
     read_cited_answer,
 )
@@ -50,7 +49,9 @@ class ReAct:
         try:
             while len(trajectory.steps) < self.max_steps:
                 left = self.max_steps - len(trajectory.steps)
-                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory), STOP, tries=left)
+                move = await run.ask(
+                    self.prompt(trajectory, run), self.form(trajectory), STOP, tries=count_tries(left, trajectory)
+                )
                 if isinstance(move, Decision):
                     return record_decision(move, run)
                 assert move.call is not None
@@ -83,13 +84,12 @@ class ReAct:
         return Form("search", FORM, read, LabelledReply, (search, answer), read_object)
 
     def prompt(self, trajectory: Trajectory, run: Run, next_: str = "") -> str:
-        first = map_first_ids(trajectory)
         steps = join_texts(
             "\n",
             [
                 f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
                 "Observation:\n"
-                + format_passages(step.observation.records, first)
+                + format_passages(step.observation.records, list_trajectory_records(trajectory, number - 1))
                 + LEFT.substitute(left=self.max_steps - number)
                 for number, step in enumerate(trajectory.steps, 1)
             ],

@@ -20,7 +20,7 @@ from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import build_answer_shape, show_question
-from decisor.techniques.shared.answer import Trajectory, record_decision
+from decisor.techniques.shared.answer import Trajectory, count_tries, record_decision
 from decisor.techniques.shared.passages import (
     SHORT_ANSWER,
     ask_for_answer,
@@ -55,7 +55,9 @@ class SelfAsk:
         try:
             while len(follow_ups) < self.max_steps:
                 prompt, form = self.prompt(trajectory, follow_ups, run), self.form(trajectory)
-                move = await run.ask(prompt, form, STOP, tries=self.max_steps - len(follow_ups))
+                move = await run.ask(
+                    prompt, form, STOP, tries=count_tries(self.max_steps - len(follow_ups), trajectory)
+                )
                 if isinstance(move, Decision):
                     return record_decision(move, run)
                 trajectory = await find_passages(move, self.k, trajectory, run)
@@ -148,7 +150,7 @@ FORM = f"""\
 {MORE}
 Follow up: the question
 If the intermediate answers are enough:
-Final answer: as few words as possible, and nothing else
+Final answer: {SHORT_ANSWER["final_answer"]}
 Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
 """
 
@@ -156,8 +158,8 @@ LAST = PromptTemplate("""
 No more follow-up questions can be asked. Write what is best supported:
 $form""")
 
-FINAL = """\
-Final answer: as few words as possible, and nothing else
+FINAL = f"""\
+Final answer: {SHORT_ANSWER["final_answer"]}
 Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
 """
 

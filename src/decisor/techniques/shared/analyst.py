@@ -99,7 +99,8 @@ HOW_TO_WORK = """\
 - First settle which candidates the question allows: what it wants to reach is rarely one of them.
 - Turn the rules into formulas: a large stored value is not yet a large effect. Let one query compute the outcome of
   every candidate and rank them by it. Computed columns can be cited.
-- Test an unclear rule on stored rows. Where two readings choose differently, follow its wording; say so in Assumptions.
+- A rule with two readings: compute both and test them on stored values; the reading that gives those holds. Where no
+  row can tell, follow the wording. Say in Assumptions which one you took and what the other would choose.
 - Where data contradict each other, find out which the rules mean, and name the other.
 - You see seven digits, a query all: compute in the query, join on keys.
 """

@@ -160,6 +160,8 @@ def is_extreme_candidate(plain: str, rows: Sequence[Record]) -> bool:
 
 THINK = "think"
 RAN_BEFORE = "You ran this as"
+UNREADABLE = 3
+"""Replies in a row that could not be read, after which a run ends in which none could."""
 EvidenceRule = Literal["required", "asked", "free"]
 """Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
 NO_ANSWER = re.compile(r"\W*(none|no answer|unknown|undecidable|cannot decide|not enough data|n/?a)\W*", re.I)
@@ -440,6 +442,19 @@ def has_same_records(a: Observation, b: Observation) -> bool:
     return all(x.fields == y.fields and x.text == y.text for x, y in zip(a.records, b.records, strict=True))
 
 
+def count_tries(left: int, trajectory: Trajectory) -> int:
+    """Return how often a reply is asked for: every action that is left, but thrice as long as none could be read."""
+    # Weak models lose replies at random, several in a row now and then; what never keeps the form will not learn it.
+    return left if trajectory.steps else min(left, UNREADABLE)
+
+
+def end_unreadable(error: Error, trajectory: Trajectory) -> Error:
+    """Return the error of a run in which no reply could be read, which says what to do; else the same error."""
+    if trajectory.steps or not isinstance(error, ParseError):
+        return error
+    return ParseError(str(error), "unreadable")
+
+
 def record_plan(trajectory: Trajectory, steps: tuple[str, ...], why: str, run: Run) -> Trajectory:
     """Return the trajectory with its first plan, or with a new one as a replan; the trace notes it."""
     if not trajectory.plan:
@@ -473,6 +488,9 @@ async def ask_last_answer(
     steps = trajectory.actions or len(trajectory.steps)
     why = explain_error(error) if error else f"The limit of {steps} steps is reached."
     try:
+        # Without a record an answer could rest on nothing, and was asked for in vain three times.
+        if isinstance(error, ParseError) and error.reason == "unreadable" and rule == "required":
+            raise error
         decision = await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
     except (BudgetExceeded, ParseError, LLMError) as failure:
         if isinstance(failure, LLMError) and failure.permanent:
