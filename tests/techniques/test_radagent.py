@@ -30,6 +30,7 @@ HOW = st.builds(
     calls=st.integers(1, 90),
     max_steps=st.integers(1, 5),
     settled=st.sampled_from([0, 0, 2]),
+    equal=st.sampled_from([0, 0, None]),
     select=st.sampled_from(["elo", "elo", "random"]),
     matches=st.integers(0, 2),
     close=st.sampled_from(["leaf", "parent", None]),
@@ -112,7 +113,7 @@ async def test_the_same_seed_grows_the_same_tree(how: RadAgent, numbers: str) ->
 @settings(max_examples=20, deadline=None)
 @given(how=HOW, at=st.sampled_from([10, 20, 30, 60]), numbers=st.sampled_from(NUMBERS))
 async def test_a_snapshot_is_the_answer_of_a_run_that_ends_there(how: RadAgent, at: int, numbers: str) -> None:
-    long = replace(how, calls=90, every=at, at_once=1, playoff=0)
+    long = replace(how, calls=90, every=at, at_once=1, playoff=0, equal=0)
     _, run, _ = await search(long, numbers)
     shots = {one.calls: one.answer for one in run.trace.of(AnswerSnapshot)}
     assert sorted(shots) == list(range(at, 91, at))
@@ -170,7 +171,7 @@ async def test_with_a_perfect_judge_the_champion_is_the_best_that_was_found() ->
     found = selected = 0
     for seed in range(60):
         numbers = NUMBERS[seed % 2]
-        how = RadAgent(calls=100, seed=seed, close="leaf")
+        how = RadAgent(calls=100, seed=seed, close="leaf", equal=0)
         _, run, decision = await search(how, numbers, Game24LLM(seed, late=50, bias=0, skill=1.5))
         if any(makes_24(answer, numbers) for answer in list_finished_answers(run.trace.entries)):
             found += 1

@@ -31,16 +31,15 @@ from decisor.techniques.shared.answer import (
     THINK,
     EvidenceRule,
     Trajectory,
+    ask_for_move,
     ask_last_answer,
     build_answer_check,
     build_last_request,
-    count_tries,
     decide_from_reply,
-    end_unreadable,
     record_decision,
     retrieve_step,
 )
-from decisor.types import Decision, Message, Objection, Question, Sampling
+from decisor.types import Decision, Message, Objection, Question
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,7 @@ class IterRAG:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
                 form = self.form(trajectory, run)
-                move = await run.ask(
-                    self.prompt(trajectory, run, form), form, STOP, tries=count_tries(left, trajectory)
-                )
+                move = await ask_for_move(self.prompt(trajectory, run, form), form, trajectory, run, left)
                 if move.answer is not None:
                     return record_decision(
                         decide_from_reply(move, trajectory, rule="required" if self.evidence == "required" else "free"),
@@ -72,8 +69,7 @@ class IterRAG:
                     )
                 trajectory = await retrieve_step(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            ended = end_unreadable(error, trajectory)
-            return await ask_last_answer(self.last(trajectory, run), trajectory, run, ended, self.evidence)
+            return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence)
         return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
@@ -109,8 +105,6 @@ class IterRAG:
         user = SO_FAR.substitute(question=show_question(trajectory.question), steps=steps, ask=ask)
         return [Message("system", system), Message("user", user)]
 
-
-STOP = Sampling(stop=("Observation:",))
 
 SYSTEM = PromptTemplate("""\
 You are a decision analyst: query data step by step, and find the best candidate under the rules. What decides must

@@ -38,18 +38,17 @@ from decisor.techniques.shared.answer import (
     THINK,
     EvidenceRule,
     Trajectory,
+    ask_for_move,
     ask_last_answer,
     build_answer_check,
     build_last_request,
-    count_tries,
     decide_from_reply,
-    end_unreadable,
     record_decision,
     record_plan,
     retrieve_step,
 )
 from decisor.techniques.shared.observations import show_plan
-from decisor.types import Decision, Message, Objection, Question, Sampling
+from decisor.types import Decision, Message, Objection, Question
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,7 @@ class PlanRAG:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
                 form = self.form(trajectory, run)
-                move = await run.ask(
-                    self.prompt(trajectory, run, form), form, STOP, tries=count_tries(left, trajectory)
-                )
+                move = await ask_for_move(self.prompt(trajectory, run, form), form, trajectory, run, left)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
                     return record_decision(
@@ -89,8 +86,7 @@ class PlanRAG:
                     )
                 trajectory = await retrieve_step(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            ended = end_unreadable(error, trajectory)
-            return await ask_last_answer(self.last(trajectory, run), trajectory, run, ended, self.evidence)
+            return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence)
         return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
@@ -156,8 +152,6 @@ class PlanRAG:
         left = self.max_steps - trajectory.actions
         return plan + (NEXT_OR_REPLAN if self.replan else NEXT).substitute(left=left)
 
-
-STOP = Sampling(stop=("Observation:",))
 
 SYSTEM = PromptTemplate("""\
 You are a decision analyst: plan what data is needed, query it step by step, and find the best candidate under the

@@ -18,7 +18,7 @@ from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate, join_texts
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import ACT, build_action_shape, build_answer_shape, show_question
-from decisor.techniques.shared.answer import Trajectory, count_tries, record_decision
+from decisor.techniques.shared.answer import Trajectory, record_decision
 from decisor.techniques.shared.passages import (
     CITED,
     SHORT_ANSWER,
@@ -49,9 +49,7 @@ class ReAct:
         try:
             while len(trajectory.steps) < self.max_steps:
                 left = self.max_steps - len(trajectory.steps)
-                move = await run.ask(
-                    self.prompt(trajectory, run), self.form(trajectory), STOP, tries=count_tries(left, trajectory)
-                )
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory), STOP, tries=left)
                 if isinstance(move, Decision):
                     return record_decision(move, run)
                 assert move.call is not None

@@ -20,7 +20,7 @@ from decisor.parsing.reply_form import Form, ReplyShape, read_dataclass
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.techniques.shared.analyst import build_answer_shape, show_question
-from decisor.techniques.shared.answer import Trajectory, count_tries, record_decision
+from decisor.techniques.shared.answer import Trajectory, record_decision
 from decisor.techniques.shared.passages import (
     SHORT_ANSWER,
     ask_for_answer,
@@ -55,9 +55,7 @@ class SelfAsk:
         try:
             while len(follow_ups) < self.max_steps:
                 prompt, form = self.prompt(trajectory, follow_ups, run), self.form(trajectory)
-                move = await run.ask(
-                    prompt, form, STOP, tries=count_tries(self.max_steps - len(follow_ups), trajectory)
-                )
+                move = await run.ask(prompt, form, STOP, tries=self.max_steps - len(follow_ups))
                 if isinstance(move, Decision):
                     return record_decision(move, run)
                 trajectory = await find_passages(move, self.k, trajectory, run)

@@ -25,7 +25,7 @@ from decisor.parsing.figures import (
     without_citations,
 )
 from decisor.parsing.labelled import LABEL, LabelledReply, parse_answer, read_fields
-from decisor.parsing.prompting import explain_error, warn_of_unread_replies
+from decisor.parsing.prompting import explain_error, vary_sampling, warn_of_unread_replies
 from decisor.parsing.reply_form import Form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
@@ -59,6 +59,7 @@ from decisor.types import (
     Ranking,
     Record,
     Replan,
+    Sampling,
     Step,
     Stopped,
     Value,
@@ -161,7 +162,8 @@ def is_extreme_candidate(plain: str, rows: Sequence[Record]) -> bool:
 THINK = "think"
 RAN_BEFORE = "You ran this as"
 UNREADABLE = 3
-"""Replies in a row that could not be read, after which a run ends in which none could."""
+"""First replies of a run, after which it ends where none holds a label or an object."""
+STOP = Sampling(stop=("Observation:",))
 EvidenceRule = Literal["required", "asked", "free"]
 """Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
 NO_ANSWER = re.compile(r"\W*(none|no answer|unknown|undecidable|cannot decide|not enough data|n/?a)\W*", re.I)
@@ -442,17 +444,27 @@ def has_same_records(a: Observation, b: Observation) -> bool:
     return all(x.fields == y.fields and x.text == y.text for x, y in zip(a.records, b.records, strict=True))
 
 
-def count_tries(left: int, trajectory: Trajectory) -> int:
-    """Return how often a reply is asked for: every action that is left, but thrice as long as none could be read."""
-    # Weak models lose replies at random, several in a row now and then; what never keeps the form will not learn it.
-    return left if trajectory.steps else min(left, UNREADABLE)
+async def ask_for_move(
+    prompt: Sequence[Message], form: Form[LabelledReply], trajectory: Trajectory, run: Run, left: int
+) -> LabelledReply:
+    """Ask for the next action or the answer, as often as actions are left.
 
-
-def end_unreadable(error: Error, trajectory: Trajectory) -> Error:
-    """Return the error of a run in which no reply could be read, which says what to do; else the same error."""
-    if trajectory.steps or not isinstance(error, ParseError):
-        return error
-    return ParseError(str(error), "unreadable")
+    Raises:
+        ParseError: none of the replies could be read; or the first three hold nothing of a form (unreadable).
+    """
+    if trajectory.steps or left <= UNREADABLE:
+        return await run.ask(prompt, form, STOP, tries=left)
+    try:
+        return await run.ask(prompt, form, STOP, tries=UNREADABLE)
+    except ParseError as error:
+        calls = [entry.event for entry in run.trace.entries if entry.span == run.span_id]
+        replies = [call.texts[0] for call in calls if isinstance(call, LLMCall)]
+        # A model that begins the form and fails may be asked on: it loses replies at random, several in a row too.
+        if not any(LABEL.search(reply) or "{" in reply for reply in replies):
+            raise ParseError(str(error), "unreadable") from error
+        if len(replies) < UNREADABLE:  # it insisted on what is not asked for again
+            raise
+    return await run.ask(prompt, form, vary_sampling(STOP, UNREADABLE), tries=left - UNREADABLE)
 
 
 def record_plan(trajectory: Trajectory, steps: tuple[str, ...], why: str, run: Run) -> Trajectory:
