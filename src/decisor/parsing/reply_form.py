@@ -27,7 +27,7 @@ from decisor.parsing.cleaning import (
 from decisor.parsing.lenient_json import read_json_value
 from decisor.parsing.prompting import Way, apply_wording_to_parts
 from decisor.system.settings import drop_none_type
-from decisor.types import Decision, Function, Objection, Value
+from decisor.types import Decision, Function, Objection, Pitfall, Value
 
 YES = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number"}
@@ -198,7 +198,7 @@ T = TypeVar("T", covariant=True)
 V = TypeVar("V")
 
 
-def list_decision_objections(value: object) -> Sequence[Objection]:
+def list_decision_objections(value: object) -> Sequence[Objection | Pitfall]:
     """Return the objections to a decision; empty for any other value."""
     return value.evidence.objections if isinstance(value, Decision) else ()
 
@@ -224,7 +224,7 @@ class Form(Generic[T]):
     """Reads an object, or raises ParseError; None means that objects are read as text."""
     now: tuple[ReplyShape, ...] = ()
     """Those of ``shapes`` that fit at this step; all of them if empty. Text tells of all at any step, in its order."""
-    objections: Callable[[Any], Sequence[Objection]] = list_decision_objections
+    objections: Callable[[Any], Sequence[Objection | Pitfall]] = list_decision_objections
     """Statements of a value that its rows do not support; they go back to the LLM once."""
 
     def read(self, reply: str) -> T:

@@ -9,7 +9,6 @@ The iterative baseline of Lee et al., "PlanRAG", NAACL 2024, in the loop of Yao 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,13 +32,13 @@ from decisor.techniques.shared.answer import (
     Trajectory,
     ask_for_move,
     ask_last_answer,
-    build_answer_check,
     build_last_request,
     decide_from_reply,
     record_decision,
     retrieve_step,
 )
-from decisor.types import Decision, Message, Objection, Question
+from decisor.techniques.shared.review import AnswerReview
+from decisor.types import Decision, Message, Question
 
 
 @dataclass(frozen=True)
@@ -73,22 +72,24 @@ class IterRAG:
         return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
-        decision_of = build_answer_check(self.evidence, trajectory, compares=True)
-
-        def objections(move: LabelledReply) -> Sequence[Objection]:
-            return (
-                decide_from_reply(move, trajectory, rule="free").evidence.objections if move.answer is not None else ()
-            )
+        review = AnswerReview(self.evidence, trajectory)
 
         def check(move: LabelledReply) -> LabelledReply:
             if move.answer is not None:
-                decision_of(move)
+                review.check(move)
             return move
 
         tools, steps = (*run.env.tools(), THINK), trajectory.seen + (self.evidence == "free")
         act, text = build_action_shape(tools), FORM.substitute(last=self.max_steps)
         return build_labelled_form(
-            "action", text, tools, steps, check, (act, build_answer_shape()), () if steps else (act,), objections
+            "action",
+            text,
+            tools,
+            steps,
+            check,
+            (act, build_answer_shape()),
+            () if steps else (act,),
+            review.list_objections,
         )
 
     def last(self, trajectory: Trajectory, run: Run) -> list[Message]:

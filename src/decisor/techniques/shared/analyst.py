@@ -15,7 +15,7 @@ from decisor.parsing.labelled import LabelledReply, parse_labelled, read_labelle
 from decisor.parsing.reply_form import Form, ReplyShape, Size, list_decision_objections
 from decisor.runtime.prompt import PromptText, join_texts, sections_of
 from decisor.techniques.shared.observations import show_steps
-from decisor.types import Earlier, Environment, Objection, Question
+from decisor.types import Earlier, Environment, Objection, Pitfall, Question
 
 T = TypeVar("T")
 NO_SIZES: Mapping[str, Size] = MappingProxyType({})
@@ -61,7 +61,7 @@ def build_labelled_form(
     check: Callable[[LabelledReply], T],
     shapes: tuple[ReplyShape, ...],
     now: tuple[ReplyShape, ...] = (),
-    objections: Callable[[LabelledReply], Sequence[Objection]] = list_decision_objections,
+    objections: Callable[[LabelledReply], Sequence[Objection | Pitfall]] = list_decision_objections,
 ) -> Form[T]:
     """Build the form of a labelled reply.
 
