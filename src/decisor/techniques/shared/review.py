@@ -27,6 +27,7 @@ from decisor.techniques.shared.answer import (
     decide_from_reply,
 )
 from decisor.techniques.shared.compared import ComparedTable, explain_no_choice, find_compared_table, mentions_candidate
+from decisor.techniques.shared.model_draft import LEAST, MOST
 from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.objections.reading import fits, is_key
 from decisor.types import Objection, Observation, Pitfall, Record
@@ -88,8 +89,7 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Ob
         # The best that the rules allow need not be the first of a list that holds the others too.
         objections = tuple(objection for objection in objections if not is_of_place(objection, decision.answer))
     yield from objections
-    # The last of all rows is the best too, where the query orders the other way.
-    is_told = is_best_left or is_last_of_all(decision.answer, compared)
+    is_told = is_best_left or is_best_from_below(decision.answer, str(trajectory.question), compared)
     is_told = is_told or any(objection.kind in ("candidate", "ranking") for objection in objections)
     if compared is not None and not compared.is_best(decision.answer) and not is_told:
         first = compared.options[0]
@@ -112,12 +112,13 @@ def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Ob
             yield from (pitfall for pitfall in observation.pitfalls if bears_on(pitfall, observation, decision.answer))
 
 
-def is_last_of_all(name: str, compared: ComparedTable | None) -> bool:
-    return (
-        compared is not None
-        and compared.total == len(compared.options)
-        and compared.options[-1].name.casefold() == name.strip().casefold()
-    )
+def is_best_from_below(name: str, question: str, compared: ComparedTable | None) -> bool:
+    """Return whether an answer is the last of all rows, and the question asks for the other extreme than the order."""
+    if compared is None or compared.total != len(compared.options):
+        return False
+    asked = {goal for goal, words in (("min", LEAST), ("max", MOST)) if words.search(question)}
+    is_last = compared.options[-1].name.casefold() == name.strip().casefold()
+    return is_last and len(asked) == 1 and compared.goal not in asked
 
 
 def is_of_place(objection: Objection, name: str) -> bool:
