@@ -494,7 +494,7 @@ def read_thought(reply: str) -> str:
     try:
         value: Value = read_json_reply(reply)
         if value is None:
-            return read_fields(clean_reply(reply), []).get("thought", "")
+            return read_fields(clean_reply(reply), []).get("thought", "").partition("\n")[0]
     except ParseError:
         return ""
     for key in ("reply", "arguments"):
