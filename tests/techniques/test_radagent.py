@@ -251,6 +251,19 @@ async def test_a_search_ends_once_its_best_has_won_often_enough_in_both_orders()
     assert len(endless.tree.sequences) > len(made.tree.sequences)
 
 
+async def test_a_search_ends_at_three_equal_answers_but_not_as_printed() -> None:
+    def reply(messages: Sequence[Message]) -> str:
+        is_judge = "# Attempt B" in messages[-1].content
+        return "Better: equal" if is_judge else f"Thought: done\nFinal answer: {A}\nBecause: it is 24"
+
+    ends = {}
+    for preset in ("tuned", "paper"):
+        made, run, decision = await search(RadAgent(preset, calls=40), NUMBERS[0], ScriptedLLM(reply))
+        assert decision.answer == A
+        ends[preset] = (len(made.tree.sequences), run.budget.spent.calls)
+    assert ends["tuned"][0] == 3 and ends["tuned"][1] < 10 and ends["paper"][1] > 30
+
+
 async def test_a_random_choice_is_among_all_answers_and_grows_the_same_tree() -> None:
     answers = set()
     for seed in range(12):
