@@ -80,6 +80,7 @@ def test_an_answer_that_rests_on_another_computation_says_so(tmp_path: Path) -> 
 def test_an_answer_that_rests_on_another_computation_goes_back_once(tmp_path: Path) -> None:
     asked = llm([GROSS], "Ann", "o2.r1")
     again = [f"Thought: t\nAction: sql\nAction input: {NET}", "Final answer: Cy\nBecause: most [o3.r1]"]
+    assert not callable(asked.replies)
     model = ScriptedLLM([*asked.replies, *again])
     settings = {"replan": "no", "calling": "text"}
     result = decisor.ask(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -30,7 +31,7 @@ class DoubtfulTable(TableTool):
         return replace(found, pitfalls=(Pitfall("fan_out", DOUBT), Pitfall("null_filter", "It filters NULL.")))
 
 
-def say(way: Calling, name: str, value: dict[str, object]) -> str:
+def say(way: Calling, name: str, value: Mapping[str, object]) -> str:
     """Write a reply as this way of asking has it."""
     if way == "json":
         return json.dumps({"reply": value})
@@ -48,7 +49,7 @@ async def ask(name: str, way: Calling, because: str, *answers: str) -> tuple[Dec
     tool.db.execute(ROWS)
     plan = {"plan": "[Step 1: look]" if way == "text" else ["look"]} if name == "plan_rag" else {}
     act = plan | {"thought": "look", "action": "sql", "action_input": QUERY}
-    ends: list[dict[str, object]] = [{"thought": "t", "final_answer": one, "because": because} for one in answers]
+    ends: list[Mapping[str, object]] = [{"thought": "t", "final_answer": one, "because": because} for one in answers]
     llm = ScriptedLLM([say(way, name, act), *(say(way, name, end) for end in ends)])
     run = Run(llm, Toolbox([tool]), calling=way)
     return await build_technique(name)(SHORTEST, run), llm.seen, run

@@ -16,7 +16,7 @@ import decisor
 from decisor.errors import LLMError, SetupError
 from decisor.lab.game24 import Puzzle, make_puzzle_question
 from decisor.llms import choose
-from decisor.llms.endpoint_llm import EndpointLLM
+from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.shared import close_llm
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
@@ -98,7 +98,7 @@ def test_on_tables(name: str, llm: SmallLLM, database: str) -> None:
 @pytest.mark.parametrize("name", ["plan_rag", "iter_rag", "single_rag"])
 async def test_its_server_takes_each_schema_with_its_sizes(name: str, llm: SmallLLM) -> None:
     client = client_of(llm)
-    assert isinstance(client, EndpointLLM)
+    assert isinstance(client, OpenAICompatible)
     run = Run(client, Toolbox([TableTool()]), Budget(Limits(calls=CALLS)), calling="json")
     await decide_by_technique(build_technique(name), QUESTION, run)
     await close_llm(client)
