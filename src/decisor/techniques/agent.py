@@ -77,8 +77,6 @@ SHOWN = 50
 UNREADABLE = 3
 """Replies in a row without anything usable, after which the loop ends: more would be paid for in vain."""
 DATABASES = {"sql", "cypher"}
-DECISIVE = {"limit_order", "fan_out", "unstored_value"}
-"""Pitfalls that can change which candidate wins. The others were read with the result; a second time costs a call."""
 CALCULATED = re.compile(
     r"(?:[=+*/×<>-]|\b(?:than|against|vs\.?|versus|by|over|under|above|below|between|to|and))$", re.I
 )
@@ -509,9 +507,9 @@ def find_misplaced_figures(because: str, records: Mapping[str, Record]) -> Itera
 
 
 def bears_on(pitfall: Pitfall, observation: Observation, name: str) -> bool:
-    """Return whether a pitfall can change this answer: a tie behind LIMIT only if the answer is in the last row."""
+    """Return whether a pitfall objects to this answer: a tie behind LIMIT only if the answer is in the last row."""
     is_tie = pitfall.kind == "limit_order" and "equal in ORDER BY" in pitfall.text
-    return pitfall.kind in DECISIVE and (not is_tie or holds_name(observation.records[-1], name.casefold()))
+    return pitfall.strength == "wrong" and (not is_tie or holds_name(observation.records[-1], name.casefold()))
 
 
 TEXT = {"type": "string"}
