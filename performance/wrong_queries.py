@@ -29,6 +29,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from decisor.databases.pitfalls.question import AskedQuestion, QuestionLog
 from decisor.databases.sql import SqlTool
@@ -65,7 +66,7 @@ def is_for_building(name: str, names: set[str]) -> bool:
     return name in sorted(names, key=digest)[: len(names) // 2]
 
 
-def read_lines(path: Path) -> list[dict]:
+def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines() if line.strip()]
 
 

@@ -22,10 +22,10 @@ WORD = re.compile(r"[^\W\d_]+|\d+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "e", "y")
 COMMON_WORDS = """
-    a an and are as at be by can did do does for from had has have he her his how i if in into is it its list me more most
-    of on or please show she so than that the their them there they this those to was we were what when where which who
-    whose will with would you your give name tell find all any each per number many much refer refers referred mean means
-    one return state identify provide calculate indicate among
+    a an and are as at be by can did do does for from had has have he her his how i if in into is it its list me
+    more most of on or please show she so than that the their them there they this those to was we were what
+    when where which who whose will with would you your give name tell find all any each per number many much
+    refer refers referred mean means one return state identify provide calculate indicate among
 """
 COMMON = frozenset(COMMON_WORDS.split())
 
