@@ -1,15 +1,10 @@
-"""Joins that follow no key, joins of two lists by their parent, and tables that nothing needs.
+"""Joins that follow no key, and joined tables that nothing needs.
 
     SELECT c.name FROM cards c JOIN sets s ON c.id = s.id WHERE s.name = 'Coldsnap'
 
 compares two numbers that have nothing to do with each other: the key is cards.set_code = sets.code (keyless_join). Keys
 are declared, or guessed from names and values. Columns of one name in two tables count as keys where nothing else joins
 the two.
-
-    SELECT SUM(e.cost) FROM expense e JOIN attendance a ON a.member_id = e.member_id
-
-pairs each expense of a member with each meeting of that member (shared_parent_join): both hold the key of a third
-table, and neither is told apart by it.
 
     SELECT s.code FROM sets s JOIN translations t ON t.set_code = s.code WHERE s.block = 'Ice Age'
 
@@ -110,26 +105,6 @@ def kind_of_type(column: ColumnInfo | None) -> str:
 
 def is_whole_key(column: ColumnInfo | None, table: TableInfo) -> bool:
     return column is not None and table.key_columns == (column,)
-
-
-async def shared_parent_join(rule_input: RuleInput) -> list[Pitfall]:
-    links, pitfalls = rule_input.catalog.links, []
-    for block in rule_input.blocks:
-        for pair in equal_columns(block):
-            (first, second), (one_place, other_place) = pair.tables, pair.places
-            has_parent = one_place in links.target_of and other_place in links.target_of
-            parent = links.root(one_place)[0]
-            is_present = any(source.name.lower() == parent for source in block.sources)
-            if not has_parent or links.root(other_place)[0] != parent or is_present:
-                continue
-            columns = [find_column(origin) for origin in (pair.first, pair.second)]
-            if not is_whole_key(columns[0], first) and not is_whole_key(columns[1], second):
-                text = (
-                    f"Is {{}} meant? It pairs each row of {first.name} with each row of {second.name} that has the "
-                    f"same {parent}."
-                )
-                pitfalls.append(rule_input.pitfall("shared_parent_join", pair.condition, text, "ask"))
-    return pitfalls
 
 
 async def idle_table(rule_input: RuleInput) -> list[Pitfall]:

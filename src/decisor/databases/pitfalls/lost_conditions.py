@@ -15,8 +15,9 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import StatedCondition, normalize_text, stems_of
+from decisor.databases.pitfalls.question import StatedCondition, normalize_text
 from decisor.databases.pitfalls.rule import RuleInput
+from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
 DIGITS = re.compile(r"\d+(?:\.\d+)?")
@@ -56,12 +57,12 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
         return []
     letters = [normalize_text(literal) for literal in rule_input.literals]
     names = {normalize_text(identifier.name) for identifier in rule_input.find(exp.Identifier)}
-    words = {word for literal in rule_input.literals for word in stems_of(literal)}
+    words = {word for literal in rule_input.literals for word in stemmed_words(literal)}
     pitfalls = []
     for quoted in asked.quoted:
         sought = normalize_text(quoted)
         is_part = any(sought in text or (len(text) > 3 and text in sought) for text in letters)
-        if sought and not is_part and sought not in names and not words.issuperset(stems_of(quoted)):
+        if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
             text = f"The question says '{quoted}', and no query does. Is a condition missing?"
             pitfalls.append(Pitfall("lost_text", text, strength="ask"))
     return pitfalls

@@ -16,36 +16,8 @@ from typing import NamedTuple
 
 from sqlglot import Expr
 
+from decisor.databases.schema_search import question_words, stemmed_words
 from decisor.types import Pitfall
-
-WORD = re.compile(r"[^\W\d_]+|\d+")
-CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ied", "ers", "er", "ed", "es", "s", "e", "y")
-COMMON_WORDS = """
-    a an and are as at be by can did do does for from had has have he her his how i if in into is it its list me
-    more most of on or please show she so than that the their them there they this those to was we were what
-    when where which who whose will with would you your give name tell find all any each per number many much
-    refer refers referred mean means one return state identify provide calculate indicate among
-"""
-COMMON = frozenset(COMMON_WORDS.split())
-
-
-def stem(word: str) -> str:
-    """Return the stem of a word, so that its forms compare equal.
-
-    >>> [stem(word) for word in ("paying", "paid", "Pays", "categories", "category", "cities", "city", "races")]
-    ['pay', 'paid', 'pay', 'categor', 'categor', 'cit', 'cit', 'rac']
-    """
-    word = word.lower()
-    for ending in ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
-
-
-def stems_of(text: str) -> list[str]:
-    """Return the stems of the words of a text; a name such as ``unitPrice`` or ``unit_price`` has two."""
-    return [stem(word) for word in WORD.findall(CAMEL.sub(" ", text))]
 
 
 def normalize_text(text: str) -> str:
@@ -99,12 +71,12 @@ class AskedQuestion:
     @cached_property
     def stems(self) -> frozenset[str]:
         """Of the question alone."""
-        return frozenset(stems_of(self.text))
+        return frozenset(stemmed_words(self.text))
 
     @cached_property
     def all_stems(self) -> frozenset[str]:
         """Of all three."""
-        return self.stems | frozenset(stems_of(f"{self.rules} {self.vocabulary}"))
+        return self.stems | frozenset(stemmed_words(f"{self.rules} {self.vocabulary}"))
 
     @cached_property
     def letters(self) -> str:
@@ -137,9 +109,9 @@ class AskedQuestion:
         for clause in CLAUSE_END.split(self.rules):
             define = DEFINES.search(clause)
             head, body = (clause[: define.start()], clause[define.end() :]) if define else ("", clause)
-            words = [word for word in stems_of(head) if word not in COMMON]
+            words = question_words(head)
             known = sum(word in self.stems for word in words)
-            if define and words and known * 2 >= len(words):
+            if define and words and known * 2 > len(words):
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 
@@ -163,7 +135,7 @@ class AskedQuestion:
 
     def names_table(self, names: Iterable[str]) -> bool:
         """Return whether the question or its rules name one of these tables."""
-        return any(self.all_stems.issuperset(stems_of(name)) for name in names)
+        return any(self.all_stems.issuperset(stemmed_words(name)) for name in names)
 
 
 NO_QUESTION = AskedQuestion()

@@ -17,7 +17,7 @@ from decisor.databases.pitfalls.conditions import and_or, never_true
 from decisor.databases.pitfalls.division import integer_division
 from decisor.databases.pitfalls.fan_out import fan_out
 from decisor.databases.pitfalls.groups import single_row_groups, ungrouped_column
-from decisor.databases.pitfalls.joins import idle_table, keyless_join, shared_parent_join
+from decisor.databases.pitfalls.joins import idle_table, keyless_join
 from decisor.databases.pitfalls.limit_order import limit_order
 from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text
 from decisor.databases.pitfalls.not_in import not_in_nulls
@@ -46,7 +46,6 @@ RULES: tuple[Rule, ...] = (
     text_dates,
     unstored_value,
     keyless_join,
-    shared_parent_join,
     idle_table,
     and_or,
     never_true,

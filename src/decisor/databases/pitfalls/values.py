@@ -18,8 +18,9 @@ import re
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import normalize_text, stems_of
+from decisor.databases.pitfalls.question import normalize_text
 from decisor.databases.pitfalls.rule import RuleInput
+from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
 FLAGS = frozenset({"yes", "no", "true", "false", "none", "null", "unknown", "other"})
@@ -48,8 +49,9 @@ async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
         is_date = letters.isdigit() or re.search(r"\d{4}", value)
         if len(letters) < 3 or is_code or is_date or letters in asked.letters:
             continue
-        unknown = [word for word in stems_of(value) if word not in asked.all_stems]
-        is_part = isinstance(node, exp.Like | exp.ILike) and len(unknown) < len(stems_of(value))
+        words = set(stemmed_words(value))
+        unknown = words - asked.all_stems
+        is_part = isinstance(node, exp.Like | exp.ILike) and unknown != words
         if unknown and not is_part:
             text = "{}: neither the question nor its rules speak of this value. Is it meant?"
             pitfalls.append(rule_input.pitfall("unfounded_value", node, text, "ask"))
