@@ -5,10 +5,10 @@
 takes all cards with power '*', for AND binds before OR (and_or). Where each part of an OR is an AND, or brackets say
 what belongs together, it is meant.
 
-    SELECT COUNT(*) FROM orders WHERE strftime('%m', placed) = '9' OR name = 'Ann%' OR city LIKE 'Rome' AND n = '1'
+    SELECT COUNT(*) FROM orders WHERE strftime('%m', placed) = '9' OR name = 'Ann%'
 
 holds two comparisons that are true of no row or hardly any: a month has two digits, and = takes % as a letter
-(never_true). LIKE without % or _ is another way to write =, and mostly forgets them.
+(never_true).
 """
 
 from __future__ import annotations
@@ -53,12 +53,7 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for _, literal, node in rule_input.comparisons:
         is_like = isinstance(node, exp.Like | exp.ILike)
-        if is_like and not re.search(r"[%_]", literal.name) and re.search(r"[^\W\d_]", literal.name):
-            text = (
-                f"{{}} finds only the very text: LIKE needs % where other letters may stand, as in '%{literal.name}%'."
-            )
-            pitfalls.append(rule_input.pitfall("never_true", node, text))
-        elif not is_like and re.search(r"^%\w.|\w%$", literal.name):
+        if not is_like and re.search(r"^%\w.|\w%$", literal.name):
             text = "{} takes % as a letter of the text. Use LIKE for a pattern."
             pitfalls.append(rule_input.pitfall("never_true", node, text))
     if rule_input.dialect.name == "sqlite":

@@ -11,7 +11,7 @@ lost it (lost_condition). All queries for the question count together, and one t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
@@ -20,6 +20,7 @@ from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
+WORD = re.compile(r"\w+")
 DIGITS = re.compile(r"\d+(?:\.\d+)?")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
 
@@ -51,6 +52,26 @@ def numbers_of_query(rule_input: RuleInput) -> set[float]:
     return numbers
 
 
+def abbreviates(code: str, text: str) -> bool:
+    """Return whether a code may stand for a text.
+
+    >>> abbreviates("CA", "California"), abbreviates("CZE", "Czech Republic"), abbreviates("UK", "France")
+    (True, True, False)
+    """
+    letters = iter(text.upper())
+    return 2 <= len(code) <= 4 and code.isupper() and code[0] == text[0].upper() and all(c in letters for c in code)
+
+
+def names_in_text(text: str, columns: Mapping[str, str]) -> Iterator[str]:
+    """Yield the columns that a text names, in lower case; ANA is not named where ``ANA pattern`` is, a column too."""
+    text = text.lower()
+    for column in columns:
+        if " " in column and column in text:
+            yield column
+            text = text.replace(column, " ")
+    yield from (word for word in WORD.findall(text) if word in columns)
+
+
 async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     asked = rule_input.asked
     if not asked.quoted or not rule_input.is_answer:
@@ -62,6 +83,7 @@ async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
     for quoted in asked.quoted:
         sought = normalize_text(quoted)
         is_part = any(sought in text or (len(text) > 3 and text in sought) for text in letters)
+        is_part = is_part or any(abbreviates(literal, quoted) for literal in rule_input.literals)
         if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
             text = f"The question says '{quoted}', and no query does. Is a condition missing?"
             pitfalls.append(Pitfall("lost_text", text, strength="ask"))
@@ -103,8 +125,7 @@ def lost_columns(rule_input: RuleInput) -> Iterator[str]:
     """Yield the columns that the rules name for words of the question, and no query uses."""
     columns = rule_input.catalog.column_names
     for head, body in rule_input.asked.relevant_clauses:
-        for name in re.findall(r"`[^`]+`|\w+", body):
-            column = name.strip("`").lower()
-            if column in columns and column not in rule_input.used_columns:
+        for column in names_in_text(body, columns):
+            if column not in rule_input.used_columns:
                 yield f"The rules name {columns[column]} for '{head}', and no query uses it."
                 break

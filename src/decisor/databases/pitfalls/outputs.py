@@ -29,7 +29,7 @@ LEAST = r"lowest|least|smallest|fewest|shortest|cheapest"
 EITHER = r"latest|newest|earliest|oldest|youngest|best|worst|peak"
 SUPERLATIVE = re.compile(rf"\b(?:(?P<most>{MOST})|(?P<least>{LEAST})|{EITHER})\b", re.I)
 NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-COUNTED = rf"(?P<count>{'|'.join(NUMBER_WORDS[2:])}|\d+)"
+COUNTED = rf"(?P<count>{'|'.join(NUMBER_WORDS[2:])}|\d\d?)"
 TOP = re.compile(
     rf"\b(?:top|first|{MOST}|{LEAST}|{EITHER})\s+{COUNTED}\b(?!\s+(?:second|minute|hour|day|week|month|quarter|year))",
     re.I,
