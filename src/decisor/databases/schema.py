@@ -111,8 +111,8 @@ async def read_catalog(worker: Worker) -> tuple[TableInfo, ...]:
     about = {str(name): (str(comment), count) for name, comment, count in facts}
     primary = {(table, column) for table, column, target, _ in keys if not target}
     key_of_table: dict[object, list[object]] = {}
-    for table, column in primary:
-        key_of_table.setdefault(str(table).lower(), []).append(column)
+    for keyed, part in primary:
+        key_of_table.setdefault(str(keyed).lower(), []).append(part)
     # A reference that names no column is to the primary key.
     foreign = {
         (table, column): f"{target}.{key or one_key(key_of_table.get(str(target).lower())) or column}"
