@@ -254,7 +254,7 @@ async def test_nothing_is_asked_of_a_query_whose_question_is_not_known(shop: Sql
 
 
 async def test_what_is_asked_is_asked_once_and_what_an_earlier_query_held_is_not_lost(shop: SqlTool) -> None:
-    tool = shop.answering(AskedQuestion("Which black cards cost more than 1,200 in 2006?"))
+    tool = shop.compare_with(AskedQuestion("Which black cards cost more than 1,200 in 2006?"))
     looking_around = await tool.call("SELECT name, border FROM cards")
     assert looking_around.pitfalls == () and looking_around.note == ""
     first = await tool.call("SELECT name FROM cards WHERE price > 1200")
@@ -262,7 +262,7 @@ async def test_what_is_asked_is_asked_once_and_what_an_earlier_query_held_is_not
     assert "The question says 2006, and no query does." in first.note
     again = await tool.call("SELECT name FROM cards WHERE border = 'black'")
     assert again.pitfalls == ()
-    next_question = shop.answering(AskedQuestion("Which cards cost more than 7?"))
+    next_question = shop.compare_with(AskedQuestion("Which cards cost more than 7?"))
     assert (await next_question.call("SELECT name FROM cards WHERE price > 1200")).pitfalls != ()
 
 

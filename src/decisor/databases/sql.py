@@ -120,7 +120,7 @@ class SqlTool:
         check_limits(self.worker.description, self.name, limits)
         return replace(self, max_scans=(*self.max_scans, *limits))
 
-    def answering(self, asked: AskedQuestion) -> SqlTool:
+    def compare_with(self, asked: AskedQuestion) -> SqlTool:
         """Return a copy of the tool whose queries are compared with a question."""
         from decisor.databases.pitfalls.question import QuestionLog
 

@@ -235,7 +235,7 @@ def compare_with_question(tool: Database, question: Question, definitions: Itera
 
     earlier = (*question.earlier.before, question.earlier.question) if question.earlier else ()
     known = "\n".join([*earlier, *map(format_definition, definitions)])
-    return tool.answering(AskedQuestion(question.text, f"{question.rules}\n{question.goal}", known))
+    return tool.compare_with(AskedQuestion(question.text, f"{question.rules}\n{question.goal}", known))
 
 
 async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:
