@@ -311,13 +311,18 @@ ObjectionKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Pitfall:
-    """A query that runs but may not mean the thing that it seems to mean. kind: the rule that noticed it. text: the
-    problem and the remedy. records: ids of its rows that a decision cites.
-    """
+    """A query that runs but may not mean the thing that it seems to mean."""
 
     kind: str
+    """The rule that noticed it."""
     text: str
+    """The problem and the remedy, or a question to whoever wrote the query."""
     records: tuple[str, ...] = ()
+    """Ids of its rows that a decision cites."""
+    strength: Literal["wrong", "ask"] = "wrong"
+    """Whether it objects to an answer, or only asks once."""
+    place: str = ""
+    """The part of the query, in SQL."""
 
 
 @dataclass(frozen=True, slots=True)

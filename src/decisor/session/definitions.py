@@ -7,7 +7,7 @@ metrics. Open words of a question are settled here: a person is asked, or both r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -225,6 +225,20 @@ def find_meaning(
     names = {measure.metric for model in models for measure in model.measures}
     modelled = [metric for file in definitions.values() for metric in file.metrics if metric.name in names]
     return Meaning(defined, definitions, modelled)
+
+
+def compare_with_question(tool: Database, question: Question, definitions: Iterable[Definition]) -> Database:
+    """Return a database whose queries are compared with a question; other tools than SQL are left as they are."""
+    from decisor.databases.sql import SqlTool
+
+    if not isinstance(tool, SqlTool):
+        return tool
+    from decisor.databases.pitfalls.question import AskedQuestion
+    from decisor.semantics.relevant import format_definition
+
+    earlier = (*question.earlier.before, question.earlier.question) if question.earlier else ()
+    known = "\n".join([*earlier, *map(format_definition, definitions)])
+    return tool.compare_with(AskedQuestion(question.text, f"{question.rules}\n{question.goal}", known))
 
 
 async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:

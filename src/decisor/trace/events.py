@@ -555,14 +555,15 @@ class Trace:
 
 
 def add_pitfalls(decision: Decision, entries: Iterable[TraceEntry]) -> Decision:
-    """Add to a decision the pitfalls of the queries whose rows it cites."""
+    """Add to a decision the pitfalls of the queries whose rows it cites, without those that only ask."""
     pitfalls = []
     for result in events_of(entries, ActionResult):
         if not result.observation.pitfalls:
             continue
         ids = {record.id for record in result.observation.records}
         cited = tuple(name for name in decision.evidence.ids if name in ids)
-        pitfalls += [replace(one, records=cited) for one in result.observation.pitfalls if cited]
+        marks = (pitfall for pitfall in result.observation.pitfalls if cited and pitfall.strength == "wrong")
+        pitfalls += [replace(pitfall, records=cited) for pitfall in marks]
     if not pitfalls and not decision.evidence.pitfalls:
         return decision
     return replace(decision, evidence=replace(decision.evidence, pitfalls=tuple(pitfalls)))

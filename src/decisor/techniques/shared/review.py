@@ -32,8 +32,6 @@ from decisor.techniques.shared.objections import holds_name
 from decisor.techniques.shared.objections.reading import fits, is_key
 from decisor.types import Objection, Observation, Pitfall, Record
 
-DECISIVE = {"limit_order", "fan_out", "unstored_value", "definition"}
-"""Pitfalls that can change which candidate wins. The others were read with the result; a second time costs a call."""
 CALCULATED = re.compile(
     r"(?:[=+*/×<>-]|\b(?:than|against|vs\.?|versus|by|over|under|above|below|between|to|and))$", re.I
 )
@@ -150,6 +148,6 @@ def find_misplaced_figures(because: str, records: Mapping[str, Record]) -> Itera
 
 
 def bears_on(pitfall: Pitfall, observation: Observation, name: str) -> bool:
-    """Return whether a pitfall can change this answer: a tie behind LIMIT only if the answer is in the last row."""
+    """Return whether a pitfall objects to this answer: a tie behind LIMIT only if the answer is in the last row."""
     is_tie = pitfall.kind == "limit_order" and "equal in ORDER BY" in pitfall.text
-    return pitfall.kind in DECISIVE and (not is_tie or holds_name(observation.records[-1], name.casefold()))
+    return pitfall.strength == "wrong" and (not is_tie or holds_name(observation.records[-1], name.casefold()))
