@@ -42,7 +42,7 @@ class Mark(ServerReply):
 
 class RunLine(ServerReply):
     """A run in a list. began: in UTC. seconds: since then, in all. entries: number of entries of its trace. owner: its
-    user, "" if the server knows no users.
+    user, "" if the server knows no users. headline: the answer as a decision, such as "Drop Veltra".
     """
 
     id: str
@@ -59,6 +59,7 @@ class RunLine(ServerReply):
     entries: int
     usage: Usage = Usage()
     answer: str = ""
+    headline: str = ""
     stopped: str = ""
     error: str = ""
     follows: str = ""
@@ -104,12 +105,15 @@ class CompareReply(ServerReply):
 
 
 class ConnectionReply(ServerReply):
-    """A connection. label: of its place, without saying where it lies. model: whether it has a decision model."""
+    """A connection. label: of its place, without saying where it lies. model: whether it has a decision model. own:
+    whether it is a file that the user sent.
+    """
 
     name: str
     form: Literal["sql", "cypher", "passages", "tools"]
     label: str
     model: bool = False
+    own: bool = False
 
 
 class SettingReply(ServerReply):
@@ -131,7 +135,8 @@ class TechniqueReply(ServerReply):
 class Choices(ServerReply):
     """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
 
-    "" if there is only one. llms: the first is taken if none is named.
+    "" if there is only one. llms: the first is taken if none is named. uploads: most bytes of a file that may be sent,
+    0 if none may.
     """
 
     version: str
@@ -141,6 +146,18 @@ class Choices(ServerReply):
     techniques: tuple[TechniqueReply, ...]
     limits: Limits
     evaluations: tuple[str, ...]
+    uploads: int = 0
+
+
+class SuggestedQuestion(ServerReply):
+    """A question that the data can answer, and the tables that it uses."""
+
+    question: str
+    uses: tuple[str, ...]
+
+
+class QuestionList(ServerReply):
+    questions: tuple[SuggestedQuestion, ...]
 
 
 class ColumnReply(ServerReply):

@@ -1,10 +1,17 @@
-// The server: requests, and streams of events. A refusal is an Error whose message is for people.
+// The server: addresses, requests, and streams of events. A refusal is an Error whose message is for people.
+
+/** Go to an address of ours; app.js shows it. */
+export function go(address) {
+  history.pushState(null, "", address);
+  dispatchEvent(new Event("moved"));
+}
 
 export async function ask(path, body = undefined, method = body === undefined ? "GET" : "POST") {
-  const headers = body === undefined ? {} : { "content-type": "application/json" };
+  const is_file = body instanceof Blob;
+  const headers = body === undefined ? {} : { "content-type": is_file ? "application/octet-stream" : "application/json" };
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(path, { method, headers, body: body === undefined || is_file ? body : JSON.stringify(body) });
   } catch {
     throw new Error("The server does not answer. Is decisor serve still running?");
   }
@@ -29,6 +36,9 @@ function parsed(text) {
 }
 
 const enough = {};
+
+/** The choices of the server are others now. */
+export const forget_choices = () => { delete enough.choices; };
 
 /** The choices of the server, fetched once. */
 export async function choices() {
