@@ -105,15 +105,12 @@ class CompareReply(ServerReply):
 
 
 class ConnectionReply(ServerReply):
-    """A connection. label: of its place, without saying where it lies. model: whether it has a decision model. own:
-    whether it is a file that the user sent.
-    """
+    """A connection. label: of its place, without saying where it lies. model: whether it has a decision model."""
 
     name: str
     form: Literal["sql", "cypher", "passages", "tools"]
     label: str
     model: bool = False
-    own: bool = False
 
 
 class SettingReply(ServerReply):
@@ -135,8 +132,7 @@ class TechniqueReply(ServerReply):
 class Choices(ServerReply):
     """The choices of a client: connections, LLMs, techniques, limits and evaluations. user:
 
-    "" if there is only one. llms: the first is taken if none is named. uploads: most bytes of a file that may be sent,
-    0 if none may.
+    "" if there is only one. llms: the first is taken if none is named.
     """
 
     version: str
@@ -146,7 +142,6 @@ class Choices(ServerReply):
     techniques: tuple[TechniqueReply, ...]
     limits: Limits
     evaluations: tuple[str, ...]
-    uploads: int = 0
 
 
 class SuggestedQuestion(ServerReply):

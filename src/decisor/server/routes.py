@@ -22,6 +22,7 @@ from decisor.decision_record.record import DecisionRecord
 from decisor.history.store import searchable_text
 from decisor.server.exports import rows_of_result, write_csv, write_parquet
 from decisor.server.live import REFUSED, LiveRun
+from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
     ApprovalBody,
     AskBody,
@@ -43,6 +44,7 @@ from decisor.server.responses import (
     MeasureReply,
     ModelReply,
     PictureReply,
+    QuestionList,
     ReaderList,
     RunList,
     RunReply,
@@ -201,6 +203,13 @@ async def show_schema(name: str, state: CurrentState, user: CurrentUser) -> Sche
             "notes": getattr(tool, "notes", ()),
         }
     )
+
+
+@ask_router.get("/connections/{name}/questions")
+async def list_questions(name: str, state: CurrentState, user: CurrentUser) -> QuestionList:
+    """Suggest questions that the tables of a connection can answer, by rules; no LLM is asked."""
+    schema = await show_schema(name, state, user)
+    return QuestionList(questions=tuple(suggest_questions(schema.tables)))
 
 
 @ask_router.post("/ask", status_code=201)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from decisor.system.wording import excluded_lines, format_compared, format_count, format_robustness
 from decisor.trace.events import ActionResult, Conclusion, MeaningChoice, NodeResult, RunStart, TraceEntry, events_of
-from decisor.types import Decision, Observation, Ranking, Record, RuleTest
+from decisor.types import Decision, Objection, Observation, Ranking, Record, RuleTest
 from decisor.views.answer_charts import charts_of_decision
 from decisor.views.chart_drawing import chart_html
 from decisor.views.comparison import NOT_CHOSEN, Comparison, dot_plot_html, find_comparison, split_sentences
@@ -222,7 +222,7 @@ def list_checks(
         yield check_html(
             f"{format_count(missing, 'figure')} {'has' if missing == 1 else 'have'} no source", False, "#against"
         )
-    if other := [one for one in decision.evidence.objections if one.kind != "figure"]:
+    if other := list(other_objections(decision, anchors)):
         yield check_html(f"{format_count(len(other), 'objection')}", False, "#against")
     if broken:
         yield check_html(f"{format_count(len(broken), 'rule')} not kept or not tested", False, "#against")
@@ -244,9 +244,7 @@ def list_doubts(
         quoted = next((sentence for sentence in sentences if mentions_figure(sentence, text)), text)
         mark = tag("span", "No source. ", cls="bad")
         yield Doubt(join(mark, "“", link_text(quoted.rstrip("."), anchors), "”"), NO_SOURCE.format(text=text), True)
-    for one in decision.evidence.objections:
-        if one.kind == "figure" and any(mentions_figure(one.text, text) for text in missing):
-            continue
+    for one in other_objections(decision, anchors):
         mark = tag("span", f"{OBJECTED.get(one.kind, 'No source')}. ", cls="bad")
         yield Doubt(join(mark, link_text(address_reader(one.text), anchors)), is_wrong=True)
     if comparison is not None and decision.answer:
@@ -273,6 +271,14 @@ def list_doubts(
         yield from (Doubt(f"Without a value: {text}") for text in ranking.left_out)
         if ranking.stopped:
             yield Doubt("It ended early", ranking.stopped)
+
+
+def other_objections(decision: Decision, anchors: Anchors) -> Iterator[Objection]:
+    """Yield the objections that are not about a figure without a source."""
+    missing = [figure.text for figure in anchors.figures if not figure.support]
+    for one in decision.evidence.objections:
+        if not any(mentions_figure(one.text, text) for text in missing):
+            yield one
 
 
 def doubts_of_choices(comparison: Comparison, anchors: Anchors, sentences: Sequence[str]) -> Iterator[Doubt]:
@@ -320,7 +326,7 @@ def evidence_html(entries: Sequence[TraceEntry], records: Sequence[Record], anch
     tables = []
     for group in group_by_columns(records):
         name = group[0].id.partition(".")[0]
-        tables.append(evidence_table(group, anchors, results.get(name)))
+        tables.append(evidence_table(group, anchors, results.get(name), links=True))
     if not tables:
         return None
     return tag("section", tag("h2", "Evidence"), *tables, figures_html(anchors), cls="evidence", aria_label="Evidence")
@@ -335,11 +341,14 @@ def group_by_columns(records: Sequence[Record]) -> list[list[Record]]:
     return list(groups.values())
 
 
-def evidence_table(records: Sequence[Record], anchors: Anchors, result: Observation | None = None) -> Html:
+def evidence_table(
+    records: Sequence[Record], anchors: Anchors, result: Observation | None = None, links: bool = False
+) -> Html:
     """Return cited records with the same columns as a table; columns that hold a figure of the decision come first.
 
     Args:
         result: What brought them. If it is short, all its rows stand there.
+        links: Whether it leads to the query that brought them, which stands on the page too.
     """
     rows, cited = list(records), {record.id for record in records}
     fields = list(records[0].fields)
@@ -368,17 +377,20 @@ def evidence_table(records: Sequence[Record], anchors: Anchors, result: Observat
             cls = " ".join(["n"] * (at in numbers) + ["hit"] * is_hit) or None
             cells.append(tag("td", text, id=cell_anchor(cell) if is_hit else None, cls=cls))
         body.append(tag("tr", *cells, id=row_anchor(record.id), cls="cited" if record.id in cited else None))
-    caption = tag("caption", *caption_parts(records, rows, result), cls="soft")
+    caption = tag("caption", *caption_parts(records, rows, result, links), cls="soft")
     inner = tag("table", caption, tag("thead", tag("tr", *head)), tag("tbody", *body), cls="rows")
     name = records[0].id.partition(".")[0]
     return tag("div", inner, cls="scroll", tabindex=0, role="group", aria_label=f"Rows of {name}", data_result=name)
 
 
-def caption_parts(records: Sequence[Record], rows: Sequence[Record], result: Observation | None) -> Iterator[str]:
+def caption_parts(
+    records: Sequence[Record], rows: Sequence[Record], result: Observation | None, links: bool
+) -> Iterator[Html | str]:
     name = records[0].id.partition(".")[0]
     number = name.removeprefix("o")
     total = result.total or len(result.records) if result else len(rows)
-    yield f"Query {number}" if number.isdigit() else name
+    query = f"Query {number}" if number.isdigit() else name
+    yield tag("a", query, href=f"#r-{(result.records if result else rows)[0].id}") if links else query
     yield (
         f", {format_count(total, 'row')}" if len(rows) == total else f", {len(rows):,} of {format_count(total, 'row')}"
     )

@@ -7,11 +7,10 @@ export function go(address) {
 }
 
 export async function ask(path, body = undefined, method = body === undefined ? "GET" : "POST") {
-  const is_file = body instanceof Blob;
-  const headers = body === undefined ? {} : { "content-type": is_file ? "application/octet-stream" : "application/json" };
+  const headers = body === undefined ? {} : { "content-type": "application/json" };
   let response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined || is_file ? body : JSON.stringify(body) });
+    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     throw new Error("The server does not answer. Is decisor serve still running?");
   }
@@ -36,9 +35,6 @@ function parsed(text) {
 }
 
 const enough = {};
-
-/** The choices of the server are others now. */
-export const forget_choices = () => { delete enough.choices; };
 
 /** The choices of the server, fetched once. */
 export async function choices() {

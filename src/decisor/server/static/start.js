@@ -1,5 +1,5 @@
 // Start: what is to be decided, from which data, and questions that these data can answer.
-import { ask, choices, forget_choices, go } from "./api.js";
+import { ask, choices, go } from "./api.js";
 import { button, el, fault, fold, plain, say } from "./dom.js";
 import { schemaOf } from "./schema.js";
 
@@ -42,7 +42,6 @@ export async function startView(query) {
   means.node.addEventListener("change", () => { form.querySelectorAll(".row > .quiet")[1].textContent = means.words(); });
 
   const nodes = [el("div.page.start", {}, el("div.stack", {}, el("h1", {}, "What do you need to decide?"), el("p.soft", {}, "Decisor plans the queries, compares every choice, and shows the row behind each number."), form, line),
-    offer.uploads ? drop_area(offer) : null,
     el("div.two", {}, ideas, picks.node))];
   return { nodes, title: "", ready: () => {
     if (matchMedia("(min-width: 900px)").matches) question.focus({ preventScroll: true });
@@ -69,31 +68,6 @@ async function suggest(node, offer, question) {
   if (found.length) question.placeholder = found[0].question;
 }
 
-/** Files that a person drops or chooses; each becomes one of their own data. */
-function drop_area(offer) {
-  const state = el("small", { role: "status" }, `CSV, Excel, Parquet or JSON, up to ${Math.round(offer.uploads / 2 ** 20)} MB. It stays on this server; only you can see it.`);
-  const field = el("input", { type: "file", multiple: true, accept: ".csv,.tsv,.xlsx,.parquet,.json,.jsonl,.ndjson" });
-  async function send(files) {
-    try {
-      for (const file of files) {
-        state.textContent = `Reading ${file.name} …`;
-        if (file.size > offer.uploads) throw new Error(`${file.name} is larger than ${Math.round(offer.uploads / 2 ** 20)} MB.`);
-        const made = await ask(`/api/files?${new URLSearchParams({ name: file.name })}`, file);
-        say(`${made.label} is ready.`);
-      }
-      forget_choices();
-      go("/");
-    } catch (error) { state.replaceChildren(fault(error.message)); }
-  }
-  field.addEventListener("change", () => send(field.files));
-  const node = el("label.drop", { on: {
-    dragover: (event) => { event.preventDefault(); node.classList.add("over"); },
-    dragleave: () => node.classList.remove("over"),
-    drop: (event) => { event.preventDefault(); node.classList.remove("over"); send(event.dataTransfer.files); },
-  } }, field, el("b", {}, "Drop a file here, or choose one"), state);
-  return node;
-}
-
 function data_picks(offer) {
   const many = offer.connections.length > 1;
   const boxes = offer.connections.map((one) => {
@@ -104,8 +78,7 @@ function data_picks(offer) {
       panel.hidden = !panel.hidden;
       look.setAttribute("aria-expanded", String(!panel.hidden));
     }, { kind: "quiet", "aria-expanded": "false", "aria-label": many ? `Look inside ${one.label}` : null });
-    const away = one.own ? button("Remove", async () => { await ask(`/api/files/${encodeURIComponent(one.name)}`, undefined, "DELETE"); forget_choices(); go("/"); }, { kind: "quiet", "aria-label": `Remove ${one.label}` }) : null;
-    return el("li", {}, el("div.row", {}, el("label.check", {}, box, el("span", {}, el("b", {}, one.label), el("small", {}, [FORMS[one.form], "read-only", one.model ? "with a decision model" : ""].filter(Boolean).join(" · ")))), look, away), panel);
+    return el("li", {}, el("div.row", {}, el("label.check", {}, box, el("span", {}, el("b", {}, one.label), el("small", {}, [FORMS[one.form], "read-only", one.model ? "with a decision model" : ""].filter(Boolean).join(" · ")))), look), panel);
   });
   const node = el("section.data", { "aria-labelledby": "h-data" }, el("h2", { id: "h-data" }, "Your data"), boxes.length ? el("ul.list", {}, boxes) : el("p.soft", {}, "No data yet. Start the server with decisor serve --db FILE, or with --demo for a made-up shop."));
   const read = () => {

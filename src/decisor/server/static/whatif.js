@@ -36,7 +36,7 @@ export async function whatIfView(name) {
       more.scrollIntoView({ block: "nearest" });
     } catch (error) { more.replaceChildren(fault(error.message)); }
   }
-  const free = el("input", { id: "free", placeholder: model.words ? "In your own words: costs rise by 10 percent" : "why NAME, worst case, or what would it take for NAME to win" });
+  const free = el("input", { id: "free", placeholder: "why NAME, worst case, or what would it take for NAME to win" });
   const form = el("form.row", { on: { submit: (event) => { event.preventDefault(); if (free.value.trim()) look(free.value.trim()); } } }, el("label.hush", { for: "free" }, "Another question to the model"), free, el("button", {}, "Compute"));
   const asks = [["turning points", "What would change the winner?"], ["sensitivity", "Which input matters most?"], ...(model.scenarios.length ? [["scenarios", "Each scenario"]] : []), ...(model.measures.length > 1 ? [["pareto", "The best trade-offs"]] : [])];
   const reset = button("Reset", () => { sliders.forEach((one) => one.reset()); return change(); }, { kind: "quiet" });
