@@ -80,7 +80,9 @@ def column_kind(values: Sequence[object]) -> str:
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return "BOOLEAN"
-    if kinds == {int} and all(abs(value) <= MOST_INTEGER for value in values if isinstance(value, int)):
+    if any(isinstance(value, int) and abs(value) > MOST_INTEGER for value in values):
+        return "VARCHAR"
+    if kinds == {int}:
         return "BIGINT"
     return "DOUBLE" if kinds and kinds <= {int, float} else "VARCHAR"
 

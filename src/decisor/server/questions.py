@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Protocol
 
 from decisor.server.responses import SuggestedQuestion
+from decisor.system.wording import plural
 
 MOST = 6
 NUMBER = re.compile(r"int|real|double|float|numeric|decimal|money|number", re.I)
@@ -32,13 +34,18 @@ class SchemaTable(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def rows(self) -> int | None: ...
+    @property
     def columns(self) -> Sequence[SchemaColumn]: ...
 
 
 def suggest_questions(tables: Sequence[SchemaTable]) -> list[SuggestedQuestion]:
-    """Return questions that the tables can answer, those that use the most tables first; at most ``MOST``."""
-    found = [question for table in tables for question in questions_of_table(table, tables)]
-    found.sort(key=lambda question: -len(question.uses))
+    """Return questions that the tables can answer: the first of each thing, then the next of each; at most ``MOST``.
+
+    Things that fewer rows name come first: a supplier is chosen, a customer seldom.
+    """
+    by_thing = [list(questions_of_table(table, tables)) for table in sorted(tables, key=lambda table: table.rows or 0)]
+    found = [question for turn in zip_longest(*by_thing) for question in turn if question is not None]
     return list({question.question: question for question in found}.values())[:MOST]
 
 
@@ -64,7 +71,7 @@ def questions_of_table(table: SchemaTable, tables: Sequence[SchemaTable]) -> Ite
         yield SuggestedQuestion(question=f"Which {thing} has the {end} {measure}?", uses=(table.name,))
     place = next((column.name for column in table.columns if PLACE.match(column.name)), "")
     if place and near and GAIN.search(words):
-        yield SuggestedQuestion(question=f"Which {place.lower()} brings the most per {thing}?", uses=uses)
+        yield SuggestedQuestion(question=f"Which {place.lower()} matters most among our {plural(2, thing)}?", uses=uses)
 
 
 def refers_to(table: SchemaTable, other: SchemaTable) -> bool:
