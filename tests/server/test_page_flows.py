@@ -65,7 +65,7 @@ def test_the_page_to_ask_shows_data_their_schema_and_the_settings_of_a_technique
     page.picture("ask")
     page.picture("ask-phone", 390, 844)
     page.click("Look inside")
-    page.see("purchase")
+    page.see("purchase", ".schema")
     page.run("document.querySelector('.schema details').open = true")
     page.see("supplier", ".schema")
     page.click("small")

@@ -133,7 +133,7 @@ export class Story {
     const about = [took(data.usage.seconds), `${number(data.usage.prompt_tokens + data.usage.completion_tokens)} tokens`, data.replayed ? "not paid for again" : data.usage.dollars ? money(data.usage.dollars) : ""].filter(Boolean).join(" · ");
     const prompt = this.fetch_prompt ? el("details.prompt", {}, el("summary", {}, "What it was sent")) : null;
     prompt?.addEventListener("toggle", () => this.prompt(prompt, entry.id), { once: true });
-    const said = thoughts.length ? el("span", {}, thoughts.map((one) => el("span.thought", {}, visible(cut(one))))) : el("span.thought", {}, "Reply");
+    const said = thoughts.length ? el("span", {}, thoughts.map((one) => el("span.thought", {}, visible(cut(one))))) : el("span.soft", {}, "Reply");
     const item = this.item("says", said, about, el("pre", { tabindex: 0 }, visible([data.thoughts, text].filter(Boolean).join("\n\n"))), prompt);
     item.firstChild.open = false;
     return item;
