@@ -193,7 +193,7 @@ class Data:
                     provenance=self.provenance(keeping.owner if keeping else ""),
                 )
             )
-            for note in self.notes:
+            for note in (*self.notes, *choice.notes):
                 run.trace.add(note)
             # Settle words with two meanings before anything is planned.
             choices: Sequence[ReadingChoice] = ()

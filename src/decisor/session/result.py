@@ -203,8 +203,8 @@ class Result:
         return charts_of_decision(self.trace, self.decision, self.records)
 
     @cached_property
-    def auto_technique(self) -> str:
-        """Technique that ``auto`` took, else ''."""
+    def replacing_technique(self) -> str:
+        """Technique that went on in place of ``technique``, else ''."""
         return next((choice.technique for choice in events_of(self.trace, TechniqueChoice)), "")
 
     def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
@@ -329,7 +329,7 @@ class Result:
         """Return technique, LLM and cost as one line."""
         from decisor.views.transcript import usage_line
 
-        return usage_line(self.usage, self.auto_technique or self.technique, self.llm)
+        return usage_line(self.usage, self.replacing_technique or self.technique, self.llm)
 
     def as_object(self) -> dict[str, Any]:
         """Return the output of ``decisor ask --json``; docs/command.md describes each key.
@@ -341,7 +341,7 @@ class Result:
             {
                 "question": self.question,
                 "technique": self.technique,
-                "chosen": self.auto_technique or None,
+                "chosen": self.replacing_technique or None,
                 "settings": dict(self.settings),
                 "llm": self.llm or None,
                 "answer": decision.answer,

@@ -433,7 +433,7 @@ class UnscoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TechniqueChoice:
-    """The technique that ``auto`` runs, and why."""
+    """The technique that goes on in place of the one that was begun, and why."""
 
     technique: str
     why: str

@@ -257,7 +257,7 @@ def event_lines(event: Event) -> Sequence[Text]:
         case SearchProblem(problem=problem, text=text):
             return [problem_line(problem.replace("_", " "), text)]
         case TechniqueChoice(technique=technique, why=why):
-            return [Text(f"auto takes {clean_one_line(technique)}. {clean_for_terminal(why)}", style="dim")]
+            return [Text(f"{clean_one_line(technique)} decides. {clean_for_terminal(why)}", style="dim")]
         case QueryScores():
             return best_query_lines(event)
         case NodeSpan(question=question):

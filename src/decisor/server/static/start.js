@@ -7,7 +7,7 @@ const LIMITS = [["calls", "LLM calls", 1], ["tokens", "Tokens", 1], ["dollars", 
 const DRAFT = "decisor-draft";
 const FORMS = { sql: "Database", cypher: "Graph", passages: "Documents", tools: "Tools" };
 /** The methods that are offered first, by plain names; the others stand behind "More methods". */
-const METHODS = [["agent", "Agent: plans, queries and decides"], ["exact", "Compute only: every choice, no LLM"], ["reasoning_dag", "Documents: takes the question apart"], ["radagent", "Search: compares several ways"]];
+const METHODS = [["exact", "Compute only: every choice, no LLM"], ["reasoning_dag", "Documents: takes the question apart"], ["radagent", "Search: compares several ways"]];
 
 export async function startView(query) {
   const offer = await choices(), draft = read_draft(), line = el("div");
@@ -91,9 +91,9 @@ function data_picks(offer) {
 /** Which LLM, which method with its settings, and the limits. */
 function means_of(offer, draft) {
   const there = new Set(offer.techniques.map((one) => one.name));
-  const first = METHODS.filter(([name]) => there.has(name)), rest = offer.techniques.filter((one) => one.name !== "auto" && !first.some(([name]) => name === one.name));
+  const first = METHODS.filter(([name]) => there.has(name)), rest = offer.techniques.filter((one) => !["auto", "agent"].includes(one.name) && !first.some(([name]) => name === one.name));
   const llm = choice("llm", offer.llms.map((name) => [name, name === "none" ? "No LLM: only compute" : name]), draft.llm);
-  const technique = el("select", { id: "technique" }, el("option", { value: "" }, "As fits the data"), first.map(([name, text]) => el("option", { value: name }, text)),
+  const technique = el("select", { id: "technique" }, el("option", { value: "" }, "Agent: plans, queries and decides"), first.map(([name, text]) => el("option", { value: name }, text)),
     el("optgroup", { label: "More methods" }, rest.map((one) => el("option", { value: one.name }, plain(one.name)))));
   if (there.has(draft.technique)) technique.value = draft.technique;
   const about = el("p.soft", { id: "about" }), settings = el("div.settings");
@@ -102,7 +102,7 @@ function means_of(offer, draft) {
   let read_settings = () => ({});
   function tell_technique() {
     const one = offer.techniques.find((each) => each.name === technique.value), made = one ? settings_of(one, offer.llms) : { nodes: [], read: () => ({}) };
-    about.textContent = one ? one.about : "";
+    about.textContent = one ? one.about : "The usual one. Without an LLM a decision model is computed.";
     settings.replaceChildren(...made.nodes);
     read_settings = made.read;
   }

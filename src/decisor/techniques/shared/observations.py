@@ -105,7 +105,8 @@ def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple
         text = [show_text(record.text)] if record.text else []
         new: list[str] = [build_record_line(record, " | ".join([f"[{record.id}]", *cells, *text]))]
         if columns and columns != header:
-            new.insert(0, " | ".join(["record", *(show_value(column) for column in columns)]))
+            heads = ["record", *(show_value(column) for column in columns), *(["text"] if record.text else [])]
+            new.insert(0, " | ".join(heads))
             header = columns
         size += sum(len(line) + 1 for line in new)
         # At least one record is shown, however long it is.
