@@ -123,8 +123,8 @@ def test_a_call_with_tool_calls_shows_thoughts_and_each_result_under_its_query(p
         ".map((one) => ['pre', 'td:last-child'].map((part) => one.querySelector(part).textContent))"
     )
     assert acts == [["SELECT 1", "site 1"], ["SELECT 2", "site 2"]]
+    page.run("for (const fold of document.querySelectorAll('.story details')) fold.open = true")
     page.see("2 results (o1, o2) left out of the prompt", ".story")
-    page.run("for (const fold of document.querySelectorAll('.says details')) fold.open = true")
     page.until("document.querySelector('li.says:last-of-type .prompt pre, .says .prompt pre')")
     page.see('sql {"query": "SELECT 1"}', ".story")
     page.until("[...document.querySelectorAll('.prompt small')].some((one) => one.textContent === 'result of a tool')")

@@ -32,7 +32,7 @@ def table_of_records(records: Sequence[Record]) -> tuple[list[str], list[list[ob
     """Return the names and the rows of a table of all fields; passages have a column ``text``."""
     names = list(dict.fromkeys(name for record in records for name in record.fields))
     texts = ["text"] if any(record.text for record in records) and "text" not in names else []
-    rows = [[*(record.fields.get(name) for name in names), *(record.text for _ in texts)] for record in records]
+    rows = [list[object]([*map(record.fields.get, names), *(record.text for _ in texts)]) for record in records]
     return [*names, *texts], rows
 
 
@@ -41,7 +41,8 @@ def write_csv(records: Sequence[Record]) -> bytes:
     names, rows = table_of_records(records)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerows([[defuse(cell) for cell in row] for row in [names, *rows]])
+    writer.writerow(map(defuse, names))
+    writer.writerows([defuse(cell) for cell in row] for row in rows)
     # Spreadsheets take a file for UTF-8 only by its first mark.
     return b"\xef\xbb\xbf" + file.getvalue().encode("utf-8", "replace")
 

@@ -128,7 +128,7 @@ def link_text(text: str, anchors: Anchors) -> Html:
     matches = list(link_pattern(anchors.figures).finditer(text))
     texts = {match[0] for match in matches if not CITATION.match(match[0])}
     shown = {cell.record for one in texts for cell in anchors.cells.get(one, ())}
-    parts: list[Html | str] = []
+    parts: list[Html | str | None] = []
     end = 0
     for match in matches:
         before, is_citation = text[end : match.start()], CITATION.match(match[0]) is not None

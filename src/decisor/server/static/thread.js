@@ -206,9 +206,10 @@ export class Thread {
     say(words);
   }
 
+  /** While it happens; the end draws once more. */
   draw_soon() {
     clearTimeout(this.drawing);
-    this.drawing = setTimeout(() => this.picture(), is_over(this.run) ? 0 : 700);
+    if (!is_over(this.run)) this.drawing = setTimeout(() => this.picture(), 700);
   }
 
   async picture() {
