@@ -137,8 +137,8 @@ export class Thread {
     this.tick();
     if (!is_over(run)) return;
     const { usage } = run, dollars = run.llm ? money(usage.dollars) : "";
-    this.spend.textContent = [run.llm || "No LLM", plain(run.technique), run.llm ? count(usage.calls, "call") : "", run.llm ? `${number(usage.prompt_tokens + usage.completion_tokens)} tokens` : "", dollars, took(run.seconds),
-      new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
+    this.spend.textContent = visible([run.llm || "No LLM", plain(run.technique), run.llm ? count(usage.calls, "call") : "", run.llm ? `${number(usage.prompt_tokens + usage.completion_tokens)} tokens` : "", dollars, took(run.seconds),
+      new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · "));
   }
 
   show_plan() {
@@ -154,7 +154,7 @@ export class Thread {
     if (is_over(this.run)) { this.status.textContent = this.run.state === "finished" ? names[this.run.stopped] ?? this.run.stopped : names[this.run.state]; return; }
     const seconds = this.run.seconds + (Date.now() - this.heard) / 1000, { calls, tokens, dollars } = this.story.usage;
     const doing = this.run.state === "waiting" ? "Waiting for a place" : this.approvals.childElementCount ? "Waiting for you" : this.doing ?? "Starting";
-    this.status.textContent = [doing, lasts(Math.floor(seconds)), calls ? count(calls, "call") : "", tokens ? `${number(tokens)} tokens` : "", calls && dollars ? money(dollars) : ""].filter(Boolean).join(" · ");
+    this.status.textContent = visible([doing, lasts(Math.floor(seconds)), calls ? count(calls, "call") : "", tokens ? `${number(tokens)} tokens` : "", calls && dollars ? money(dollars) : ""].filter(Boolean).join(" · "));
   }
 
   /** Earlier decisions that this one follows, the first at the top, each in a few words. */
