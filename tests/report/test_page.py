@@ -362,8 +362,8 @@ def test_the_list_filters_sorts_and_opens_stories(tmp_path: Path) -> None:
         }
         one.run("document.querySelector('.row').click()")
         told = one.run("return document.querySelector('.told').textContent")
-        assert "Which trading node" in told and "GROUP BY source" in told and "Decision" in told
-        one.run("document.querySelector('.told .evidence a, .told td.id a').click()")
+        assert "Which trading node" in told and "GROUP BY source" in told and "Evidence" in told
+        one.run("document.querySelector('.told .evidence caption a').click()")
         assert one.run("return document.querySelector('.told .here').id.startsWith('r-')")
         one.run("document.querySelector('.row').click()")
         assert one.run("return document.querySelectorAll('.told').length") == 0
