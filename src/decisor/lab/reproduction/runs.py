@@ -1,0 +1,140 @@
+"""What the tables of a paper need to be run: suites for ``decisor eval``, and what they would cost.
+
+Calls and tokens of a case are measured: on the outcomes of the same LLM that a store holds already, else by functions
+that play a model (``lab/published/usage.toml``, made by ``performance/reproduce_usage.py``). A real model writes more
+than they do, so an estimate from them is low.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from decisor.errors import SetupError
+from decisor.lab.benchmark import Outcome, find_bench_class
+from decisor.lab.evaluation.runner import Suite
+from decisor.lab.evaluation.suite import SuiteRequest, parse_suite_entry
+from decisor.lab.reproduction.papers import PaperTable
+from decisor.lab.reproduction.tables import add_settings, drop_part_llms, select_label_parts
+from decisor.lab.statistics import mean
+from decisor.llms.prices import price_of_llm
+from decisor.system.settings import setting_fields
+
+LEAST_CASES = 5
+"""From so many cases of a store on, its own usage counts."""
+
+
+def plan_suites(
+    tables: Iterable[PaperTable], request: SuiteRequest, judge: str, settings: Mapping[str, str]
+) -> list[SuiteRequest]:
+    """Return the suites that fill tables, each technique on the benchmarks that it is needed for.
+
+    Args:
+        request: LLMs, limits, store and the settings of benchmarks (``benches``, by name).
+        judge: MODEL@URL for the benchmarks that a judge scores; without one their cells stay unscored.
+        settings: added to each technique that has them.
+    """
+    of_bench = dict(map(parse_suite_entry, request.benches))
+    wanted: dict[tuple[str, float], dict[str, None]] = {}
+    for table in tables:
+        for cell in table.subjects():
+            for bench in cell.benches if cell.technique else ():
+                key = complete_bench(bench, of_bench, judge), min(table.share, request.share)
+                wanted.setdefault(key, {})[add_settings(cell.technique, settings)] = None
+    # Benchmarks with the same techniques are one suite.
+    suites: dict[tuple[tuple[str, ...], float], list[str]] = {}
+    for (bench, share), techniques in wanted.items():
+        suites.setdefault((tuple(techniques), share), []).append(bench)
+    return [
+        replace(request, benches=tuple(benches), techniques=techniques, share=share)
+        for (techniques, share), benches in suites.items()
+    ]
+
+
+def complete_bench(text: str, of_bench: Mapping[str, Mapping[str, str]], judge: str) -> str:
+    """Return a benchmark's entry with the settings of the command. Raise SetupError if they name other cases."""
+    name, settings = parse_suite_entry(text)
+    own = of_bench.get(name, {})
+    if changed := [key for key in own if settings.get(key, own[key]) != own[key]]:
+        raise SetupError(f"The table needs {name} {changed[0]}={settings[changed[0]]}, not {own[changed[0]]}.")
+    judged = {"judge": judge} if judge and "judge" in setting_fields(find_bench_class(name)) else {}
+    return shlex.join([name, *(f"{key}={value}" for key, value in {**judged, **settings, **own}.items())])
+
+
+@dataclass(frozen=True)
+class CaseUsage:
+    """The mean usage of a case."""
+
+    calls: float
+    prompt_tokens: float
+    completion_tokens: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the open cases of a technique on a benchmark with an LLM would cost."""
+
+    bench: str
+    technique: str
+    model: str
+    cases: int
+    usage: CaseUsage | None
+    """Of one case; None if it was never measured."""
+    dollars: float | None
+    """Of all; None if usage or price is not known."""
+    source: str
+    """Where the usage is from: this store, scripted replies, or nothing."""
+
+
+@cache
+def read_measured_usage() -> Mapping[tuple[frozenset[str], str], CaseUsage]:
+    """Read the usage of scripted replies, by benchmark and technique."""
+    rows = tomllib.loads(files("decisor.lab").joinpath("published", "usage.toml").read_text("utf-8"))["usage"]
+    return {
+        (select_label_parts(bench), technique): CaseUsage(calls, prompt, completion)
+        for bench, technique, calls, prompt, completion in rows
+    }
+
+
+def measure_usage(outcomes: Sequence[Outcome]) -> CaseUsage:
+    """Return the mean usage of outcomes, without what judges cost."""
+    return CaseUsage(
+        mean(one.usage.calls for one in outcomes),
+        mean(one.usage.prompt_tokens for one in outcomes),
+        mean(one.usage.completion_tokens for one in outcomes),
+    )
+
+
+def estimate_suite(suite: Suite, outcomes: Iterable[Outcome]) -> list[Estimate]:
+    """Estimate what a suite would still cost, after the outcomes that its store holds.
+
+    Techniques that ask no LLM cost nothing and are left out.
+    """
+    finished: dict[tuple[str, str, str], list[Outcome]] = {}
+    for one in outcomes:
+        finished.setdefault((one.benchmark, one.technique, one.model), []).append(one)
+    estimates = []
+    for label, bench in suite.benches.items():
+        ids = {case.id for case in suite.sample.draw(bench.cases())}
+        for technique in suite.techniques:
+            for model in () if technique in suite.alone else suite.models:
+                done = finished.get((label, technique, model), [])
+                left = suite.repeats * len(ids) - sum(one.case in ids for one in done)
+                estimates.append(estimate_cases(suite, (label, technique, model), max(0, left), done))
+    return estimates
+
+
+def estimate_cases(suite: Suite, key: tuple[str, str, str], cases: int, done: Sequence[Outcome]) -> Estimate:
+    label, technique, model = key
+    usage, source = read_measured_usage().get((select_label_parts(label), drop_part_llms(technique))), "scripted replies"
+    if len(done) >= LEAST_CASES:
+        usage, source = measure_usage(done), "this store"
+    price = price_of_llm(suite.models[model])
+    dollars = None if cases else 0.0
+    if price is not None and usage is not None:
+        dollars = cases * price.dollars(round(usage.prompt_tokens), round(usage.completion_tokens))
+    return Estimate(label, technique, model, cases, usage, dollars, source if usage else "not measured")
