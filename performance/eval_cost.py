@@ -90,7 +90,9 @@ async def main() -> None:
         )
         print("memory, MB by cases: " + ", ".join(f"{done}: {held:.0f}" for done, held in marks))
         cpu = time.process_time()
-        suite = Suite({"small": bench}, {"again": technique}, {"m": llm}, cases_at_once=32, sample=CaseSample(len(some)))
+        suite = Suite(
+            {"small": bench}, {"again": technique}, {"m": llm}, cases_at_once=32, sample=CaseSample(len(some))
+        )
         await evaluate_suite(suite, store)
         cpu = time.process_time() - cpu
         print(f"replayed: {cpu / (len(some) * asked.calls) * 1e6:.0f} us CPU a call ({len(some)} cases)")

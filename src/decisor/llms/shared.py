@@ -133,6 +133,9 @@ class Spending:
     tokens: int | None = None
 
 
+UNBOUNDED = Spending()
+
+
 @dataclass
 class Journal:
     """A journal of bought replies, shared by all runs of a process."""
@@ -140,7 +143,7 @@ class Journal:
     book: Book
     seed: int | None = None
     """Each sampled request (temperature above 0) without a seed gets one made from this one and from its key."""
-    most: Spending = Spending()
+    most: Spending = UNBOUNDED
     dearest: Usage = field(default_factory=Usage)
     """The most that one reply cost so far, in dollars and in tokens."""
     bought: Usage = field(default_factory=Usage)
@@ -176,7 +179,6 @@ class Journal:
         finally:
             # In any case: those who wait look into the book, and the first of them buys if it has nothing.
             self.buying.pop(key).set_result(None)
-
 
     def book_usage(self, usage: Usage) -> None:
         self.bought = self.bought + usage

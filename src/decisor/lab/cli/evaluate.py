@@ -21,7 +21,7 @@ import typer
 
 from decisor.cli.output import error_console, print_json
 from decisor.system.wording import format_count
-from decisor.types import Record, Value
+from decisor.types import Record, Usage, Value
 
 if TYPE_CHECKING:
     from decisor.lab.evaluation.runner import Suite, Tally
@@ -53,6 +53,12 @@ def eval_command(
     repeats: Annotated[int | None, typer.Option(min=1, help="Run everything so many times (1).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
     limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
+    share: Annotated[float | None, typer.Option(min=0.001, max=1.0, help="Share of each benchmark: 0.1.")] = None,
+    ids: Annotated[Names, typer.Option("--ids", help="Only these cases, with commas or repeated.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for the whole run.")] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Tokens for the whole run.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask above one dollar.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost; run nothing.")] = False,
     limit_calls: Annotated[int | None, typer.Option(min=1, help="LLM calls for one case.")] = None,
     limit_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens for one case.")] = None,
     limit_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for one case.")] = None,
@@ -74,6 +80,7 @@ def eval_command(
     If it was stopped in any way, the same command goes on.
     """
     from decisor.errors import SetupError
+    from decisor.lab.cli.reproduce import confirm_spending, estimate_suites, format_estimates
     from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.evaluation.suite import SuiteRequest, format_suite_table, open_suite, read_suite
     from decisor.lab.statistics import STATES
@@ -88,6 +95,10 @@ def eval_command(
         "repeats": repeats,
         "seed": seed,
         "limit_cases": limit_cases,
+        "share": share,
+        "ids": tuple(id for text in ids or () for id in text.split(",")),
+        "max_dollars": max_dollars,
+        "max_tokens": budget,
         "cases_at_once": cases_at_once,
         "calls_at_once": calls_at_once,
         "grace": grace,
@@ -111,6 +122,11 @@ def eval_command(
     to_run = open_suite(request, os.environ)
     if executor == "ray" and "://" not in request.store:
         raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
+    estimates = estimate_suites([(request, to_run)], request.store)
+    if dry_run:
+        print(format_estimates(estimates), end="")
+        return
+    confirm_spending(estimates, yes, request.max_dollars)
     opened = open_store(request.store)
     try:
         if again:
@@ -119,7 +135,7 @@ def eval_command(
             opened.reopen(again)
         # Run it, then print the table of all outcomes, those of earlier runs on the store too.
         code = (
-            asyncio.run(run_suite_here(to_run, opened, request))
+            asyncio.run(run_suite_here(to_run, opened, request))[0]
             if executor == "local"
             else run_suite_on_ray(opened, request, workers)
         )
@@ -145,8 +161,11 @@ def format_own_bench(questions: Path | None, places: dict[str, Names]) -> list[s
     return [shlex.join(["own", f"questions={questions}", *(f"{name}={text}" for name, text in settings.items())])]
 
 
-async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -> int:
-    """Run a suite with a bar on standard error; return 0, or 128 plus the signal that stopped it."""
+async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -> tuple[int, Usage]:
+    """Run a suite with a bar on standard error.
+
+    Return 0, or 128 plus the signal that stopped it, and what was bought.
+    """
     from decisor.lab.evaluation.runner import Stop, evaluate_suite
 
     stop, codes, loop = Stop(request.grace), [0], asyncio.get_running_loop()
@@ -172,7 +191,7 @@ async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -
     )
     if tally.done < tally.total:
         print("decisor: the same command goes on from here", file=sys.stderr)
-    return codes[0]
+    return codes[0], paid
 
 
 def run_suite_on_ray(store: RunStore, request: SuiteRequest, workers: int | None) -> int:

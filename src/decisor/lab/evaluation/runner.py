@@ -43,7 +43,7 @@ from decisor.lab.judges import find_own_llms
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.facts import find_slots
 from decisor.llms.retry import Retries
-from decisor.llms.shared import Journal, SharedLLM, Spending, close_llm, limit_concurrency
+from decisor.llms.shared import UNBOUNDED, Journal, SharedLLM, Spending, close_llm, limit_concurrency
 from decisor.parsing.prompting import USUAL, Asking, Calling
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Technique
@@ -59,6 +59,7 @@ from decisor.types import (
     Usage,
     Value,
 )
+
 
 @dataclass(frozen=True)
 class CaseSample:
@@ -109,7 +110,7 @@ class Suite:
     limits: Limits = field(default_factory=Limits)
     sample: CaseSample = CaseSample()
     """Which cases of each benchmark are run."""
-    most: Spending = Spending()
+    most: Spending = UNBOUNDED
     """Upper bounds for what one process buys."""
     cases_at_once: int = 8
     calls_at_once: int = 32
@@ -192,8 +193,7 @@ async def evaluate_suite(
             settings.
     """
     cases = {
-        label: {case.id: case for case in suite.sample.draw(bench.cases())}
-        for label, bench in suite.benches.items()
+        label: {case.id: case for case in suite.sample.draw(bench.cases())} for label, bench in suite.benches.items()
     }
     # Plan the cases, and gather all LLMs: those of one endpoint share a limit of calls and its retries.
     planned_tasks = list(plan_case_tasks(suite, cases))

@@ -89,7 +89,7 @@ def measure_cell(measure: str, run: MeasuredRun) -> CellFigure | None:
         case "accuracy":
             return figure_of_share(counted, is_right)
         case "mean":
-            return figure_of_mean(part, what, 100.0)
+            return figure_of_mean(part, what)
         case "average" | "sum":
             numbers = [one.counts[what] for one in part if what in one.counts]
             value = float(sum(numbers)) if word == "sum" else mean(numbers)
@@ -98,7 +98,9 @@ def measure_cell(measure: str, run: MeasuredRun) -> CellFigure | None:
             if not run.splitting:
                 return None
             some = select_retrieval_kind(counted, run.splitting, what)
-            return CellFigure(float(len(some)), is_whole=True) if word == "kind_count" else figure_of_share(some, is_right)
+            return (
+                CellFigure(float(len(some)), is_whole=True) if word == "kind_count" else figure_of_share(some, is_right)
+            )
         case "missed":
             missed = {one.key: course_of_outcome(one) for one in counted}
             least = 1 if what == "any" else 2
@@ -110,9 +112,9 @@ def measure_cell(measure: str, run: MeasuredRun) -> CellFigure | None:
             some = [one for one in counted if what == "total" or count_up_to(one, "replans") == int(what)]
             return figure_with_count(some, figure_of_share(some, is_right))
         case "replan":
-            replans = {one.key: {word for pair in course_of_outcome(one).replans for word in pair} for one in counted}
-            some = [one for one in counted if replans[one.key]]
-            return figure_of_share(some, lambda one: what in replans[one.key])
+            words = {one.key: {word for replan in course_of_outcome(one).replans for word in replan} for one in counted}
+            some = [one for one in counted if words[one.key]]
+            return figure_of_share(some, lambda one: what in words[one.key])
         case "depth":
             planned = [one for one in part if "nodes" in one.counts]
             some = [one for one in planned if count_up_to(one, "depth") == int(what)]
@@ -172,10 +174,15 @@ def figure_of_count(some: int, total: int) -> CellFigure | None:
     return CellFigure(100 * share, Interval(100 * interval.low, 100 * interval.high))
 
 
-def figure_of_mean(part: Sequence[Outcome], metric: str, scale: float) -> CellFigure | None:
+def figure_of_mean(part: Sequence[Outcome], metric: str) -> CellFigure | None:
     """Return the mean of a metric over cases; None if no outcome has it."""
-    values = [scale * value for value in metric_by_case(part, metric).values()]
-    return CellFigure(mean(values), bootstrap(values, 4_000)) if values else None
+    values = list(metric_by_case(part, metric).values())
+    if not values:
+        return None
+    if set(values) <= {0.0, 1.0}:
+        return figure_of_count(round(sum(values)), len(values))
+    interval = bootstrap(values, 4_000)
+    return CellFigure(100 * mean(values), Interval(100 * interval.low, 100 * interval.high))
 
 
 def figure_with_count(some: Sequence[Outcome], figure: CellFigure | None) -> CellFigure:

@@ -21,7 +21,7 @@ from decisor.errors import SetupError
 
 PAPERS = ("planrag", "planrag-early", "radagent", "furepa", "plan-rag")
 PublishedCell = int | float | tuple[float, float] | str
-"""A number, a whole one if the paper prints it so; a count and a share in percent; '' if the paper prints nothing there."""
+"""A number, whole if the paper prints it so; a count and a share in percent; '' if the paper prints nothing there."""
 CLOSED = ConfigDict(extra="forbid")
 
 

@@ -7,19 +7,21 @@ than they do, so an estimate from them is low.
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Outcome, find_bench_class
+from decisor.lab.benchmark import Outcome, find_bench_class, find_bench_data
 from decisor.lab.evaluation.runner import Suite
 from decisor.lab.evaluation.suite import SuiteRequest, parse_suite_entry
 from decisor.lab.reproduction.papers import PaperTable
-from decisor.lab.reproduction.tables import add_settings, drop_part_llms, select_label_parts
+from decisor.lab.reproduction.tables import add_settings, drop_part_llms, is_model_of, select_label_parts
 from decisor.lab.statistics import mean
 from decisor.llms.prices import price_of_llm
 from decisor.system.settings import setting_fields
@@ -29,12 +31,15 @@ LEAST_CASES = 5
 
 
 def plan_suites(
-    tables: Iterable[PaperTable], request: SuiteRequest, judge: str, settings: Mapping[str, str]
+    tables: Iterable[PaperTable], request: SuiteRequest, data: Path | None, judge: str, settings: Mapping[str, str]
 ) -> list[SuiteRequest]:
     """Return the suites that fill tables, each technique on the benchmarks that it is needed for.
 
+    Left out is what a judge must score if there is none, and what needs weights that none of the LLMs has.
+
     Args:
         request: LLMs, limits, store and the settings of benchmarks (``benches``, by name).
+        data: folder of the released files, None for ``$DECISOR_DATA``.
         judge: MODEL@URL for the benchmarks that a judge scores; without one their cells stay unscored.
         settings: added to each technique that has them.
     """
@@ -42,8 +47,10 @@ def plan_suites(
     wanted: dict[tuple[str, float], dict[str, None]] = {}
     for table in tables:
         for cell in table.subjects():
-            for bench in cell.benches if cell.technique else ():
-                key = complete_bench(bench, of_bench, judge), min(table.share, request.share)
+            lacks_judge, models = cell.judge and not judge, [parse_suite_entry(model)[0] for model in request.models]
+            own_weights = cell.model and cell.never and not any(is_model_of(cell.model, model) for model in models)
+            for bench in cell.benches if cell.technique and not lacks_judge and not own_weights else ():
+                key = complete_bench(bench, of_bench, data, judge), min(table.share, request.share)
                 wanted.setdefault(key, {})[add_settings(cell.technique, settings)] = None
     # Benchmarks with the same techniques are one suite.
     suites: dict[tuple[tuple[str, ...], float], list[str]] = {}
@@ -55,14 +62,22 @@ def plan_suites(
     ]
 
 
-def complete_bench(text: str, of_bench: Mapping[str, Mapping[str, str]], judge: str) -> str:
+def complete_bench(text: str, of_bench: Mapping[str, Mapping[str, str]], data: Path | None, judge: str) -> str:
     """Return a benchmark's entry with the settings of the command. Raise SetupError if they name other cases."""
     name, settings = parse_suite_entry(text)
     own = of_bench.get(name, {})
     if changed := [key for key in own if settings.get(key, own[key]) != own[key]]:
         raise SetupError(f"The table needs {name} {changed[0]}={settings[changed[0]]}, not {own[changed[0]]}.")
     judged = {"judge": judge} if judge and "judge" in setting_fields(find_bench_class(name)) else {}
-    return shlex.join([name, *(f"{key}={value}" for key, value in {**judged, **settings, **own}.items())])
+    place = {} if data is None else {"data": str(find_bench_data(data, name))}
+    return shlex.join([name, *(f"{key}={value}" for key, value in {**place, **judged, **settings, **own}.items())])
+
+
+def find_dqa_folder(data: Path | None, benches: Sequence[str]) -> Path | None:
+    """Return the folder of Decision QA, as ``-b "dqa data=DIR"``, ``--data`` or ``$DECISOR_DATA`` name it."""
+    own = dict(map(parse_suite_entry, benches)).get("dqa", {}).get("data")
+    shared = data or (Path(place) if (place := os.environ.get("DECISOR_DATA")) else None)
+    return Path(own) if own else find_bench_data(shared, "dqa") if shared else None
 
 
 @dataclass(frozen=True)
@@ -130,7 +145,10 @@ def estimate_suite(suite: Suite, outcomes: Iterable[Outcome]) -> list[Estimate]:
 
 def estimate_cases(suite: Suite, key: tuple[str, str, str], cases: int, done: Sequence[Outcome]) -> Estimate:
     label, technique, model = key
-    usage, source = read_measured_usage().get((select_label_parts(label), drop_part_llms(technique))), "scripted replies"
+    usage, source = (
+        read_measured_usage().get((select_label_parts(label), drop_part_llms(technique))),
+        "scripted replies",
+    )
     if len(done) >= LEAST_CASES:
         usage, source = measure_usage(done), "this store"
     price = price_of_llm(suite.models[model])

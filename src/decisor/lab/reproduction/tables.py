@@ -30,6 +30,7 @@ from decisor.views.markup import Html, join, scroll_table_html, tag
 NOT_OF_A_CASE = ("judge", "simulate", "live", "key_env", "evaluations", "corpus", "mode")
 """Settings of a benchmark that say who answers or judges: they do not tell one table's benchmark from another's."""
 READING = "Each cell: ours / published (difference; 95 % interval of the difference)."
+COUNTED_FROM_FILES = "Ours: counted from the files at hand."
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
@@ -61,6 +62,23 @@ class FilledCell:
         shift = 0.0 if self.difference is None else self.difference - self.ours.value
         return Interval(low + shift, high + shift)
 
+    def lines(self) -> tuple[str, str]:
+        """Return both figures, and the difference with its interval; the second is '' if there is none."""
+        nothing = "not run here" if self.never else DASH
+        if self.ours is None:
+            known = self.published != ""
+            return f"{nothing} / {format_published(self.published, self.digits)}" if known else nothing, ""
+        digits = 0 if self.ours.is_whole else self.digits
+        figures = f"{format_ours(self.ours, digits)} / {format_published(self.published, digits)}"
+        if self.difference is None:
+            own = self.interval
+            return figures, f"{own.low:.{digits}f} to {own.high:.{digits}f}" if own else ""
+        difference = format_signed(self.difference, digits)
+        if self.interval is None:
+            return figures, difference
+        low, high = (format_signed(end, digits) for end in (self.interval.low, self.interval.high))
+        return figures, f"{difference}; {low} to {high}"
+
     def text(self) -> str:
         """Format the cell in one line.
 
@@ -69,17 +87,8 @@ class FilledCell:
         >>> FilledCell(None, (376, 66.8)).text(), FilledCell(CellFigure(50.0, None, 3), "").text()
         ('– / 376 (66.8)', '3 (50.0) / –')
         """
-        if self.ours is None and self.published == "":
-            return "not run here" if self.never else DASH
-        ours = format_ours(self.ours, self.digits) if self.ours else "not run here" if self.never else DASH
-        line = f"{ours} / {format_published(self.published, self.digits)}"
-        if self.interval is None:
-            digits = 0 if self.ours and self.ours.is_whole else self.digits
-            return line if self.difference is None else f"{line} ({format_signed(self.difference, digits)})"
-        if self.difference is None:
-            return f"{line} ({self.interval.low:.{self.digits}f} to {self.interval.high:.{self.digits}f})"
-        low, high = (format_signed(end, self.digits) for end in (self.interval.low, self.interval.high))
-        return f"{line} ({format_signed(self.difference, self.digits)}; {low} to {high})"
+        figures, difference = self.lines()
+        return f"{figures} ({difference})" if difference else figures
 
 
 @dataclass(frozen=True)
@@ -203,7 +212,7 @@ def fill_rows(
     never = {table.subject(row, column).never for row in table.rows for column in table.columns} - {""}
     notes = [
         READING,
-        describe_runs(list(used)),
+        describe_runs(list(used)) if any(cell.technique for cell in table.subjects()) else COUNTED_FROM_FILES,
         f"Published: {paper.published_with}.",
         *([f"Nobody has run this here with {' or '.join(sorted(never))}."] if never else []),
         table.note.strip(),
@@ -222,7 +231,9 @@ def measure_subject(
         return None
     if cell.measure.startswith("size "):
         return measure_size(run.data, cell.group, cell.measure.removeprefix("size ")) if run.data else None
-    other = {name: run.of(replace(cell, technique=name, group=""), model) for name in (table.splitter, table.rater) if name}
+    other = {
+        name: run.of(replace(cell, technique=name, group=""), model) for name in (table.splitter, table.rater) if name
+    }
     measured = MeasuredRun(own, other.get(table.splitter, ()), other.get(table.rater, ()), run.ranks or {})
     return measure_cell(cell.measure, measured)
 
@@ -236,7 +247,9 @@ def describe_runs(used: Sequence[tuple[str, str, str]]) -> str:
     if not used:
         return "Ours: nothing has been run."
     models = [model for model in dict.fromkeys(model for model, _, _ in used) if model != "none"]
-    cases = {bench: {case for _, name, case in used if name == bench} for bench in dict.fromkeys(name for _, name, _ in used)}
+    cases = {
+        bench: {case for _, name, case in used if name == bench} for bench in dict.fromkeys(name for _, name, _ in used)
+    }
     counts = ", ".join(f"{bench} {format_count(len(ids), 'case')}" for bench, ids in cases.items())
     return f"Ours: {', '.join(map(escape_markdown_cell, models)) or 'no LLM'}; {counts}."
 
@@ -251,8 +264,8 @@ def format_ours(figure: CellFigure, digits: int) -> str:
 def format_published(cell: PublishedCell, digits: int) -> str:
     """Format a published figure as the paper prints it.
 
-    >>> format_published(30, 1), format_published(3.96, 1), format_published(64.0, 1), format_published((376.0, 66.8), 1)
-    ('30', '3.96', '64.0', '376 (66.8)')
+    >>> [format_published(cell, 1) for cell in (30, 3.96, 64.0, (376.0, 66.8), "")]
+    ['30', '3.96', '64.0', '376 (66.8)', '–']
     """
     if isinstance(cell, tuple):
         return f"{cell[0]:g} ({cell[1]:.{digits}f})"
@@ -272,7 +285,9 @@ def format_markdown(table: FilledTable) -> str:
     lines = [f"### {describe_table(table)}", "", f"| {' | '.join(table.heads)} |"]
     lines.append(f"|---|{'---:|' * (len(table.heads) - 1)}")
     # Names of LLMs are somebody's words; everything else is ours.
-    lines += [f"| {escape_markdown_cell(head)} | {' | '.join(cell.text() for cell in cells)} |" for head, cells in table.rows]
+    lines += [
+        f"| {escape_markdown_cell(head)} | {' | '.join(cell.text() for cell in cells)} |" for head, cells in table.rows
+    ]
     return "\n".join([*lines, "", *(" ".join(note.split()) for note in table.notes)]) + "\n"
 
 
@@ -305,10 +320,8 @@ def format_latex(table: FilledTable) -> str:
 
 
 def format_latex_cell(cell: FilledCell) -> str:
-    figures, bracket, rest = cell.text().partition(" / ")
-    published, _, difference = rest.partition(" (") if cell.ours and cell.interval else (rest, "", "")
-    small = rf" {{\scriptsize ({escape_latex(difference)}}}" if difference else ""
-    return escape_latex(f"{figures}{bracket}{published}") + small
+    figures, difference = map(escape_latex, cell.lines())
+    return rf"{figures} {{\scriptsize ({difference})}}" if difference else figures
 
 
 def escape_latex(text: str) -> str:
@@ -335,12 +348,9 @@ def format_html(tables: Sequence[FilledTable]) -> str:
 
 
 def render_cell(cell: FilledCell) -> Html:
-    figures, slash, rest = cell.text().partition(" / ")
-    published, bracket, difference = rest.partition(" (")
-    if isinstance(cell.published, tuple):
-        published, bracket, difference = rest, "", ""
-    small = tag("small", f"({difference}") if bracket else ""
-    return join(tag("b", figures), slash, published, tag("br") if bracket else "", small)
+    figures, difference = cell.lines()
+    ours, slash, published = figures.partition(" / ")
+    return join(tag("b", ours), slash, published, tag("br"), tag("small", difference))
 
 
 STYLE = """\

@@ -24,7 +24,7 @@ class PaperPreset:
 
 ANALYST = ("shared.analyst.HOW_TO_WORK",)
 OWN_WORDS = "The prompts have the paper's parts in our words, not its text."
-BARE_SCHEMA = "The bare schema without examples, row counts and joins is a setting of the data: -b \"dqa schema=bare\"."
+BARE_SCHEMA = 'The bare schema without examples, row counts and joins is a setting of the data: -b "dqa schema=bare".'
 PAPER_PRESETS: Mapping[str, PaperPreset] = {
     "plan_rag": PaperPreset(
         {"evidence": "free", "temperature": "0"},
@@ -69,7 +69,7 @@ PAPER_PRESETS: Mapping[str, PaperPreset] = {
         (),
         (
             "The paper's text was not to be had: rounds, samples, passages kept and examples are our choice.",
-            "Temperature 0.2 raised by 0.8 or (temperature=sampled) 1.0 by 0.5: the paper has both, and when is not known.",
+            "Temperature 0.2 raised by 0.8, or (temperature=sampled) 1.0 by 0.5: the paper has both, not when.",
             "The scorer is trained on a made-up encyclopaedia; decisor train query-scorer trains one on your corpus.",
             "BM25 stands in for the retriever TART.",
         ),
