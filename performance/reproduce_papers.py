@@ -1,6 +1,6 @@
 """Every paper's tables by functions that play a model, through ``decisor reproduce`` and a local HTTP server.
 
-    python performance/reproduce_papers.py [PAPER ...] [--share 0.1] [--usage] [--out DIR]
+    python performance/reproduce_papers.py [PAPER ...] [--share 0.1] [--judge] [--usage] [--out DIR]
 
 It checks that the tables are run, filled and printed; the scores are the functions', never a model's. With --usage it
 writes ``lab/published/usage.toml``, the calls and tokens that ``--dry-run`` counts with (four letters a token).
@@ -36,11 +36,12 @@ usage = [
 """
 
 
-def reproduce(paper: str, data: Path, out: Path, share: float) -> list[Outcome]:
+def reproduce(paper: str, data: Path, out: Path, share: float, judge: bool) -> list[Outcome]:
     began = time.monotonic()
     with serve_threaded(play_paper(paper, data), "policy") as url:
-        words = ["reproduce", paper, "all", "--llm", f"policy@{url}", "--judge", f"policy@{url}", "--markdown"]
-        words += ["--data", str(data), "--share", str(share), "--store", str(out / f"{paper}.db"), "--yes"]
+        words = ["reproduce", paper, "all", "--llm", f"policy@{url}", "--markdown", "--yes"]
+        words += ["--judge", f"policy@{url}"] if judge else []
+        words += ["--data", str(data), "--share", str(share), "--store", str(out / f"{paper}.db")]
         done = subprocess.run([sys.executable, "-m", "decisor", *words], capture_output=True, text=True)
     (out / f"{paper}.md").write_text(done.stdout)
     print(f"{paper}: exit code {done.returncode}, {time.monotonic() - began:.0f} s, {out / f'{paper}.md'}")
@@ -67,6 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("papers", nargs="*", default=list(PAPERS))
     parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--judge", action="store_true", help="the cells that are judged, too")
     parser.add_argument("--usage", action="store_true")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
@@ -74,7 +76,7 @@ def main() -> None:
     with TemporaryDirectory(prefix="decisor-papers-") as folder:
         out = asked.out or Path(folder)
         out.mkdir(parents=True, exist_ok=True)
-        outcomes = [one for paper in asked.papers for one in reproduce(paper, data, out, asked.share)]
+        outcomes = [one for paper in asked.papers for one in reproduce(paper, data, out, asked.share, asked.judge)]
     if asked.usage:
         write_usage(outcomes)
 

@@ -80,7 +80,7 @@ def eval_command(
     If it was stopped in any way, the same command goes on.
     """
     from decisor.errors import SetupError
-    from decisor.lab.cli.reproduce import confirm_spending, estimate_suites, format_estimates
+    from decisor.lab.cli.spending import confirm_spending, estimate_suites, format_estimates
     from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.evaluation.suite import SuiteRequest, format_suite_table, open_suite, read_suite
     from decisor.lab.statistics import STATES
