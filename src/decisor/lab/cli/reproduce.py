@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from decisor.lab.reproduction.papers import Paper, PaperTable
     from decisor.lab.reproduction.tables import FilledTable
 
-ALL = "all"
+ALL, NONE = "all", "none"
 Names = list[str] | None
 
 
 def reproduce_command(
     paper: Annotated[str, typer.Argument(help="planrag, planrag-early, radagent, furepa or plan-rag.")] = "",
     table: Annotated[str, typer.Argument(help='A number, a name ("figure 5"), or all.')] = "",
-    models: Annotated[Names, typer.Option("--llm", help="MODEL or MODEL@BASE_URL; without one nothing is run.")] = None,
+    models: Annotated[Names, typer.Option("--llm", help="MODEL or MODEL@BASE_URL; none: what asks no LLM.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The released files ($DECISOR_DATA).")] = None,
     benches: Annotated[
         Names, typer.Option("-b", "--bench", help='More of a benchmark: "dqa db=mysql://HOST", "popqa corpus=WIKI"')
@@ -83,6 +83,8 @@ def reproduce_command(
     )
     code = 0
     if models:
+        if models == [NONE]:
+            request = replace(request, models=())
         opened = open_planned_suites(plan_suites(tables, request, data, judge, more))
         estimates = estimate_suites(opened, request.store)
         if dry_run:

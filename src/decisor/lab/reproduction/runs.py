@@ -25,6 +25,7 @@ from decisor.lab.reproduction.tables import add_settings, drop_part_llms, is_mod
 from decisor.lab.statistics import mean
 from decisor.llms.prices import price_of_llm
 from decisor.system.settings import setting_fields
+from decisor.techniques import asks_llm, find_technique_class
 
 LEAST_CASES = 5
 """From so many cases of a store on, its own usage counts."""
@@ -38,7 +39,7 @@ def plan_suites(
     Left out is what a judge must score if there is none, and what needs weights that none of the LLMs has.
 
     Args:
-        request: LLMs, limits, store and the settings of benchmarks (``benches``, by name).
+        request: LLMs (none: only techniques that ask none), limits, store, settings of benchmarks (``benches``).
         data: folder of the released files, None for ``$DECISOR_DATA``.
         judge: MODEL@URL for the benchmarks that a judge scores; without one their cells stay unscored.
         settings: added to each technique that has them.
@@ -51,7 +52,9 @@ def plan_suites(
             own_weights = cell.model and cell.never and not any(is_model_of(cell.model, model) for model in models)
             for bench in cell.benches if cell.technique and not lacks_judge and not own_weights else ():
                 key = complete_bench(bench, of_bench, data, judge), min(table.share, request.share)
-                wanted.setdefault(key, {})[add_settings(cell.technique, settings)] = None
+                technique = add_settings(cell.technique, settings)
+                if request.models or not asks_llm(find_technique_class(parse_suite_entry(technique)[0])):
+                    wanted.setdefault(key, {})[technique] = None
     # Benchmarks with the same techniques are one suite.
     suites: dict[tuple[tuple[str, ...], float], list[str]] = {}
     for (bench, share), techniques in wanted.items():
