@@ -24,9 +24,12 @@ from decisor.system.wording import format_count
 from decisor.types import Record, Usage, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from decisor.lab.evaluation.runner import Suite, Tally
     from decisor.lab.evaluation.store import RunStore
     from decisor.lab.evaluation.suite import SuiteRequest
+    from decisor.lab.reproduction.runs import Estimate
     from decisor.lab.training import HopExample, MeasuredQueries
     from decisor.techniques.shared.query_scorer import Rarity
 
@@ -80,9 +83,9 @@ def eval_command(
     If it was stopped in any way, the same command goes on.
     """
     from decisor.errors import SetupError
-    from decisor.lab.cli.spending import confirm_spending, estimate_suites, format_estimates
     from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.evaluation.suite import SuiteRequest, format_suite_table, open_suite, read_suite
+    from decisor.lab.reproduction.runs import estimate_suites, format_estimates
     from decisor.lab.statistics import STATES
 
     named = [*(benches or ()), *format_own_bench(questions, {"db": db, "graph": graph, "docs": docs})]
@@ -147,6 +150,29 @@ def eval_command(
     finally:
         opened.close()
     raise typer.Exit(code)
+
+
+ASKED_FROM_DOLLARS = 1.0
+"""An estimate above this is confirmed by a person."""
+
+
+def confirm_spending(estimates: Sequence[Estimate], yes: bool, max_dollars: float | None) -> None:
+    """Ask a person at a terminal before more than a dollar is spent.
+
+    Raises:
+        SetupError: the answer is no, or there is nobody to ask and no ``--yes``.
+    """
+    from decisor.errors import SetupError
+    from decisor.lab.reproduction.runs import format_estimates
+
+    dollars = sum(one.dollars or 0.0 for one in estimates)
+    if yes or min(dollars, dollars if max_dollars is None else max_dollars) <= ASKED_FROM_DOLLARS:
+        return
+    if not sys.stdin.isatty():
+        raise SetupError(f"This costs about ${dollars:,.2f}. Write --yes to spend it, or --max-dollars 1.")
+    print(format_estimates(estimates), end="", file=sys.stderr)
+    if not typer.confirm(f"Spend about ${dollars:,.2f}?", err=True):
+        raise SetupError("Nothing was run.")
 
 
 def format_own_bench(questions: Path | None, places: dict[str, Names]) -> list[str]:

@@ -55,10 +55,10 @@ def reproduce_command(
 
     Without TABLE the paper's tables are listed. If it was stopped in any way, the same command goes on.
     """
-    from decisor.lab.cli.spending import confirm_spending, estimate_suites, format_estimates
+    from decisor.lab.cli.evaluate import confirm_spending
     from decisor.lab.evaluation.suite import SuiteRequest
     from decisor.lab.reproduction.papers import read_paper
-    from decisor.lab.reproduction.runs import plan_suites
+    from decisor.lab.reproduction.runs import estimate_suites, format_estimates, plan_suites
     from decisor.runtime.budget import Limits
     from decisor.system.settings import parse_settings
 

@@ -11,6 +11,7 @@ import os
 import shlex
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome, find_bench_class, find_bench_data
+from decisor.lab.evaluation.postgres_store import open_store
 from decisor.lab.evaluation.runner import Suite
 from decisor.lab.evaluation.suite import SuiteRequest, parse_suite_entry
 from decisor.lab.reproduction.papers import PaperTable
@@ -159,3 +161,31 @@ def estimate_cases(suite: Suite, key: tuple[str, str, str], cases: int, done: Se
     if price is not None and usage is not None:
         dollars = cases * price.dollars(round(usage.prompt_tokens), round(usage.completion_tokens))
     return Estimate(label, technique, model, cases, usage, dollars, source if usage else "not measured")
+
+
+def estimate_suites(opened: Sequence[tuple[SuiteRequest, Suite]], place: str) -> list[Estimate]:
+    """Estimate what the suites would still cost after what their store holds."""
+    outcomes = []
+    if "://" in place or Path(place).exists():
+        with closing(open_store(place, create=False)) as store:
+            outcomes = store.outcomes()
+    return [estimate for _, suite in opened for estimate in estimate_suite(suite, outcomes)]
+
+
+def format_estimates(estimates: Sequence[Estimate]) -> str:
+    """Format estimates as columns: calls, tokens and dollars of each technique, and the sum."""
+    rows = [("benchmark", "technique", "LLM", "cases", "calls", "tokens", "dollars", "measured by")]
+    for one in estimates:
+        calls = tokens = "not known"
+        if one.usage is not None:
+            calls = f"{one.cases * one.usage.calls:,.0f}"
+            tokens = f"{one.cases * (one.usage.prompt_tokens + one.usage.completion_tokens):,.0f}"
+        dollars = "not known" if one.dollars is None else f"{one.dollars:,.2f}"
+        rows.append((one.bench, one.technique, one.model, str(one.cases), calls, tokens, dollars, one.source))
+    total, unknown = sum(one.dollars or 0.0 for one in estimates), any(one.dollars is None for one in estimates)
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.append(f"{'At least ' if unknown else 'About '}${total:,.2f}, without judges and simulators.")
+    if any(one.source == "scripted replies" for one in estimates):
+        lines.append("Scripted replies are short: an LLM writes more, and a wrong query costs a call.")
+    return "\n".join(lines) + "\n"
