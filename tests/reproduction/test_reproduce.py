@@ -59,7 +59,7 @@ def test_a_table_is_run_printed_and_printed_again_from_its_store(
     with closing(open_store(tmp_path / "run.db", create=False)) as store:
         outcomes = store.outcomes()
     assert {one.benchmark for one in outcomes} == {"dqa schema=bare", "dqa form=graph schema=bare"}
-    assert len(outcomes) == 2 * 8 * 5 and not [one for one in outcomes if one.state == "crashed"]
+    assert len(outcomes) == 2 * 8 * 6 and not [one for one in outcomes if one.state == "crashed"]
     for name, group in (("PlanRAG-LM", "Locating"), ("SingleRAG-LM", "Building")):
         technique = "plan_rag preset=paper" if name == "PlanRAG-LM" else "single_rag preset=paper"
         part = [one for one in outcomes if one.technique == technique and one.group == group.casefold()]
@@ -136,7 +136,7 @@ def test_a_bound_for_the_whole_run_stops_it_and_a_higher_one_goes_on(
     shown(capsys, *words, "--budget", "100", code=1)
     shown(capsys, *words, "--max-dollars", "2")
     with closing(open_store(tmp_path / "run.db", create=False)) as store:
-        assert len(store.outcomes()) == 80 and not [one for one in store.outcomes() if one.state == "crashed"]
+        assert len(store.outcomes()) == 96 and not [one for one in store.outcomes() if one.state == "crashed"]
 
 
 def test_a_bound_in_dollars_needs_a_price(worlds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
