@@ -28,7 +28,7 @@ def rows_of_result(entries: Sequence[TraceEntry], name: str) -> list[Record]:
     return []
 
 
-def table_of_records(records: Sequence[Record]) -> tuple[list[str], list[list[object]]]:
+def tabulate_records(records: Sequence[Record]) -> tuple[list[str], list[list[object]]]:
     """Return the names and the rows of a table of all fields; passages have a column ``text``."""
     names = list(dict.fromkeys(name for record in records for name in record.fields))
     texts = ["text"] if any(record.text for record in records) and "text" not in names else []
@@ -38,7 +38,7 @@ def table_of_records(records: Sequence[Record]) -> tuple[list[str], list[list[ob
 
 def write_csv(records: Sequence[Record]) -> bytes:
     """Write records as CSV in UTF-8. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
-    names, rows = table_of_records(records)
+    names, rows = tabulate_records(records)
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     writer.writerow(map(defuse, names))
@@ -59,7 +59,7 @@ def defuse(value: object) -> object:
 
 def write_parquet(records: Sequence[Record]) -> bytes:
     """Write records as Parquet: whole numbers, numbers and truths with their types, anything else as text."""
-    names, rows = table_of_records(records)
+    names, rows = tabulate_records(records)
     kinds = [column_kind([row[at] for row in rows]) for at in range(len(names))]
     columns = ", ".join(f"{quote(name)} {kind}" for name, kind in zip(distinct(names), kinds, strict=True))
     values = [

@@ -32,7 +32,7 @@ CURRENCY = re.compile(r"\s*([A-Z]{3}|[€$£¥%])(?![A-Za-z])")
 
 
 @dataclass(frozen=True)
-class Choice:
+class PlottedChoice:
     """A compared candidate and its outcome."""
 
     name: str
@@ -51,7 +51,7 @@ class Comparison:
     measure: str
     unit: str
     goal: Goal
-    choices: tuple[Choice, ...]
+    choices: tuple[PlottedChoice, ...]
     today: float | None = None
     """Outcome if nothing is done; None if the data do not give it."""
     ranking: Ranking | None = None
@@ -60,11 +60,11 @@ class Comparison:
     """The ordered result of a query; None if a decision model compared them."""
 
     @property
-    def allowed(self) -> list[Choice]:
+    def allowed(self) -> list[PlottedChoice]:
         return [choice for choice in self.choices if not choice.why]
 
     @property
-    def best(self) -> Choice:
+    def best(self) -> PlottedChoice:
         return self.allowed[0]
 
     @property
@@ -134,9 +134,9 @@ def find_comparison(entries: Sequence[TraceEntry], decision: Decision) -> Compar
 
 def compare_ranking(ranking: Ranking) -> Comparison | None:
     options = [one for one in ranking.options if math.isfinite(one.outcome)]
-    choices = [Choice(one.name, one.outcome, one.low, one.high) for one in options]
+    choices = [PlottedChoice(one.name, one.outcome, one.low, one.high) for one in options]
     forbidden = [
-        Choice(one.name, one.outcome, why=one.why or f"ruled out by {' and '.join(one.rules) or 'its outcome'}")
+        PlottedChoice(one.name, one.outcome, why=one.why or f"ruled out by {' and '.join(one.rules) or 'its outcome'}")
         for one in ranking.excluded
         if one.outcome is not None and math.isfinite(one.outcome)
     ]
@@ -150,11 +150,13 @@ def compare_table(table: ComparedTable, decision: Decision) -> Comparison:
     options, plain = table.options, decision.answer.strip().casefold()
     place = next(at for at, option in enumerate(options) if option.name.casefold() == plain)
     before = [] if table.is_best(decision.answer) else list(options[:place])
-    choices = [Choice(one.name, one.outcome) for one in options if one not in before]
+    choices = [PlottedChoice(one.name, one.outcome) for one in options if one not in before]
     if not before:
         # Of equally good ones the answer stands first.
         choices.sort(key=lambda choice: choice.name.casefold() != plain)
-    choices += [Choice(one.name, one.outcome, why=reason_against(one.name, decision) or NOT_CHOSEN) for one in before]
+    choices += [
+        PlottedChoice(one.name, one.outcome, why=reason_against(one.name, decision) or NOT_CHOSEN) for one in before
+    ]
     unit = table.ranking().unit or unit_of_figures(table, decision)
     return Comparison(table.measure, unit, table.goal, tuple(choices), value_of_today(table), table=table)
 
