@@ -154,7 +154,7 @@ def test_the_command_says_so_in_one_line(data: Path, tmp_path: Path, capsys: pyt
 @pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 def test_the_command_asks_a_server(server: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    answers = []
+    answers: list[dict[str, object]] = []
     with empty(server, data) as url:
         for more in (f"db={url} fresh=yes", ""):
             bench = f"dqa data={data} form={form_of(server)} {more}"

@@ -18,7 +18,7 @@ def outcome(case: str, right: bool = True, technique: str = "plan_rag", **more: 
     return replace(one, **more)  # type: ignore[arg-type]
 
 
-def value(measure: str, *part: Outcome, **more: object) -> float | None:
+def value(measure: str, *part: Outcome, **more: object) -> object:
     figure = measure_cell(measure, MeasuredRun(part, **more))  # type: ignore[arg-type]
     return None if figure is None else pytest.approx(figure.value)
 

@@ -10,6 +10,7 @@ import pytest
 
 from data import DATA
 from decisor.cli import run_command_line
+from decisor.lab.benchmark import Outcome
 from decisor.lab.dqa.generator import generate_dataset
 from decisor.lab.evaluation.postgres_store import open_store
 from policies.papers import play_paper
@@ -31,7 +32,7 @@ def planner(worlds: Path) -> Iterator[str]:
         yield f"policy@{url}"
 
 
-def shown(capsys: pytest.CaptureFixture[str], *words: str | Path, code: int = 0) -> str:
+def shown(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
     capsys.readouterr()
     assert run_command_line(["reproduce", *map(str, words)]) == code
     out, err = capsys.readouterr()
@@ -156,7 +157,7 @@ def test_on_game_of_24_the_searches_are_real_and_found_is_apart_from_selected(
         told = shown(capsys, *words, "--llm", f"policy@{url}", "--markdown")
     assert "webshop is left out" not in told  # that is on standard error
     with closing(open_store(tmp_path / "run.db", create=False)) as store:
-        by_name = {}
+        by_name: dict[str, list[Outcome]] = {}
         for one in store.outcomes():
             by_name.setdefault(one.technique, []).append(one)
     assert set(by_name) >= {"cot", "dfsdt width=3 answers=0", "radagent preset=paper"}
