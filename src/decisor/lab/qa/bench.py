@@ -34,7 +34,7 @@ from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import TraceEntry
 from decisor.types import Decision, Environment, Question, Value
 
-SHORT = "Answer with as few words as possible: a name, a date, a number, yes or no, or a short phrase."
+SHORT = "Answer with a name, a date, a number, yes or no, or a short phrase, in the words of the passages."
 YES_NO = "Answer yes or no."
 
 
