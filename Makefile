@@ -11,7 +11,7 @@ WORKERS ?= 2
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
 EVERYTHING := '.[documents,dense,fast,graph,keyring,lab,neo4j,office,openapi,postgres,solver,warehouse]' --group dev
 
-.PHONY: demo mcp install test test-all test-314 check fix bench docs lock servers servers-stop clean
+.PHONY: demo mcp install test test-all test-314 check fix bench docs lock release servers servers-stop clean
 
 demo: .venv/base
 	@$(BIN)/decisor demo
@@ -68,6 +68,10 @@ lock:
 	.venv/lock/bin/python -m pip install --quiet -e $(EVERYTHING)
 	.venv/lock/bin/python -m pip freeze --exclude-editable >constraints.txt
 	rm -rf .venv/lock
+
+# The sdist and the wheel in dist/, checked, and tried in an empty account. Publishes nothing.
+release:
+	@PYTHON=$(PYTHON) .ci/release
 
 clean:
 	rm -rf .venv

@@ -79,8 +79,8 @@ METHODS: dict[str, Make] = {
     "best_of_n": lambda n, s: BestOfN(calls=n, seed=s),
     "radagent paper": lambda n, s: RadAgent("paper", sequences=20 if n == 100 else 0, calls=n, seed=s),
     "radagent release": lambda n, s: RadAgent("release", calls=n, seed=s),
-    "radagent settled=4": lambda n, s: RadAgent(calls=n, seed=s, settled=4),
-    "radagent": lambda n, s: RadAgent(calls=n, seed=s),
+    "radagent settled=4": lambda n, s: RadAgent(calls=n, seed=s, settled=4, equal=0),
+    "radagent": lambda n, s: RadAgent(calls=n, seed=s, equal=0),
     "radagent, no judge": lambda n, s: RadAgent("paper", sequences=0, matches=0, calls=n, seed=s),
 }
 CURVE = (

@@ -96,7 +96,7 @@ async def overhead() -> float:
         growth.append((time.process_time(), nodes))
 
     run.trace.listeners.append(hear)
-    await RadAgent(calls=2_400)(Question("Where to?"), run)
+    await RadAgent(calls=2_400, equal=0)(Question("Where to?"), run)
     bare = await plain(600)
     print(f"the bare verbs, without a tree: {bare:.3f} ms CPU per call")
     at_1000 = 0.0
@@ -129,7 +129,7 @@ async def puzzles(data: str, llm: LLM) -> float:
 
     async def one(at: int) -> int:
         run = Run(llm, Puzzle.of(str(asked[at].facts["numbers"])))
-        await RadAgent()(asked[at].question, run)
+        await RadAgent(equal=0)(asked[at].question, run)
         return run.budget.spent.calls
 
     made = sum(await map_concurrently(one, range(len(asked)), 8))

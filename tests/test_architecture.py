@@ -90,8 +90,8 @@ def test_no_file_needs_itself_by_way_of_others() -> None:
     assert not sorted(needs)
 
 
-LEAVES = {"techniques", "engines"}
-"""Rooms of leaves: one technique or engine a file, copied from its neighbour; as many as there are, however short."""
+LEAVES = {"techniques", "engines", "pitfalls"}
+"""Rooms of leaves: one technique, engine or rule a file, copied from its neighbour; as many as there are."""
 SHORT = {"__init__.py", "__main__.py", "version.py"}
 
 

@@ -342,13 +342,18 @@ ObjectionKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Pitfall:
-    """A query that runs but may not mean the thing that it seems to mean. kind: the rule that noticed it. text: the
-    problem and the remedy. records: ids of its rows that a decision cites.
-    """
+    """A query that runs but may not mean the thing that it seems to mean."""
 
     kind: str
+    """The rule that noticed it."""
     text: str
+    """The problem and the remedy, or a question to whoever wrote the query."""
     records: tuple[str, ...] = ()
+    """Ids of its rows that a decision cites."""
+    strength: Literal["wrong", "ask"] = "wrong"
+    """Whether it objects to an answer, or only asks once."""
+    place: str = ""
+    """The part of the query, in SQL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,6 +602,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierConversation:
+    """The conversation of tool calls in which a decision was made."""
+
+    messages: tuple[Message, ...]
+    """All of it, the decision and its result included."""
+    steps: tuple[Step, ...]
+    """All its steps, with the records that the LLM was shown."""
+
+
+@dataclass(frozen=True, slots=True)
 class Earlier:
     """The decision that a question goes on from. before: questions before that one, each with its answer. steps: those
     that it rests on, with records that may be cited. last: the highest number of an observation so far.
@@ -609,6 +624,13 @@ class Earlier:
     before: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     last: int = 0
+    conversation: EarlierConversation | None = None
+    """Where a technique that keeps one decided; None of others."""
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """The steps that a question which goes on from this may have been shown."""
+        return self.conversation.steps if self.conversation else self.steps
 
     @property
     def records(self) -> tuple[Record, ...]:

@@ -228,7 +228,7 @@ def test_doctor_says_which_ways_of_calling_an_endpoint_has(capsys: pytest.Captur
         assert run_command_line(["doctor", "--llm", f"toy@{url}"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any("It takes" in line and "JSON schemas (calling=json)" in line for line in lines)
-    assert any("It ignores" in line and "calls of functions (calling=tools)" in line for line in lines)
+    assert any("It refuses" in line and "calls of functions (calling=tools)" in line for line in lines)
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from databases.pitfall_world import ENGINES, kinds, queries, world
-from decisor.databases.pitfalls.arithmetic import fan_out
+from decisor.databases.pitfalls.fan_out import fan_out
 from decisor.databases.pitfalls.rules import LOOKUP
 from decisor.databases.sql import SqlTool
 from decisor.errors import ToolError

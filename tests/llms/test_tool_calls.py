@@ -330,6 +330,31 @@ async def test_refused_tools_are_an_error_of_their_own_and_are_not_sent_again(ki
     assert server.asked == 1 and llm.ways.against["tools"] == "it refused tools"
 
 
+IDS = {
+    "chat": status(400, "Tool call id was toolu_01 but must be a-z, A-Z, 0-9, with a length of 9."),
+    "anthropic": status(400, "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"),
+    "responses": status(400, "Invalid 'input[2].call_id': string too long. Expected a string with maximum length 64."),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+async def test_ids_of_another_provider_are_rewritten_where_they_are_refused(kind: str) -> None:
+    said = {"chat": body(chat({"content": "Oak."})), "anthropic": message({"type": "text", "text": "Oak."})}
+    spoken = said.get(kind, SPOKEN)
+    turn = Message("assistant", "", (ToolCall("functions.sql:0", "sql", "{}"), ToolCall("abc456789", "sql", "{}")))
+    results = [Message("tool", "row", call_id=call.id) for call in turn.calls]
+    async with faulty(IDS[kind], spoken, spoken) as server:
+        llm = open_llm(server, kind)
+        replies = [await llm.complete([*START, turn, *results], TOOLS) for _ in range(2)]
+        await llm.close()
+    assert [reply.text for reply in replies] == ["Oak.", "Oak."] and not llm.ways.against
+    sent = [json.dumps(body) for body in server.bodies]
+    assert [text.count("functions.sql:0") for text in sent] == [2, 0, 0]
+    assert [text.count("id0000001") for text in sent] == [0, 2, 2] and [text.count("abc456789") for text in sent] == [
+        2
+    ] * 3
+
+
 @pytest.mark.parametrize("complaint", ["Unsupported parameter: 'parallel_tool_calls'", "Unprocessable Entity"])
 async def test_parallel_calls_are_refused_alone(complaint: str) -> None:
     async with faulty(status(422, complaint), *[body(chat(THOUGHT))] * 2) as server:
@@ -418,6 +443,13 @@ BLOCKS: list[dict[str, Any]] = [
     {"type": "tool_use", "id": "toolu_2", "name": "sql", "input": {"query": "SELECT 2"}},
 ]
 COUNTS = {"input_tokens": 5, "output_tokens": 3}
+
+
+def without(name: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The arguments of calls are kept once, in ``calls``."""
+    return [{key: value for key, value in row.items() if key != name} for row in rows]
+
+
 MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -454,7 +486,9 @@ async def test_blocks_go_back_to_anthropic_as_they_came_and_results_in_one_turn(
     first = body(message_events(*BLOCKS), kind=STREAM) if streams else message(*BLOCKS)
     reply, bodies, _ = await converse(first, SAID, "anthropic", streams=streams)
     calls = (ToolCall("toolu_1", "sql", QUERIES[0]), ToolCall("toolu_2", "sql", QUERIES[1]))
-    assert reply.turn == Message("assistant", "I look.", calls, raw={"model": "m", "messages": BLOCKS})
+    assert reply.turn == Message(
+        "assistant", "I look.", calls, raw={"model": "m", "messages": without("input", BLOCKS)}
+    )
     assert (reply.finish, reply.usage.tokens) == ("stop", 8)
     fields = {
         "model": "m",
@@ -608,7 +642,8 @@ async def test_output_items_go_back_to_the_responses_api_as_they_came(streams: b
     first = body(response_events(OUTPUT), kind=STREAM) if streams else body(response(OUTPUT))
     reply, bodies, _ = await converse(first, SPOKEN, "responses", streams=streams)
     calls = (ToolCall("call_1", "sql", QUERIES[0]), ToolCall("call_2", "sql", QUERIES[1]))
-    assert reply.turn == Message("assistant", "I look.", calls, raw={"model": "m", "chat": {"output": OUTPUT}})
+    kept = {"output": without("arguments", OUTPUT)}
+    assert reply.turn == Message("assistant", "I look.", calls, raw={"model": "m", "chat": kept})
     assert reply.usage == Usage(1, 7, 3, 0.0, cache_reads=4)
     fields = {
         "model": "m",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -184,7 +185,12 @@ def test_each_schema_asks_for_the_keys_that_the_prompt_tells_of(name: str) -> No
     shape = shape_of(form, value)
     schema = build_object_schema(form.kind, shape)
     assert schema["required"] == list(shape.says) and schema["additionalProperties"] is False
-    assert all(f'"{key}"' in form.wording("json") for one in form.shapes for key in one.says)
+    offered = [key for one in form.now or form.shapes for key in one.says]
+    told = re.findall(r'^"(\w+)": ', form.wording("json"), re.M)
+    assert told == offered, "each key once, and none that the schema lacks"
+    names = ["input" if key == "action_input" else key for key in offered if key != "action"]
+    assert re.findall(r'^"(\w+)": ', form.wording("tools"), re.M) == names
+    assert not any(words in json.dumps(form.schema()) for one in form.shapes for words in one.says.values())
     assert {one.name for one in form.functions()} >= {
         normalize_function_name(tool) for one in form.now or form.shapes for tool in one.enums.get("action", ())
     }
@@ -209,6 +215,41 @@ def test_thoughts_come_before_the_action_and_an_answer_before_any_step_is_not_of
     assert acts["required"] == list(act["properties"]) and "final_answer" in answers["required"]
     assert [one.name for one in first.functions()] == ["sql", "calculator", "think"]
     assert [one.name for one in later.functions()][-1] == "final_answer"
+
+
+def test_the_first_call_of_plan_rag_tells_neither_of_a_replan_nor_of_an_answer() -> None:
+    first, later = PlanRAG().form(NEW, RUN), PlanRAG().form(LATER, RUN)
+    for way in ("json", "tools"):
+        assert not re.search("replan|why|final_answer", first.wording(way)), way
+        assert re.search('"replan": .*"why": .*"final_answer": ', later.wording(way), re.S), way
+    assert first.wording("json").startswith('One JSON object and nothing else: {"reply": {...}}')
+    assert first.wording("tools").count('"plan": ') == 1, "once for all functions"
+    assert [one.description for one in later.functions()][::3] == [
+        "Give sql its input, as the prompt says.",
+        "To answer, when you know the best candidate",
+    ]
+
+
+@pytest.mark.parametrize("name", ["plan and action", "query", "next actions", "search"])
+def test_a_query_of_twelve_thousand_letters_passes_in_every_way(name: str) -> None:
+    query = "SELECT name FROM river WHERE name IN (" + ", ".join(f"'r{at}'" for at in range(1_500)) + ")"
+    assert len(query) > 12_000
+    form, text, value = CASES[name]("one", query if name == "search" else "two", query)
+    assert all(query in repr(form.read(way)) for way in (text, json.dumps(value), json.dumps(as_call(form, value))))
+    # llama.cpp refuses a schema with a maxLength above 2,000, and is then sent one without any size.
+    most = {
+        key: int(size) for key, size in re.findall(r'"(\w+)": {"type": "string"[^}]*"maxLength": (\d+)', str_of(form))
+    }
+    assert max(most.values(), default=0) <= 2_000 and not {"action_input", "input", "query"} & most.keys()
+
+
+def str_of(form: Form[Any]) -> str:
+    return json.dumps([form.schema(), *(one.parameters for one in form.functions())])
+
+
+def test_a_query_that_is_cut_off_is_told_so() -> None:
+    with pytest.raises(ParseError, match=r"cut off\. Write less; what takes a very long query may be asked in two"):
+        IterRAG().form(NEW, RUN).read('{"thought": "x", "action": "sql", "action_input": "SELECT name, km FR')
 
 
 def test_a_tool_gets_its_input_as_one_text_whatever_arguments_come() -> None:

@@ -1,8 +1,9 @@
 """A local OpenAI-compatible chat server around a function, for tests.
 
 The function gets the request's JSON body and returns the text to answer with; stop words are honoured, as an endpoint
-would. ``serve`` runs in the test's own event loop; ``serve_threaded`` in a thread of its own, for tests that block (a
-command-line subprocess). Both yield a base URL that ends in ``/v1``.
+would. Tools are refused, as a server refuses them whose model has no template for them. ``serve`` runs in the test's
+own event loop; ``serve_threaded`` in a thread of its own, for tests that block (a command-line subprocess). Both yield
+a base URL that ends in ``/v1``.
 
     async with serve(lambda request: "Lyon") as base_url: ...
     with serve_threaded(lambda request: "Lyon") as base_url: ...
@@ -28,6 +29,8 @@ async def serve(reply: Reply, model: str = "test-model") -> AsyncIterator[str]:
 
     async def chat(request: web.Request) -> web.Response:
         body = await request.json()
+        if "tools" in body:
+            return web.json_response({"error": {"message": "This model does not support tools."}}, status=400)
         return web.json_response(completion(body, reply(body), model))
 
     async def models(request: web.Request) -> web.Response:

@@ -72,10 +72,23 @@ def test_an_answer_that_rests_on_another_computation_says_so(tmp_path: Path) -> 
         llm=llm([GROSS], "Ann", "o2.r1"),
         settings={"replan": "no", "calling": "text"},
     )
-    assert any(
-        line.startswith("A query computed something else: SUM(l.price * l.quantity) is not metric.net_revenue")
-        for line in result.decision.reasons
+    (pitfall,) = result.evidence.pitfalls
+    assert pitfall.text.startswith("SUM(l.price * l.quantity) is not metric.net_revenue")
+    assert pitfall.kind == "definition" and pitfall.records == ("o2.r1",)
+
+
+def test_an_answer_that_rests_on_another_computation_goes_back_once(tmp_path: Path) -> None:
+    asked = llm([GROSS], "Ann", "o2.r1")
+    again = [f"Thought: t\nAction: sql\nAction input: {NET}", "Final answer: Cy\nBecause: most [o3.r1]"]
+    assert not callable(asked.replies)
+    model = ScriptedLLM([*asked.replies, *again])
+    settings = {"replan": "no", "calling": "text"}
+    result = decisor.ask(
+        QUESTION, db=shop(tmp_path), definitions=definitions_file(tmp_path), llm=model, settings=settings
     )
+    complaint = model.seen[2].partition("# Your last reply could not be used")[2]
+    assert "SUM(l.price * l.quantity) is not metric.net_revenue" in complaint
+    assert result.answer == "Cy" and result.evidence.pitfalls == () and len(model.seen) == 4
 
 
 def test_a_question_that_names_nothing_defined_is_asked_as_without_a_file(tmp_path: Path) -> None:

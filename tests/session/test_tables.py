@@ -19,7 +19,7 @@ def shop(tmp_path: Path) -> Path:
         database.execute("CREATE TABLE site (name TEXT)")
         database.execute("CREATE TABLE staff (pay TEXT)")
         database.execute("INSERT INTO site VALUES ('elm')")
-        database.execute("INSERT INTO staff VALUES ('4711')")
+        database.execute("INSERT INTO staff VALUES ('pay-4711')")
     return path
 
 
@@ -34,13 +34,13 @@ def test_a_table_that_may_not_be_read_is_neither_read_nor_seen(shop: Path, words
     llm = planner()
     result = decisor.ask("Which site?", db=str(shop), llm=llm, **words)  # type: ignore[arg-type]
     prompts = "".join(str(entry.event) for entry in result.trace)
-    assert "4711" not in prompts and "table staff (1 row)" not in prompts and "table site (1 row)" in prompts
+    assert "pay-4711" not in prompts and "table staff (1 row)" not in prompts and "table site (1 row)" in prompts
     assert "Refused: the table staff may not be read." in prompts
 
 
 def test_without_that_it_is_read(shop: Path) -> None:
     result = decisor.ask("Which site?", db=str(shop), llm=planner())
-    assert "4711" in "".join(str(entry.event) for entry in result.trace)
+    assert "pay-4711" in "".join(str(entry.event) for entry in result.trace)
 
 
 def test_a_name_of_another_database_is_of_that_one_alone(shop: Path, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_name_of_another_database_is_of_that_one_alone(shop: Path, tmp_path: P
     llm = planner()
     result = decisor.ask("Which site?", db=[str(shop), str(other)], llm=llm, deny_tables="other.staff")
     described = "".join(str(entry.event) for entry in result.trace)
-    assert described.count("table staff (1 row)") and "4711" in described
+    assert described.count("table staff (1 row)") and "pay-4711" in described
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,16 @@ from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.techniques.agent import Agent
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, LLMCall, Note, Plan, PlanChange, Trace, UnreadableReply, events_of
+from decisor.trace.events import (
+    ActionResult,
+    LLMCall,
+    Plan,
+    PlanChange,
+    TechniqueChoice,
+    Trace,
+    UnreadableReply,
+    events_of,
+)
 from decisor.types import Completion, Decision, Message, Question, Sampling, ToolCall
 
 Calls = Sequence[tuple[str, Mapping[str, object] | str]]
@@ -341,8 +350,8 @@ def test_without_tool_calls_plan_rag_goes_on(sites: str, way: str) -> None:
 
     decision, run = asyncio.run(main())
     assert (decision.answer, decision.stopped) == ("s0", "answered")
-    notes = [entry.event.text for entry in run.trace.entries if isinstance(entry.event, Note)]
-    assert sum("takes no tool calls" in note for note in notes) == 1
+    [choice] = events_of(run.trace.entries, TechniqueChoice)
+    assert choice.technique == "plan_rag" and "takes no tool calls" in choice.why
     assert len(list(events_of(run.trace.entries, LLMCall))) == (2 if way == "refused" else 4)
 
 

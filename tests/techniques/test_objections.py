@@ -301,3 +301,36 @@ def test_such_words_pass_through_a_whole_run(tmp_path: Path, word: str) -> None:
     )
     result = decisor.ask(f"Which key like {word} has most?", db=path, llm=llm, settings={"calling": "text"})
     assert result.answer == word
+
+
+BUILDINGS = {
+    f"o1.r{at}": Record(f"o1.r{at}", {"id": id, "name": "fishing wharf", "supply_after": supply, "price": price})
+    for at, (id, supply, price) in enumerate([(2523, 116.7615, 7.41041), (2530, 49.044, 10.73858)], 1)
+} | {"o2.r1": Record("o2.r1", {"goods": "grain", "supply": 2377.135})}
+
+
+@pytest.mark.parametrize(
+    ("because", "said"),
+    [
+        ("id 2523, fishing wharf, price 7.41041 [o1.r1]. Next is 2530, price 10.73858 [o1.r2].", ()),
+        ("2523 and 2530 are the only two; 2523 leads with 7.41041 [o1.r1] against 10.73858 [o1.r2].", ()),
+        ("2523 has a price of 8.41041 [o1.r1].", ("You wrote 8.41041 for 2523; row o1.r1 says 7.41041 (price).",)),
+        (
+            "2530 has a price of 7.41041 [o1.r2].",
+            ("You wrote 7.41041 for 2530; row o1.r2 says 10.73858 (price).",),
+        ),
+        ("2523 costs 7.41041 [o1.r1], 2530 costs 10.73858 [o1.r1].", ("You cite o1.r1 (fishing wharf) for 2530,",)),
+    ],
+)
+def test_a_key_names_a_row_where_candidates_are_keys(because: str, said: tuple[str, ...]) -> None:
+    found = find_objections(
+        Claims("2523", because, "2530", ("o1.r1", "o1.r2")), BUILDINGS, "Which id lowers the price?"
+    )
+    assert len(found) == len(said)
+    assert all(objection.text.startswith(text) for objection, text in zip(found, said, strict=True))
+
+
+def test_a_word_of_all_before_a_colon_names_no_column() -> None:
+    rows = {"o1.r1": Record("o1.r1", {"supplier": "Elm", "revenue": 4504.36, "products": 1})}
+    because = "Smallest revenue over all its products: 4504.36 [o1.r1]."
+    assert not find_objections(Claims("Elm", because, "", ("o1.r1",)), rows, "Which supplier?")

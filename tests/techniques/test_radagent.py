@@ -30,6 +30,7 @@ HOW = st.builds(
     calls=st.integers(1, 90),
     max_steps=st.integers(1, 5),
     settled=st.sampled_from([0, 0, 2]),
+    equal=st.sampled_from([0, 0, None]),
     select=st.sampled_from(["elo", "elo", "random"]),
     matches=st.integers(0, 2),
     close=st.sampled_from(["leaf", "parent", None]),
@@ -112,7 +113,7 @@ async def test_the_same_seed_grows_the_same_tree(how: RadAgent, numbers: str) ->
 @settings(max_examples=20, deadline=None)
 @given(how=HOW, at=st.sampled_from([10, 20, 30, 60]), numbers=st.sampled_from(NUMBERS))
 async def test_a_snapshot_is_the_answer_of_a_run_that_ends_there(how: RadAgent, at: int, numbers: str) -> None:
-    long = replace(how, calls=90, every=at, at_once=1, playoff=0)
+    long = replace(how, calls=90, every=at, at_once=1, playoff=0, equal=0)
     _, run, _ = await search(long, numbers)
     shots = {one.calls: one.answer for one in run.trace.of(AnswerSnapshot)}
     assert sorted(shots) == list(range(at, 91, at))
@@ -170,7 +171,7 @@ async def test_with_a_perfect_judge_the_champion_is_the_best_that_was_found() ->
     found = selected = 0
     for seed in range(60):
         numbers = NUMBERS[seed % 2]
-        how = RadAgent(calls=100, seed=seed, close="leaf")
+        how = RadAgent(calls=100, seed=seed, close="leaf", equal=0)
         _, run, decision = await search(how, numbers, Game24LLM(seed, late=50, bias=0, skill=1.5))
         if any(makes_24(answer, numbers) for answer in list_finished_answers(run.trace.entries)):
             found += 1
@@ -248,6 +249,19 @@ async def test_a_search_ends_once_its_best_has_won_often_enough_in_both_orders()
     assert best and made.streaks[best.id] == 2 and run.budget.spent.calls < 60
     endless, _, _ = await search(RadAgent(calls=100, judge=Longer()), "4 5 6 10", Game24LLM(3))
     assert len(endless.tree.sequences) > len(made.tree.sequences)
+
+
+async def test_a_search_ends_at_three_equal_answers_but_not_as_printed() -> None:
+    def reply(messages: Sequence[Message]) -> str:
+        is_judge = "# Attempt B" in messages[-1].content
+        return "Better: equal" if is_judge else f"Thought: done\nFinal answer: {A}\nBecause: it is 24"
+
+    ends = {}
+    for preset in ("tuned", "paper"):
+        made, run, decision = await search(RadAgent(preset, calls=40), NUMBERS[0], ScriptedLLM(reply))
+        assert decision.answer == A
+        ends[preset] = (len(made.tree.sequences), run.budget.spent.calls)
+    assert ends["tuned"][0] == 3 and ends["tuned"][1] < 10 and ends["paper"][1] > 30
 
 
 async def test_a_random_choice_is_among_all_answers_and_grows_the_same_tree() -> None:

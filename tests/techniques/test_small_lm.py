@@ -16,17 +16,20 @@ import decisor
 from decisor.errors import LLMError, SetupError
 from decisor.lab.game24 import Puzzle, make_puzzle_question
 from decisor.llms import choose
+from decisor.llms.openai_compatible import OpenAICompatible
 from decisor.llms.shared import close_llm
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run
 from decisor.session.result import Result
 from decisor.session.run_setup import decide_by_technique
 from decisor.techniques import build_technique
+from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import LLMCall, UnreadableReply, events_of
 from decisor.types import LLM
 from servers import small_lm
 from servers.small_lm import SmallLLM
 from techniques.shelf import shelf
+from techniques.table import TableTool
 
 pytestmark = [
     pytest.mark.slow,
@@ -90,6 +93,16 @@ def test_on_tables(name: str, llm: SmallLLM, database: str) -> None:
     before = llm.counters()
     result = decisor.ask(QUESTION, db=database, llm=named(llm), technique=name, limits=Limits(calls=CALLS))
     check(result, llm, before, result.decision.reasons)
+
+
+@pytest.mark.parametrize("name", ["plan_rag", "iter_rag", "single_rag"])
+async def test_its_server_takes_each_schema_with_its_sizes(name: str, llm: SmallLLM) -> None:
+    client = client_of(llm)
+    assert isinstance(client, OpenAICompatible)
+    run = Run(client, Toolbox([TableTool()]), Budget(Limits(calls=CALLS)), calling="json")
+    await decide_by_technique(build_technique(name), QUESTION, run)
+    await close_llm(client)
+    assert client.dropped == set() and run.budget.spent.calls > 0
 
 
 @pytest.mark.parametrize("name", ON_GRAPHS)

@@ -110,8 +110,12 @@ async def read_catalog(worker: Worker) -> tuple[TableInfo, ...]:
     facts = await _read_rows(worker, queries.tables) if queries.tables else ()
     about = {str(name): (str(comment), count) for name, comment, count in facts}
     primary = {(table, column) for table, column, target, _ in keys if not target}
+    key_of_table: dict[object, list[object]] = {}
+    for keyed, part in primary:
+        key_of_table.setdefault(str(keyed).lower(), []).append(part)
+    # A reference that names no column is to the primary key.
     foreign = {
-        (table, column): f"{target}.{key or column}"
+        (table, column): f"{target}.{key or one_key(key_of_table.get(str(target).lower())) or column}"
         for table, column, target, key in keys
         # A reference to a table that the reader may not see would tell its name.
         if target and not {str(target).lower(), str(target).lower().rpartition(".")[2]} & worker.hidden
@@ -137,6 +141,11 @@ async def read_catalog(worker: Worker) -> tuple[TableInfo, ...]:
             runs = name.lower() not in worker.closed
             tables.append(TableInfo(name, tuple(columns), view, estimate, schema, comment, runs, exact=False))
     return tuple(tables)
+
+
+def one_key(columns: Sequence[object] | None) -> object:
+    """Return the column of a key of one column; None for any other key."""
+    return columns[0] if columns and len(columns) == 1 else None
 
 
 async def _read_rows(worker: Worker, query: str) -> Sequence[tuple[Value, ...]]:

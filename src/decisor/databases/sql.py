@@ -24,6 +24,7 @@ from decisor.system.secrets import hide_password
 from decisor.types import Observation, Pitfall, Table
 
 if TYPE_CHECKING:
+    from decisor.databases.pitfalls.question import AskedQuestion, QuestionLog
     from decisor.databases.pitfalls.rules import Pitfalls
 
 COUNT_SECONDS = 2.0
@@ -43,6 +44,8 @@ class SqlTool:
     notes: tuple[str, ...] = ()
     """On the files that the data come from, and on rows and columns that are hidden."""
     pitfalls: Pitfalls | None = field(default=None, repr=False)
+    log: QuestionLog | None = field(default=None, repr=False)
+    """The question that the queries are for; None if it is not known."""
     question: str = ""
     max_scans: tuple[MaxScan, ...] = ()
     """Limits on the rows or bytes that one query may read; every one applies."""
@@ -117,6 +120,12 @@ class SqlTool:
         check_limits(self.worker.description, self.name, limits)
         return replace(self, max_scans=(*self.max_scans, *limits))
 
+    def compare_with(self, asked: AskedQuestion) -> SqlTool:
+        """Return a copy of the tool whose queries are compared with a question."""
+        from decisor.databases.pitfalls.question import QuestionLog
+
+        return replace(self, log=QuestionLog(asked))
+
     @property
     def is_restricted(self) -> bool:
         return self.worker.caps.is_restricted
@@ -166,7 +175,7 @@ class SqlTool:
         pitfalls: tuple[Pitfall, ...] = ()
         if self.pitfalls:
             with pass_over_faults("pitfalls"):
-                pitfalls = tuple(await self.pitfalls.look(statement, table, check=self._check_scan))
+                pitfalls = tuple(await self.pitfalls.look(statement, table, check=self._check_scan, log=self.log))
         new_texts = [pitfall.text for pitfall in pitfalls if pitfall.text not in nothing]
         note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *new_texts))))
         return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)

@@ -266,7 +266,7 @@ def collect_steps(entries: Sequence[TraceEntry]) -> list[Step]:
     question, are left out.
     """
     start = next(events_of(entries, RunStart), None)
-    steps = list(start.question.earlier.steps) if start and start.question.earlier else []
+    steps = list(start.question.earlier.all_steps) if start and start.question.earlier else []
     starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
     own: dict[int, Step] = {}
     aside: set[int] = set()

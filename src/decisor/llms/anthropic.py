@@ -21,14 +21,15 @@ from decisor.llms.retry import Retries, RetryableError, fault_in_reply
 from decisor.llms.structured_output import anthropic_usage, find_refused_part, form_instruction, format_calls
 from decisor.llms.turns import (
     build_call,
-    list_prompt_texts,
-    list_turn_texts,
+    drop_field,
+    list_request_texts,
     load_arguments,
     read_raw,
     replace_lone_surrogates,
     to_mapping,
 )
-from decisor.types import Completion, Message, Sampling
+from decisor.runtime.prompt import list_turn_texts
+from decisor.types import Completion, Message, Sampling, ToolCall
 
 
 class MessageParts:
@@ -368,14 +369,18 @@ def build_blocks(message: Message, model: str) -> list[dict[str, Any]]:
     """Build the content blocks of a message: those that this model wrote, if it wrote more than words and calls."""
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": message.call_id, "content": message.content}]
-    uses = [{"type": "tool_use", "id": call.id, "name": call.name} for call in message.calls]
+    uses = [{"type": "tool_use"}] * len(message.calls)
     blocks = read_raw(message, model, "messages") or [{"type": "text", "text": message.content}, *uses]
     calls = iter(message.calls)
     return [
-        {**block, "input": load_arguments(next(calls))} if block["type"] == "tool_use" else block
+        {**block, **build_use(next(calls))} if block["type"] == "tool_use" else block
         for block in blocks
         if block["type"] != "text" or block["text"].strip()  # a blank text is refused
     ]
+
+
+def build_use(call: ToolCall) -> dict[str, object]:
+    return {"id": call.id, "name": call.name, "input": load_arguments(call)}
 
 
 def mark_user_turns(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -401,7 +406,7 @@ def parse_message(reply: object, messages: Sequence[Message], sampling: Sampling
         raise RetryableError(f"{where} sent JSON that is no message.")
     if isinstance(reply.get("error"), Mapping):
         raise fault_in_reply(reply["error"], where)
-    usage, sent = reply.get("usage"), list_prompt_texts(messages, sampling)
+    usage, sent = reply.get("usage"), list_request_texts(messages, sampling)
     blocks, finish = reply.get("content"), FINISH.get(str(reply.get("stop_reason")), "stop")
     # An empty message is fine if a stop word ended it at once, or the length did; and after results of tools.
     is_fine = finish != "stop" or reply.get("stop_reason") == "stop_sequence" or sampling.tools
@@ -427,4 +432,5 @@ def read_blocks(blocks: list[Mapping[str, Any]]) -> Message:
     uses = [block for block in blocks if block.get("type") == "tool_use"]
     calls = tuple(build_call(block.get("id", ""), block.get("name"), block.get("input")) for block in uses)
     is_more = any(block.get("type") not in ("text", "tool_use") for block in blocks)
-    return Message("assistant", replace_lone_surrogates(text), calls, raw={"messages": blocks} if is_more else None)
+    kept = [drop_field(block, "input") if block.get("type") == "tool_use" else block for block in blocks]
+    return Message("assistant", replace_lone_surrogates(text), calls, raw={"messages": kept} if is_more else None)

@@ -7,6 +7,7 @@ endpoint refused, prices and redaction are the same for both, and live here.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,7 @@ from decisor.llms.facts import context_length_at
 from decisor.llms.prices import Price
 from decisor.llms.streaming import Send, StreamParts, stream_reply
 from decisor.llms.structured_output import cut_at_stop_words, postprocess_reply
+from decisor.llms.turns import replace_call_ids
 from decisor.parsing.prompting import Way, Ways
 from decisor.runtime.call import ContextLength, LLMSettings
 from decisor.system.secrets import redact_known
@@ -25,6 +27,9 @@ from decisor.trace.events import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 PARALLEL = "parallel_tool_calls"
+CALL_IDS = "call_ids"
+"""In ``dropped``: ids of calls that another provider made."""
+ABOUT_IDS = re.compile(r"tool[_ ](?:call|use)[\w.\[\] ]*\bid\b|\bcall_id\b", re.I)
 
 
 class EndpointLLM(Protocol):
@@ -140,13 +145,17 @@ class EndpointLLM(Protocol):
         if sampling.tools and "tools" in self.dropped:
             raise LLMError(f"{self.endpoint.where} takes no tools.", "tools")
         while True:
-            body, url = self.build_request(messages, sampling)
+            now = replace_call_ids(messages) if CALL_IDS in self.dropped else messages
+            body, url = self.build_request(now, sampling)
             body |= {name: value for name, value in fields.items() if name not in self.dropped}
             sent = self.adapt(body, sampling)
             try:
                 reply = await send(sent, read, ends, bill, url)
                 break
             except LLMError as error:
+                if error.kind == "request" and CALL_IDS not in self.dropped and ABOUT_IDS.search(str(error)):
+                    self.dropped.add(CALL_IDS)
+                    continue
                 refused = self.find_refused(error, {**body, **sent})
                 # A field that was dropped may still be sent in another form: refused twice, the call has failed.
                 refused = "" if refused in self.dropped else refused

@@ -32,16 +32,17 @@ from decisor.llms.structured_output import (
     guess_refused_part,
 )
 from decisor.llms.turns import (
-    THOUGHTS,
+    THOUGHT_FIELDS,
     build_call,
+    drop_field,
     dump_arguments,
     list_named_calls,
-    list_prompt_texts,
-    list_turn_texts,
+    list_request_texts,
     read_raw,
     replace_lone_surrogates,
 )
 from decisor.runtime.call import LLMSettings
+from decisor.runtime.prompt import list_turn_texts
 from decisor.types import Completion, Message, Sampling, Token
 
 OPENAI = "https://api.openai.com/v1"
@@ -153,7 +154,7 @@ def build_chat_turn(message: Message, model: str) -> dict[str, object]:
         calls = [{"id": call.id, "type": "function", "function": {"name": call.name}} for call in message.calls]
         # The signature of a thought may stand in a call, so its other fields go back too.
         turn["tool_calls"] = [
-            {**row, "function": {**row["function"], "arguments": dump_arguments(call)}}
+            {**row, "id": call.id, "function": {**row["function"], "arguments": dump_arguments(call)}}
             for row, call in zip(raw.get("tool_calls", calls), message.calls, strict=True)
         ]
     return turn | {name: value for name, value in raw.items() if name != "tool_calls"}
@@ -206,7 +207,7 @@ def parse_completion(reply: object, messages: Sequence[Message], sampling: Sampl
         if error := reply.get("error"):
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
         raise RetryableError(f"{where} sent a completion without choices.")
-    sent = list_prompt_texts(messages, sampling)
+    sent = list_request_texts(messages, sampling)
     try:
         rows = [parse_choice(choice, messages, sampling, where) for choice in choices]
     except RetryableError as error:
@@ -235,7 +236,7 @@ def parse_choice(choice: object, messages: Sequence[Message], sampling: Sampling
     if not isinstance(message, Mapping) or not choice.keys() & {"message", "text"}:
         raise RetryableError(f"{where} sent a choice without a message.")
     content, refusal = message.get("content"), message.get("refusal")
-    raw = {name: message[name] for name in THOUGHTS if message.get(name) is not None}
+    raw = {name: message[name] for name in THOUGHT_FIELDS if message.get(name) is not None}
     # Content as a list of parts, as some endpoints send it; of Mistral's models that think, the thoughts among them.
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, Mapping)]
@@ -259,7 +260,7 @@ def parse_choice(choice: object, messages: Sequence[Message], sampling: Sampling
     elif not (isinstance(content, str) or finish in ("length", "content_filter") or sampling.tools):
         raise RetryableError(f"{where} sent a completion without text.")
     if any(value for row in rows for name, value in row.items() if name not in ("id", "type", "index", "function")):
-        raw["tool_calls"] = rows
+        raw["tool_calls"] = [{**row, "function": drop_field(row["function"], "arguments")} for row in rows]
     return Message("assistant", text, calls, raw={"chat": raw} if raw else None), (
         finish if isinstance(finish, str) and finish != "tool_calls" else "stop"
     )

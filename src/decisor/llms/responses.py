@@ -13,7 +13,7 @@ from typing import Any
 from decisor.llms.openai_compatible import Body, OpenAICompatible
 from decisor.llms.prices import Price
 from decisor.llms.retry import fault_in_reply
-from decisor.llms.turns import to_mapping
+from decisor.llms.turns import drop_field, to_mapping
 from decisor.runtime.call import LLMSettings
 
 PATH = "/responses"
@@ -79,7 +79,9 @@ class ToResponses:
         thoughts = [item for item in items if item.get("type") == "reasoning"]
         # Without its content an item is looked for in a store where it is not, and the calls beside it name it.
         if thoughts and all(item.get("encrypted_content") or item.get("content") for item in thoughts):
-            message["output"] = items
+            message["output"] = [
+                drop_field(item, "arguments") if item.get("type") == "function_call" else item for item in items
+            ]
         reason = to_mapping(reply.get("incomplete_details")).get("reason")
         finish = FINISH.get(str(reason), "loop" if reply.get("status") == "loop" else "stop")
         counts = to_mapping(reply.get("usage"))
@@ -104,10 +106,7 @@ def build_items(turn: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ]
     if "output" in turn:
         written = iter(calls)
-        return [
-            {**item, "arguments": next(written)["arguments"]} if item.get("type") == "function_call" else item
-            for item in turn["output"]
-        ]
+        return [{**item, **next(written)} if item.get("type") == "function_call" else item for item in turn["output"]]
     words = {"type": "message", "role": turn["role"], "content": turn["content"]}
     return [*([words] if turn["content"] or not calls else []), *calls]
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from decisor.errors import LLMError
 from decisor.llms.prices import FREE, Price
 from decisor.llms.structured_output import cut_at_stop_words
-from decisor.llms.turns import list_prompt_texts, list_turn_texts
+from decisor.llms.turns import list_request_texts
+from decisor.runtime.prompt import list_turn_texts
 from decisor.trace.events import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
@@ -42,7 +43,7 @@ class ScriptedLLM:
         text = cut_at_stop_words(turn.content, sampling.stop)
         turn = replace(turn, content=text)
         prompt, written = (
-            sum(map(len, texts)) // 4 for texts in (list_prompt_texts(messages, sampling), list_turn_texts(turn))
+            sum(map(len, texts)) // 4 for texts in (list_request_texts(messages, sampling), list_turn_texts(turn))
         )
         return Completion(
             (text,) * sampling.n, Usage(1, prompt, written), model=self.name, turn=turn if sampling.tools else None

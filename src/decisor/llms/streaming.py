@@ -19,7 +19,7 @@ from decisor.errors import LLMError
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.prices import estimate_prompt_usage
 from decisor.llms.retry import RetryableError, build_fault, fault_in_reply
-from decisor.llms.turns import THOUGHTS, to_mapping
+from decisor.llms.turns import THOUGHT_FIELDS, to_mapping
 from decisor.trace.events import OnText
 from decisor.types import Completion, Usage
 
@@ -146,7 +146,7 @@ class ChatParts:
         content = delta.get("content")
         for part in map(to_mapping, content if isinstance(content, list) else ()):
             whole["thinking_parts"] += join_content_parts(part.get("thinking"))
-        for name in THOUGHTS:
+        for name in THOUGHT_FIELDS:
             add_thought(whole["thoughts"], name, delta.get(name))
         calls = delta.get("tool_calls")
         for at, call in enumerate(calls if isinstance(calls, list) else ()):

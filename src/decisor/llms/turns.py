@@ -1,35 +1,36 @@
 """The turns of a conversation with tool calls, as all APIs share them.
 
 An assistant's turn goes back as its provider wrote it: ``Message.raw`` holds what ``content`` and ``calls`` lack
-(thoughts, signatures, items of reasoning), under the name of the API, with the model that wrote it. Another model gets
-the turn without it, since it would refuse thoughts that are not its own.
+(thoughts, signatures, items of reasoning), under the name of the API, with the model that wrote it. Arguments stand in
+``calls`` alone, and are put back in their place. Another model gets the turn without ``raw``, since it would refuse
+thoughts that are not its own.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Literal
 
+from decisor.runtime.prompt import list_sent_texts
 from decisor.system.secrets import Secret, redact_known
+from decisor.trace.prompts import THOUGHTS
 from decisor.types import Message, Sampling, ToolCall
 
 RawForm = Literal["chat", "messages"]
-THOUGHTS = (
-    "reasoning_content",
-    "reasoning",
+THOUGHT_FIELDS = (
+    *THOUGHTS,
     "reasoning_details",
-    "thinking",
     "thinking_blocks",
     "thought_signature",
     "extra_content",
     "output",
 )
-"""What servers call the thoughts of a message, and their signatures: DeepSeek, Moonshot and llama.cpp the first, vLLM
-and OpenRouter the next, Ollama the fourth, LiteLLM the fifth, Gemini the next two. The last is the whole output of
-the Responses API."""
+"""What servers call the thoughts of a message, and their signatures: beside the texts, OpenRouter the first, LiteLLM
+the second, Gemini the next two. The last is the whole output of the Responses API."""
 
 
 def to_mapping(value: object) -> Mapping[str, object]:
@@ -82,14 +83,40 @@ def dump_arguments(call: ToolCall) -> str:
     return json.dumps(value, ensure_ascii=False) if "INVALID_JSON" in value else call.arguments or "{}"
 
 
-def list_turn_texts(message: Message) -> list[str]:
-    return [message.content, *(call.name + call.arguments for call in message.calls)]
+def list_request_texts(messages: Sequence[Message], sampling: Sampling) -> list[str]:
+    """List all texts of a request, from which its tokens can be estimated."""
+    return list(list_sent_texts(messages, (*sampling.functions, *sampling.tools)))
 
 
-def list_prompt_texts(messages: Iterable[Message], sampling: Sampling) -> list[str]:
-    """List all texts of a request, those of its calls and functions too, from which its tokens can be estimated."""
-    functions = [json.dumps(asdict(function)) for function in (*sampling.functions, *sampling.tools)]
-    return [text for message in messages for text in list_turn_texts(message)] + functions
+def replace_call_ids(messages: Sequence[Message]) -> list[Message]:
+    """Replace the ids of calls that are not nine letters and digits, which every provider takes.
+
+    Ids that another provider made are refused by some (Mistral: by their length; Anthropic: by their characters).
+
+    >>> call = Message("assistant", "", (ToolCall("toolu_01", "sql", "{}"),))
+    >>> turn, result = replace_call_ids([call, Message("tool", "ok", call_id="toolu_01")])
+    >>> turn.calls[0].id, result.call_id
+    ('id0000001', 'id0000001')
+    """
+    id_of: dict[str, str] = {}
+
+    def shorten(id: str) -> str:
+        is_fit = not id or re.fullmatch(r"[A-Za-z0-9]{9}", id)
+        return id if is_fit else id_of.setdefault(id, f"id{len(id_of) + 1:07}")
+
+    return [
+        replace(
+            message,
+            calls=tuple(replace(call, id=shorten(call.id)) for call in message.calls),
+            call_id=shorten(message.call_id),
+        )
+        for message in messages
+    ]
+
+
+def drop_field(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a row without a field."""
+    return {key: value for key, value in row.items() if key != name}
 
 
 def read_raw(message: Message, model: str, form: RawForm) -> Any:

@@ -169,15 +169,20 @@ def split_answer_sentences(text: str) -> list[str]:
 
     >>> split_answer_sentences("He moved to St. Louis, U.S. in 1950. She did not.")
     ['He moved to St. Louis, U.S. in 1950.', 'She did not.']
+    >>> split_answer_sentences("*Close one plant. (optional)*\\nKeep two.")
+    ['*Close one plant. (optional)*', 'Keep two.']
     """
     pieces: list[str] = []
     for piece in END.split(text):
-        if pieces and SHORT_FORM.search(pieces[-1]):
+        # "(optional)*" after a sentence is a part of it.
+        if pieces and (SHORT_FORM.search(pieces[-1]) or IN_BRACKETS.fullmatch(piece)):
             pieces[-1] += f" {piece}"
         else:
             pieces.append(piece)
     return [piece.strip() for piece in pieces if piece.strip()]
 
 
+IN_BRACKETS = re.compile(r"[\W_]*\([^\W\d_]+(?: [^\W\d_]+)?\)[\W_]*")
+"""A word or two in brackets, with marks."""
 MIN_QUOTED = 3
 BETWEEN = " \u2026 "

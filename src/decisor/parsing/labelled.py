@@ -28,7 +28,7 @@ from decisor.parsing.cleaning import (
 )
 from decisor.parsing.figures import find_citations, without_citations
 from decisor.parsing.plan import PlanGraph
-from decisor.parsing.reply_form import Form, read_dataclass
+from decisor.parsing.reply_form import Form, read_dataclass, read_json_reply
 from decisor.parsing.unlabelled import (
     CALL,
     ON_ONE_LINE,
@@ -477,6 +477,31 @@ def refuse_form_text(value: object, form: Form[object]) -> None:
     ]
     if (all(copies) and len(copies) > 1) if isinstance(value, PlanGraph) else any(copies):
         raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
+
+
+def read_thought(reply: str) -> str:
+    """Read the thought of a reply that acts or answers, in labels, as an object or as a call; '' if it has none.
+
+    >>> read_thought("Thought: look\\nAction: sql\\nAction input: SELECT 1")
+    'look'
+    >>> read_thought('{"reply": {"thought": "look", "action": "sql", "action_input": "SELECT 1"}}')
+    'look'
+    >>> read_thought('{"name": "sql", "arguments": {"thought": "look", "input": "SELECT 1"}}')
+    'look'
+    >>> read_thought('{"thought": "A has more.", "better": "A"}')
+    ''
+    """
+    try:
+        value: Value = read_json_reply(reply)
+        if value is None:
+            return read_fields(clean_reply(reply), []).get("thought", "").partition("\n")[0]
+    except ParseError:
+        return ""
+    for key in ("reply", "arguments"):
+        if isinstance(value, Mapping) and isinstance(inner := value.get(key), Mapping):
+            value = {"action": value.get("name")} | dict(inner)
+    is_move = isinstance(value, Mapping) and {"action", "final_answer"} & value.keys()
+    return str(value.get("thought") or "") if is_move and isinstance(value, Mapping) else ""
 
 
 def get_reply_answer(value: object) -> str:

@@ -24,6 +24,8 @@ WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": T
 QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
 
+CUT_OFF = "Your reply is cut off. Write less; what takes a very long query may be asked in two."
+
 
 def check_depth(text: str) -> None:
     # The reader recurses, so a reply of brackets alone could otherwise exhaust the stack.
@@ -119,7 +121,7 @@ class JsonReader:
         # too.
         if not head or self.text.startswith(("```", "~~~"), self.at):
             if self.text[: self.at].rstrip().endswith((",", "{", "[")):
-                raise ParseError("Your reply is cut off.", "truncated")
+                raise ParseError(CUT_OFF, "truncated")
             self.repairs.append("close_brackets")
             return True
         return False
@@ -139,7 +141,7 @@ class JsonReader:
 
     def wrong(self) -> ParseError:
         if not self.peek():
-            return ParseError("Your reply is cut off.", "truncated")
+            return ParseError(CUT_OFF, "truncated")
         return ParseError(f"Your JSON cannot be read at character {self.at + 1}.", "syntax")
 
     def string(self) -> str:
@@ -153,7 +155,7 @@ class JsonReader:
         parts: list[str] = []
         while (head := self.text[self.at : self.at + 1]) != end:
             if not head:
-                raise ParseError("Your reply is cut off within a text.", "truncated")
+                raise ParseError(CUT_OFF, "truncated")
             if head == "\\":
                 parts.append(self.escape())
                 continue
@@ -179,7 +181,7 @@ class JsonReader:
             self.at += 6
             return chr(int(code, 16))
         if not kind or (kind == "u" and self.at + 6 > len(self.text)):
-            raise ParseError("Your reply is cut off within a text.", "truncated")
+            raise ParseError(CUT_OFF, "truncated")
         raise ParseError(f"Your JSON has an unknown escape at character {self.at + 1}.", "syntax")
 
 
@@ -247,7 +249,7 @@ def read_first_value(text: str, start: int, repairs: list[str]) -> tuple[Value, 
             continue
         # One bracket is forgotten; several mean that the reply hit its length limit.
         if reader.repairs.count("close_brackets") > 1:
-            raise ParseError("Your reply is cut off.", "truncated")
+            raise ParseError(CUT_OFF, "truncated")
         repairs += [name for name in dict.fromkeys(reader.repairs) if name not in repairs]
         return value, reader.at
     raise first or ParseError("There is no JSON object in your reply.", "syntax")

@@ -27,7 +27,7 @@ from decisor.parsing.cleaning import (
 from decisor.parsing.lenient_json import read_json_value
 from decisor.parsing.prompting import Way, apply_wording_to_parts
 from decisor.system.settings import drop_none_type
-from decisor.types import Decision, Function, Objection, Value
+from decisor.types import Decision, Function, Objection, Pitfall, Value
 
 YES = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number"}
@@ -35,12 +35,13 @@ NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 Size: TypeAlias = tuple[int, int]
 TEXT, LIST = (0, 300), (0, 8)
 """Letters and items, least and most: a model that repeats itself is brought to an end within the cap on its reply."""
+ANY_LENGTH = ("action_input", "query")
+"""Keys without a most: the cap on the reply alone ends them. One query that computes every candidate has had 2,362
+letters, and llama.cpp refuses a schema with a most above 2,000."""
 SIZES: Mapping[str, Size] = {
     "thought": (0, 600),
     "because": (0, 600),
     "action": (1, 80),
-    "action_input": (1, 1_200),
-    "query": (1, 1_200),
     "final_answer": (1, 1_500),
     "answer": (1, 400),
     "ask": (1, 300),
@@ -99,10 +100,8 @@ def build_object_schema(kind: type, shape: ReplyShape) -> dict[str, Any]:
     ['thought', 'final_answer']
     """
     types = list_dataclass_keys(kind)
-    properties = {
-        key: {**build_key_schema(types[key][2], key, shape), "description": words} for key, words in shape.says.items()
-    }
-    return build_closed_schema(properties)
+    # Without descriptions: the prompt has the words, and a schema is not shown to the LLM by every endpoint.
+    return build_closed_schema({key: build_key_schema(types[key][2], key, shape) for key in shape.says})
 
 
 def build_closed_schema(properties: Mapping[str, object]) -> dict[str, Any]:
@@ -123,9 +122,11 @@ def build_key_schema(type_: Any, key: str, shape: ReplyShape) -> dict[str, Any]:
             items = build_object_schema(item, replace(shape, says=says))
         else:
             items = build_key_schema(item, "item", shape)
-        return {"type": "array", "items": items, "minItems": least, "maxItems": most}
+        return {"type": "array", "items": items, **({"minItems": least} if least else {}), "maxItems": most}
     if type_ is str:
-        return {"type": "string", "minLength": least, "maxLength": most}
+        if key in ANY_LENGTH:
+            return {"type": "string", "minLength": 1}
+        return {"type": "string", **({"minLength": least} if least else {}), "maxLength": most}
     return {"type": NAMES[type_], **({"minimum": least, "maximum": most} if key in SIZES else {})}
 
 
@@ -197,7 +198,7 @@ T = TypeVar("T", covariant=True)
 V = TypeVar("V")
 
 
-def list_decision_objections(value: object) -> Sequence[Objection]:
+def list_decision_objections(value: object) -> Sequence[Objection | Pitfall]:
     """Return the objections to a decision; empty for any other value."""
     return value.evidence.objections if isinstance(value, Decision) else ()
 
@@ -222,8 +223,8 @@ class Form(Generic[T]):
     read_object: Callable[[Mapping[str, Value]], T] | None = None
     """Reads an object, or raises ParseError; None means that objects are read as text."""
     now: tuple[ReplyShape, ...] = ()
-    """Those of ``shapes`` that fit at this step. A prompt tells of all, so that prompts of one run begin alike."""
-    objections: Callable[[Any], Sequence[Objection]] = list_decision_objections
+    """Those of ``shapes`` that fit at this step; all of them if empty. Text tells of all at any step, in its order."""
+    objections: Callable[[Any], Sequence[Objection | Pitfall]] = list_decision_objections
     """Statements of a value that its rows do not support; they go back to the LLM once."""
 
     def read(self, reply: str) -> T:
@@ -257,14 +258,15 @@ class Form(Generic[T]):
         """Return the text of the prompt about this form."""
         if way == "text" or not self.shapes:
             return apply_wording_to_parts(self.text)
+        shapes = self.now or self.shapes
         if way == "tools":
-            names = [(shape.when or "To reply:", shape.enums.get("action", [shape.name])) for shape in self.shapes]
-            lines = [f"{when} {', '.join(functions)}\n" for when, functions in names]
-            return "".join(["Call one function, and write nothing else.\n", *lines])
+            return "Call one function, and write nothing else.\n" + "\n".join(
+                describe_functions(self.kind, shape) for shape in shapes
+            )
         if len(self.shapes) == 1:
-            return f"One JSON object and nothing else, with the keys\n{describe_keys(self.kind, self.shapes[0])}"
-        shapes = "\n".join(f"{shape.when}\n{describe_keys(self.kind, shape)}" for shape in self.shapes)
-        return f'One JSON object and nothing else: {{"{UNION}": {{...}}}}, where {{...}} has these keys.\n{shapes}'
+            return f"One JSON object and nothing else, with the keys\n{describe_keys(self.kind, shapes[0])}"
+        keys = "\n".join(f"{shape.when}\n{describe_keys(self.kind, shape)}" for shape in shapes)
+        return f'One JSON object and nothing else: {{"{UNION}": {{...}}}}, where {{...}} has these keys.\n{keys}'
 
 
 def build_value_form(
@@ -294,6 +296,14 @@ def describe_keys(kind: type, shape: ReplyShape) -> str:
     )
 
 
+def describe_functions(kind: type, shape: ReplyShape) -> str:
+    """Describe the functions of a shape in words, with their parameters once for all of them."""
+    names = [normalize_function_name(name) for name in shape.enums.get("action", [shape.name])]
+    says = {"input" if key == "action_input" else key: words for key, words in shape.says.items() if key != "action"}
+    parameters = "".join(f'"{key}": {words}\n' for key, words in says.items())
+    return f"{shape.when or 'To reply:'} {', '.join(names)}, with\n{parameters}"
+
+
 def describe_allowed_values(kind: type, shape: ReplyShape, key: str) -> str:
     """Describe the values that a key may have. Empty for a text."""
     type_ = list_dataclass_keys(kind)[key][2]
@@ -306,12 +316,16 @@ def build_shape_functions(kind: type, shape: ReplyShape) -> list[Function]:
     """Return the functions of a shape: one, or for an action one per tool with its input as one text."""
     schema = build_object_schema(kind, shape)
     if "action" not in shape.enums:
-        return [Function(normalize_function_name(shape.name), shape.when or "Give the reply.", schema)]
+        return [Function(normalize_function_name(shape.name), shape.when.rstrip(":") or "Give the reply.", schema)]
     properties = {
         "input" if key == "action_input" else key: one for key, one in schema["properties"].items() if key != "action"
     }
     return [
-        Function(normalize_function_name(tool), f"The tool {tool}.", build_closed_schema(properties))
+        Function(
+            normalize_function_name(tool),
+            f"Give {tool} its input, as the prompt says.",
+            build_closed_schema(properties),
+        )
         for tool in shape.enums["action"]
     ]
 

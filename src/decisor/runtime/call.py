@@ -424,7 +424,8 @@ class ChargedCall:
             # The seconds of the shared endpoint are kept: they are without the wait for a place.
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=call.seconds(began))
         except LLMError as error:
-            used = used + error.used
+            # A form that is refused within a call is asked for in another way and counts nothing; so do tools.
+            used = error.used if error.kind == "tools" else used + error.used
             if error.kind == "timeout" and used.tokens:
                 used = self.likely_cost(messages, sampling, request)
             used = replace(used, seconds=call.seconds(began))

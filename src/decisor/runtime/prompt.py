@@ -273,11 +273,15 @@ def estimate_prompt_tokens(messages: Sequence[Message], tools: Sequence[Function
 def list_sent_texts(messages: Sequence[Message], tools: Sequence[Function]) -> Iterator[str]:
     """Iterate over all that an LLM is sent: texts, calls with their arguments, thoughts, and the functions offered."""
     for message in messages:
-        yield message.content
-        yield from (call.name + call.arguments for call in message.calls)
+        yield from list_turn_texts(message)
         if message.raw is not None:
             yield json_text(message.raw)
     yield from map(json_text, tools)
+
+
+def list_turn_texts(message: Message) -> list[str]:
+    """List what can be seen of a turn: its text, and its calls with their arguments."""
+    return [message.content, *(call.name + call.arguments for call in message.calls)]
 
 
 @dataclass(slots=True)

@@ -188,9 +188,9 @@ $hints
 # How to judge
 - Open is what two sensible people in this business would compute differently, with what these data hold.
 - Clear is what the question says itself, its rules, or a definition among the data above: follow it and do not ask.
-- Clear is what has one sensible reading: do not ask for the sake of asking. Most questions are clear.
-- A reading says in a few plain words what is computed, with the columns, so that somebody can compute it and nothing is
-  left open: "from July 1996 to June 1997, by OrderDate", not "another year".
+- Clear is what has one sensible reading, and what a document among the data may define. Most questions are clear.
+- A reading says in a few plain words what is computed, with the columns. It is shown alone later, so it is complete in
+  itself: "from July 1996 to June 1997, by OrderDate", not "another year" or "the same, by ShippedDate".
 
 # Form of your reply
 $form""")

@@ -36,6 +36,7 @@ from decisor.session.definitions import (
     ReadingChoice,
     add_readings_to_decision,
     choose_readings,
+    compare_with_question,
     find_meaning,
     find_readings_in_documents,
     question_as_read,
@@ -193,7 +194,7 @@ class Data:
                     provenance=self.provenance(keeping.owner if keeping else ""),
                 )
             )
-            for note in self.notes:
+            for note in (*self.notes, *choice.notes):
                 run.trace.add(note)
             # Settle words with two meanings before anything is planned.
             choices: Sequence[ReadingChoice] = ()
@@ -251,6 +252,7 @@ class Data:
         models = await self.models(question, choice)
         topic = question.topic
         databases = await focus_databases(topic, limit_database_scans(self.databases, request.max_scan))
+        databases = [compare_with_question(tool, question, self.definitions.get(tool.name, ())) for tool in databases]
         tools = add_combine_tool([*databases, *models, *self.tools[len(databases) :]])
         meaning = find_meaning(topic, databases, self.definitions, tools)
         own, needs = meaning.around(databases), meaning.needs()

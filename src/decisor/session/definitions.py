@@ -7,7 +7,7 @@ metrics. Open words of a question are settled here: a person is asked, or both r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,7 +41,7 @@ from decisor.session.sources import Place
 from decisor.system.text import fit_on_one_line
 from decisor.tools.abilities import Database
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
-from decisor.types import LLM, Action, Decision, Finding, Observation, Question, Record, Tool
+from decisor.types import LLM, Action, Decision, Finding, Observation, Pitfall, Question, Record, Tool
 
 if TYPE_CHECKING:
     from decisor.databases.schema import TableInfo
@@ -112,8 +112,10 @@ class DefinedTool:
         computed = match_metrics(strip_fence(text), self.definitions.metrics, dialect, self.tool.tables, meant)
         self.used |= {match.metric.name: match.metric for match in computed if not match.how}
         self.other |= {section_title(match.metric): match.how for match in computed if match.how}
-        how = " ".join(match.how for match in computed)
-        return replace(observation, note=f"{observation.note} {how}".strip()) if how else observation
+        # As pitfalls they go back with an answer that rests on these rows.
+        pitfalls = tuple(Pitfall("definition", match.how) for match in computed if match.how)
+        note = " ".join([observation.note, *(pitfall.text for pitfall in pitfalls)]).strip()
+        return replace(observation, note=note, pitfalls=(*observation.pitfalls, *pitfalls))
 
     async def close(self) -> None:
         """Do nothing: the session closes the database."""
@@ -176,11 +178,12 @@ class Meaning:
             f"[{record.id}]."
             for record in cited
         ]
+        told = {pitfall.text for pitfall in decision.evidence.pitfalls}
         lines += [
             f"A query computed something else: {how}"
             for tool in self.tools.values()
             for name, how in tool.other.items()
-            if name not in used
+            if name not in used and how not in told
         ]
         ids = (*decision.evidence.ids, *(record.id for record in cited))
         evidence = replace(decision.evidence, ids=ids)
@@ -222,6 +225,20 @@ def find_meaning(
     names = {measure.metric for model in models for measure in model.measures}
     modelled = [metric for file in definitions.values() for metric in file.metrics if metric.name in names]
     return Meaning(defined, definitions, modelled)
+
+
+def compare_with_question(tool: Database, question: Question, definitions: Iterable[Definition]) -> Database:
+    """Return a database whose queries are compared with a question; other tools than SQL are left as they are."""
+    from decisor.databases.sql import SqlTool
+
+    if not isinstance(tool, SqlTool):
+        return tool
+    from decisor.databases.pitfalls.question import AskedQuestion
+    from decisor.semantics.relevant import format_definition
+
+    earlier = (*question.earlier.before, question.earlier.question) if question.earlier else ()
+    known = "\n".join([*earlier, *map(format_definition, definitions)])
+    return tool.compare_with(AskedQuestion(question.text, f"{question.rules}\n{question.goal}", known))
 
 
 async def draft_definitions(db: Place, llm: LLM | str | None = None, limits: Limits = Limits()) -> ImportedDefinitions:

@@ -266,7 +266,7 @@ class QuestionRequest(RunRequest):
     technique: Annotated[
         str, Flag("NAME", ("--technique", "-t")), Reuse(following=True, continued=True, used=UsedRequest.technique)
     ] = ""
-    """The reasoning loop (plan_rag; exact without an LLM): see decisor techniques."""
+    """The reasoning loop (agent; exact without an LLM): see decisor techniques."""
     settings: Annotated[
         dict[str, Setting],
         Flag("NAME=VALUE", ("--option", "-o")),
@@ -475,7 +475,7 @@ class Options(TypedDict, total=False):
 
     ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``llm``: ``"MODEL[@URL]"``,
     with settings (``"m@URL timeout=900 context=8192"``) or as ``LLMSpec``, ``"none"``, or any object with ``name`` and
-    ``complete``. ``technique``: a name (``"plan_rag"``), an import path
+    ``complete``. ``technique``: a name (``"agent"``), an import path
     (``"module:Class"``), or the object; ``settings``: its fields, ``calling`` (text,
     json, tools, auto), and the LLMs of its parts (``{"critic_llm": ...}``).
     ``on_event`` gets each ``TraceEntry`` as it happens; ``trace``: a file that the trace is written to. ``on_text``

@@ -28,15 +28,29 @@ from decisor.trace.events import (
     ActionResult,
     ActionStart,
     Conclusion,
+    LLMCall,
     RunStart,
     RunUsage,
+    ShortenedPrompt,
     TechniqueChoice,
     TraceEntry,
     cited_records_of,
     events_of,
 )
 from decisor.trace.file import format_trace_file
-from decisor.types import Action, Decision, Earlier, Evidence, Question, Ranking, Record, Step, Usage
+from decisor.types import (
+    Action,
+    Decision,
+    Earlier,
+    EarlierConversation,
+    Evidence,
+    Message,
+    Question,
+    Ranking,
+    Record,
+    Step,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,7 +106,31 @@ def build_earlier(result: Result) -> Earlier:
         before,
         (*older, *own),
         max([*numbers, past.last if past else 0]),
+        find_conversation(result, steps),
     )
+
+
+def find_conversation(result: Result, steps: Sequence[Step]) -> EarlierConversation | None:
+    """Find the conversation of tool calls that ended in the decision; None if there was none, or not just one.
+
+    One that was shortened is none: what was cut off could not be cited any more.
+    """
+    from decisor.techniques.agent import DECIDE, PLAN, SHOWN
+
+    turns = [entry for entry in result.trace if isinstance(entry.event, LLMCall) and entry.event.turn is not None]
+    past = result.question.earlier.conversation if result.question.earlier else None
+    last = turns[-1].event if turns else None
+    if not isinstance(last, LLMCall) or last.turn is None or result.decision.stopped not in ("answered", "no_answer"):
+        return None
+    messages, beginning = tuple(last.messages), past.messages if past else ()
+    is_another = messages[: len(beginning)] != beginning or (result.question.earlier is not None and past is None)
+    is_alone = len({entry.span for entry in turns}) == 1 and not result.replacing_technique
+    is_short = any(events_of(result.trace, ShortenedPrompt))
+    if is_another or is_short or not is_alone or {call.name for call in last.turn.calls} - {DECIDE.name, PLAN.name}:
+        return None
+    results = [Message("tool", "ok", call_id=call.id) for call in last.turn.calls]
+    shown = [cut_step_records(step, frozenset(result.decision.evidence.ids), SHOWN) for step in steps]
+    return EarlierConversation((*messages, last.turn, *results), (*(past.steps if past else ()), *shown))
 
 
 def is_cited(step: Step, cited: Collection[str]) -> bool:
@@ -203,8 +241,8 @@ class Result:
         return charts_of_decision(self.trace, self.decision, self.records)
 
     @cached_property
-    def auto_technique(self) -> str:
-        """Technique that ``auto`` took, else ''."""
+    def replacing_technique(self) -> str:
+        """Technique that went on in place of ``technique``, else ''."""
         return next((choice.technique for choice in events_of(self.trace, TechniqueChoice)), "")
 
     def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
@@ -329,7 +367,7 @@ class Result:
         """Return technique, LLM and cost as one line."""
         from decisor.views.transcript import usage_line
 
-        return usage_line(self.usage, self.auto_technique or self.technique, self.llm)
+        return usage_line(self.usage, self.replacing_technique or self.technique, self.llm)
 
     def as_object(self) -> dict[str, Any]:
         """Return the output of ``decisor ask --json``; docs/command.md describes each key.
@@ -341,7 +379,7 @@ class Result:
             {
                 "question": self.question,
                 "technique": self.technique,
-                "chosen": self.auto_technique or None,
+                "chosen": self.replacing_technique or None,
                 "settings": dict(self.settings),
                 "llm": self.llm or None,
                 "answer": decision.answer,

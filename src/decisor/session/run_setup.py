@@ -22,7 +22,7 @@ from decisor.errors import BudgetExceeded, Error, ModelMistake, OutageError, Set
 from decisor.llms.choose import Measurement
 from decisor.llms.prices import FREE, Price
 from decisor.llms.providers import LLMSpec, read_spec
-from decisor.parsing.prompting import USUAL, Asking, Calling, explain_error, split_calling, use_wording
+from decisor.parsing.prompting import USUAL, Asking, Calling, explain_error, split_calling, use_wording, ways_of
 from decisor.runtime.budget import Budget
 from decisor.runtime.run import Run, Technique
 from decisor.system.extras import note_faults
@@ -66,11 +66,7 @@ class Fitness:
 
 def rate_techniques(measurement: Measurement) -> list[Fitness]:
     """Return the fitness of an LLM for every technique that asks one."""
-    return [
-        rate_technique(name, measurement)
-        for name in TECHNIQUES
-        if name != "auto" and asks_llm(find_technique_class(name))
-    ]
+    return [rate_technique(name, measurement) for name in TECHNIQUES if asks_llm(find_technique_class(name))]
 
 
 def rate_technique(technique: str, measurement: Measurement) -> Fitness:
@@ -274,8 +270,8 @@ async def decide_by_technique(technique: Technique, question: Question, run: Run
     return add_pitfalls(decision, run.trace.entries)
 
 
-AUTO, EXACT = "auto", "exact"
-DEFAULT = "plan_rag"
+AGENT, PLAN_RAG, EXACT = "agent", "plan_rag", "exact"
+NO_TOOL_CALLS = "{llm} takes no tool calls: plan_rag decides in place of agent."
 TEXTS = (str, int, float, bool, type(None))
 
 
@@ -294,10 +290,12 @@ class Choice:
     """Form in which replies are asked for."""
     asking: Asking = USUAL
     """Temperature and wording."""
+    notes: Sequence[Note] = ()
+    """Why it is not the technique that most LLMs get."""
 
 
 async def choose_technique(request: AskRequest, attached: Attachments, llms: LLMs) -> Choice:
-    """Choose the technique and its LLM. '' means plan_rag, or exact if there is no LLM.
+    """Choose the technique and its LLM. '' means what ``choose_default`` says.
 
     Raises:
         SetupError: there is no such technique, setting or LLM, or the technique asks an LLM and there is none.
@@ -310,18 +308,34 @@ async def choose_technique(request: AskRequest, attached: Attachments, llms: LLM
     name = typed = technique if isinstance(technique, str) else name_of_technique(technique)
     asks = not name or asks_llm(find_technique_class(technique) if isinstance(technique, str) else technique)
     model = await llms.get(attached.llm or request.llm) if asks else None
-    # Without an LLM a decision model can still decide.
-    if model is None and name in ("", AUTO):
-        name = technique = EXACT
+    notes: Sequence[Note] = ()
+    if not name:
+        name, notes = choose_default(model, calling)
+        technique = name
     elif model is None and asks:
         raise SetupError(f"{name} asks an LLM, and there is none: {NAME_ONE}.")
-    name = name or DEFAULT
     kind = find_technique_class(name) if isinstance(technique, str) else type(technique)
     asking, own = split_asking_settings(kind, name, own)
     loop = await configure_technique(name if isinstance(technique, str) else technique, own, llms)
     # The trace is shown to others: an LLM object stands in it by its name, and no password does.
     texts = {key: redact(str(getattr(value, "name", value))) for key, value in settings.items()}
-    return Choice(name, loop, model, texts, by_name=name == typed, calling=calling, asking=asking)
+    return Choice(name, loop, model, texts, by_name=name == typed, calling=calling, asking=asking, notes=notes)
+
+
+def choose_default(llm: LLM | None, calling: Calling) -> tuple[str, Sequence[Note]]:
+    """Choose the technique of a question that names none, and tell the reason if the LLM lacks tool calls.
+
+    ``agent`` needs native tool calls: without them, or if replies are to be text or JSON, it is ``plan_rag``. Without
+    an LLM a decision model can still decide: ``exact``.
+    """
+    if llm is None:
+        return EXACT, ()
+    ways = ways_of(llm)
+    if calling in ("text", "json"):
+        return PLAN_RAG, ()
+    if ways is None or "tools" in ways.against:
+        return PLAN_RAG, [Note(NO_TOOL_CALLS.format(llm=llm.name))]
+    return AGENT, ()
 
 
 async def configure_technique(technique: Technique | str, settings: Mapping[str, Any], llms: LLMs) -> Technique:

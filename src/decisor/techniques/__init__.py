@@ -36,7 +36,6 @@ TECHNIQUES: dict[str, str] = {
     "dfsdt": "dfsdt:DFSDT",
     "tot": "tot:ToT",
     "lats": "lats:LATS",
-    "auto": "auto:Auto",
     "furepa": "furepa:FuRePA",
     "model_first": "model_first:ModelFirst",
 }

@@ -9,7 +9,6 @@ The iterative baseline of Lee et al., "PlanRAG", NAACL 2024, in the loop of Yao 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,14 +30,15 @@ from decisor.techniques.shared.answer import (
     THINK,
     EvidenceRule,
     Trajectory,
+    ask_for_move,
     ask_last_answer,
-    build_answer_check,
     build_last_request,
     decide_from_reply,
     record_decision,
     retrieve_step,
 )
-from decisor.types import Decision, Message, Objection, Question, Sampling
+from decisor.techniques.shared.review import AnswerReview
+from decisor.types import Decision, Message, Question
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class IterRAG:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
                 form = self.form(trajectory, run)
-                move = await run.ask(self.prompt(trajectory, run, form), form, STOP, tries=left)
+                move = await ask_for_move(self.prompt(trajectory, run, form), form, trajectory, run, left)
                 if move.answer is not None:
                     return record_decision(
                         decide_from_reply(move, trajectory, rule="required" if self.evidence == "required" else "free"),
@@ -72,22 +72,24 @@ class IterRAG:
         return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
-        decision_of = build_answer_check(self.evidence, trajectory, compares=True)
-
-        def objections(move: LabelledReply) -> Sequence[Objection]:
-            return (
-                decide_from_reply(move, trajectory, rule="free").evidence.objections if move.answer is not None else ()
-            )
+        review = AnswerReview(self.evidence, trajectory)
 
         def check(move: LabelledReply) -> LabelledReply:
             if move.answer is not None:
-                decision_of(move)
+                review.check(move)
             return move
 
         tools, steps = (*run.env.tools(), THINK), trajectory.seen + (self.evidence == "free")
         act, text = build_action_shape(tools), FORM.substitute(last=self.max_steps)
         return build_labelled_form(
-            "action", text, tools, steps, check, (act, build_answer_shape()), () if steps else (act,), objections
+            "action",
+            text,
+            tools,
+            steps,
+            check,
+            (act, build_answer_shape()),
+            () if steps else (act,),
+            review.list_objections,
         )
 
     def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
@@ -104,8 +106,6 @@ class IterRAG:
         user = SO_FAR.substitute(question=show_question(trajectory.question), steps=steps, ask=ask)
         return [Message("system", system), Message("user", user)]
 
-
-STOP = Sampling(stop=("Observation:",))
 
 SYSTEM = PromptTemplate("""\
 You are a decision analyst: query data step by step, and find the best candidate under the rules. What decides must

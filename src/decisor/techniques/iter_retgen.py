@@ -103,10 +103,10 @@ $question
 $passages
 """)
 
-FORM = """\
+FORM = f"""\
 Thought: a few sentences with every name and fact that leads to the answer
 Because: the ids of the passages that tell the answer, like [o1.r3], or none where it is your guess
-Final answer: as few words as possible, and nothing else
+Final answer: {SHORT_ANSWER["final_answer"]}
 """
 SAYS = {
     "thought": "a few sentences with every name and fact that leads to the answer",

@@ -14,7 +14,7 @@ As in the paper one call writes the plan with the first action, and each later o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -38,8 +38,8 @@ from decisor.techniques.shared.answer import (
     THINK,
     EvidenceRule,
     Trajectory,
+    ask_for_move,
     ask_last_answer,
-    build_answer_check,
     build_last_request,
     decide_from_reply,
     record_decision,
@@ -47,7 +47,8 @@ from decisor.techniques.shared.answer import (
     retrieve_step,
 )
 from decisor.techniques.shared.observations import show_plan
-from decisor.types import Decision, Message, Objection, Question, Sampling
+from decisor.techniques.shared.review import AnswerReview
+from decisor.types import Decision, Message, Question
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class PlanRAG:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
                 form = self.form(trajectory, run)
-                move = await run.ask(self.prompt(trajectory, run, form), form, STOP, tries=left)
+                move = await ask_for_move(self.prompt(trajectory, run, form), form, trajectory, run, left)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
                     return record_decision(
@@ -89,18 +90,13 @@ class PlanRAG:
         return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
-        decision_of = build_answer_check(self.evidence, trajectory, compares=True)
-
-        def objections(move: LabelledReply) -> Sequence[Objection]:
-            return (
-                decide_from_reply(move, trajectory, rule="free").evidence.objections if move.answer is not None else ()
-            )
+        review = AnswerReview(self.evidence, trajectory)
 
         def check(move: LabelledReply) -> LabelledReply:
             if not move.plan and not trajectory.plan:
                 raise ParseError("Write your plan first, as Plan: [Step 1: ..., Step 2: ...]", "missing_field")
             if move.answer is not None:
-                decision_of(move)
+                review.check(move)
             return move
 
         # An answer before any observation is refused, unless evidence is free (the paper).
@@ -113,7 +109,7 @@ class PlanRAG:
         # A schema offers at this step what fits: first a plan, and no answer before an observation.
         now = () if trajectory.plan and steps else (later,) if trajectory.plan else (first,)
         return build_labelled_form(
-            "plan and action", text, tools, steps, check, (later, build_answer_shape()), now, objections
+            "plan and action", text, tools, steps, check, (later, build_answer_shape()), now, review.list_objections
         )
 
     def keys(self) -> Mapping[str, str]:
@@ -151,8 +147,6 @@ class PlanRAG:
         left = self.max_steps - trajectory.actions
         return plan + (NEXT_OR_REPLAN if self.replan else NEXT).substitute(left=left)
 
-
-STOP = Sampling(stop=("Observation:",))
 
 SYSTEM = PromptTemplate("""\
 You are a decision analyst: plan what data is needed, query it step by step, and find the best candidate under the
@@ -208,7 +202,7 @@ Re-plan: Y, and why the plan no longer fits; the new plan follows at once, as Pl
 
 STEP = "the number and text of the step you are at"
 PLAN = "the steps: what is to be found out first, and so on"
-NEW_PLAN = "the steps: what is to be found out first, and so on; after the first reply only with replan, else empty"
+NEW_PLAN = "the steps: what is to be found out first, and so on; only with replan, else empty"
 REPLANNING = {"replan": "whether what was observed breaks the plan", "why": "what was seen that breaks it; else empty"}
 ORDERS = {
     "ptaor": {"plan": PLAN, "current_step": STEP, **ACT},

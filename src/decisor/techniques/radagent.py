@@ -47,9 +47,9 @@ class RadAgent:
     node. ``matches``: opponents of a new sequence, 0 for none (no judge). ``side_matches``: then so many between two
     random sequences. ``close``: a leaf that ended is not walked into, nor is its parent. ``playoff``: so many of the
     best play each other at the end. ``settled``: the search ends once the best has won so many matches in both orders
-    since it last lost one; 0 for never. ``select``: the highest Elo, or for comparison a random answer. ``check`` ends
-    the search at the first answer that passes, and then nothing is judged: for a test that its user can run, never for
-    gold.
+    since it last lost one; 0 for never. ``equal``: or once so many sequences gave the same answer; 0 for never.
+    ``select``: the highest Elo, or for comparison a random answer. ``check`` ends the search at the first answer that
+    passes, and then nothing is judged: for a test that its user can run, never for gold.
     """
 
     preset: Literal["paper", "release", "tuned"] = "tuned"
@@ -69,6 +69,7 @@ class RadAgent:
     playoff: int | None = None
     votes: int | None = None
     settled: int = 0
+    equal: int | None = None
     select: Literal["elo", "random"] = "elo"
     at_once: int = 1
     temperature: float = 1.0
@@ -114,6 +115,7 @@ class SearchRules:
     close: Close = "leaf"
     playoff: int = 0
     votes: int = 1
+    equal: int = 0
 
 
 PRESETS = {
@@ -121,7 +123,7 @@ PRESETS = {
     "release": SearchRules(
         sequences=6, opponent="nearest", matches=3, side_matches=4, anneal="code", close="parent", votes=3
     ),
-    "tuned": SearchRules(sequences=0, K=200.0, explore=100.0, opponent="best", close="parent"),
+    "tuned": SearchRules(sequences=0, K=200.0, explore=100.0, opponent="best", close="parent", equal=3),
 }
 RULES = tuple(rule.name for rule in fields(SearchRules))
 
@@ -196,9 +198,15 @@ class EloSearch:
                     await self.match(x, rival)
 
     def over(self) -> bool:
-        """Return whether an answer passed the check or the best has won often enough."""
+        """Return whether an answer passed the check, was given often enough, or the best has won often enough."""
+        if self.passed or (self.rules.equal and max(self.count_answers().values(), default=0) >= self.rules.equal):
+            return True
         best = self.highest() if self.settings.settled and self.played else None
-        return bool(self.passed or (best and self.streaks[best.id] >= self.settings.settled))
+        return bool(best and self.streaks[best.id] >= self.settings.settled)
+
+    def count_answers(self) -> Counter[str]:
+        """Return how many rated sequences gave each answer, whatever its case and spaces."""
+        return Counter("".join(node.answer.split()).casefold() for node in self.tree.answers() if node.rated)
 
     def rated(self) -> list[TreeNode]:
         return [node for node in self.tree.sequences if node.rated]

@@ -28,7 +28,6 @@ from decisor.techniques.shared.passages import (
     find_passages_tool,
     format_passages,
     list_trajectory_records,
-    map_first_ids,
     parse_cited_answer,
     read_cited_answer,
 )
@@ -83,13 +82,12 @@ class ReAct:
         return Form("search", FORM, read, LabelledReply, (search, answer), read_object)
 
     def prompt(self, trajectory: Trajectory, run: Run, next_: str = "") -> str:
-        first = map_first_ids(trajectory)
         steps = join_texts(
             "\n",
             [
                 f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
                 "Observation:\n"
-                + format_passages(step.observation.records, first)
+                + format_passages(step.observation.records, list_trajectory_records(trajectory, number - 1))
                 + LEFT.substitute(left=self.max_steps - number)
                 for number, step in enumerate(trajectory.steps, 1)
             ],

@@ -148,7 +148,7 @@ FORM = f"""\
 {MORE}
 Follow up: the question
 If the intermediate answers are enough:
-Final answer: as few words as possible, and nothing else
+Final answer: {SHORT_ANSWER["final_answer"]}
 Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
 """
 
@@ -156,8 +156,8 @@ LAST = PromptTemplate("""
 No more follow-up questions can be asked. Write what is best supported:
 $form""")
 
-FINAL = """\
-Final answer: as few words as possible, and nothing else
+FINAL = f"""\
+Final answer: {SHORT_ANSWER["final_answer"]}
 Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
 """
 

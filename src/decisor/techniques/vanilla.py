@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
 from decisor.techniques.shared.answer import Trajectory
-from decisor.techniques.shared.passages import SHORT_ANSWER, ask_for_answer, build_cited_answer_form
+from decisor.techniques.shared.passages import ask_for_answer, build_cited_answer_form
 from decisor.types import Decision, Question
 
 
@@ -20,7 +20,7 @@ from decisor.types import Decision, Question
 class Vanilla:
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)
-        form = build_cited_answer_form(trajectory, (), FORM, {"final_answer": SHORT_ANSWER["final_answer"]})
+        form = build_cited_answer_form(trajectory, (), FORM, {"final_answer": WANTED})
         prompt = ANSWER.substitute(question=question, form=run.wording(form))
         return await ask_for_answer(prompt, form, trajectory, run)
 
@@ -34,4 +34,5 @@ $question
 # Form of your reply
 $form""")
 
-FORM = "Final answer: as few words as possible, and nothing else\n"
+WANTED = "the answer alone: a name, a date, a number, yes or no, or a short phrase"
+FORM = f"Final answer: {WANTED}\n"

@@ -433,7 +433,7 @@ class UnscoredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TechniqueChoice:
-    """The technique that ``auto`` runs, and why."""
+    """The technique that goes on in place of the one that was begun, and why."""
 
     technique: str
     why: str
@@ -555,14 +555,15 @@ class Trace:
 
 
 def add_pitfalls(decision: Decision, entries: Iterable[TraceEntry]) -> Decision:
-    """Add to a decision the pitfalls of the queries whose rows it cites."""
+    """Add to a decision the pitfalls of the queries whose rows it cites, without those that only ask."""
     pitfalls = []
     for result in events_of(entries, ActionResult):
         if not result.observation.pitfalls:
             continue
         ids = {record.id for record in result.observation.records}
         cited = tuple(name for name in decision.evidence.ids if name in ids)
-        pitfalls += [replace(one, records=cited) for one in result.observation.pitfalls if cited]
+        marks = (pitfall for pitfall in result.observation.pitfalls if cited and pitfall.strength == "wrong")
+        pitfalls += [replace(pitfall, records=cited) for pitfall in marks]
     if not pitfalls and not decision.evidence.pitfalls:
         return decision
     return replace(decision, evidence=replace(decision.evidence, pitfalls=tuple(pitfalls)))
@@ -577,7 +578,8 @@ def cited_records_of(decision: Decision, entries: Sequence[TraceEntry]) -> tuple
     """Return the records that a decision cites, in its order."""
     start = next(events_of(entries, RunStart), None)
     earlier = start.question.earlier if start else None
-    records = {record.id: record for record in earlier.records} if earlier else {}
+    steps = earlier.all_steps if earlier else ()
+    records = {record.id: record for step in steps for record in step.observation.records}
     for result in events_of(entries, ActionResult):
         records |= {record.id: record for record in result.observation.records}
     return tuple(records[name] for name in decision.evidence.ids if name in records)

@@ -235,7 +235,7 @@ def build_message_row(message: Message) -> dict[str, object]:
 
 
 THOUGHTS = ("reasoning_content", "reasoning", "thinking")
-"""Keys of providers."""
+"""Keys of providers for the text of a thought: DeepSeek, Moonshot and llama.cpp; vLLM and OpenRouter; Ollama."""
 
 
 def read_thoughts(turn: Message) -> str:

@@ -445,7 +445,7 @@ def find_cited_tables(entries: Sequence[TraceEntry], records: Sequence[Record]) 
 def observations_of(entries: Sequence[TraceEntry]) -> Iterator[Observation]:
     """Yield the observations of a run, after those of the decision that it goes on from."""
     for start in events_of(entries, RunStart):
-        yield from (step.observation for step in (start.question.earlier.steps if start.question.earlier else ()))
+        yield from (step.observation for step in (start.question.earlier.all_steps if start.question.earlier else ()))
     yield from (result.observation for result in events_of(entries, ActionResult))
 
 

@@ -118,7 +118,7 @@ class NotebookView:
             *self.lines,
         ):
             console.print(line)
-        cost = usage_line(replace(self.usage, seconds=0.0), self.start.technique or "auto", self.start.llm)
+        cost = usage_line(replace(self.usage, seconds=0.0), self.start.technique or "default", self.start.llm)
         console.print(Text(cost, style="dim"))
         page = console.export_html(code_format=PAGE, inline_styles=True, clear=False)
         return {"text/html": page, "text/plain": console.export_text().rstrip()}

@@ -20,6 +20,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from decisor.parsing.labelled import read_thought
 from decisor.parsing.prompting import explain_reason
 from decisor.system.tasks import COUNTER
 from decisor.system.text import clean_for_terminal, clean_one_line, format_number
@@ -57,7 +58,7 @@ from decisor.trace.events import (
     Writing,
 )
 from decisor.trace.prompts import read_thoughts
-from decisor.types import Message, Observation, Question, Record, Value
+from decisor.types import Observation, Question, Record, Value
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -257,7 +258,7 @@ def event_lines(event: Event) -> Sequence[Text]:
         case SearchProblem(problem=problem, text=text):
             return [problem_line(problem.replace("_", " "), text)]
         case TechniqueChoice(technique=technique, why=why):
-            return [Text(f"auto takes {clean_one_line(technique)}. {clean_for_terminal(why)}", style="dim")]
+            return [Text(f"{clean_one_line(technique)} decides. {clean_for_terminal(why)}", style="dim")]
         case QueryScores():
             return best_query_lines(event)
         case NodeSpan(question=question):
@@ -267,8 +268,10 @@ def event_lines(event: Event) -> Sequence[Text]:
         case Note(text=text):
             return [Text(f"    {clean_one_line(text, 300)}", style="dim")] if text else []
         case LLMCall(turn=turn) if turn is not None:
-            return thought_lines(turn)
-        case RunStart() | Span() | LLMCall() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
+            return thought_lines(read_thoughts(turn), turn.content)
+        case LLMCall(texts=texts):
+            return thought_lines(*map(read_thought, texts))
+        case RunStart() | Span() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
             return []  # a story has its own place for them
         case SearchNode() | SearchMatch() | AnswerSnapshot() | SearchTree():
             return []
@@ -286,10 +289,9 @@ def question_lines(question: Question) -> list[Text]:
     return lines
 
 
-def thought_lines(turn: Message) -> list[Text]:
-    """Return what a model thought before its calls of tools, and what it wrote beside them."""
-    texts = filter(str.strip, (read_thoughts(turn), turn.content))
-    return [Text(f"  {clean_one_line(text, THOUGHT)}", style="italic") for text in texts]
+def thought_lines(*texts: str) -> list[Text]:
+    """Return what a model thought before its action, and what it wrote beside its calls of tools."""
+    return [Text(f"  {clean_one_line(text, THOUGHT)}", style="italic") for text in filter(str.strip, texts)]
 
 
 def plan_lines(steps: Sequence[str]) -> list[Text]:

@@ -289,12 +289,13 @@ class Story:
             case RunStart() as start:
                 self.start = start
                 if earlier := start.question.earlier:
-                    self.records |= {record.id: record for record in earlier.records}
+                    steps = earlier.all_steps
+                    self.records |= {record.id: record for step in steps for record in step.observation.records}
                 for line in question_lines(start.question):
                     self.console.print(line)
                 names = f"{clean_one_line(start.technique)}, LLM: {clean_one_line(start.llm) or 'none'}"
                 self.console.print(Text(names, style="dim"))
-            case LLMCall() as call:
+            case LLMCall() as call if self.full:
                 self.call(call)
         node = self.nodes.hear(entry)
         self.span(entry, node)
@@ -327,12 +328,7 @@ class Story:
         show_decision(decision, records, self.console, charts_of_decision(self.entries, decision, records))
 
     def call(self, call: LLMCall) -> None:
-        """Print the thought before an action; with ``full`` the whole LLM call."""
-        if not self.full:
-            for line in "\n".join(call.texts).splitlines():
-                if line.lower().startswith("thought:"):
-                    self.console.print(Text(f"  {clean_one_line(line[8:], 400)}", style="italic"))
-            return
+        """Print a whole LLM call."""
         for message in call.messages:
             self.console.print(Text(f"  {message.role}:", style="dim"))
             self.message(message, "dim")

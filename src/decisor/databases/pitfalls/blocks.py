@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sqlglot import Expr, exp
 
-from decisor.databases.schema import TableInfo
+from decisor.databases.schema import ColumnInfo, TableInfo
 
 
 @dataclass(eq=False)
@@ -245,6 +245,12 @@ class SelectBlock:
 def columns_of_source(source: FromItem, columns: Iterable[FromColumn]) -> set[str]:
     """Return the names of those columns that are of this source."""
     return {origin.column for origin in columns if origin.source is source}
+
+
+def find_column(origin: FromColumn) -> ColumnInfo | None:
+    """Return the declared column behind a column of a source, None if the source is no table."""
+    columns = origin.source.table.columns if origin.source.table else ()
+    return next((column for column in columns if column.name.lower() == origin.column), None)
 
 
 def output_columns(holder: FromItem | SelectBlock) -> Collection[str]:

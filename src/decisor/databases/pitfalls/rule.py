@@ -7,22 +7,29 @@ These queries go through the guard as an LLM's own do, so they tell nothing that
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, TypeVar, cast
 
-from sqlglot import Expr
+from sqlglot import Expr, exp
 
 from decisor.databases.pitfalls.blocks import FromItem, SelectBlock
+from decisor.databases.pitfalls.question import NO_QUESTION, AskedQuestion
+from decisor.databases.pitfalls.statement import Catalog
 from decisor.databases.schema_search import CheckQuery
 from decisor.errors import ToolError
 from decisor.sandbox.dialect import Dialect
 from decisor.sandbox.process import Worker
 from decisor.types import Pitfall, Table
 
+COMPARISONS = exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE
+LIKES = exp.Like | exp.ILike
 SECONDS = 2.0
 """For all queries about one statement."""
 MAX_CHARS = 80
 """Of a part of the query in a message."""
+T = TypeVar("T", bound=Expr)
 
 
 @dataclass(eq=False)
@@ -84,19 +91,73 @@ class StoredData:
 
 @dataclass(frozen=True)
 class RuleInput:
-    """A statement as a rule sees it: its tree, its SELECTs, its result and the stored data."""
+    """A statement as a rule sees it: its tree, its SELECTs, its result, the stored data and the question."""
 
     tree: Expr
     blocks: tuple[SelectBlock, ...]
     dialect: Dialect
     stored: StoredData
+    catalog: Catalog
     result: Table | None = None
     """None if it is not known yet."""
+    asked: AskedQuestion = NO_QUESTION
+    earlier: tuple[Expr, ...] = ()
+    """Earlier statements for the same question."""
 
     def shorten(self, node: Expr) -> str:
         """Format a part of the query on one line, cut to ``MAX_CHARS``."""
         text = " ".join(node.sql(dialect=self.dialect.name, comments=False).split())
         return text if len(text) <= MAX_CHARS else f"{text[: MAX_CHARS - 1]}…"
+
+    def pitfall(self, kind: str, node: Expr, text: str, strength: Literal["wrong", "ask"] = "wrong") -> Pitfall:
+        """Return a pitfall of a part of the statement. {} in the text stands for that part."""
+        place = self.shorten(node)
+        return Pitfall(kind, text.replace("{}", place), strength=strength, place=place)
+
+    @cached_property
+    def nodes(self) -> Mapping[type[Expr], Sequence[Expr]]:
+        """All nodes of the statement by their class, found in one walk."""
+        nodes: dict[type[Expr], list[Expr]] = {}
+        for node in self.tree.walk():
+            nodes.setdefault(type(node), []).append(node)
+        return nodes
+
+    def find(self, *kinds: type[T]) -> Iterator[T]:
+        """Yield the nodes of these classes."""
+        for kind in kinds:
+            yield from cast("Sequence[T]", self.nodes.get(kind, ()))
+
+    def has(self, *kinds: type[Expr]) -> bool:
+        return any(kind in self.nodes for kind in kinds)
+
+    @cached_property
+    def used_columns(self) -> frozenset[str]:
+        """Names of the columns that this statement or an earlier one uses, in lower case."""
+        before = (column.name.lower() for tree in self.earlier for column in tree.find_all(exp.Column))
+        return frozenset([*(column.name.lower() for column in self.find(exp.Column)), *before])
+
+    @cached_property
+    def literals(self) -> tuple[str, ...]:
+        """The literals of this statement and of earlier ones."""
+        before = (literal.name for tree in self.earlier for literal in tree.find_all(exp.Literal))
+        return (*(literal.name for literal in self.find(exp.Literal)), *before)
+
+    @cached_property
+    def comparisons(self) -> tuple[tuple[Expr, exp.Literal, Expr], ...]:
+        """Each value that =, <>, LIKE or IN compares with a text, the text, and the comparison."""
+        found = []
+        for node in self.find(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In):
+            sides = node.expressions if isinstance(node, exp.In) else [node.expression]
+            pairs = [(node.this, side) for side in sides]
+            if isinstance(node, exp.EQ | exp.NEQ):
+                pairs.append((node.expression, node.this))
+            found += [(value, side, node) for value, side in pairs if isinstance(side, exp.Literal) and side.is_string]
+        return tuple(found)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the statement computes, filters or ranks: others look around and lose nothing of a question."""
+        return self.has(exp.Where, exp.Having, exp.Group, exp.Order, exp.Count, exp.Sum, exp.Avg, exp.Max, exp.Min)
 
 
 Rule = Callable[[RuleInput], Awaitable[list[Pitfall]]]

@@ -12,10 +12,23 @@ import sqlglot
 from sqlglot import Expr, exp
 from sqlglot.errors import SqlglotError
 
-from decisor.databases.pitfalls.arithmetic import average_of_averages, fan_out, integer_division
-from decisor.databases.pitfalls.filters import limit_order, not_in_nulls, outer_join, text_dates, unstored_value
+from decisor.databases.pitfalls.averages import average_of_averages
+from decisor.databases.pitfalls.conditions import and_or, never_true
+from decisor.databases.pitfalls.division import integer_division
+from decisor.databases.pitfalls.fan_out import fan_out
+from decisor.databases.pitfalls.groups import single_row_groups, ungrouped_column
+from decisor.databases.pitfalls.joins import idle_table, keyless_join
+from decisor.databases.pitfalls.limit_order import limit_order
+from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text
+from decisor.databases.pitfalls.not_in import not_in_nulls
+from decisor.databases.pitfalls.outer_join import outer_join
+from decisor.databases.pitfalls.outputs import id_for_name, lost_measure, lost_order
+from decisor.databases.pitfalls.question import QuestionLog
 from decisor.databases.pitfalls.rule import SECONDS, Rule, RuleInput, StoredData
 from decisor.databases.pitfalls.statement import Catalog, QueryReader, StatementTooComplex, build_catalog
+from decisor.databases.pitfalls.stored_values import unstored_value
+from decisor.databases.pitfalls.text_dates import text_dates
+from decisor.databases.pitfalls.values import misspelt_value, unfounded_value
 from decisor.databases.schema import WIDE, TableInfo
 from decisor.databases.schema_search import CheckQuery
 from decisor.errors import ToolError
@@ -32,6 +45,20 @@ RULES: tuple[Rule, ...] = (
     limit_order,
     text_dates,
     unstored_value,
+    keyless_join,
+    idle_table,
+    and_or,
+    never_true,
+    ungrouped_column,
+    single_row_groups,
+    misspelt_value,
+    unfounded_value,
+    lost_condition,
+    lost_number,
+    lost_text,
+    lost_order,
+    lost_measure,
+    id_for_name,
 )
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
 IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"
@@ -65,11 +92,13 @@ class Pitfalls:
         result: Table | None = None,
         rules: Sequence[Rule] = RULES,
         check: CheckQuery | None = None,
+        log: QuestionLog | None = None,
     ) -> list[Pitfall]:
         """Return the pitfalls that the rules find in a statement which passed the sandbox, without repeats.
 
         Stored data is queried for at most ``SECONDS``, by queries that ``check`` lets through. A statement that is no
-        query, or cannot be followed, has no pitfalls.
+        query, or cannot be followed, has no pitfalls. With the ``log`` of a question, rules compare the statement with
+        the question; what they ask is asked once.
         """
         if not QUERY.match(statement):
             return []
@@ -81,12 +110,20 @@ class Pitfalls:
             tree = sqlglot.parse_one(statement, dialect=self.dialect.name)
             if not isinstance(tree, exp.Query):
                 return []
-            blocks = QueryReader(await self._catalog(tree), self.dialect).read(tree)
+            catalog = await self._catalog(tree)
+            blocks = QueryReader(catalog, self.dialect).read(tree)
         except (SqlglotError, RecursionError, StatementTooComplex):
             return []
         self.stored.deadline, self.stored.check = time.monotonic() + SECONDS, check
-        rule_input = RuleInput(tree, blocks, self.dialect, self.stored, result)
-        return list(dict.fromkeys([pitfall for rule in rules for pitfall in await rule(rule_input)]))
+        log = log or QuestionLog()
+        earlier = tuple(log.statements)
+        rule_input = RuleInput(tree, blocks, self.dialect, self.stored, catalog, result, log.asked, earlier)
+        found = dict.fromkeys([pitfall for rule in rules for pitfall in await rule(rule_input)])
+        return log.note(tree, found)
+
+    @cached_property
+    def known_tables(self) -> Catalog:
+        return Catalog(self.dialect, self.tables)
 
     @cached_property
     def catalog_names(self) -> frozenset[str]:
@@ -101,7 +138,7 @@ class Pitfalls:
         if self.catalog is None:
             # Without views and schemas, the known tables suffice and no query is spent.
             if not any(node.db or node.name.lower() in self.catalog_names for node in tree.find_all(exp.Table)):
-                return Catalog(self.dialect, self.tables)
+                return self.known_tables
             try:
                 rows = (await self.worker.run(self.dialect.queries.definitions, caps=WIDE, trusted=True)).rows
             except ToolError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import sqlglot
 from sqlglot import Expr, exp
@@ -37,6 +38,42 @@ class StatementTooComplex(Exception):
     """A statement with too many SELECTs for the rules to follow."""
 
 
+Place = tuple[str, str]
+"""A table and its column, in lower case."""
+
+
+class KeyLinks:
+    """Which columns of a database hold the same keys, as declared or, without a declaration, as guessed."""
+
+    def __init__(self, tables: Iterable[TableInfo]) -> None:
+        self.target_of: dict[Place, Place] = {}
+        """The key that a column refers to."""
+        for table in tables:
+            for column in table.columns:
+                name, _, key = (column.references or column.joins).lower().rpartition(".")
+                if name:
+                    self.target_of[table.name.lower(), column.name.lower()] = (name, key)
+
+    def root(self, place: Place) -> Place:
+        """Return the key that a column refers to in the end, itself if it refers to none."""
+        seen = {place}
+        while (target := self.target_of.get(place)) is not None and target not in seen:
+            place = target
+            seen.add(place)
+        return place
+
+    def links(self, first: TableInfo, second: TableInfo) -> list[tuple[str, str]]:
+        """Return the pairs of columns by which two tables are joined."""
+        columns_of_root: dict[Place, list[str]] = {}
+        for column in first.columns:
+            columns_of_root.setdefault(self.root((first.name.lower(), column.name.lower())), []).append(column.name)
+        return [
+            (name, column.name)
+            for column in second.columns
+            for name in columns_of_root.get(self.root((second.name.lower(), column.name.lower())), ())
+        ]
+
+
 @dataclass(frozen=True)
 class Catalog:
     """The tables and views of a database as a statement names them."""
@@ -47,6 +84,15 @@ class Catalog:
     naming: Naming = field(default_factory=Naming)
     definitions: Mapping[FullName, str] = field(default_factory=dict)
     """Definitions of the views that may be followed."""
+
+    @cached_property
+    def links(self) -> KeyLinks:
+        return KeyLinks(self.tables.values())
+
+    @cached_property
+    def column_names(self) -> Mapping[str, str]:
+        """The names of all columns, by their lower case."""
+        return {column.name.lower(): column.name for table in self.tables.values() for column in table.columns}
 
     def relation(self, node: exp.Table) -> FullName | None:
         """Return the relation that a node names, None if it may be several."""

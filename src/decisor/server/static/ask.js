@@ -21,7 +21,7 @@ export async function askView(query) {
   const follows = query.get("follows") ?? "";
   const picks = connection_picks(offer);
   const llm = choice("llm", offer.llms.map((name) => [name, name === "none" ? "none: only compute" : name]), draft.llm);
-  const technique = choice("technique", [["", "auto: take what fits"], ...offer.techniques.map((one) => [one.name, plain(one.name)])], draft.technique);
+  const technique = choice("technique", [["", "default"], ...offer.techniques.map((one) => [one.name, plain(one.name)])], draft.technique);
   const about = el("p.soft", { id: "about" });
   const settings = el("div.settings");
   technique.addEventListener("change", () => tell_technique());
@@ -35,7 +35,7 @@ export async function askView(query) {
 
   function tell_technique() {
     const one = offer.techniques.find((each) => each.name === technique.value);
-    about.textContent = one ? one.about : "A decision model is computed; a question over documents is taken apart; else it is planned.";
+    about.textContent = one ? one.about : "Queries and decides by tool calls; as plan_rag does if the LLM has none. Without an LLM a decision model is computed.";
     const made = one ? draw(one, offer.llms) : { nodes: [], read: () => ({}) };
     settings.replaceChildren(...made.nodes);
     read_settings = made.read;

@@ -119,7 +119,7 @@ export class RunView {
 
   show_head() {
     const { run } = this;
-    const about = [this.other ? `asked by ${this.other}` : "", plain(run.technique) || "auto", run.llm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
+    const about = [this.other ? `asked by ${this.other}` : "", plain(run.technique) || "default technique", run.llm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
     this.head.replaceChildren(...[
       el("p.soft", {}, about), el(this.side ? "h2.title" : "h1", {}, visible(run.question)),
       run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,

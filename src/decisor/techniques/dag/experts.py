@@ -64,14 +64,12 @@ def read_aggregated_object(value: Mapping[str, Value]) -> tuple[str, str]:
     return answer, because
 
 
-TEXT = """\
-Final answer: as short as the question allows (a name, a date, a number, yes or no), and nothing else
+ALONE = "the answer alone, in the words of the parts' answers: a name, a date, a number, yes or no"
+TEXT = f"""\
+Final answer: {ALONE}
 Because: one or two sentences, naming the parts that decide
 """
-SAYS = {
-    "because": "one or two sentences, naming the parts that decide",
-    "final_answer": "as short as the question allows (a name, a date, a number, yes or no), and nothing else",
-}
+SAYS = {"because": "one or two sentences, naming the parts that decide", "final_answer": ALONE}
 FORM = Form(
     "answer from parts",
     TEXT,
@@ -256,13 +254,14 @@ def read_quoted_answer_object(value: Mapping[str, Value]) -> Chunk:
     return clean_answer_chunk(written.answer, written.quote)
 
 
-ANSWER_TEXT = """\
-Answer: the answer and nothing else, or unknown
+WANTED = "the answer alone, in the document's own words and none of them shortened, or unknown"
+ANSWER_TEXT = f"""\
+Answer: {WANTED}
 Quote: the sentence of a document that says so, copied word for word, or none
 """
 GENERATOR_TASK = {
     "quote": "the sentence of a document that tells the answer, copied word for word, or none",
-    "answer": "the answer and nothing else, or unknown",
+    "answer": WANTED,
 }
 ANSWER = Form(
     "answer", ANSWER_TEXT, read_quoted_answer, Answer, (ReplyShape(GENERATOR_TASK),), read_quoted_answer_object

@@ -24,6 +24,7 @@ from decisor.techniques.dag.experts import (
     write_query,
 )
 from decisor.techniques.dag.nodes import Chunk, format_answer_line
+from decisor.techniques.shared.observations import find_copies
 from decisor.techniques.shared.passages import PASSAGES
 from decisor.trace.events import NodeAnswer
 from decisor.types import LLM, Question, Record
@@ -145,12 +146,10 @@ def choose_part_sources(part: PlanPart, forms: Mapping[str, str]) -> tuple[str, 
 
 
 def drop_repeated_records(records: Sequence[Record]) -> list[Record]:
-    """Drop records whose text came before; a corpus may contain a passage twice."""
-    first: dict[str, Record] = {}
-    for record in records:
-        # Rows have no text, and two equal rows may both count.
-        first.setdefault(record.text or record.id, record)
-    return list(first.values())
+    """Drop passages whose words came before; a corpus may contain a passage twice."""
+    # Rows have no text, and two equal rows may both count.
+    copies = find_copies([record for record in records if record.text])
+    return [record for record in records if record.id not in copies]
 
 
 def name_tags(query: str) -> str:

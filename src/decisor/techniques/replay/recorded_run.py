@@ -280,7 +280,7 @@ def parse_technique_label(label: str) -> tuple[str, dict[str, str]]:
 
 
 def keep_settings_of(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Keep the settings of ``auto`` that the technique that ran also has."""
+    """Keep the settings of the technique that was begun that the one in its place also has."""
     own = setting_fields(find_technique_class(check_built_in(name)))
     return {key: value for key, value in settings.items() if key in own}
 

@@ -15,7 +15,7 @@ from decisor.parsing.labelled import LabelledReply, parse_labelled, read_labelle
 from decisor.parsing.reply_form import Form, ReplyShape, Size, list_decision_objections
 from decisor.runtime.prompt import PromptText, join_texts, sections_of
 from decisor.techniques.shared.observations import show_steps
-from decisor.types import Earlier, Environment, Objection, Question
+from decisor.types import Earlier, Environment, Objection, Pitfall, Question
 
 T = TypeVar("T")
 NO_SIZES: Mapping[str, Size] = MappingProxyType({})
@@ -61,7 +61,7 @@ def build_labelled_form(
     check: Callable[[LabelledReply], T],
     shapes: tuple[ReplyShape, ...],
     now: tuple[ReplyShape, ...] = (),
-    objections: Callable[[LabelledReply], Sequence[Objection]] = list_decision_objections,
+    objections: Callable[[LabelledReply], Sequence[Objection | Pitfall]] = list_decision_objections,
 ) -> Form[T]:
     """Build the form of a labelled reply.
 
@@ -99,7 +99,8 @@ HOW_TO_WORK = """\
 - First settle which candidates the question allows: what it wants to reach is rarely one of them.
 - Turn the rules into formulas: a large stored value is not yet a large effect. Let one query compute the outcome of
   every candidate and rank them by it. Computed columns can be cited.
-- Test an unclear rule on stored rows. Where two readings choose differently, follow its wording; say so in Assumptions.
+- A rule with two readings: compute both and test them on stored values; the reading that gives those holds. Where no
+  row can tell, follow the wording. Say in Assumptions which one you took and what the other would choose.
 - Where data contradict each other, find out which the rules mean, and name the other.
 - You see seven digits, a query all: compute in the query, join on keys.
 """

@@ -25,7 +25,7 @@ from decisor.parsing.figures import (
     without_citations,
 )
 from decisor.parsing.labelled import LABEL, LabelledReply, parse_answer, read_fields
-from decisor.parsing.prompting import explain_error, warn_of_unread_replies
+from decisor.parsing.prompting import explain_error, vary_sampling, warn_of_unread_replies
 from decisor.parsing.reply_form import Form, read_dataclass
 from decisor.runtime.prompt import PromptTemplate, PromptText
 from decisor.runtime.run import Run
@@ -59,6 +59,7 @@ from decisor.types import (
     Ranking,
     Record,
     Replan,
+    Sampling,
     Step,
     Stopped,
     Value,
@@ -86,7 +87,7 @@ def explain_no_comparison(name: str, cited: Sequence[Record], question: Question
     if not brought and is_only_candidate(plain, [record for _, record in holders], steps):
         return NAMED.format(name=name)
     # One passage can hold the right candidate and still not show that the rules choose it.
-    if len(cited) == 1 and cited[0].text and (question.rules or question.goal):
+    if len(cited) == 1 and cited[0].text and question.rules:
         return ONE_PASSAGE.format(name=name, id=cited[0].id)
     return ""
 
@@ -160,6 +161,9 @@ def is_extreme_candidate(plain: str, rows: Sequence[Record]) -> bool:
 
 THINK = "think"
 RAN_BEFORE = "You ran this as"
+UNREADABLE = 3
+"""First replies of a run, after which it ends where none holds a label or an object."""
+STOP = Sampling(stop=("Observation:",))
 EvidenceRule = Literal["required", "asked", "free"]
 """Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
 NO_ANSWER = re.compile(r"\W*(none|no answer|unknown|undecidable|cannot decide|not enough data|n/?a)\W*", re.I)
@@ -440,6 +444,29 @@ def has_same_records(a: Observation, b: Observation) -> bool:
     return all(x.fields == y.fields and x.text == y.text for x, y in zip(a.records, b.records, strict=True))
 
 
+async def ask_for_move(
+    prompt: Sequence[Message], form: Form[LabelledReply], trajectory: Trajectory, run: Run, left: int
+) -> LabelledReply:
+    """Ask for the next action or the answer, as often as actions are left.
+
+    Raises:
+        ParseError: none of the replies could be read; or the first three hold nothing of a form (unreadable).
+    """
+    if trajectory.steps or left <= UNREADABLE:
+        return await run.ask(prompt, form, STOP, tries=left)
+    try:
+        return await run.ask(prompt, form, STOP, tries=UNREADABLE)
+    except ParseError as error:
+        calls = [entry.event for entry in run.trace.entries if entry.span == run.span_id]
+        replies = [call.texts[0] for call in calls if isinstance(call, LLMCall)]
+        # A model that begins the form and fails may be asked on: it loses replies at random, several in a row too.
+        if not any(LABEL.search(reply) or "{" in reply for reply in replies):
+            raise ParseError(str(error), "unreadable") from error
+        if len(replies) < UNREADABLE:  # it insisted on what is not asked for again
+            raise
+    return await run.ask(prompt, form, vary_sampling(STOP, UNREADABLE), tries=left - UNREADABLE)
+
+
 def record_plan(trajectory: Trajectory, steps: tuple[str, ...], why: str, run: Run) -> Trajectory:
     """Return the trajectory with its first plan, or with a new one as a replan; the trace notes it."""
     if not trajectory.plan:
@@ -473,6 +500,9 @@ async def ask_last_answer(
     steps = trajectory.actions or len(trajectory.steps)
     why = explain_error(error) if error else f"The limit of {steps} steps is reached."
     try:
+        # Without a record an answer could rest on nothing, and was asked for in vain three times.
+        if isinstance(error, ParseError) and error.reason == "unreadable" and rule == "required":
+            raise error
         decision = await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
     except (BudgetExceeded, ParseError, LLMError) as failure:
         if isinstance(failure, LLMError) and failure.permanent:

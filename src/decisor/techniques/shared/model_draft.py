@@ -188,6 +188,10 @@ def format_query_rows(query: str, observation: Observation) -> str:
 KINDS = ("limit", "untestable")
 CANDIDATES = ("choice", "take", "decide")
 """What the facts say of the candidates: every model of a question has the same ones."""
+YEAR = re.compile(
+    r"\b(?:in|since|during|until|before|after|from|years?)\s+(?:19|20)\d\d(?![\w%]|[.,]\d|\s*[%$€£])", re.I
+)
+"""A year, which is no number to compute with."""
 FACTS_ALONE = ("open", "how", "aside")
 LEAST = re.compile(r"\b(?:(?<!at )least|lowest|cheapest|smallest|fewest|shortest|minim(?:um|al|i[sz]e))\b", re.I)
 MOST = re.compile(r"\b(?:(?<!at )most|highest|largest|biggest|greatest|longest|maxim(?:um|al|i[sz]e))\b", re.I)
@@ -231,7 +235,7 @@ def check_facts(reply: TomlReply, sentences: Sequence[str]) -> None:
         )
     aside = [sentences[number - 1] for number in parse_sentence_numbers(content.get("aside"))]
     # A number in a sentence most likely limits or computes something: set aside, it would be lost without a word.
-    if rules := [one for one in aside if [*iterate_numbers(one)] and not one.endswith("?")]:
+    if rules := [one for one in aside if [*iterate_numbers(YEAR.sub(" ", one))] and not one.endswith("?")]:
         raise ParseError(
             f"A sentence with a number is not aside; put it under how, or make it a rule: {rules[0]}", "left_out"
         )

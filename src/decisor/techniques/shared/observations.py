@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 
 from decisor.parsing.figures import CITATION
@@ -21,6 +21,8 @@ from decisor.types import Observation, Record, Replan, Step, Value
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f|\"\[\]\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 MAX_CHARS = 24_000
+SAME = "(the same as {})"
+WORD = re.compile(r"\w+")
 LONG_NOTE = 400
 """Characters."""
 LATER_ROWS = 50
@@ -91,6 +93,32 @@ def show_text(text: str) -> str:
     )
 
 
+@lru_cache(maxsize=1024)
+def list_words(text: str) -> str:
+    """Return the words of a text between blanks, without case and marks."""
+    return " ".join(["", *WORD.findall(text.casefold()), ""])
+
+
+def find_copies(records: Sequence[Record]) -> dict[str, str]:
+    """Map each passage that an earlier one holds word for word, under the same title, to the id of that one.
+
+    >>> passages = [Record(f"o1.r{at}", text=text) for at, text in enumerate(["A *cat* sat. It slept.", "It slept"], 1)]
+    >>> find_copies(passages)
+    {'o1.r2': 'o1.r1'}
+    """
+    copies: dict[str, str] = {}
+    kept: list[Record] = []
+    for record in records:
+        words = list_words(record.text)
+        of = next((one for one in kept if one.fields == record.fields and words in list_words(one.text)), None)
+        # A name or number more makes it no copy: passages that contradict each other differ by a word.
+        if of is not None and words.strip():
+            copies[record.id] = of.id
+        else:
+            kept.append(record)
+    return copies
+
+
 def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple[list[str], int]:
     """Format records under column headers; return the lines and the number of records that fit.
 
@@ -99,13 +127,17 @@ def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple
     lines: list[str] = []
     header: tuple[str, ...] = ()
     size = 0
+    copies = find_copies([record for record in records if record.text])
     for number, record in enumerate(records):
         columns = tuple(record.fields)
         cells = [show_value(value) for value in record.fields.values()]
         text = [show_text(record.text)] if record.text else []
+        if record.id in copies:
+            text = [SAME.format(copies[record.id])]
         new: list[str] = [build_record_line(record, " | ".join([f"[{record.id}]", *cells, *text]))]
         if columns and columns != header:
-            new.insert(0, " | ".join(["record", *(show_value(column) for column in columns)]))
+            heads = ["record", *(show_value(column) for column in columns), *(["text"] if record.text else [])]
+            new.insert(0, " | ".join(heads))
             header = columns
         size += sum(len(line) + 1 for line in new)
         # At least one record is shown, however long it is.

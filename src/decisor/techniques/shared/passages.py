@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from decisor.errors import BudgetExceeded, Error, LLMError, ParseError, SetupError
 from decisor.parsing.cleaning import NO_HELP, clean_reply
@@ -23,14 +22,13 @@ from decisor.runtime.prompt import join_texts
 from decisor.runtime.run import KEEP_OR_CORRECT, Run
 from decisor.techniques.shared.analyst import build_answer_shape, list_tool_languages
 from decisor.techniques.shared.answer import NO_ANSWER, Trajectory, record_decision
-from decisor.techniques.shared.observations import build_record_line, show_text, show_value
+from decisor.techniques.shared.observations import SAME, build_record_line, find_copies, show_text, show_value
 from decisor.trace.events import UnreadableReply
 from decisor.types import Action, Decision, Environment, Message, Record, Sampling, Step, Stopped, Token, Value
 
 PASSAGES = "passages"
 NO_PASSAGES = ("sql", "cypher", "whatif", "calculator", "combine")
 MAX_QUERY = 2_000
-NO_IDS: Mapping[tuple[str, str], str] = MappingProxyType({})
 ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
 
 
@@ -67,37 +65,27 @@ async def find_passages(query: str, limit: int, trajectory: Trajectory, run: Run
 
 def unique_passages(trajectory: Trajectory, most: int) -> tuple[Record, ...]:
     """Return the first ``most`` different passages in order, each under its first id."""
-    first: dict[tuple[str, str], Record] = {}
-    for step in trajectory.steps:
-        for record in step.observation.records:
-            # Ids differ between searches; source and text tell whether it is the same passage.
-            first.setdefault((record.source, record.text), record)
-    return tuple(first.values())[:most]
+    # Ids differ between searches; the words tell whether it is the same passage.
+    records = list_trajectory_records(trajectory)
+    copies = find_copies(records)
+    return tuple(record for record in records if record.id not in copies)[:most]
 
 
-def list_trajectory_records(trajectory: Trajectory) -> tuple[Record, ...]:
-    """Return all records of all retrievals. A passage that was found twice may be cited by either id."""
-    return tuple(record for step in trajectory.steps for record in step.observation.records)
+def list_trajectory_records(trajectory: Trajectory, count: int | None = None) -> tuple[Record, ...]:
+    """Return all records of the first ``count`` retrievals. A passage found twice may be cited by either id."""
+    return tuple(record for step in trajectory.steps[:count] for record in step.observation.records)
 
 
-def map_first_ids(trajectory: Trajectory) -> dict[tuple[str, str], str]:
-    """Map each passage (source and text) to its first id."""
-    first: dict[tuple[str, str], str] = {}
-    for record in list_trajectory_records(trajectory):
-        first.setdefault((record.source, record.text), record.id)
-    return first
-
-
-def format_passages(passages: Sequence[Record], first: Mapping[tuple[str, str], str] = NO_IDS) -> str:
+def format_passages(passages: Sequence[Record], earlier: Sequence[Record] = ()) -> str:
     """Format passages as id, title and text, as ``show_records`` does.
 
-    A passage with an earlier id in ``first`` only refers to it.
+    A passage that stands in one of the ``earlier`` ones, or before it, only refers to that.
     """
+    copies = find_copies((*earlier, *passages))
     lines = []
     for one in passages:
         title = [show_value(one.fields["title"])] if "title" in one.fields else []
-        before = first.get((one.source, one.text), one.id)
-        text = show_text(one.text) if before == one.id else f"(the same as {before})"
+        text = SAME.format(copies[one.id]) if one.id in copies else show_text(one.text)
         lines.append(build_record_line(one, " | ".join([f"[{one.id}]", *title, text])))
     return join_texts("\n", lines) or "(nothing was found)"
 
@@ -119,7 +107,7 @@ def parse_cited_answer(reply: str, trajectory: Trajectory, passages: Sequence[Re
         answer, because = parse_answer({"answer": ANSWER_IS.sub("", text)})
         # Several lines are reasoning, and an object is another form: neither is a short answer.
         if "\n" in text or len(text) > 200 or text.startswith("{"):
-            raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
+            raise ParseError("Write the answer alone on one line, as Final answer: ...", "missing_field")
     if not answer:
         raise ParseError("Your final answer is empty.", "missing_field")
     return decide_cited_answer(answer, because, trajectory, passages)
@@ -129,7 +117,7 @@ def read_cited_answer(value: Mapping[str, Value], trajectory: Trajectory, passag
     """Read a short answer from a JSON object with the keys final_answer and because."""
     written: LabelledReply = read_dataclass(LabelledReply, value)
     if not written.answer:
-        raise ParseError("final_answer is missing: write it in as few words as possible.", "missing_field")
+        raise ParseError("final_answer is missing: write the answer alone.", "missing_field")
     answer, because = parse_answer({"answer": written.answer, "because": written.because})
     return decide_cited_answer(answer or "", because, trajectory, passages)
 
@@ -192,15 +180,11 @@ async def ask_for_answer(
     return record_decision(decision, run)
 
 
-CITED = """\
-Final answer: as few words as possible, and nothing else
-Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
-"""
+ALONE = "the answer alone, in the passages' own words and none of them shortened"
+SENTENCE_WITH_IDS = "one sentence, with the ids of the passages it rests on, like [o1.r3]"
+CITED = f"Final answer: {ALONE}\nBecause: {SENTENCE_WITH_IDS}\n"
 
-SHORT_ANSWER = {
-    "because": "one sentence, with the ids of the passages it rests on, like [o1.r3]",
-    "final_answer": "as few words as possible, and nothing else",
-}
+SHORT_ANSWER = {"because": SENTENCE_WITH_IDS, "final_answer": ALONE}
 
 
 LOGPROBS = 20  # as many as vLLM tells by default

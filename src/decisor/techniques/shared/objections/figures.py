@@ -371,9 +371,10 @@ class FigureCheck(AnswerReading):
         # A misplaced decimal point is the likeliest mistake, so its row is named first.
         if scaled := [cell for cell in cells if is_scaled(figure, cell.value)]:
             return scaled[0]
-        # By ratio, not by difference: numbers of different columns differ in size.
-        best = min(cells, key=lambda cell: abs(math.log(cell.value / value)))
-        return best if wanted or abs(math.log(best.value / value)) < 1 else None
+        # By ratio, not by difference: numbers of different columns differ in size. A 1 is mostly a flag.
+        numbers = [cell for cell in cells if wanted or cell.value != 1]
+        best = min(numbers, key=lambda cell: abs(math.log(cell.value / value)), default=None)
+        return best if best and (wanted or abs(math.log(best.value / value)) < 1) else None
 
 
 def find_nearby_words(text: str, figure: Quantity) -> set[str]:

@@ -73,6 +73,13 @@ LABELLED = re.compile(
 )
 MAX = r"highest|most|largest|biggest|greatest|maximum|longest"
 MIN = r"lowest|least|fewest|smallest|cheapest|shortest|minimum"
+HEAD = re.compile(r"(?<!\ball )(?<!\bits )(?<!\btheir )\b([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$")
+"""A word before a colon that says what the figure after it is: "orders: 34", and not "over all orders: 34 EUR"."""
+BARE_NUMBER = re.compile(
+    rf"(?<![\w.,$€£%-])\d+(?![\w%])(?![.,]\d)(?!\s*(?:[%€$£]|(?:{'|'.join(map(re.escape, sorted(UNIT_OF)))})\b))", re.I
+)
+"""A number that may be a key: whole, without a sign, a unit or separators."""
+AFTER_ID = re.compile(r"\bid\s*[:=]?\s*$", re.I)
 SUPERLATIVE = re.compile(
     rf"\b(?:(?P<max>{MAX}|(?:valor )?más alto|höchste[mnrs]?)|(?P<min>{MIN}|(?:valor )?más bajo|niedrigste[mnrs]?))\b",
     re.I,
@@ -154,6 +161,8 @@ class Ground:
         """Name in lower case -> name."""
         self.name_of: dict[str, str] = {}
         """Id of a row -> its name."""
+        self.ids_of_key: dict[str, set[str]] = {}
+        """Whole number in a column of keys -> ids of the rows with it."""
         for record in records.values():
             self.tables.setdefault(table_of(record.id), []).append(record)
         for rows in self.tables.values():
@@ -163,6 +172,8 @@ class Ground:
                     if isinstance(value, str) and value:
                         self.ids_of_text.setdefault(value.strip().lower(), set()).add(row.id)
                         texts.setdefault(column, []).append(value)
+                    elif type(value) is int and is_key(column):
+                        self.ids_of_key.setdefault(str(value), set()).add(row.id)
             columns = [column for column, values in texts.items() if not rows[0].text and are_names(values)]
             for column in columns:
                 # The first column of names names the rows. A further one does only if it tells all rows apart.
@@ -268,8 +279,11 @@ class Ground:
                 periods.append(Period(str(value), 0, 0, value))
         return periods
 
-    def mentions(self, text: str) -> list[Mention]:
-        """Return the names of rows in a text, the longest first where they overlap."""
+    def mentions(self, text: str, has_keys: bool = True) -> list[Mention]:
+        """Return the names of rows in a text, the longest first where they overlap.
+
+        has_keys: whether a whole number that is a key of a row names it. Else only one behind "id", or alone.
+        """
         low = text.lower()
         if len(low) != len(text):  # Of a few letters the small form is longer, and places would not agree.
             low = text
@@ -291,6 +305,13 @@ class Ground:
                 if len(name) > 2 or (text[start:end] == self.names[full_name] and name not in ("a", "i")):
                     ids = frozenset(self.ids_of_text[full_name])
                     mentions.append(Mention(self.names[full_name], start, end, ids))
+        mentions += (
+            Mention(match[0], *match.span(), frozenset(self.ids_of_key[match[0]]))
+            for match in (BARE_NUMBER.finditer(text) if self.ids_of_key else ())
+            if match[0] in self.ids_of_key
+            and ((has_keys and len(match[0]) > 2) or match[0] == text.strip() or AFTER_ID.search(text[: match.start()]))
+            and not any(match.start() < mention.end and mention.start < match.end() for mention in mentions)
+        )
         return sorted(mentions, key=lambda mention: mention.start)
 
     def label(self, id: str) -> str:
@@ -450,8 +471,13 @@ class AnswerReading:
         """Whether passages were shown: which name a passage speaks of is not read."""
         return any(record.text for record in self.ground.records.values())
 
+    @cached_property
+    def is_by_key(self) -> bool:
+        """Whether the candidates are named by keys: else a figure that happens to be one would name a row."""
+        return any(key in self.ground.ids_of_key for key in re.findall(r"\d+", self.claims.answer))
+
     def clauses(self, text: str) -> Iterator[Clause]:
-        names = self.ground.mentions(text)
+        names = self.ground.mentions(text, self.is_by_key)
         cites = list(CITATION.finditer(text))
         masked = text
         for name in names:
@@ -501,7 +527,7 @@ class AnswerReading:
         """Return the columns that the word after a figure names, or the head above it: "34 orders"."""
         before, after = clause.around(figure)
         match = re.match(r"[*]*\s+(?:of the |of )?([A-Za-z]{3,})", after)
-        match = match or re.search(r"([A-Za-z]{3,})[*\"`]*\s*[:=][\s*\"`]*$", before)
+        match = match or HEAD.search(before)
         if clause.heads:
             at = len(SEPARATOR.findall(before))
             match = re.fullmatch(r"\W*([A-Za-z]{3,})\W*", clause.heads[at]) if at < len(clause.heads) else None

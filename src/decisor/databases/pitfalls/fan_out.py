@@ -1,26 +1,15 @@
-"""Pitfalls of arithmetic: multiplied rows in a sum, an average of averages, a division of whole numbers.
+"""Multiplied rows in a sum or count (fan_out).
 
     SELECT SUM(o.total) FROM orders o JOIN order_items i ON i.order_id = o.id
 
-takes an order's total once for each of its items (fan_out). A value is multiplied by each source that may have several
-rows for one row of the value's source: whose key does not follow from the row, from what the query groups by, and from
-what its conditions fix. Keys are those that the database declares; if they do not suffice, the stored rows are looked
-at. MIN, MAX and DISTINCT are not affected.
-
-    SELECT AVG(a) FROM (SELECT customer_id, AVG(total) AS a FROM orders GROUP BY customer_id) x
-
-counts a customer with one order as much as one with a hundred: it is not the average of the orders
-(average_of_averages).
-
-    SELECT COUNT(CASE WHEN status = 'paid' THEN 1 END) / COUNT(*) FROM orders
-
-is 0 unless all are paid, as ``/`` drops the fraction in SQLite and PostgreSQL (integer_division). ``a / 10 * 10`` and
-what a query groups by mean it.
+takes an order's total once for each of its items. A value is multiplied by each source that may have several rows for
+one row of the value's source: whose key does not follow from the row, from what the query groups by, and from what its
+conditions fix. Keys are those that the database declares; if they do not suffice, the stored rows are looked at. MIN,
+MAX and DISTINCT are not affected. A share that counts the same joined rows above and below the line means these rows.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -34,8 +23,10 @@ from decisor.databases.pitfalls.blocks import (
     SelectBlock,
     columns_of_source,
     find_aggregates,
+    is_subexpression,
     split_conjuncts,
 )
+from decisor.databases.pitfalls.question import AskedQuestion
 from decisor.databases.pitfalls.rule import RuleInput, StoredData
 from decisor.types import Pitfall
 
@@ -77,11 +68,32 @@ async def fan_out(rule_input: RuleInput) -> list[Pitfall]:
         for call in find_aggregate_calls(block):
             for term in aggregate_terms(block, call):
                 multiplication = await find_multiplication(term, rule_input.stored)
-                if multiplication:
+                if multiplication and not means_joined_rows(term, multiplication, rule_input.asked):
                     text = describe_fan_out(term, multiplication, rule_input.shorten(term.call))
                     pitfalls.append(Pitfall("fan_out", text))
                     break
     return pitfalls
+
+
+def means_joined_rows(term: AggregateTerm, multiplication: Multiplication, asked: AskedQuestion) -> bool:
+    """Return whether a count is meant to count the joined rows.
+
+    It is if it divides, or is divided by, another sum over these rows; or if the question speaks of the table that
+    multiplies and not of the one that is multiplied.
+    """
+    if not isinstance(term.call, exp.Count):
+        return False
+    division = term.call.find_ancestor(exp.Div, exp.Select)
+    if isinstance(division, exp.Div):
+        opposite = division.expression if is_subexpression(term.call, division.this) else division.this
+        sums = [call for call in find_aggregates(opposite) if not isinstance(call.this, exp.Distinct)]
+        if any(
+            {origin.source for origin in term.block.origins_of_value(call)} & set(multiplication.multipliers)
+            for call in sums
+        ):
+            return True
+    roots, multipliers = ([source.name for source in sources] for sources in multiplication)
+    return bool(asked and roots) and asked.names_table(multipliers) and not asked.names_table(roots)
 
 
 def find_aggregate_calls(block: SelectBlock) -> Iterator[Expr]:
@@ -279,119 +291,3 @@ def describe_fan_out(term: AggregateTerm, multiplication: Multiplication, call: 
         f"subquery without {' and '.join(names[:3])}, or aggregate {first.name} first (SELECT ... FROM {first.name}"
         f"{f' GROUP BY {known}' if known else ''}) and join the result; where {first.name} only filters, use EXISTS."
     )
-
-
-async def average_of_averages(rule_input: RuleInput) -> list[Pitfall]:
-    pitfalls = []
-    for block in rule_input.blocks:
-        for call in find_aggregate_calls(block):
-            inner = aggregate_argument(call)
-            # SUM(a) / COUNT(...) is an average written out.
-            divides = isinstance(call, exp.Sum) and isinstance(call.parent, exp.Div) and call.parent.find(exp.Count)
-            if inner is not None and (isinstance(call, exp.Avg) or divides):
-                origin = block.source_column(without_conversions(inner))
-                if origin is not None and is_average(origin):
-                    text = (
-                        f"{rule_input.shorten(call)} averages the averages of {origin.source.name}: each group counts "
-                        "the same, however many rows it has. For the average over all rows, average them at once, or "
-                        "divide the sum of the sums by the sum of the counts."
-                    )
-                    pitfalls.append(Pitfall("average_of_averages", text))
-    return pitfalls
-
-
-def without_conversions(value: Expr) -> Expr:
-    """Return the value inside ROUND, CAST and COALESCE."""
-    value = value.unnest()
-    while isinstance(value, exp.Round | exp.Cast | exp.Coalesce):
-        value = value.this.unnest()
-    return value
-
-
-def is_average(origin: FromColumn) -> bool:
-    """Return whether a column of a part of the query is an average, even if it was handed on."""
-    block: SelectBlock | None = origin.source.block
-    value = block.outputs.get(origin.column) if block else None
-    if block is None or value is None:
-        return False
-    value = without_conversions(value)
-    if isinstance(value, exp.Div):
-        return value.this.find(exp.Sum) is not None and value.expression.find(exp.Count) is not None
-    inner = block.source_column(value)
-    return isinstance(value, exp.Avg) or (inner is not None and is_average(inner))
-
-
-WHOLE = re.compile(r"^(tiny|small|medium|big)?int(eger)?\d?\b|serial", re.I)
-
-
-async def integer_division(rule_input: RuleInput) -> list[Pitfall]:
-    pitfalls = []
-    for block in rule_input.blocks:
-        for node in block.select.find_all(exp.Div):
-            # sqlglot sets "typed" where the dialect's / drops the fraction of whole numbers.
-            if node.parent_select is not block.select or not node.args.get("typed"):
-                continue
-            is_whole = is_whole_number(block, node.this) and is_whole_number(block, node.expression)
-            if is_whole and not is_intended_division(block, node):
-                text = (
-                    f"{rule_input.shorten(node)} divides whole numbers and drops what is behind the point. Write "
-                    "* 1.0 / for the exact share."
-                )
-                pitfalls.append(Pitfall("integer_division", text))
-    return pitfalls
-
-
-def is_whole_number(block: SelectBlock, value: Expr | None) -> bool:
-    """Return whether a value is a whole number by its type."""
-    value = value.unnest() if value is not None else None
-    match value:
-        case exp.Literal():
-            return not value.is_string and value.name.isdigit()
-        case exp.Count() | exp.CountIf() | exp.Length() | exp.RowNumber() | exp.Rank() | exp.DenseRank():
-            return True
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div() | exp.Mod():
-            return is_whole_number(block, value.this) and is_whole_number(block, value.expression)
-        case exp.Sum() | exp.Max() | exp.Min() | exp.Abs() | exp.Neg() | exp.Window() | exp.Filter() | exp.Distinct():
-            return is_whole_number(block, value.this)
-        case exp.Coalesce():
-            return all(is_whole_number(block, operand) for operand in (value.this, *value.expressions))
-        case exp.Case() | exp.If():
-            branches = value.args["ifs"] if isinstance(value, exp.Case) else [value]
-            default = value.args.get("default" if isinstance(value, exp.Case) else "false")
-            results = [*(branch.args["true"] for branch in branches), default]
-            return all(
-                result is None or isinstance(result, exp.Null) or is_whole_number(block, result) for result in results
-            )
-        case exp.Cast():
-            return bool(WHOLE.match(value.to.sql()))
-        case exp.Select():
-            inner = block.within.get(id(value))
-            return inner is not None and is_whole_number(inner, value.expressions[0].unalias())
-        case exp.Column() if origin := block.source_column(value):
-            source = origin.source
-            if source.block is not None:
-                return is_whole_number(source.block, source.block.outputs.get(origin.column))
-            columns = source.table.columns if source.table else ()
-            return any(column.name.lower() == origin.column and WHOLE.match(column.type) for column in columns)
-        case _:
-            return False
-
-
-def is_intended_division(block: SelectBlock, node: Expr) -> bool:
-    """Return whether a query means to drop the fraction.
-
-    So it is with ``a / 10 * 10``, a bucket of GROUP BY, a value that becomes a whole number anyway, and 10 / 5.
-    """
-    if any(node == group or group.find(exp.Div) == node for group in block.groups or ()):
-        return True
-    around = node.parent
-    while isinstance(around, exp.Paren):
-        around = around.parent
-    # a / 10 * 10 rounds down to a multiple on purpose.
-    if isinstance(around, exp.Mul) and around.expression == node.expression:
-        return True
-    if isinstance(around, exp.Floor | exp.Trunc) or (isinstance(around, exp.Cast) and WHOLE.match(around.to.sql())):
-        return True
-    dividend, divisor = node.this.unnest(), node.expression.unnest()
-    is_constant = isinstance(dividend, exp.Literal) and isinstance(divisor, exp.Literal)
-    return is_constant and divisor.name not in ("", "0") and int(dividend.name) % int(divisor.name) == 0

@@ -1,0 +1,228 @@
+"""Measure what the rules on wrong queries find, and how often they speak of a right one.
+
+    DECISOR_DATA=../shared/data python performance/wrong_queries.py [build|kept] [--show RULE]
+
+A minute. Needs the folders ``nl2sql_bugs`` (queries of NL2SQL systems, labelled right or wrong), ``defog`` and ``acme``
+(right queries on real rows), laid out as their own READMEs say. Each corpus is halved by a rule that looks at nothing
+but names: databases in the order of their SHA-256, the first half for building rules; questions of acme by whether
+their id's first byte is even. ``kept`` is the half that no rule was written by.
+
+Prints, per rule and in all, wrong and right queries that are flagged, precision and recall; flagged right queries of
+each corpus; flagged wrong ones by kind of mistake; milliseconds a query. ``--show RULE`` lists what one rule says.
+The rows of nl2sql_bugs are made up, so rules that read stored values are left out there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from decisor.databases.pitfalls.question import AskedQuestion, QuestionLog
+from decisor.databases.sql import SqlTool
+from decisor.errors import ToolError
+from decisor.types import Pitfall, Table
+from head import words
+
+DATA = Path(os.environ.get("DECISOR_DATA", "../shared/data"))
+STORED = {"unstored_value", "limit_order", "text_dates", "not_in_nulls"}
+"""Rules that read stored values."""
+ROUNDS = 3
+
+
+@dataclass
+class Case:
+    """A query with its question, and what is known of it."""
+
+    corpus: str
+    id: str
+    database: Path
+    question: str
+    rules: str
+    sql: str
+    is_right: bool
+    mistakes: tuple[str, ...] = ()
+    found: list[Pitfall] = field(default_factory=list)
+
+
+def digest(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def is_for_building(name: str, names: set[str]) -> bool:
+    return name in sorted(names, key=digest)[: len(names) // 2]
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines() if line.strip()]
+
+
+def make_texts_differ(path: Path) -> None:
+    """Make all texts outside keys differ: rows that are made up say nothing of which names are unique."""
+    with closing(sqlite3.connect(path)) as db, db:
+        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            keys = {row[3] for row in db.execute(f'PRAGMA foreign_key_list("{table}")')}
+            for _, column, kind, _, _, key in db.execute(f'PRAGMA table_info("{table}")').fetchall():
+                if kind.upper().startswith(("TEXT", "VARCHAR")) and not key and column not in keys:
+                    db.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = "{column}" || rowid')
+
+
+def read_bugs(data: Path, built: Path, building: bool) -> list[Case]:
+    folder = data / "nl2sql_bugs"
+    script = [sys.executable, str(folder / "score.py"), "build", str(built)]
+    subprocess.run(script, check=True, stdout=subprocess.DEVNULL)
+    for path in built.glob("*.sqlite"):
+        make_texts_differ(path)
+    rows = read_lines(folder / "queries.jsonl")
+    names = {row["db"] for row in rows}
+    return [
+        Case(
+            "nl2sql_bugs",
+            str(row["id"]),
+            built / f"{row['db']}.sqlite",
+            row["question"],
+            row["evidence"] or "",
+            row["sql"],
+            row["right"],
+            tuple(sorted({error["sub"] for error in row["errors"]})),
+        )
+        for row in rows
+        if is_for_building(row["db"], names) == building
+    ]
+
+
+def read_defog(data: Path, building: bool) -> list[Case]:
+    folder = data / "defog"
+    rows = read_lines(folder / "questions.jsonl")
+    names = {row["db"] for row in rows}
+    return [
+        Case(
+            "defog",
+            row["id"],
+            folder / "databases" / row["db"] / f"{row['db']}.sqlite",
+            row["question"],
+            row["full_instructions"] or row["instructions"] or "",
+            query["sql"],
+            True,
+        )
+        for row in rows
+        if is_for_building(row["db"], names) == building
+        for query in row["sqlite"]
+    ]
+
+
+def read_acme(data: Path, building: bool) -> list[Case]:
+    folder = data / "acme"
+    return [
+        Case("acme", row["id"], folder / "acme.sqlite", row["question"], "", query.get("sqlite") or query["sql"], True)
+        for row in read_lines(folder / "questions.jsonl")
+        if (int(digest(row["id"])[:2], 16) % 2 == 0) == building
+        for query in row["gold"]
+    ]
+
+
+async def look_at(cases: list[Case]) -> list[float]:
+    """Fill in what the rules find; return the seconds of each query, parsing counted and stored data known."""
+    seconds: list[float] = []
+    for database, group in groupby(sorted(cases, key=lambda case: str(case.database)), key=lambda case: case.database):
+        tool = await SqlTool.open(f"sqlite:///{database}")
+        assert tool.pitfalls is not None
+        for case in group:
+            asked = AskedQuestion(case.question, case.rules)
+            result: Table | None
+            try:
+                result = await tool.worker.run(case.sql)
+            except ToolError:
+                result = None
+            if case.corpus == "nl2sql_bugs":
+                result = None
+            best = 9.0
+            for number in range(ROUNDS + 1):
+                began = time.thread_time()
+                case.found = await tool.pitfalls.look(case.sql, result, log=QuestionLog(asked))
+                if number:
+                    best = min(best, time.thread_time() - began)
+            seconds.append(best)
+            if case.corpus == "nl2sql_bugs":
+                case.found = [pitfall for pitfall in case.found if pitfall.kind not in STORED]
+        await tool.close()
+    return seconds
+
+
+def share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "-"
+
+
+def print_row(name: str, cases: list[Case], kinds: set[str]) -> None:
+    bugs = [case for case in cases if case.corpus == "nl2sql_bugs"]
+    hits = [case for case in bugs if kinds & {pitfall.kind for pitfall in case.found}]
+    wrong = sum(not case.is_right for case in hits)
+    rows = [
+        sum(bool(kinds & {pitfall.kind for pitfall in case.found}) for case in cases if case.corpus == corpus)
+        for corpus in ("defog", "acme")
+    ]
+    total = sum(not case.is_right for case in bugs)
+    print(
+        f"{name:22} wrong {wrong:4} right {len(hits) - wrong:4} precision {share(wrong, len(hits))} "
+        f"recall {share(wrong, total)}   defog {rows[0]:3} acme {rows[1]:3}"
+    )
+
+
+def print_figures(cases: list[Case], seconds: list[float]) -> None:
+    strengths = {pitfall.kind: pitfall.strength for case in cases for pitfall in case.found}
+    print_row("all", cases, set(strengths))
+    for strength in ("wrong", "ask"):
+        print_row(f"all {strength}", cases, {kind for kind in strengths if strengths[kind] == strength})
+    for kind in sorted(strengths):
+        print_row(f"{kind} ({strengths[kind]})", cases, {kind})
+    for corpus in ("nl2sql_bugs", "defog", "acme"):
+        right = [case for case in cases if case.corpus == corpus and case.is_right]
+        flagged = sum(bool(case.found) for case in right)
+        objected = sum(any(pitfall.strength == "wrong" for pitfall in case.found) for case in right)
+        rate = share(flagged, len(right))
+        print(f"right queries of {corpus}: {len(right)}, flagged {flagged} ({rate}), by 'wrong' {objected}")
+    wrong = [case for case in cases if not case.is_right]
+    kinds = Counter(mistake for case in wrong for mistake in case.mistakes)
+    for mistake, number in kinds.most_common():
+        seen = sum(bool(case.found) for case in wrong if mistake in case.mistakes)
+        print(f"  {mistake:30} {seen:3} of {number:3}")
+    milliseconds = sorted(1000 * second for second in seconds)
+    last = milliseconds[int(0.99 * (len(milliseconds) - 1))]
+    median = statistics.median(milliseconds)
+    print(f"milliseconds a query: median {median:.2f}, 99 of 100 under {last:.2f}, most {milliseconds[-1]:.2f}")
+
+
+async def main(half: str, shown: str) -> None:
+    data, building = DATA, half != "kept"
+    with tempfile.TemporaryDirectory() as folder:
+        cases = [*read_bugs(data, Path(folder), building), *read_defog(data, building), *read_acme(data, building)]
+        seconds = await look_at(cases)
+    for case in cases if shown else ():
+        for pitfall in case.found:
+            if pitfall.kind == shown or shown == "all":
+                print(
+                    f"{'right' if case.is_right else 'WRONG'} {case.corpus} {case.id} {case.mistakes}: {pitfall.text}"
+                )
+        if shown == "missed" and not case.is_right and not case.found:
+            print(f"{case.id} {case.mistakes}\n  {case.question}\n  {case.rules}\n  {' '.join(case.sql.split())}")
+    print(f"half: {half}")
+    print_figures(cases, seconds)
+
+
+if __name__ == "__main__":
+    arguments = words(__doc__)
+    shown = arguments[arguments.index("--show") + 1] if "--show" in arguments else ""
+    asyncio.run(main("kept" if "kept" in arguments else "build", shown))

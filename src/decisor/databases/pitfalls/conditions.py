@@ -1,0 +1,85 @@
+"""Conditions that mean something else than they seem to: AND beside OR, and comparisons that are never true.
+
+    SELECT name FROM cards WHERE format = 'duel' AND power IS NULL OR power = '*'
+
+takes all cards with power '*', for AND binds before OR (and_or). Where each part of an OR is an AND, or brackets say
+what belongs together, it is meant.
+
+    SELECT COUNT(*) FROM orders WHERE strftime('%m', placed) = '9' OR name = 'Ann%'
+
+holds two comparisons that are true of no row or hardly any: a month has two digits, and = takes % as a letter
+(never_true).
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import Expr, exp
+
+from decisor.databases.pitfalls.rule import COMPARISONS, RuleInput
+from decisor.types import Pitfall
+
+WIDTH_OF_FORMAT = {"%Y": 4, "%m": 2, "%d": 2, "%H": 2, "%M": 2, "%w": 1, "%j": 3, "%Y-%m": 7, "%Y-%m-%d": 10}
+"""Characters that strftime returns for a format."""
+
+
+async def and_or(rule_input: RuleInput) -> list[Pitfall]:
+    pitfalls = []
+    for node in rule_input.find(exp.Or):
+        if isinstance(node.parent, exp.Or):
+            continue
+        parts = split_alternatives(node)
+        # Alternatives that are all ANDs are written on purpose, and so is anything in brackets.
+        joined = [part for part in parts if isinstance(part, exp.And)]
+        single = [part for part in parts if not isinstance(part, exp.And | exp.Paren)]
+        if joined and single:
+            text = (
+                f"AND binds before OR: {rule_input.shorten(single[-1])} alone is enough for a row, whatever the "
+                "conditions joined by AND say. Put brackets around the part with OR, or around the part with AND."
+            )
+            pitfalls.append(rule_input.pitfall("and_or", node, text))
+    return pitfalls
+
+
+def split_alternatives(node: Expr) -> list[Expr]:
+    """Return the conditions that OR joins."""
+    if isinstance(node, exp.Or):
+        return [*split_alternatives(node.this), *split_alternatives(node.expression)]
+    return [node]
+
+
+async def never_true(rule_input: RuleInput) -> list[Pitfall]:
+    pitfalls = []
+    for _, literal, node in rule_input.comparisons:
+        is_like = isinstance(node, exp.Like | exp.ILike)
+        if not is_like and re.search(r"^%\w.|\w%$", literal.name):
+            text = "{} takes % as a letter of the text. Use LIKE for a pattern."
+            pitfalls.append(rule_input.pitfall("never_true", node, text))
+    if rule_input.dialect.name == "sqlite":
+        for comparison in rule_input.find(exp.EQ, exp.NEQ, exp.In, exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE):
+            if text := explain_strftime(comparison):
+                pitfalls.append(rule_input.pitfall("never_true", comparison, text))
+    return pitfalls
+
+
+def explain_strftime(comparison: Expr) -> str:
+    """Say why a comparison with a part of a date is never true; '' if it may be."""
+    function = comparison.this.unnest()
+    if not isinstance(function, exp.TimeToStr):
+        return ""
+    form = function.args["format"].name
+    match comparison:
+        case exp.In():
+            values = comparison.expressions
+        case exp.Between():
+            values = [comparison.args["low"], comparison.args["high"]]
+        case _:
+            values = [comparison.expression] if isinstance(comparison, COMPARISONS) else []
+    for value in values:
+        if isinstance(value, exp.Literal) and not value.is_string:
+            return f"{{}} compares a text with a number: they are never equal in SQLite. Write '{value.name}'."
+        width = WIDTH_OF_FORMAT.get(form)
+        if isinstance(value, exp.Literal) and width and len(value.name) != width:
+            return f"{{}} is never equal: strftime returns {width} digits for {form}. Write '{value.name}' that way."
+    return ""

@@ -1,0 +1,131 @@
+"""Conditions of the question that no query holds: numbers, quoted texts, and what the rules say of columns.
+
+    question: Which customers consumed more than 30,000 in 2012?
+    SELECT COUNT(*) FROM consumption WHERE year = 2012
+
+has lost 30,000 (lost_number); a text in quotes is lost likewise (lost_text). Rules such as "active refers to status =
+'A'" state a condition for a word of the question: a query that does not use the column, or not with that value, has
+lost it (lost_condition). All queries for the question count together, and one that only looks around loses nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from decisor.databases.pitfalls.question import StatedCondition, normalize_text
+from decisor.databases.pitfalls.rule import RuleInput
+from decisor.databases.schema_search import stemmed_words
+from decisor.types import Pitfall
+
+WORD = re.compile(r"\w+")
+DIGITS = re.compile(r"\d+(?:\.\d+)?")
+TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
+
+
+async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
+    asked = rule_input.asked
+    if not asked.numbers or not rule_input.is_answer:
+        return []
+    numbers = numbers_of_query(rule_input)
+    pitfalls = []
+    for number in asked.numbers:
+        # A share may be written for a percentage, and >= 6 for more than 5. One is mostly a pronoun.
+        spellings = {number, number / 100, number * 1e3, number * 1e6, number - 1, number + 1}
+        if number != 1 and not spellings & numbers:
+            text = f"The question says {number:.10g}, and no query does. Is a condition missing?"
+            pitfalls.append(Pitfall("lost_number", text, strength="ask"))
+    return pitfalls
+
+
+def numbers_of_query(rule_input: RuleInput) -> set[float]:
+    """Return the numbers in literals and names, with the year and month of texts such as 201208."""
+    numbers: set[float] = set()
+    names = [identifier.name for identifier in rule_input.find(exp.Identifier)]
+    for text in (*rule_input.literals, *(name for name in names if not TABLE_ALIAS.fullmatch(name))):
+        for digits in DIGITS.findall(text):
+            numbers.add(float(digits))
+            if len(digits) in (6, 8) and digits.isdigit():
+                numbers |= {float(digits[:4]), float(digits[4:6])}
+    return numbers
+
+
+def abbreviates(code: str, text: str) -> bool:
+    """Return whether a code may stand for a text.
+
+    >>> abbreviates("CA", "California"), abbreviates("CZE", "Czech Republic"), abbreviates("UK", "France")
+    (True, True, False)
+    """
+    letters = iter(text.upper())
+    return 2 <= len(code) <= 4 and code.isupper() and code[0] == text[0].upper() and all(c in letters for c in code)
+
+
+def names_in_text(text: str, columns: Mapping[str, str]) -> Iterator[str]:
+    """Yield the columns that a text names, in lower case; ANA is not named where ``ANA pattern`` is, a column too."""
+    text = text.lower()
+    for column in columns:
+        if " " in column and column in text:
+            yield column
+            text = text.replace(column, " ")
+    yield from (word for word in WORD.findall(text) if word in columns)
+
+
+async def lost_text(rule_input: RuleInput) -> list[Pitfall]:
+    asked = rule_input.asked
+    if not asked.quoted or not rule_input.is_answer:
+        return []
+    letters = [normalize_text(literal) for literal in rule_input.literals]
+    names = {normalize_text(identifier.name) for identifier in rule_input.find(exp.Identifier)}
+    words = {word for literal in rule_input.literals for word in stemmed_words(literal)}
+    pitfalls = []
+    for quoted in asked.quoted:
+        sought = normalize_text(quoted)
+        is_part = any(sought in text or (len(text) > 3 and text in sought) for text in letters)
+        is_part = is_part or any(abbreviates(literal, quoted) for literal in rule_input.literals)
+        if sought and not is_part and sought not in names and not words.issuperset(stemmed_words(quoted)):
+            text = f"The question says '{quoted}', and no query does. Is a condition missing?"
+            pitfalls.append(Pitfall("lost_text", text, strength="ask"))
+    return pitfalls
+
+
+async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
+    if not rule_input.asked.rules or not rule_input.is_answer:
+        return []
+    lost = [*lost_values(rule_input), *lost_columns(rule_input)][:1]
+    return [Pitfall("lost_condition", f"{text} Is it missing?", strength="ask") for text in lost]
+
+
+def lost_values(rule_input: RuleInput) -> Iterator[str]:
+    """Yield what the rules state of a column that no query holds."""
+    texts = normalize_text(" ".join(rule_input.literals))
+    numbers = {float(digits) for literal in rule_input.literals for digits in DIGITS.findall(literal)}
+    tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
+    # COUNT of a column leaves NULL out.
+    tested |= {node.this.name.lower() for node in rule_input.find(exp.Count) if isinstance(node.this, exp.Column)}
+    for condition in rule_input.asked.conditions(rule_input.catalog.column_names):
+        if condition.column not in rule_input.used_columns:
+            yield f"The rules say {condition.stated}, and no query uses {condition.column}."
+        elif not is_held(condition, texts, numbers, tested):
+            yield f"The rules say {condition.stated}, and no query does."
+
+
+def is_held(condition: StatedCondition, texts: str, numbers: set[float], tested: set[str]) -> bool:
+    if condition.value is None:
+        return condition.column in tested
+    if condition.is_text:
+        return normalize_text(condition.value) in texts
+    # A flag may be tested in many ways.
+    number = abs(float(condition.value))
+    return number in numbers or number in (0, 1)
+
+
+def lost_columns(rule_input: RuleInput) -> Iterator[str]:
+    """Yield the columns that the rules name for words of the question, and no query uses."""
+    columns = rule_input.catalog.column_names
+    for head, body in rule_input.asked.relevant_clauses:
+        for column in names_in_text(body, columns):
+            if column not in rule_input.used_columns:
+                yield f"The rules name {columns[column]} for '{head}', and no query uses it."
+                break

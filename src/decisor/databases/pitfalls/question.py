@@ -1,0 +1,158 @@
+"""The question that a query answers, read for what the query should hold: words, numbers, values and conditions.
+
+A reading is by patterns alone, so a rule on it asks where it is not sure. Words are compared by their stems. Numbers
+are numbers of the question that a filter or a limit would hold: no part of a name, no count of days or months, which a
+query may write in other units. Conditions are what the rules state of columns (``active means status = 'A'``), if the
+question speaks of what they define.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from sqlglot import Expr
+
+from decisor.databases.schema_search import question_words, stemmed_words
+from decisor.types import Pitfall
+
+
+def normalize_text(text: str) -> str:
+    """Return a text in lower case with its letters and digits only."""
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+NUMBER = re.compile(r"(?<![\w.,/:'\"-])[-+]?\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w/:-]|[.,]\d)")
+PERIOD_UNIT = re.compile(
+    r"\s*[-]?\s*(?:seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|th|st|nd|rd)\b", re.I
+)
+DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
+QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
+CONDITION = re.compile(
+    r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*"
+    r"(?P<value>'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b)",
+    re.I,
+)
+CLAUSE_END = re.compile(r";|\n|(?<=[a-z'\")])\.\s")
+DEFINES = re.compile(r"\b(?:refers? to|means?|stands? for|is defined as|are defined as|can be presented as|=)", re.I)
+
+
+MAX_STATEMENTS = 100
+
+
+class StatedCondition(NamedTuple):
+    """A condition on a column that the rules state for words of the question."""
+
+    column: str
+    """In lower case."""
+    sign: str
+    value: str | None
+    """Without quotes; None for NULL."""
+    is_text: bool
+    stated: str
+    """As the rules write it."""
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """The question that a query helps to answer, and the rules it is decided by. Both empty if they are not known."""
+
+    text: str = ""
+    rules: str = ""
+    vocabulary: str = ""
+    """Other words that its queries may use: definitions, and the questions that it goes on from."""
+
+    def __bool__(self) -> bool:
+        return bool(self.text.strip())
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Of the question alone."""
+        return frozenset(stemmed_words(self.text))
+
+    @cached_property
+    def all_stems(self) -> frozenset[str]:
+        """Of all three."""
+        return self.stems | frozenset(stemmed_words(f"{self.rules} {self.vocabulary}"))
+
+    @cached_property
+    def letters(self) -> str:
+        """All three, letters and digits only."""
+        return normalize_text(f"{self.text} {self.rules} {self.vocabulary}")
+
+    @cached_property
+    def spelling(self) -> str:
+        """All three in lower case, with one blank between words."""
+        return " ".join(f"{self.text} {self.rules} {self.vocabulary}".split()).lower()
+
+    @cached_property
+    def numbers(self) -> tuple[float, ...]:
+        """Numbers of the question that a query should hold."""
+        return tuple(
+            float(match[1].replace(",", ""))
+            for match in NUMBER.finditer(QUOTED.sub(" ", self.text))
+            if not PERIOD_UNIT.match(QUOTED.sub(" ", self.text), match.end())
+        )
+
+    @cached_property
+    def quoted(self) -> tuple[str, ...]:
+        """Texts that the question puts into quotes."""
+        return tuple("".join(match.groups(default="")) for match in QUOTED.finditer(self.text))
+
+    @cached_property
+    def relevant_clauses(self) -> tuple[tuple[str, str], ...]:
+        """The definitions of the rules whose words the question uses: what is defined, and as what."""
+        found = []
+        for clause in CLAUSE_END.split(self.rules):
+            define = DEFINES.search(clause)
+            head, body = (clause[: define.start()], clause[define.end() :]) if define else ("", clause)
+            words = question_words(head)
+            known = sum(word in self.stems for word in words)
+            if define and words and known * 2 > len(words):
+                found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
+        return tuple(found)
+
+    def conditions(self, columns: Collection[str]) -> Iterator[StatedCondition]:
+        """Yield the conditions on these columns (in lower case) that the rules state for the question."""
+        for head, body in self.relevant_clauses:
+            if re.search(
+                r"\b(?:divide|subtract|percentage|ratio|proportion|average|difference)\b|/", f"{head} {body}", re.I
+            ):
+                continue
+            for match in CONDITION.finditer(body):
+                column = match["column"].strip('`"').lower()
+                if column in columns:
+                    value: str | None = match["value"]
+                    is_text = value is not None and value[0] in "'\""
+                    if value is not None:
+                        value = None if value.lower() == "null" else value.strip("'\"").replace("''", "'")
+                    yield StatedCondition(
+                        column, " ".join(match["sign"].lower().split()), value, is_text, match[0].strip()
+                    )
+
+    def names_table(self, names: Iterable[str]) -> bool:
+        """Return whether the question or its rules name one of these tables."""
+        return any(self.all_stems.issuperset(stemmed_words(name)) for name in names)
+
+
+NO_QUESTION = AskedQuestion()
+
+
+@dataclass(eq=False)
+class QuestionLog:
+    """The queries for one question so far, and the sentences that asked about them."""
+
+    asked: AskedQuestion = NO_QUESTION
+    statements: list[Expr] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
+
+    def note(self, statement: Expr, pitfalls: Iterable[Pitfall]) -> list[Pitfall]:
+        """Keep a statement, and return its pitfalls without what was asked before."""
+        new = [pitfall for pitfall in pitfalls if pitfall.strength == "wrong" or pitfall.text not in self.told]
+        self.told |= {pitfall.text for pitfall in new}
+        if len(self.statements) < MAX_STATEMENTS:
+            self.statements.append(statement)
+        return new

@@ -1,0 +1,98 @@
+"""A literal that no row stores (unstored_value).
+
+    SELECT COUNT(*) FROM orders WHERE status <> 'canceled'
+
+counts all orders if the stored word is cancelled. Whether a value is stored is looked up, as the engine compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import Expr, exp
+
+from decisor.databases.hints import MAX_VALUES, ComparedLiteral, is_substring_pattern, suggest_stored_values
+from decisor.databases.pitfalls.blocks import SelectBlock, conjuncts_of_clause
+from decisor.databases.pitfalls.rule import LIKES, RuleInput
+from decisor.types import Pitfall
+
+MAX_LITERALS = 8
+
+
+async def unstored_value(rule_input: RuleInput) -> list[Pitfall]:
+    texts = [
+        await check_stored_literal(block, *compared, rule_input)
+        for block in rule_input.blocks
+        for compared in list(compare_with_literals(block, conditions_met_by_result(block, rule_input)))[:MAX_LITERALS]
+    ]
+    return [Pitfall("unstored_value", text) for text in texts if text]
+
+
+def conditions_met_by_result(block: SelectBlock, rule_input: RuleInput) -> list[Expr]:
+    """Return the conditions that all rows of the result fulfil. The values that they compare with are stored."""
+    has_rows = rule_input.result is not None and rule_input.result.rows
+    if not has_rows or block.select is not rule_input.tree or block.has_aggregates():
+        return []
+    conditions = (
+        part.this if isinstance(part, exp.Escape) else part for part in conjuncts_of_clause(block.select, "where")
+    )
+    return [part for part in conditions if isinstance(part, exp.EQ | LIKES) and not part.args.get("negate")]
+
+
+def compare_with_literals(block: SelectBlock, met: list[Expr]) -> Iterator[tuple[Expr, Expr, Expr | None]]:
+    """Yield each value with the literal that it is compared with, and the LIKE or ILIKE if it is one.
+
+    The conditions ``met`` are left out.
+    """
+    for node in block.select.find_all(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike):
+        if node.parent_select is not block.select or any(node is condition for condition in met):
+            continue
+        for side in node.expressions if isinstance(node, exp.In) else [node.expression]:
+            if isinstance(side, exp.Literal):
+                yield node.this, side, node if isinstance(node, LIKES) else None
+            elif isinstance(node.this, exp.Literal) and not isinstance(node, exp.In | LIKES):
+                yield side, node.this, None
+    for case in block.select.find_all(exp.Case):
+        if case.this is not None and case.parent_select is block.select:
+            values = (branch.this for branch in case.args["ifs"])
+            yield from ((case.this, value, None) for value in values if isinstance(value, exp.Literal))
+
+
+async def check_stored_literal(
+    block: SelectBlock, value: Expr, literal: Expr, pattern: Expr | None, rule_input: RuleInput
+) -> str:
+    """Describe a literal that no row stores, in the words used for a query without rows; '' if one does."""
+    stored, dialect = rule_input.stored, rule_input.dialect
+    column = value.this if isinstance(value, exp.Lower | exp.Upper | exp.Trim) else value
+    origin = block.source_column(column)
+    table = origin.source.table if origin else None
+    if origin is None or table is None or table.view or not origin.source.text:
+        return ""
+    written = stored.column_name(origin.source, origin.column)
+    operand: Expr = exp.column(written, quoted=True)
+    operand = operand if value is column else type(value)(this=operand)
+    condition: Expr = (exp.EQ if pattern is None else type(pattern))(this=operand, expression=literal.copy())
+    if pattern is not None and isinstance(pattern.parent, exp.Escape):
+        condition = exp.Escape(this=condition, expression=pattern.parent.expression.copy())
+    query = f"SELECT 1 FROM {origin.source.text} WHERE {condition.sql(dialect=dialect.name)} LIMIT 1"
+    matching = await stored.rows(query)
+    # An empty literal tests for emptiness, and % matches any text.
+    if matching is None or matching.rows or literal.name in ("", "%"):
+        return ""
+    name = dialect.quoted(written)
+    source = f"{name} FROM {origin.source.text} WHERE {name} IS NOT NULL"
+    number = None if literal.is_string else float(literal.name)
+    query = f"SELECT DISTINCT {source} LIMIT {MAX_VALUES}"
+    if number is not None:
+        query = f"SELECT {source} ORDER BY abs({name} - {number!r}) LIMIT 3"
+    values = await stored.rows(query, MAX_VALUES)
+    compared = ComparedLiteral(
+        literal.name.strip("%") if number is None else number,
+        f"{table.name}.{written}",
+        query,
+        part=pattern is not None,
+        any_case=isinstance(value, exp.Lower | exp.Upper) or isinstance(pattern, exp.ILike),
+    )
+    is_simple = pattern is None or is_substring_pattern(pattern)
+    text = suggest_stored_values(compared, [row[0] for row in values.rows]) if values and is_simple else ""
+    return text or f"{compared.place} has no {rule_input.shorten(literal)}."

@@ -1,0 +1,58 @@
+"""Texts of a query that the question does not speak of, or spells in another way.
+
+    question: How many members major in Business?
+    SELECT COUNT(*) FROM members WHERE major = 'Mathematics'
+
+Neither the question nor its rules have a word of the text (unfounded_value). Abbreviations, codes and yes or no stand
+for other words and are let pass.
+
+    question: ... of the card "Molimo, Maro-Sorcerer"
+    ... WHERE name = 'Molimo , Maro-Sorcerer'
+
+The question has the same letters with other signs or blanks between them (misspelt_value).
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from decisor.databases.pitfalls.question import normalize_text
+from decisor.databases.pitfalls.rule import RuleInput
+from decisor.databases.schema_search import stemmed_words
+from decisor.types import Pitfall
+
+FLAGS = frozenset({"yes", "no", "true", "false", "none", "null", "unknown", "other"})
+MISSPELT = re.compile(r"\s[,.;:!?]|[^\x00-\x7f]")
+
+
+async def misspelt_value(rule_input: RuleInput) -> list[Pitfall]:
+    asked, pitfalls = rule_input.asked, []
+    for _, literal, node in rule_input.comparisons if asked else ():
+        value = literal.name.strip("%").lower()
+        is_same = len(normalize_text(value)) >= 3 and normalize_text(value) in asked.letters
+        if is_same and " ".join(value.split()) not in asked.spelling and MISSPELT.search(value):
+            text = "{} is spelt in another way than in the question. Copy the text as the question has it."
+            pitfalls.append(rule_input.pitfall("misspelt_value", node, text))
+    return pitfalls
+
+
+async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
+    asked, pitfalls = rule_input.asked, []
+    for column, literal, node in rule_input.comparisons if asked else ():
+        if not isinstance(column, exp.Column):
+            continue
+        value = literal.name.strip("%")
+        letters = normalize_text(value)
+        is_code = (value.isupper() and len(value) <= 4) or value.lower() in FLAGS
+        is_date = letters.isdigit() or re.search(r"\d{4}", value)
+        if len(letters) < 3 or is_code or is_date or letters in asked.letters:
+            continue
+        words = set(stemmed_words(value))
+        unknown = words - asked.all_stems
+        is_part = isinstance(node, exp.Like | exp.ILike) and unknown != words
+        if unknown and not is_part:
+            text = "{}: neither the question nor its rules speak of this value. Is it meant?"
+            pitfalls.append(rule_input.pitfall("unfounded_value", node, text, "ask"))
+    return pitfalls

@@ -1,0 +1,153 @@
+"""All that the records say against an answer, once and at once, in every loop that queries data.
+
+Evidence, comparison, computed ranking, pitfalls and definitions object only where it bears on the answer: an answer
+that goes back costs a call, and objections that come one by one let the next error pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from decisor.errors import ParseError
+from decisor.parsing.figures import (
+    CITATION,
+    collect_record_numbers,
+    find_citations,
+    find_quantities,
+    iterate_numeric_fields,
+    without_citations,
+)
+from decisor.parsing.labelled import LabelledReply
+from decisor.techniques.shared.answer import (
+    NO_ANSWER,
+    EvidenceRule,
+    Trajectory,
+    build_answer_check,
+    decide_from_reply,
+)
+from decisor.techniques.shared.compared import ComparedTable, explain_no_choice, find_compared_table, mentions_candidate
+from decisor.techniques.shared.model_draft import LEAST, MOST
+from decisor.techniques.shared.objections import holds_name
+from decisor.techniques.shared.objections.reading import fits, is_key
+from decisor.types import Objection, Observation, Pitfall, Record
+
+CALCULATED = re.compile(
+    r"(?:[=+*/×<>-]|\b(?:than|against|vs\.?|versus|by|over|under|above|below|between|to|and))$", re.I
+)
+"""Before a figure that is worked out, or is what the cited row is compared with."""
+FIRST = "{id} ({first}) comes first in your own order by {measure}: why is {name} better? Say it in because."
+MISPLACED = "You wrote {figure} with [{id}]; that row says {says}, and {holder} has this figure."
+UNCITED = ("no_citation", "unknown_source", "not_compared")
+"""Complaints about an answer that are made together with the objections to it."""
+
+
+class AnswerReview:
+    """The review of the answers at one place of a loop. What is said against one is said once, all of it."""
+
+    def __init__(self, rule: EvidenceRule, trajectory: Trajectory) -> None:
+        self.rule = rule
+        self.trajectory = trajectory
+        self.decide = build_answer_check(rule, trajectory, compares=True)
+        self.objected = False
+
+    def check(self, reply: LabelledReply) -> None:
+        """Raise ParseError where an answer lacks what the rule asks for, at first with all that can be said of it."""
+        try:
+            self.decide(reply)
+        except ParseError as complaint:
+            if self.rule == "free" or self.objected or complaint.reason not in UNCITED:
+                raise
+            self.objected = True
+            texts = dict.fromkeys([str(complaint), *(one.text for one in list_objections(reply, self.trajectory))])
+            raise ParseError(" ".join(texts), complaint.reason) from complaint
+
+    def list_objections(self, reply: LabelledReply) -> Sequence[Objection | Pitfall]:
+        """List the objections to an answer; empty where it went back already. Freed of evidence, as in the paper, only
+        what contradicts its own citations."""
+        if reply.answer is None or self.objected:
+            return ()
+        if self.rule == "free":
+            return decide_from_reply(reply, self.trajectory, rule="free").evidence.objections
+        return list({one.text: one for one in list_objections(reply, self.trajectory)}.values())
+
+
+def list_objections(reply: LabelledReply, trajectory: Trajectory) -> Iterator[Objection | Pitfall]:
+    """Iterate over all that the records say against an answer, so that one more call can mend all of it."""
+    if NO_ANSWER.fullmatch(without_citations(reply.answer or "")):
+        return
+    try:
+        decision = decide_from_reply(reply, trajectory, compares=True)
+    except ParseError as complaint:
+        yield Objection("candidate" if complaint.reason == "not_compared" else "row", str(complaint))
+        decision = trajectory.decision(reply.answer or "", reply.because, runner_up=reply.runner_up)
+    objections, compared = decision.evidence.objections, find_compared_table(decision.answer, trajectory.steps)
+    is_best_left = compared is not None and compared.is_best_left(decision.answer, reply.because)
+    if is_best_left:
+        # The best that the rules allow need not be the first of a list that holds the others too.
+        objections = tuple(objection for objection in objections if not is_of_place(objection, decision.answer))
+    yield from objections
+    is_told = is_best_left or is_best_from_below(decision.answer, str(trajectory.question), compared)
+    is_told = is_told or any(objection.kind in ("candidate", "ranking") for objection in objections)
+    if compared is not None and not compared.is_best(decision.answer) and not is_told:
+        first = compared.options[0]
+        text = FIRST.format(
+            id=compared.records[0].id,
+            first=f"{first.name} | {first.outcome:.7g}",
+            measure=compared.measure,
+            name=decision.answer,
+        )
+        yield Objection("ranking", text)
+    cited = set(decision.evidence.ids)
+    no_choice = explain_no_choice(decision.answer, cited, str(trajectory.question), trajectory.steps)
+    if no_choice and not any(objection.kind == "candidate" for objection in objections):
+        yield Objection("candidate", no_choice)
+    if not any(objection.kind == "figure" for objection in objections):
+        yield from find_misplaced_figures(reply.because, trajectory.shown_records())
+    for step in trajectory.steps:
+        observation = step.observation
+        if any(record.id in cited for record in observation.records):
+            yield from (pitfall for pitfall in observation.pitfalls if bears_on(pitfall, observation, decision.answer))
+
+
+def is_best_from_below(name: str, question: str, compared: ComparedTable | None) -> bool:
+    """Return whether an answer is the last of all rows, and the question asks for the other extreme than the order."""
+    if compared is None or compared.total != len(compared.options):
+        return False
+    asked = {goal for goal, words in (("min", LEAST), ("max", MOST)) if words.search(question)}
+    is_last = compared.options[-1].name.casefold() == name.strip().casefold()
+    return is_last and len(asked) == 1 and compared.goal not in asked
+
+
+def is_of_place(objection: Objection, name: str) -> bool:
+    return objection.kind in ("candidate", "rank") and mentions_candidate(objection.text, name.casefold())
+
+
+def find_misplaced_figures(because: str, records: Mapping[str, Record]) -> Iterator[Objection]:
+    """Find figures right before the citation of a row that does not hold them, though another row of its table does."""
+    figures = find_quantities(CITATION.sub(lambda citation: " " * len(citation.group()), because))
+    for citation in CITATION.finditer(because):
+        ids, start = find_citations(citation.group()), citation.start()
+        row = records.get(ids[0]) if len(ids) == 1 else None
+        near = [figure for figure in figures if figure.end <= start and not because[figure.end : start].strip("*( ")]
+        if row is None or row.text or not near or near[-1].digits < 2:
+            continue
+        figure = near[-1]
+        table = [other for id, other in records.items() if id.partition(".")[0] == row.id.partition(".")[0]]
+        may_count = not figure.unit and figure.meanings[0].value in range(len(table) + 1)
+        is_worked_out = CALCULATED.search(because[: figure.start].rstrip("$€£* "))
+        if may_count or is_worked_out or fits(figure, *collect_record_numbers(row)):
+            continue
+        own = {column: number for column, number in iterate_numeric_fields(row) if not is_key(column)}
+        for other in table:
+            columns = [column for column, number in iterate_numeric_fields(other) if fits(figure, number)]
+            if column := next(filter(own.__contains__, columns), ""):
+                says = f"{own[column]:.7g} ({column})"
+                yield Objection("row", MISPLACED.format(figure=figure.text, id=row.id, says=says, holder=other.id))
+                break
+
+
+def bears_on(pitfall: Pitfall, observation: Observation, name: str) -> bool:
+    """Return whether a pitfall objects to this answer: a tie behind LIMIT only if the answer is in the last row."""
+    is_tie = pitfall.kind == "limit_order" and "equal in ORDER BY" in pitfall.text
+    return pitfall.strength == "wrong" and (not is_tie or holds_name(observation.records[-1], name.casefold()))

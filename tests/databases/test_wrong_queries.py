@@ -1,0 +1,325 @@
+"""Rules that hold a query against its question and its keys: a wrong query of each kind, and a right one beside it."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import decisor
+from decisor.databases.pitfalls.question import AskedQuestion, QuestionLog
+from decisor.databases.sql import SqlTool
+from decisor.llms.scripted import ScriptedLLM
+
+SHOP = """
+    CREATE TABLE sets (id INTEGER PRIMARY KEY, code TEXT UNIQUE, name TEXT, block TEXT);
+    CREATE TABLE cards (id INTEGER PRIMARY KEY, set_code TEXT REFERENCES sets(code), name TEXT, border TEXT,
+        price REAL, reprint INTEGER, released TEXT);
+    CREATE TABLE prices (id INTEGER PRIMARY KEY, card_id INTEGER REFERENCES cards(id), shop TEXT, amount REAL);
+    CREATE TABLE foils (id INTEGER PRIMARY KEY REFERENCES cards(id));
+    INSERT INTO sets VALUES (1, 'CSP', 'Coldsnap', 'Ice Age'), (2, 'LEA', 'Alpha', 'Core');
+    INSERT INTO cards VALUES (1, 'CSP', 'Molimo, Maro-Sorcerer', 'black', 5, 0, '2006-07-21'),
+        (2, 'LEA', 'Black Lotus', 'white', 900, 1, '1993-08-05'), (3, 'CSP', 'Snow Fox', 'black', 1, 0, '2006-07-21');
+    INSERT INTO prices VALUES (1, 1, 'north', 4), (2, 1, 'south', 6), (3, 2, 'north', 900);
+    INSERT INTO foils VALUES (1);
+"""
+KEY = "SELECT c.name FROM cards c JOIN sets s ON {} WHERE s.name = 'Coldsnap'"
+ABOUT_SET = "Which cards are in the set Coldsnap?"
+FOXES = "SELECT COUNT(*) FROM cards WHERE name LIKE '%Fox%'"
+CASES: list[tuple[str, str, str, str, str]] = [
+    # rule, question, rules, a wrong query, a right one
+    ("keyless_join", ABOUT_SET, "", KEY.format("c.id = s.id"), KEY.format("c.set_code = s.code")),
+    (
+        "keyless_join",
+        ABOUT_SET,
+        "",
+        KEY.format("s.name = c.name"),
+        KEY.format("s.code = c.set_code AND s.name <> c.name"),
+    ),
+    (
+        "keyless_join",
+        "What is paid for cards of Coldsnap?",
+        "",
+        "SELECT p.amount FROM prices p JOIN sets s ON p.card_id = s.id WHERE s.name = 'Coldsnap'",
+        "SELECT p.amount FROM prices p JOIN cards c ON p.card_id = c.id JOIN sets s ON c.set_code = s.code "
+        "WHERE s.name = 'Coldsnap'",
+    ),
+    (
+        "idle_table",
+        "What is the code of Ice Age?",
+        "",
+        "SELECT s.code FROM sets s JOIN cards c ON c.set_code = s.code WHERE s.block = 'Ice Age'",
+        "SELECT s.code FROM sets s WHERE s.block = 'Ice Age'",
+    ),
+    (
+        "idle_table",
+        "What do black ones cost?",
+        "",
+        "SELECT c.price FROM cards c JOIN sets s ON c.set_code = s.code WHERE c.border = 'black'",
+        # The table of foils has no more than its key, and chooses the rows that are foils.
+        "SELECT c.price FROM cards c JOIN foils f ON f.id = c.id WHERE c.border = 'black'",
+    ),
+    (
+        "and_or",
+        "How many black cards are cheap or reprinted?",
+        "",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND price < 3 OR reprint = 1",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND (price < 3 OR reprint = 1)",
+    ),
+    (
+        "and_or",
+        "",
+        "",
+        "SELECT COUNT(*) FROM cards WHERE price < 3 OR border = 'black' AND reprint = 1 OR price > 90",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND price < 3 OR border = 'white' AND price > 90",
+    ),
+    ("never_true", "", "", "SELECT id FROM cards WHERE name = '%Fox'", FOXES),
+    (
+        "never_true",
+        "",
+        "",
+        "SELECT id FROM cards WHERE strftime('%m', released) = '7'",
+        "SELECT id FROM cards WHERE strftime('%m', released) = '07'",
+    ),
+    (
+        "never_true",
+        "",
+        "",
+        "SELECT id FROM cards WHERE strftime('%Y', released) IN (2006, 1993)",
+        "SELECT id FROM cards WHERE CAST(strftime('%Y', released) AS INTEGER) IN (2006, 1993)",
+    ),
+    (
+        "ungrouped_column",
+        "",
+        "",
+        "SELECT border, SUM(price) FROM cards",
+        "SELECT border, SUM(price) FROM cards GROUP BY border",
+    ),
+    (
+        "ungrouped_column",
+        "",
+        "",
+        "SELECT s.name, c.border, COUNT(*) FROM cards c JOIN sets s ON s.code = c.set_code GROUP BY s.code",
+        "SELECT s.name, COUNT(*) FROM cards c JOIN sets s ON s.code = c.set_code GROUP BY s.code",
+    ),
+    (
+        "single_row_groups",
+        "",
+        "",
+        "SELECT id, COUNT(*) FROM cards GROUP BY id HAVING COUNT(*) > 1",
+        "SELECT name, COUNT(*) FROM cards GROUP BY name HAVING COUNT(*) > 1",
+    ),
+    (
+        "misspelt_value",
+        'What does "Molimo, Maro-Sorcerer" cost?',
+        "",
+        "SELECT price FROM cards WHERE name = 'Molimo , Maro-Sorcerer'",
+        "SELECT price FROM cards WHERE name = 'Molimo, Maro-Sorcerer'",
+    ),
+    (
+        "unfounded_value",
+        "How many cards have a black border?",
+        "",
+        "SELECT COUNT(*) FROM cards WHERE border = 'white'",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+    ),
+    (
+        "lost_number",
+        "Which cards cost more than 1,200 in 2006?",
+        "",
+        "SELECT name FROM cards WHERE released LIKE '2006%'",
+        "SELECT name FROM cards WHERE released LIKE '2006%' AND price > 1200",
+    ),
+    (
+        "lost_text",
+        "What does 'Snow Fox' cost?",
+        "",
+        "SELECT SUM(price) FROM cards WHERE reprint = 1",
+        "SELECT price FROM cards WHERE name LIKE 'snow%fox'",
+    ),
+    (
+        "lost_condition",
+        "How many old cards are there?",
+        "An old card refers to reprint = 1; new cards refers to price > 5",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+        "SELECT COUNT(*) FROM cards WHERE reprint = 1",
+    ),
+    (
+        "lost_text",
+        "What do cards of the set 'Coldsnap' cost?",
+        "",
+        "SELECT SUM(price) FROM cards WHERE set_code = 'LEA'",
+        "SELECT SUM(price) FROM cards WHERE set_code = 'CSP'",
+    ),
+    (
+        "lost_condition",
+        "How many plain cards are there?",
+        "plain means border = 'black' and released is not null",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND released > ''",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black' AND released IS NOT NULL",
+    ),
+    (
+        "lost_order",
+        "Which card has the highest price?",
+        "",
+        "SELECT name FROM cards WHERE border = 'black'",
+        "SELECT name FROM cards ORDER BY price DESC LIMIT 1",
+    ),
+    (
+        "lost_order",
+        "Which card has the highest price?",
+        "",
+        "SELECT name FROM cards ORDER BY price LIMIT 1",
+        "SELECT name FROM cards WHERE price = (SELECT MAX(price) FROM cards)",
+    ),
+    (
+        "lost_order",
+        "Name the top three cards by price.",
+        "",
+        "SELECT name FROM cards ORDER BY price DESC",
+        "SELECT name FROM cards ORDER BY price DESC LIMIT 3",
+    ),
+    (
+        "lost_measure",
+        "What is the average price of black cards?",
+        "",
+        "SELECT price FROM cards WHERE border = 'black'",
+        "SELECT AVG(price) FROM cards WHERE border = 'black'",
+    ),
+    (
+        "lost_measure",
+        "What percentage of cards is black?",
+        "",
+        "SELECT COUNT(*) FROM cards WHERE border = 'black'",
+        "SELECT 100.0 * SUM(border = 'black') / COUNT(*) FROM cards",
+    ),
+    (
+        "id_for_name",
+        "Which cards are sold in the north?",
+        "",
+        "SELECT c.id FROM cards c JOIN prices p ON p.card_id = c.id WHERE p.shop = 'north'",
+        "SELECT c.name FROM cards c JOIN prices p ON p.card_id = c.id WHERE p.shop = 'north'",
+    ),
+    (
+        "fan_out",
+        "How many cards are black?",
+        "",
+        "SELECT COUNT(c.id) FROM cards c JOIN prices p ON p.card_id = c.id WHERE c.border = 'black'",
+        # A share of joined rows counts them above and below.
+        "SELECT 100.0 * SUM(p.amount > 5) / COUNT(c.id) FROM cards c JOIN prices p ON p.card_id = c.id",
+    ),
+    (
+        "integer_division",
+        "",
+        "",
+        "SELECT SUM(reprint) / COUNT(*) FROM cards",
+        "SELECT SUM(reprint) * 1.0 / COUNT(*) FROM cards",
+    ),
+]
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[SqlTool]:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as db:
+        db.executescript(SHOP)
+    tool = await SqlTool.open(f"sqlite:///{tmp_path}/shop.db")
+    yield tool
+    await tool.close()
+
+
+async def find_kinds(tool: SqlTool, query: str, asked: AskedQuestion) -> set[str]:
+    assert tool.pitfalls is not None
+    table = await tool.worker.run(query)
+    return {pitfall.kind for pitfall in await tool.pitfalls.look(query, table, log=QuestionLog(asked))}
+
+
+@pytest.mark.parametrize(("rule", "question", "rules", "wrong", "right"), CASES)
+async def test_a_rule_speaks_of_the_wrong_query_and_not_of_the_right_one(
+    shop: SqlTool, rule: str, question: str, rules: str, wrong: str, right: str
+) -> None:
+    asked = AskedQuestion(question, rules)
+    assert rule in await find_kinds(shop, wrong, asked)
+    assert await find_kinds(shop, right, asked) == set()
+
+
+async def test_a_question_of_whole_numbers_means_their_division(shop: SqlTool) -> None:
+    asked = AskedQuestion("How often is a card reprinted, rounded?")
+    assert await find_kinds(shop, "SELECT SUM(reprint) / COUNT(*) FROM cards", asked) == set()
+
+
+async def test_nothing_is_asked_of_a_query_whose_question_is_not_known(shop: SqlTool) -> None:
+    observation = await shop.call("SELECT c.id FROM cards c WHERE c.border = 'white' AND c.price > 7")
+    assert observation.pitfalls == ()
+
+
+async def test_what_is_asked_is_asked_once_and_what_an_earlier_query_held_is_not_lost(shop: SqlTool) -> None:
+    tool = shop.compare_with(AskedQuestion("Which black cards cost more than 1,200 in 2006?"))
+    looking_around = await tool.call("SELECT name, border FROM cards")
+    assert looking_around.pitfalls == () and looking_around.note == ""
+    first = await tool.call("SELECT name FROM cards WHERE price > 1200")
+    assert [(pitfall.kind, pitfall.strength) for pitfall in first.pitfalls] == [("lost_number", "ask")]
+    assert "The question says 2006, and no query does." in first.note
+    again = await tool.call("SELECT name FROM cards WHERE border = 'black'")
+    assert again.pitfalls == ()
+    next_question = shop.compare_with(AskedQuestion("Which cards cost more than 7?"))
+    assert (await next_question.call("SELECT name FROM cards WHERE price > 1200")).pitfalls != ()
+
+
+async def test_a_reference_without_a_column_is_to_the_primary_key(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "league.db")) as db:
+        db.executescript("""CREATE TABLE league (id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE match (id INTEGER PRIMARY KEY, league_id INTEGER REFERENCES league, goals INTEGER);
+            INSERT INTO league VALUES (7, 'first'); INSERT INTO match VALUES (1, 7, 3), (2, 7, 4);""")
+    tool = await SqlTool.open(f"sqlite:///{tmp_path}/league.db")
+    right = "SELECT SUM(m.goals) FROM match m JOIN league l ON l.id = m.league_id WHERE l.name = 'first'"
+    assert (await tool.call(right)).pitfalls == ()
+    wrong = await tool.call(right.replace("l.id = m.league_id", "l.id = m.id"))
+    await tool.close()
+    assert wrong.pitfalls[0].kind == "keyless_join"
+
+
+async def test_the_place_is_the_part_of_the_statement(shop: SqlTool) -> None:
+    observation = await shop.call(KEY.format("c.id = s.id"))
+    [pitfall] = observation.pitfalls
+    assert (pitfall.place, pitfall.strength) == ("c.id = s.id", "wrong")
+    assert "these tables are joined by cards.set_code = sets.code" in pitfall.text
+
+
+async def test_the_question_of_a_session_reaches_the_rules_and_a_question_marks_no_answer(
+    shop: SqlTool, tmp_path: Path
+) -> None:
+    query = "SELECT name, price FROM cards WHERE border = 'white'"
+    llm = ScriptedLLM(
+        [f"Thought: look\nAction: sql\nAction input: {query}", "Final answer: Black Lotus\nBecause: 900 [o1.r1]"]
+    )
+    async with decisor.open(db=f"sqlite:///{tmp_path}/shop.db") as data:
+        result = await data.ask(
+            "Which black card has a price over 800?", llm=llm, technique="iter_rag", settings={"calling": "text"}
+        )
+    told = str(llm.seen[1])
+    assert "border = 'white': neither the question nor its rules speak of this value." in told
+    assert "The question says 800, and no query does." in told
+    assert result.evidence.pitfalls == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Which 3 of 1,250 cost $7.50?", (3, 1250, 7.5)),
+        ("In the last 6 months, by 74s, K-12, version 2.3.1 and 'set 9'", ()),
+        ("Between 2012 and 2013, over 5%?", (2012, 2013, 5)),
+    ],
+)
+def test_numbers_of_a_question(text: str, numbers: tuple[float, ...]) -> None:
+    assert AskedQuestion(text).numbers == numbers
+
+
+def test_conditions_that_the_rules_state_for_words_of_the_question() -> None:
+    asked = AskedQuestion(
+        "How many active members with a large shirt are there?",
+        "active refers to status <> 'left' and paid IS NOT NULL; large shirt means t_shirt = 'L'; "
+        "guests means role = 'G'; share of members refers to DIVIDE(COUNT(role = 'M'), COUNT(id))",
+    )
+    stated = [(each.column, each.sign, each.value) for each in asked.conditions({"status", "paid", "t_shirt", "role"})]
+    assert stated == [("status", "<>", "left"), ("paid", "is not", None), ("t_shirt", "=", "L")]
