@@ -52,13 +52,8 @@ def call(name: str, *values: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=list(values))
 
 
-def times(amount: exp.Expr, factor: exp.Expr) -> exp.Expr:
-    # DuckDB takes no query in a lambda.
-    return call("__lin_times_query" if factor.find(exp.Query) else "__lin_times", amount.copy(), factor.copy())
-
-
 def minus(amount: exp.Expr) -> exp.Expr:
-    return times(amount, exp.Neg(this=exp.Literal.number(1)))
+    return call("__lin_times", amount.copy(), exp.Neg(this=exp.Literal.number(1)))
 
 
 @dataclass
@@ -108,6 +103,8 @@ class Block:
     """Columns that are lists, by source of this query and of those around it."""
     taken: str = ""
     """Alias of the choice that this query reads; '' for none."""
+    own: set[str] = field(default_factory=set)
+    """Sources of this query alone."""
 
     def query(self, tree: exp.Expr) -> tuple[Any, set[str]]:
         known = dict(self.known)
@@ -202,6 +199,7 @@ class Block:
             side = node.parent.side if isinstance(node.parent, exp.Join) else ""
             alias = node.alias_or_name
             self.seen[alias] = self.source(node)
+            self.own.add(alias)
             if name in self.symbols.choices and name not in self.known:
                 choices.append(alias)
                 if side:
@@ -227,6 +225,12 @@ class Block:
                 if column in lists and not column.find_ancestor(exp.AggFunc) and column.parent_select is tree:
                     column.replace(exp.AnyValue(this=column.copy()))
 
+    def times(self, amount: exp.Expr, factor: exp.Expr) -> exp.Expr:
+        # DuckDB takes neither a query in a lambda, nor, inside an aggregate, a column of a query around it.
+        is_outside = any(one.table not in self.own for one in factor.find_all(exp.Column))
+        name = "__lin_times_query" if is_outside or factor.find(exp.Query) else "__lin_times"
+        return call(name, amount.copy(), factor.copy())
+
     def expression(self, node: exp.Expr) -> tuple[exp.Expr, bool]:
         """Rewrite an expression; return whether its value is a list."""
         if isinstance(node, exp.Column):
@@ -242,7 +246,7 @@ class Block:
             return call("flatten", call("list", exp.column("amount", table=self.taken, quoted=True))), True
         kinds = self.children(node)
         if isinstance(node, exp.Sum) and self.taken and not any(kinds.values()):
-            node.set("this", times(exp.column("amount", table=self.taken, quoted=True), node.this))
+            node.set("this", self.times(exp.column("amount", table=self.taken, quoted=True), node.this))
             kinds = {id(node.this): True}
         if not any(kinds.values()):
             return node, False
@@ -290,12 +294,12 @@ class Block:
                 left, right = (node.this, node.expression) if is_list(node.this) else (node.expression, node.this)
                 if is_list(right):
                     raise self.symbols.refusal(node, "a product of two amounts")
-                return times(left, right)
+                return self.times(left, right)
             case exp.Div():
                 if is_list(node.expression):
                     raise self.symbols.refusal(node, "a division by an amount")
                 one = exp.cast(exp.Literal.number(1), "DOUBLE")
-                return times(node.this, exp.Div(this=one, expression=exp.paren(node.expression.copy())))
+                return self.times(node.this, exp.Div(this=one, expression=exp.paren(node.expression.copy())))
             case exp.Coalesce():
                 return exp.Coalesce(this=as_list(node.this), expressions=[as_list(one) for one in node.expressions])
             case exp.If():

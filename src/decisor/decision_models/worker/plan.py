@@ -285,7 +285,7 @@ class Program:
             }
             row = ProgramRow(rule.name, about)
             if begins[at] == begins[at + 1] and not rule.price:
-                if least[at] > 1e-9 * max(1, abs(least[at])) or greatest[at] < -1e-9 * max(1, abs(greatest[at])):
+                if least[at] > 1e-9 or greatest[at] < -1e-9:
                     self.faults.append(row)
                 continue
             self.row(

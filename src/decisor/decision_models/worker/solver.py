@@ -155,8 +155,8 @@ def run_highs(matrix: Matrix, seconds: float, presolve: bool) -> Solution:
     if "infeasible" in status and "unbounded" in status:
         status = "infeasible"
     word = next((one for one in ("optimal", "infeasible", "unbounded", NOT_WITHIN) if one in status), status)
-    # 2 is the status of a feasible point.
-    if info.primal_solution_status != 2:
+    # 2 is the status of a feasible point; HiGHS may have one of an unbounded program too, which is no plan.
+    if word == "unbounded" or info.primal_solution_status != 2:
         return Solution(word, objective=info.objective_function_value, bound=bound, seconds=time.monotonic() - began)
     found = solver.getSolution()
     arrays = [np.array(one) for one in (found.col_value, found.row_value, found.row_dual, found.col_dual)]
