@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.lab.evaluation.case_run import CaseAttempt, run_case
 from decisor.lab.evaluation.postgres_store import open_store
-from decisor.lab.evaluation.runner import Suite, Tally, evaluate_suite
+from decisor.lab.evaluation.runner import CaseSample, Suite, Tally, evaluate_suite
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
 from decisor.system.tasks import map_concurrently
@@ -90,7 +90,9 @@ async def main() -> None:
         )
         print("memory, MB by cases: " + ", ".join(f"{done}: {held:.0f}" for done, held in marks))
         cpu = time.process_time()
-        suite = Suite({"small": bench}, {"again": technique}, {"m": llm}, cases_at_once=32, limit_cases=len(some))
+        suite = Suite(
+            {"small": bench}, {"again": technique}, {"m": llm}, cases_at_once=32, sample=CaseSample(len(some))
+        )
         await evaluate_suite(suite, store)
         cpu = time.process_time() - cpu
         print(f"replayed: {cpu / (len(some) * asked.calls) * 1e6:.0f} us CPU a call ({len(some)} cases)")

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from decisor.lab.benchmark import read_question_rows
-from decisor.lab.papers import published_table
 from decisor.lab.qa.datasets import MUSIQUE, STRATEGYQA, TWOWIKI
 from decisor.lab.qa.score import find_references, percent_by_depth, plan_depth
+from decisor.lab.reproduction.papers import read_paper
 from head import words
 
 Needs = Mapping[int, Sequence[int]]
@@ -34,8 +34,10 @@ def main(data: Path) -> None:
     for name in SETS:
         path = data / "multihop" / name / "probtree_question_decompositions.jsonl.gz"
         show(f"{name}, GPT-3", [tree(row["question"], row["value"]) for row in read_question_rows(path)])
-    for line in published_table("qa_plan_depth").lines:
-        print(f"{line.about}, Plan-RAG's table 2: " + " ".join(f"{share:.1f}" for share in line.cells[1:]))
+    table = read_paper("plan-rag").table("2")
+    for at, column in enumerate(table.columns):
+        printed = [row.published[at] for row in table.rows]
+        print(f"{column.head}, Plan-RAG's table 2 (questions, per cent): {printed}")
 
 
 def show(what: str, plans: Sequence[Needs]) -> None:

@@ -151,7 +151,9 @@ async def test_the_prompt_tells_of_the_way_that_is_asked_for_and_stop_words_are_
     assert [field in body and "stop" not in body for body in endpoint.bodies] == [True] * 3
     system = endpoint.bodies[0]["messages"][0]["content"]
     assert "Action input:" not in system and "Final answer:" not in system
-    assert [body["messages"][0]["content"] == system for body in endpoint.bodies] == [True] * 3
+    # The first reply cannot answer yet, and is not told how; after it the prompt begins the same.
+    first, *later = (body["messages"][0]["content"] for body in endpoint.bodies)
+    assert first != later[0] == later[1]
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,11 @@ NOBODY = "mysql://127.0.0.1:9999"
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("-t", "exact", "--db", NOBODY),
-        ("-t", "exact", "--graph", "bolt://127.0.0.1:9"),
-        ("-t", "exact", "--fresh"),
-        ("-t", "exact", "--db", NOBODY, "--graph", "bolt://h"),
-        ("-t", "exact", "--form", "sql", "--graph", "bolt://h"),
-    ],
+    "bench",
+    [f"db={NOBODY}", "form=graph db=bolt://127.0.0.1:9", "fresh=yes", "form=sql db=bolt://h"],
 )
 def test_a_database_where_nobody_listens_is_no_result(
-    words: tuple[str, ...], tmp_path: object, capsys: pytest.CaptureFixture[str]
+    bench: str, tmp_path: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = f"{tmp_path}/made"
     assert (
@@ -28,5 +22,7 @@ def test_a_database_where_nobody_listens_is_no_result(
         == 0
     )
     capsys.readouterr()
-    assert run_command_line(["bench", "dqa", "run", "--data", data, *words]) == 2
-    assert "100 %" not in capsys.readouterr().out
+    assert (
+        run_command_line(["eval", "-b", f"dqa data={data} {bench}", "-t", "exact", "--store", f"{tmp_path}/r.db"]) == 2
+    )
+    assert "100.0" not in capsys.readouterr().out

@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.lab.benchmark import BENCHES
 from decisor.lab.dqa.bench import extract_candidate, score_named_candidate
-from decisor.lab.papers import figures_of_scenario, read_published
 
 NODES = ["african_great_lakes", "gulf_of_aden", "aden", "st_lawrence", "krakow", "wien", "rheinland"]
 BUILDINGS = ["5", "12", "1485", "2623"]
@@ -68,10 +66,3 @@ def test_a_decision_in_the_tie_set_is_right_in_the_second_sense_only() -> None:
     held = score_named_candidate("wien", "krakow", NODES, ties=("krakow", "wien"))
     assert (held.right, held.tie_right) == (False, True)
     assert score_named_candidate("", "krakow", NODES, ties=("krakow",)).tie_right is False
-
-
-def test_every_published_figure_says_where_it_is_from() -> None:
-    figures = read_published()[0]
-    assert {figure.benchmark for figure in figures} < set(BENCHES)
-    assert len({figure.benchmark for figure in figures}) == 10 and all(figure.source for figure in figures)
-    assert [figure.value for figure in figures_of_scenario("locating", "sql")] == [25.5, 37.5, 64.5, 53.5]

@@ -142,22 +142,25 @@ async def test_a_database_that_holds_another_world_is_refused(data: Path, tmp_pa
 def test_the_command_says_so_in_one_line(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite:///{tmp_path}/world.db"
     asyncio.run(load_world(worlds(data)["building"].data, url))
-    words = ["bench", "dqa", "run", "--data", str(data), "-t", "heuristic", "--db", url]
-    assert run_command_line([*words, "--scenario", "building"]) == 0
-    capsys.readouterr()
-    assert run_command_line([*words, "--scenario", "locating"]) == 2
+    for scenario, code in (("building", 0), ("locating", 2)):
+        capsys.readouterr()
+        bench = f"dqa data={data} db={url} scenario={scenario}"
+        words = ["eval", "-b", bench, "-t", "heuristic", "--store", str(tmp_path / f"{scenario}.db")]
+        assert run_command_line(words) == code
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1 and "each world is loaded into a place of its own" in lines[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
-def test_the_command_asks_a_server(server: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_asks_a_server(server: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers: list[dict[str, object]] = []
     with empty(server, data) as url:
-        words = ["bench", "dqa", "run", "--data", str(data), "-t", "heuristic", "--json"]
-        assert run_command_line([*words, "--graph" if server == "neo4j" else "--db", url, "--fresh"]) == 0
-        there = json.loads(capsys.readouterr().out)
-        assert run_command_line([*words, "--form", form_of(server)]) == 0
-        here = json.loads(capsys.readouterr().out)
-    assert there["form"] == form_of(server) and there["asked"] == 6
-    assert [row["answer"] for row in there["questions"]] == [row["answer"] for row in here["questions"]]
+        for more in (f"db={url} fresh=yes", ""):
+            bench = f"dqa data={data} form={form_of(server)} {more}"
+            words = ["eval", "-b", bench, "-t", "heuristic", "--json", "--store", str(tmp_path / f"{len(answers)}.db")]
+            capsys.readouterr()
+            assert run_command_line(words) == 0
+            rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            answers.append({row["case"]: row["answer"] for row in rows})
+    assert len(answers[0]) == 6 and answers[0] == answers[1]

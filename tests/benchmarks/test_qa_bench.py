@@ -9,8 +9,7 @@ import pytest
 
 from decisor.documents.minilm import find_model_folder
 from decisor.errors import SetupError
-from decisor.lab.benchmark import BENCHES, Bench, Case, Outcome, Score
-from decisor.lab.papers import tables_for
+from decisor.lab.benchmark import BENCHES, Bench, Case, Score
 from decisor.lab.qa.datasets import ArcBench, HotpotQABench, MuSiQueBench, ParallelQABench, PopQABench, StrategyQABench
 from decisor.llms.scripted import ScriptedLLM
 from decisor.runtime.run import Run
@@ -228,31 +227,3 @@ async def test_only_searches_count_as_retrievals(musique: Path) -> None:
     replies.append("Final answer: Steventon\nBecause: [o2.r1]")
     score = await scored(MuSiQueBench(musique), replies, "iter_rag")
     assert (score.counts["retrievals"], score.counts["llm_calls"], score.counts["passages"]) == (2, 4, 1)
-
-
-def test_the_tables_of_the_paper_count_documents_depths_and_attribution() -> None:
-    counts = {"nodes": 3, "depth": 2, "nodes_one_document": 2, "nodes_documents": 1, "retrievals": 4}
-    metrics = {"acc": 1.0, "f1": 1.0, "attributed": 1.0, "declared": 0.0, "unattributed": 0.0}
-    right = Outcome("hotpotqa", "a", "reasoning_dag", "m", 0, "right", counts=counts, metrics=metrics)
-    wrong = replace(right, case="b", state="wrong", metrics={"acc": 0.0, "f1": 0.5})
-    plain = replace(right, technique="rag", counts={"retrievals": 1})
-    by_source = {
-        table.source.rpartition(", ")[2]: table
-        for table in tables_for("hotpotqa", {"reasoning_dag": [right, wrong], "rag": [plain]})
-    }
-    assert by_source["table 2"].lines[0].cells == (
-        "reasoning_dag",
-        "0.0 % of 2",
-        "0.0 % of 2",
-        "100.0 % of 2",
-        "0.0 % of 2",
-        "0.0 % of 2",
-    )
-    ours, published = by_source["table 5"].lines
-    assert ours.cells == ("reasoning_dag", "6 (3.00 a question)", "50.0 % of 2", "66.7 % of 6", "33.3 % of 6")
-    assert published.published and published.cells[3] == "88.5 %"
-    assert len(by_source["table 6"].lines) == 5
-    assert [line.cells[:2] for line in by_source["section 4"].lines] == [
-        ("reasoning_dag", "100.0 % of 1"),
-        ("rag", "100.0 % of 1"),
-    ]

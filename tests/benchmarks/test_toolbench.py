@@ -16,15 +16,11 @@ from hypothesis import strategies as st
 from data import DATA
 from decisor.errors import SetupError
 from decisor.lab.benchmark import Outcome
-from decisor.lab.judges import open_judge_run
 from decisor.lab.toolbench.bench import (
     Incidence,
-    TaskRun,
     ToolBenchBench,
-    Wins,
     build_run_tags,
     compute_incidences,
-    count_wins,
     list_call_outcomes,
 )
 from decisor.lab.toolbench.environment import (
@@ -468,29 +464,6 @@ async def test_classes_are_counted_over_all_branches_and_fix_ratios_over_runs() 
     assert found["unavailable"] == Incidence(4, 2, 1)
     assert (found["unavailable"].share, found["unavailable"].fix_ratio) == (0.5, 0.5)
     assert found["hallucinated_tool"].fix_ratio is None and found["decision_failure"].met == 1
-
-
-async def test_a_win_is_settled_by_passing_and_judged_where_that_does_not_settle_it() -> None:
-    def judge(messages: Any) -> str:
-        text = messages[-1].content
-        return "Verdict: first" if text.index("good") < text.index("bad") else "Verdict: second"
-
-    ones = {
-        "a": TaskRun("t", "x", True),
-        "b": TaskRun("t", "good", True),
-        "c": TaskRun("t", "bad", False),
-        "d": TaskRun("t", "x", False),
-    }
-    others = {
-        "a": TaskRun("t", "y", False),
-        "b": TaskRun("t", "bad", True),
-        "c": TaskRun("t", "good", False),
-        "d": TaskRun("t", "x", False),
-    }
-    llm = ScriptedLLM(judge)
-    found = await count_wins(ones, {**others, "e": TaskRun("t", "z", True)}, open_judge_run(llm))
-    assert found == Wins(2, 1, 1, 0) and found.rate == pytest.approx(2 / 3)
-    assert len(llm.seen) == 2 * 2 * 3, "two tasks are judged, in two orders, three times"
 
 
 def test_observations_of_the_environment_are_plain_records() -> None:

@@ -150,7 +150,7 @@ def test_names_from_rows_are_text_in_every_form_of_a_chart(tmp_path: Path) -> No
 def test_the_prompt_says_how_a_table_is_answered(tmp_path: Path) -> None:
     for calling in ("text", "json"):
         result = decisor.ask(QUESTION, db=sales(tmp_path), llm=llm(), settings={"calling": calling})
-        system = next(events_of(result.trace, LLMCall)).messages[0].content
+        system = list(events_of(result.trace, LLMCall))[-1].messages[0].content
         assert "with the id of the whole observation, like [o2]" in " ".join(system.split())
         (tmp_path / "sales.db").unlink()
 

@@ -1,4 +1,4 @@
-"""decisor bench dqa: on worlds made here, and on the released data where they are at hand."""
+"""decisor eval -b dqa: on worlds made here, and on the released data where they are at hand."""
 
 import json
 import os
@@ -24,89 +24,72 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def ran(capsys: pytest.CaptureFixture[str], *words: str | Path) -> dict[str, Any]:
-    """What ``bench dqa run --json`` printed: one object, and nothing else."""
+def ran(capsys: pytest.CaptureFixture[str], tmp_path: Path, bench: str, *words: str) -> list[dict[str, Any]]:
+    """The outcomes that ``eval --json`` printed."""
     capsys.readouterr()
-    assert run_command_line(["bench", "dqa", "run", "--json", *map(str, words)]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    assert run_command_line(["eval", "-b", bench, *words, "--json", "--store", str(tmp_path / "run.db")]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def complaint(capsys: pytest.CaptureFixture[str], words: Sequence[str | Path]) -> str:
+def complaint(capsys: pytest.CaptureFixture[str], words: Sequence[str]) -> str:
     capsys.readouterr()
-    assert run_command_line(["bench", "dqa", "run", *map(str, words)]) == 2
+    assert run_command_line(["eval", *words]) == 2
     return capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["sql", "graph"])
 def test_exact_answers_every_made_question_by_its_printed_rules(
-    made: Path, form: str, capsys: pytest.CaptureFixture[str]
+    made: Path, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = ran(capsys, "--data", made, "--technique", "exact", "-o", "semantics=paper", "--form", form)
-    assert (found["accuracy"], found["tie_accuracy"], found["asked"]) == (1.0, 1.0, 8)
-    first = found["questions"][0]
-    assert first["scenario"] == "locating" and first["question_num"] == 1
-    assert first["answer"] == first["gold"] and first["right"] and first["tie_right"] and first["stopped"] == "answered"
-    assert found["seconds"] > 0
+    found = ran(capsys, tmp_path, f"dqa data={made} form={form}", "-t", "exact semantics=paper")
+    assert len(found) == 8 and {one["state"] for one in found} == {"right"}
+    assert all(one["metrics"]["ties"] == 1.0 and one["answer"] == one["gold"][0] for one in found)
 
 
-def test_the_heuristic_runs_as_a_technique_on_a_database(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = ran(capsys, "--data", made, "--technique", "heuristic", "--at-once", "3")
-    assert [row["stopped"] for row in found["questions"]].count("failed") == 0
-    assert all(row["retrieved"] == "once" for row in found["questions"])
-    assert all(row["failure"] for row in found["questions"] if not row["tie_right"])
-
-
-def test_the_table_stands_beside_the_published_figures(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--data", str(made), "-t", "exact", "--scenario", "building", "--limit", "2"]
-    assert run_command_line(["bench", "dqa", "run", *words]) == 0
-    shown = capsys.readouterr().out
-    assert "published" in shown and "PlanRAG paper (NAACL 2024), GPT-4" in shown and "40.6" in shown
-    assert "locating" not in shown
-
-
-def test_the_statistics_count_rows_beside_the_papers(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["bench", "dqa", "statistics", "--data", str(made)]) == 0
-    shown = capsys.readouterr().out
-    assert "| locating | 4 | 1 |" in shown and "2038.8" in shown and "| building, supply |" in shown
-
-
-def test_a_trace_of_each_question_is_kept_where_asked(
+def test_the_heuristic_runs_as_a_technique_on_a_database(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran(capsys, "--data", made, "-t", "exact", "--limit", "1", "--traces", tmp_path / "traces")
-    names = sorted(path.name for path in (tmp_path / "traces").iterdir())
-    assert names == ["building-1-sql.jsonl", "locating-1-sql.jsonl"]
-    assert '"event": "Conclusion"' in (tmp_path / "traces" / names[0]).read_text()
+    found = ran(capsys, tmp_path, f"dqa data={made}", "-t", "heuristic", "--cases-at-once", "3")
+    assert "failed" not in [one["stopped"] for one in found]
+    assert all(one["counts"]["retrievals"] == 1 for one in found)
+    assert all(one["failure"] for one in found if one["metrics"]["ties"] != 1.0)
+
+
+def test_named_cases_are_run_alone_and_a_name_of_no_case_is_said(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = ran(capsys, tmp_path, f"dqa data={made}", "-t", "exact", "--ids", "building-2,locating-1")
+    assert sorted(one["case"] for one in found) == ["building-2", "locating-1"]
+    words = ["-b", f"dqa data={made}", "-t", "exact", "--ids", "war-1", "--store", str(tmp_path / "other.db")]
+    assert "There is no case 'war-1' among 8 cases" in complaint(capsys, words)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("bench", "technique", "told"),
     [
-        (["--technique", "exact", "--form", "paper"], "form is one of sql, graph"),
-        (["--technique", "exact", "--scenario", "war"], "scenario is one of locating, building, both"),
-        (["--technique", "exact", "-o", "semantics"], "A setting is name=value"),
-        (["--technique", "exact", "-o", "semantics=mine"], "semantics is one of"),
-        (["--technique", "guess"], "There is no technique 'guess'"),
-        (["--technique", "exact", "--db", "bolt://localhost"], "not sql"),
+        ("form=paper", "exact", "form is one of sql, graph"),
+        ("scenario=war", "exact", "scenario is one of locating, building, both"),
+        ("form=sql", "exact semantics=mine", "semantics is one of"),
+        ("form=sql", "guess", "There is no technique 'guess'"),
+        ("db=bolt://localhost", "exact", "not sql"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_is_there(
-    made: Path, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    made: Path, bench: str, technique: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    error = complaint(capsys, ["--data", made, *words])
+    words = ["-b", f"dqa data={made} {bench}", "-t", technique, "--store", str(tmp_path / "run.db")]
+    error = complaint(capsys, words)
     assert told in error and error.count("\n") == 1
 
 
 def test_a_folder_without_questions_says_how_to_make_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "bench dqa generate" in complaint(capsys, ["--data", tmp_path, "-t", "exact"])
+    words = ["-b", f"dqa data={tmp_path}", "-t", "exact", "--store", str(tmp_path / "run.db")]
+    assert "bench dqa generate" in complaint(capsys, words)
 
 
 @pytest.mark.slow
 @released
 @pytest.mark.parametrize("form", ["sql", "graph"])
-def test_exact_agrees_with_every_released_answer(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = ran(capsys, "--data", RELEASED, "-t", "exact", "-o", "semantics=released", "--form", form)
-    wrong = [(row["scenario"], row["question_num"]) for row in found["questions"] if not row["right"]]
-    assert not wrong
-    assert found["asked"] > 100
+def test_exact_agrees_with_every_released_answer(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = ran(capsys, tmp_path, f"dqa data={RELEASED} form={form}", "-t", "exact semantics=released")
+    assert [one["case"] for one in found if one["state"] != "right"] == [] and len(found) > 100

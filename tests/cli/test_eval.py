@@ -164,6 +164,7 @@ def test_benchmarks_are_listed_with_their_settings(capsys: pytest.CaptureFixture
         "limit": None,
         "db": "",
         "tools": "database",
+        "schema": "described",
         "fresh": False,
     }
 

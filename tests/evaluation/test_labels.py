@@ -3,11 +3,10 @@
 import pytest
 
 from data import DATA
-from decisor.lab.benchmark import open_bench
-from decisor.lab.evaluation.suite import SuiteRequest, open_suite, parse_suite_entry
-from decisor.lab.papers import read_published
+from decisor.lab.benchmark import BENCHES, open_bench
+from decisor.lab.evaluation.suite import SuiteRequest, label_bench, label_technique, open_suite, parse_suite_entry
+from decisor.lab.reproduction.papers import PAPERS, read_paper
 from decisor.system.settings import label_with_settings
-from decisor.techniques import TECHNIQUES, build_technique
 
 
 @pytest.mark.parametrize(
@@ -24,13 +23,12 @@ def test_a_label_holds_what_changes_a_case(text: str, named: str) -> None:
     assert label_with_settings(name, open_bench(name, **settings), settings) == named
 
 
-@pytest.mark.parametrize("text", sorted({one.technique for one in read_published()[0]}))
-def test_a_published_figure_of_a_technique_that_is_here_has_the_label_that_a_run_of_it_would_have(text: str) -> None:
-    named = text.partition(" (")[0]  # whose model it was
-    if named.split()[0] not in TECHNIQUES or "," in named:
-        return
-    name, settings = parse_suite_entry(named)
-    assert label_with_settings(name, build_technique(name, **settings), settings) == named
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_cell_of_a_paper_names_a_technique_and_a_benchmark_that_there_are(name: str) -> None:
+    for table in read_paper(name).tables:
+        for cell in table.subjects():
+            assert cell.benches and all(label_bench(bench).split()[0] in BENCHES for bench in cell.benches)
+            assert (cell.measure or "").startswith("size ") or label_technique(cell.technique)
 
 
 def test_a_technique_that_is_asked_in_another_way_is_an_entry_of_its_own() -> None:

@@ -14,7 +14,6 @@ from decisor.lab.judges import (
     compute_mean_ranks,
     grade_by_llm_eval,
     open_judge_run,
-    prefer_by_passing,
     quote_lines,
     score_all_pairs,
     solvable_pass_rate,
@@ -99,7 +98,7 @@ async def test_votes_of_one_order_are_counted_and_an_even_split_is_no_preference
 
 
 async def test_all_pairs_rank_by_points_and_equal_answers_tie_without_a_call() -> None:
-    """best beats both others; the two others are the same text, so they share ranks 2 and 3."""
+    """best beats both others; the two others are the same text, so they share rank 2."""
 
     def best(messages: Sequence[Message]) -> str:
         return "Verdict: first" if "> gold" in messages[-1].content.split("Second answer")[0] else "Verdict: second"
@@ -107,7 +106,7 @@ async def test_all_pairs_rank_by_points_and_equal_answers_tie_without_a_call() -
     llm = ScriptedLLM(best)
     points = await score_all_pairs("t", {"x": "lead", "best": "gold", "y": "lead"}, Preference(), open_judge_run(llm))
     assert points == {"best": 1.0, "x": 0.25, "y": 0.25} and len(llm.seen) == 4
-    assert compute_mean_ranks([points, {"best": 0.0, "x": 1.0, "y": 0.5}]) == {"best": 2.0, "x": 1.75, "y": 2.25}
+    assert compute_mean_ranks([points, {"best": 0.0, "x": 1.0, "y": 0.5}]) == {"best": 2.0, "x": 1.5, "y": 2.0}
     assert (
         await score_all_pairs(
             "t", {"x": "1", "y": "2"}, Preference(), open_judge_run(ScriptedLLM(lambda messages: "?"))
@@ -185,14 +184,6 @@ def test_the_solvable_pass_rate_by_hand() -> None:
     """(1 + 1/2 + 0)/3 = 1/2 in the first run, 1 in the second: mean 3/4, deviation 1/4 * sqrt(2)."""
     assert solvable_pass_rate([["solved", "unsure", "unsolved"], ["solved"] * 3]) == pytest.approx((0.75, 0.35355339))
     assert solvable_pass_rate([]) == (0.0, 0.0)
-
-
-def test_only_a_tie_of_passes_needs_a_judge() -> None:
-    assert (prefer_by_passing(True, False), prefer_by_passing(False, True), prefer_by_passing(True, True)) == (
-        1.0,
-        0.0,
-        None,
-    )
 
 
 def test_long_material_is_cut_in_the_middle() -> None:

@@ -32,7 +32,7 @@ def test_every_published_price_is_dated_has_a_source_and_stands_once() -> None:
     assert len(rows) > 20
     assert len({(row.host, row.model) for row in rows}) == len(rows)
     for row in rows:
-        assert row.source and date(2025, 1, 1) < row.date <= date(2026, 12, 31), row
+        assert row.source and date(2023, 1, 1) < row.date <= date(2026, 12, 31), row
         assert 0 < row.price.prompt <= row.price.completion, row
         assert row.price.cached is None or row.price.cached < row.price.prompt, row
         assert row.price.cache_write is None or row.price.cache_write > row.price.prompt, row

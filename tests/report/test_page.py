@@ -95,13 +95,12 @@ def test_the_page_asks_for_nothing_and_runs_one_script_only() -> None:
     assert "default-src 'none'" in policy and "unsafe" not in policy
 
 
-def test_the_tables_hold_our_figures_and_the_published_ones_with_their_source() -> None:
+def test_the_tables_hold_the_share_of_right_answers() -> None:
     text = page(KEPT)
     rows = [one.outcome for one in KEPT if one.outcome.technique == "plan_rag"]
     right = sum(one.state == "right" for one in rows)
     counted = sum(one.state in ("right", "wrong", "over_budget") for one in rows)
     assert f"{100 * right / counted:.1f}" in text
-    assert "locating 64.3 %, building 45 %" in text and "PlanRAG paper (NAACL 2024)" in text
 
 
 def test_a_story_keeps_what_the_decision_cites_however_far_it_is_cut() -> None:
@@ -235,16 +234,6 @@ def test_a_second_opinion_is_asked_of_a_real_endpoint_and_kept(
             told = json.loads(capsys.readouterr().out)["opinion"]
             assert (told["asked"], told["read"], {said for _, said, _ in told["table"]}) == (5, 5, {"DEEP"})
     assert len(asked) == 5
-    with serve_threaded(lambda request: "Verdict: first") as url:
-        outs = {}
-        for form in ("--json", "--markdown"):
-            with pytest.raises(SystemExit) as left:
-                main(["report", str(tmp_path / "a.db"), form, "--ranks", f"test-model@{url}", "--judge-cases", "1"])
-            assert left.value.code == 0
-            outs[form] = capsys.readouterr().out
-    ranks = json.loads(outs["--json"])["ranks"][0]["ranks"]
-    assert len(ranks) == 4 and set(ranks.values()) == {2.5}  # who always says the first has no preference
-    assert "| single_rag, gpt-large-2026 | 2.50 |" in outs["--markdown"]
 
 
 def poisoned(value: Any, payload: str) -> Any:
@@ -362,8 +351,8 @@ def test_the_list_filters_sorts_and_opens_stories(tmp_path: Path) -> None:
         }
         one.run("document.querySelector('.row').click()")
         told = one.run("return document.querySelector('.told').textContent")
-        assert "Which trading node" in told and "GROUP BY source" in told and "Decision" in told
-        one.run("document.querySelector('.told .evidence a, .told td.id a').click()")
+        assert "Which trading node" in told and "GROUP BY source" in told and "Evidence" in told
+        one.run("document.querySelector('.told .evidence caption a').click()")
         assert one.run("return document.querySelector('.told .here').id.startsWith('r-')")
         one.run("document.querySelector('.row').click()")
         assert one.run("return document.querySelectorAll('.told').length") == 0

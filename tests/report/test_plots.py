@@ -65,7 +65,7 @@ def test_on_a_phone_every_plot_is_there_and_no_label_is_cut_off(tmp_path: Path) 
             "Accuracy against seconds a case (critical path)",
         }
         whiskers = one.run("return document.querySelectorAll('.results .plotcell svg.forest').length")
-        assert whiskers >= 7, "accuracy with its interval stands in the table of results, published figures below"
+        assert whiskers >= 4, "accuracy with its interval stands in the table of results"
         assert "100" in one.run(
             "return [...document.querySelectorAll('.chart svg text')].map(e => e.textContent).join()"
         )

@@ -93,6 +93,7 @@ class Page:
 
     def ask(self, question: str = "Which supplier should we drop?", technique: str = "plan_rag", llm: str = "") -> None:
         self.open()
+        self.until("document.querySelector('.start #question')")
         self.write("question", question)
         self.write("technique", technique)
         if llm:

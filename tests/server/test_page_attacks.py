@@ -103,7 +103,7 @@ def test_an_attack_in_every_field_of_every_event_is_text(page: Page, calls: tupl
         page.until("document.querySelectorAll('.steps li').length > 10")
         quiet(page)
         words = re.findall("[!-~]+", text.replace(CANARY, calls[0]))
-        shown = str(page.run("return document.querySelector('.decision').textContent"))
+        shown = str(page.run("return document.querySelector('.result').textContent"))
         assert max(words, key=len) in shown, text
         assert page.run("return location.pathname") == f"/runs/{at}", text
         assert calls[1] == [], text
@@ -120,7 +120,7 @@ def test_marks_that_hide_or_reorder_text_are_seen(page: Page) -> None:
 
 def test_names_and_values_of_a_database_are_text(page: Page, calls: tuple[str, list[str]]) -> None:
     page.open("/")
-    page.click("See what is in it")
+    page.click("Look inside")
     page.until("document.querySelector('.schema details')")
     page.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
     page.see("<script>alert(1)</script>", ".schema")
@@ -145,7 +145,7 @@ def test_the_file_to_hand_on_runs_and_loads_nothing(page: Page, calls: tuple[str
 
 def test_the_page_has_no_way_to_make_markup_of_text() -> None:
     files = sorted((Path(__file__).parents[2] / "src" / "decisor").rglob("*.js"))
-    assert len(files) > 20
+    assert len(files) > 15
     for file in files:
         text = file.read_text("utf-8")
         for word in (

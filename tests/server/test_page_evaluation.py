@@ -84,10 +84,11 @@ def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path
         page.until("document.querySelectorAll('.cases > li').length === 1")
         page.run("document.querySelector('.cases details').open = true")
         page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")
-        words = ("prices come first", "1 record", "15 min 12 s", "It costs 1.5, not 99.", "You wrote 99.")
+        page.run("document.querySelectorAll('.cases details').forEach((one) => one.open = true)")
+        words = ("prices come first", "1 row", "15 min 12 s", "It costs 1.5, not 99.", "The answer says 99.")
         for text in (*words, "Evidence"):
             page.see(text, ".cases")
-        page.run("document.querySelector('.cases [id=\"e-o1.r1\"] a').click()")
+        page.run("document.querySelector('.cases .evidence caption a').click()")
         assert page.text(".cases .here") == page.text(".cases .story tr.cited") != ""
         page.picture("evaluation-case")
 

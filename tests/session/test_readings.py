@@ -165,7 +165,8 @@ def test_a_definition_is_followed_and_nobody_is_asked(tmp_path: Path) -> None:
         definitions=definitions_file(tmp_path),
     )
     assert "# How to judge" not in prompts[0] and "metric.net_revenue" in prompts[0]
-    assert result.usage.calls == 2
+    # The third call: the query computed revenue in another way than its definition, and was told so.
+    assert result.usage.calls == 3
 
 
 def test_an_llm_that_asks_about_what_is_defined_is_not_followed(tmp_path: Path) -> None:
@@ -181,7 +182,7 @@ def test_an_llm_that_asks_about_what_is_defined_is_not_followed(tmp_path: Path) 
         readings="always",
         definitions=definitions_file(tmp_path),
     )
-    assert result.usage.calls == 3
+    assert result.usage.calls == 4
 
 
 def test_replies_that_cannot_be_read_do_not_stop_the_run(tmp_path: Path) -> None:

@@ -177,11 +177,11 @@ async def test_a_loop_goes_on_from_the_edited_step_with_earlier_replies_replayed
     await record(how, name, Server(first), [TableTool()], path)
     past = read_trace(path)
 
-    server = Server(iter(["Final answer: bel\nBecause: it has 340.25 km [o2.r2]"]))
-    edit = Edit("2", action="select name, km from river order by km")
+    server = Server(iter(["Final answer: bel\nBecause: it has 340.25 km [o2.r1]"]))
+    edit = Edit("2", action="select name, km from river order by km desc")
     found, run = await again(past, [edit], server, [TableTool()])
     assert (found.before.answer, found.after.answer) == ("aune", "bel")
-    assert found.after.evidence.ids == ("o2.r2",)
+    assert found.after.evidence.ids == ("o2.r1",)
     assert len(server.sent) == 1
     assert "order by km" in server.sent[0][-1].content
     assert [change.how for change in found.changes] == ["reused", "edited"]

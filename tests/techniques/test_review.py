@@ -28,7 +28,7 @@ class DoubtfulTable(TableTool):
 
     async def call(self, text: str) -> Observation:
         found = await super().call(text)
-        return replace(found, pitfalls=(Pitfall("fan_out", DOUBT), Pitfall("null_filter", "It filters NULL.")))
+        return replace(found, pitfalls=(Pitfall("fan_out", DOUBT), Pitfall("idle_table", "NULL?", strength="ask")))
 
 
 def say(way: Calling, name: str, value: Mapping[str, object]) -> str:

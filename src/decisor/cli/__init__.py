@@ -43,6 +43,10 @@ COMMANDS = {
     "prompts": ("decisor.cli.config:prompts_command", "Print the prompts of a technique, to change them."),
     "eval": ("decisor.lab.cli.evaluate:eval_command", "Run techniques on benchmarks; what stops goes on later."),
     "report": ("decisor.lab.cli.report:command", "Report an evaluation: tables, comparisons, one page."),
+    "reproduce": (
+        "decisor.lab.cli.reproduce:reproduce_command",
+        "Reproduce a paper's table: ours and the published figure in each cell.",
+    ),
     "bench": ("decisor.lab.cli.bench:app", "Benchmarks: list them; run, make and load questions of Decision QA."),
     "train": ("decisor.lab.cli.evaluate:app", "Train what techniques learn from data."),
 }

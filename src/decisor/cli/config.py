@@ -127,11 +127,24 @@ def format_setting_value(value: Scalar) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def techniques_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
+def techniques_command(
+    name: Annotated[str, typer.Argument(help="One technique, with what preset=paper leaves different.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False,
+) -> None:
     """List the techniques and their settings."""
     from decisor.session.run_setup import list_technique_rows
+    from decisor.techniques import find_technique_class
+    from decisor.techniques.shared.presets import PAPER_PRESETS, find_deviations
 
-    print_rows(list_technique_rows(), as_json, "-o")
+    if name:
+        find_technique_class(name)
+    print_rows([row for row in list_technique_rows() if not name or row.name == name], as_json, "-o")
+    if not name or as_json:
+        return
+    if preset := PAPER_PRESETS.get(name):
+        print(f"{'':<14} preset=paper sets " + "  ".join(f"{key}={text}" for key, text in preset.settings.items()))
+        print("".join(f"{'':<14} preset=paper leaves out the prompt {prompt}\n" for prompt in preset.left_out), end="")
+    print("".join(f"{'':<14} Not as in the paper: {line}\n" for line in find_deviations(name)), end="")
 
 
 def print_rows(rows: Sequence[TechniqueRow], as_json: bool, flag: str) -> None:

@@ -214,7 +214,12 @@ EXAMPLES = {
     "eval": ("decisor eval -b dqa -t plan_rag -t iter_rag --llm gpt-4.1-mini --store run.db",),
     "config": ("decisor config", "decisor config trust"),
     "train": ("decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer",),
-    "bench": ("decisor bench list", "decisor bench dqa run --data DIR -t exact -o semantics=released"),
+    "bench": ("decisor bench list", "decisor bench dqa generate --scenario building --seed 1 --out DIR"),
+    "reproduce": (
+        "decisor reproduce planrag",
+        "decisor reproduce planrag 4 --data DIR --llm gpt-4 --share 0.1 --dry-run",
+        "decisor reproduce radagent 1 --data DIR --llm gpt-4o-mini --markdown",
+    ),
     "report": ("decisor report run.db --html report.html", "decisor report run.db --against before.db"),
     "prompts": ("decisor prompts plan_rag > mine.toml",),
 }

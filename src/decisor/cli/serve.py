@@ -46,6 +46,9 @@ def serve_command(
         list[str] | None,
         typer.Option("--llm", metavar="MODEL[@URL]", help="An LLM to choose on the page. Several times."),
     ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
+    ] = False,
     evaluation: Annotated[
         list[str] | None, typer.Option("--evaluation", metavar="RUN", help="The store of an evaluation to show.")
     ] = None,
@@ -74,10 +77,13 @@ def serve_command(
         return
     config = resolve_config()
     # Take the data that are named, else those of the config files.
-    if not request.names_data:
+    if not request.names_data and not demo:
         db, docs = list_configured_sources(config)
         request = request.model_copy(update={"db": tuple(db), "docs": tuple(docs)})
-    sources = sources_of_request(request, config)
+    if demo and request.names_data:
+        raise SetupError("--demo has data of its own: leave out --db, --graph, --docs and --tools.")
+    folder = contextlib.ExitStack()
+    sources = folder.enter_context(demo_sources()) if demo else sources_of_request(request, config)
     check_database_files(sources)
     who, token = read_server_users(users, sources, is_local_host(host))
     # Bind before the settings are made: port 0 takes any port that is free.
@@ -109,7 +115,8 @@ def serve_command(
     with contextlib.nullcontext() if evaluation else contextlib.suppress(SetupError):
         routers = [import_lab("evaluation_pages", "--evaluation").router]
     print_folder_file(config)
-    with open_server_history(history and config.keeps_history) as place:
+    # The shop is gone with the server, and so are its runs.
+    with folder, open_server_history(history and config.keeps_history and not demo) as place:
         run_web_server(replace(serving, history=place), listening, ready, routers)
 
 

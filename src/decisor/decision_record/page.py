@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from os import PathLike
@@ -35,11 +35,11 @@ from decisor.system.text import fit_on_one_line
 from decisor.system.wording import format_count
 from decisor.trace.events import RowPolicy
 from decisor.types import RuleTest, Usage
+from decisor.views.comparison import compare_ranking, dot_plot_html
 from decisor.views.links import Anchors, anchors_of, figures_html
 from decisor.views.markup import Html, join, query_html, tag
 from decisor.views.page import html_document, run_page_style
-from decisor.views.rankings import ranking_html
-from decisor.views.results import decision_html, evidence_table, group_by_columns
+from decisor.views.results import decision_html, doubts_html, evidence_table, group_by_columns, list_doubts
 from decisor.views.terminal import format_table_value
 
 
@@ -187,7 +187,8 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     yield tag("p", " · ".join(list_heading_parts(record)), cls="soft")
     yield tag("h1", content.request.question)
     yield tag("p", content.request.goal) if content.request.goal else None
-    yield decision_html(decision, anchors)
+    comparison = compare_ranking(content.alternatives) if content.alternatives else None
+    yield decision_html(decision, anchors, comparison, content.request.question)
     # The digest is computed anew: the one in the record may have been changed along with the content.
     yield approvals_html(record, digest_of_json(content))
     yield record_section_html(
@@ -196,7 +197,10 @@ def render_record_parts(record: DecisionRecord) -> Iterator[Html | None]:
     yield record_section_html("Rules, in words", tag("p", content.request.rules), content.request.rules)
     yield record_section_html("Warnings", bullet_list_html(content.warnings, "fault"), content.warnings)
     yield record_section_html("What words mean", meanings_html(content), content.definitions or content.readings)
-    yield ranking_html(content.alternatives) if content.alternatives else None
+    yield dot_plot_html(comparison) if comparison else None
+    # Assumptions and pitfalls have sections of their own here.
+    told = replace(decision, assumptions=(), evidence=replace(decision.evidence, pitfalls=()))
+    yield doubts_html(list_doubts((), told, anchors, comparison))
     yield record_section_html("Rules, executed", rules_html(content.rules), content.rules)
     yield record_section_html("Evidence", record_evidence_html(content, anchors), content.evidence.queries)
     yield record_section_html("Taken as certain", bullet_list_html(content.assumptions), content.assumptions)

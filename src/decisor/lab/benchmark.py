@@ -164,10 +164,15 @@ def open_bench(name: str, **settings: str) -> Bench:
         shared = os.environ.get("DECISOR_DATA")
         if not shared:
             raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')
-        own = Path(shared) / name
-        settings["data"] = str(own if own.exists() else shared)
+        settings["data"] = str(find_bench_data(Path(shared), name))
     instance: Bench = build_from_settings(kind, name, settings)
     return instance
+
+
+def find_bench_data(shared: Path, name: str) -> Path:
+    """Return the folder of a benchmark in a folder of all, or that one if it has none."""
+    own = shared / name
+    return own if own.exists() else shared
 
 
 def compute_search_metrics(events: Sequence[TraceEntry]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.statistics import COUNTED, Interval, share_over_cases, tries_by_case
+from decisor.lab.statistics import COUNTED, Interval, metric_by_case, share_over_cases, tries_by_case
 
 STEPS = (1, 2, 5)
 
@@ -129,6 +129,12 @@ def accuracy_by_decile(
         if curve:
             curves[name] = curve
     return curves
+
+
+def sort_into_tenths(outcomes: Iterable[Outcome], rating: str = "elo") -> list[set[str]]:
+    """Return the cases in ten parts of equal size, lowest rating first; empty if there are too few for ten."""
+    parts = _equal_parts(metric_by_case(outcomes, rating))
+    return [cases for _, cases in parts] if len(parts) == DECILES else []
 
 
 def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:

@@ -524,15 +524,12 @@ async def score_all_pairs(
 
 
 def compute_ranks(points: Mapping[str, float]) -> dict[str, float]:
-    """Rank names by points, best first, from 1; equal points share the mean of their ranks.
+    """Rank names by points, best first, from 1; equal points share the best of their places, as in RadAgent's table.
 
     >>> compute_ranks({"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.0})
-    {'a': 1.0, 'b': 2.5, 'c': 2.5, 'd': 4.0}
+    {'a': 1.0, 'b': 2.0, 'c': 2.0, 'd': 4.0}
     """
-    return {
-        name: 1 + sum(other > point for other in points.values()) + (list(points.values()).count(point) - 1) / 2
-        for name, point in points.items()
-    }
+    return {name: 1.0 + sum(other > point for other in points.values()) for name, point in points.items()}
 
 
 def compute_mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -541,14 +538,6 @@ def compute_mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, fl
     names = sorted({name for one in ranked for name in one})
     by_name = {name: [one[name] for one in ranked if name in one] for name in names}
     return {name: math.fsum(places) / len(places) for name, places in by_name.items()}
-
-
-def prefer_by_passing(one_passed: bool, other_passed: bool) -> float | None:
-    """Prefer the answer that passed; None if both passed or neither did.
-
-    ToolBench's win rate asks a judge only then.
-    """
-    return None if one_passed == other_passed else float(one_passed)
 
 
 PREFERENCE_FORM = verdict_form(

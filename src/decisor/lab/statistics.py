@@ -347,12 +347,6 @@ def metric_by_case(part: Iterable[Outcome], name: str) -> dict[str, float]:
     return mean_by_case(measured, lambda one: one.metrics[name])
 
 
-def percent_of_cases(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> str:
-    """Format the mean of ``value`` over cases in percent, and the number of cases; '' for none."""
-    values = list(mean_by_case(part, value).values())
-    return f"{100 * mean(values):.1f} % of {len(values)}" if values else ""
-
-
 def tries_by_case(
     part: Iterable[Outcome], is_right: Callable[[Outcome], bool] = lambda one: one.state == "right"
 ) -> dict[str, list[bool]]:

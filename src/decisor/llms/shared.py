@@ -125,6 +125,17 @@ class Book(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Upper bounds for all that a process buys. None means no bound."""
+
+    dollars: float | None = None
+    tokens: int | None = None
+
+
+UNBOUNDED = Spending()
+
+
 @dataclass
 class Journal:
     """A journal of bought replies, shared by all runs of a process."""
@@ -132,6 +143,9 @@ class Journal:
     book: Book
     seed: int | None = None
     """Each sampled request (temperature above 0) without a seed gets one made from this one and from its key."""
+    most: Spending = UNBOUNDED
+    dearest: Usage = field(default_factory=Usage)
+    """The most that one reply cost so far, in dollars and in tokens."""
     bought: Usage = field(default_factory=Usage)
     """What this process paid, wasted replies included."""
     buying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
@@ -149,21 +163,48 @@ class Journal:
                 break
             # Then the book is asked again: the purchase may have failed, and this run buys it itself.
             await asyncio.wait([purchase])
+        self.check_spending()
         self.buying[key] = asyncio.get_running_loop().create_future()
         try:
             reply = await ask()
-            self.bought = self.bought + reply.usage
+            self.book_usage(reply.usage)
             first = await self.book.keep_reply(key, reply, reply.finish not in UNUSABLE)
             is_first = first.texts == reply.texts and first.turn == reply.turn
             return reply if is_first else replace(first, replayed=True)
         except LLMError as error:
             if error.used.tokens:
-                self.bought = self.bought + error.used
+                self.book_usage(error.used)
                 await self.book.keep_reply(key, Completion((), error.used, error.kind), usable=False)
             raise
         finally:
             # In any case: those who wait look into the book, and the first of them buys if it has nothing.
             self.buying.pop(key).set_result(None)
+
+    def book_usage(self, usage: Usage) -> None:
+        self.bought = self.bought + usage
+        dollars = max(self.dearest.dollars or 0.0, usage.dollars or 0.0)
+        self.dearest = Usage(completion_tokens=max(self.dearest.tokens, usage.tokens), dollars=dollars)
+
+    def check_spending(self) -> None:
+        """Raise a permanent LLMError if this call and those under way could pass a bound.
+
+        Each is taken to cost what the dearest one did, so only the first calls of a run may pass it.
+        """
+        if self.most.dollars is not None and self.bought.dollars is None:
+            raise LLMError("A bound in dollars needs the price of every LLM that is asked.", "spending", permanent=True)
+        calls = len(self.buying) + 1
+        bounds = (
+            (self.most.dollars, self.bought.dollars or 0.0, self.dearest.dollars or 0.0, "$"),
+            (self.most.tokens, self.bought.tokens, self.dearest.tokens, "tokens "),
+        )
+        for most, spent, dearest, unit in bounds:
+            if most is not None and (spent >= most or spent + calls * dearest > most):
+                raise LLMError(
+                    f"The bound of {unit}{most:g} for the whole run is reached, {unit}{spent:.6g} are spent. What was "
+                    "bought is kept: the same command with a higher bound goes on.",
+                    "spending",
+                    permanent=True,
+                )
 
 
 def request_digest(messages: Sequence[Message], *rest: object) -> str:

@@ -238,7 +238,8 @@ class Run:
             raise BudgetExceeded("seconds", self.budget.limit_of_seconds()) from error
         finally:
             self.budget.charge(ACTION, ACTION)
-        self.trace.add(ActionResult(start, observation, round(time.monotonic() - began, 6)), self.span_id)
+        # The wait for a person or for a place is no time of the query.
+        self.trace.add(ActionResult(start, observation, round(call.seconds(began), 6)), self.span_id)
         # The trace gets the observation first; then the run ends, for asking on would be paid for in vain.
         if outage:
             raise OutageError(observation.note)

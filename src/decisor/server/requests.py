@@ -85,10 +85,13 @@ class ChangeBody(HowToRun):
 
 
 class ApprovalBody(Body):
-    """An answer to a query that waits. why: for the model to read if the query is refused."""
+    """An answer to a query that waits. why: for the model to read if the query is refused. instead: the query that the
+    model is to run as it is, in place of a refused one.
+    """
 
     allow: bool
     why: Annotated[str, Field(max_length=2_000)] = ""
+    instead: Text = ""
 
 
 class ReadingBody(Body):

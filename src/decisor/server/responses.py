@@ -42,7 +42,7 @@ class Mark(ServerReply):
 
 class RunLine(ServerReply):
     """A run in a list. began: in UTC. seconds: since then, in all. entries: number of entries of its trace. owner: its
-    user, "" if the server knows no users.
+    user, "" if the server knows no users. headline: the answer as a decision, such as "Drop Veltra".
     """
 
     id: str
@@ -59,6 +59,7 @@ class RunLine(ServerReply):
     entries: int
     usage: Usage = Usage()
     answer: str = ""
+    headline: str = ""
     stopped: str = ""
     error: str = ""
     follows: str = ""
@@ -141,6 +142,17 @@ class Choices(ServerReply):
     techniques: tuple[TechniqueReply, ...]
     limits: Limits
     evaluations: tuple[str, ...]
+
+
+class SuggestedQuestion(ServerReply):
+    """A question that the data can answer, and the tables that it uses."""
+
+    question: str
+    uses: tuple[str, ...]
+
+
+class QuestionList(ServerReply):
+    questions: tuple[SuggestedQuestion, ...]
 
 
 class ColumnReply(ServerReply):

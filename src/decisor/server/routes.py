@@ -20,7 +20,9 @@ from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
 from decisor.decision_record.record import DecisionRecord
 from decisor.history.store import searchable_text
+from decisor.server.exports import rows_of_result, write_csv, write_parquet
 from decisor.server.live import REFUSED, LiveRun
+from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
     ApprovalBody,
     AskBody,
@@ -42,6 +44,7 @@ from decisor.server.responses import (
     MeasureReply,
     ModelReply,
     PictureReply,
+    QuestionList,
     ReaderList,
     RunList,
     RunReply,
@@ -86,9 +89,10 @@ from decisor.trace.events import Conclusion
 from decisor.trace.file import build_trace_row, format_trace_file
 from decisor.types import Observation, Ranking, Tool
 from decisor.version import __version__
+from decisor.views.comparison import compare_ranking, dot_plot_html
 from decisor.views.page import script_policy
 from decisor.views.page_data import draw_picture, story_json
-from decisor.views.rankings import ranking_html, study_html
+from decisor.views.rankings import study_html
 
 if TYPE_CHECKING:
     from decisor.session.pool import Pool
@@ -201,6 +205,13 @@ async def show_schema(name: str, state: CurrentState, user: CurrentUser) -> Sche
     )
 
 
+@ask_router.get("/connections/{name}/questions")
+async def list_questions(name: str, state: CurrentState, user: CurrentUser) -> QuestionList:
+    """Suggest questions that the tables of a connection can answer, by rules; no LLM is asked."""
+    schema = await show_schema(name, state, user)
+    return QuestionList(questions=tuple(suggest_questions(schema.tables)))
+
+
 @ask_router.post("/ask", status_code=201)
 async def start_run(body: AskBody, state: CurrentState, user: CurrentUser, response: Response) -> RunReply:
     """Start a run."""
@@ -236,7 +247,10 @@ async def stop_run(id: str, state: CurrentState, user: CurrentUser) -> RunReply:
 async def approve_query(id: str, number: int, body: ApprovalBody, state: CurrentState, user: CurrentUser) -> RunReply:
     """Allow or refuse a query that waits."""
     live = await state.runs.find(user, id)
-    if not live.answer(live.approvals.get(number), "" if body.allow else f"{REFUSED} {body.why}".strip()):
+    refusal = f"{REFUSED} {body.why}".strip()
+    if body.instead.strip():
+        refusal = f"{refusal} They changed the query. Run this one, as it is:\n{body.instead.strip()}"
+    if not live.answer(live.approvals.get(number), "" if body.allow else refusal):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
     return run_reply(live)
 
@@ -267,6 +281,8 @@ MEDIA_TYPES = {
     "md": "text/markdown; charset=utf-8",
     "json": "application/json",
     "jsonl": "application/jsonl; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
 }
 # Without x-accel-buffering nginx holds the events back.
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
@@ -369,6 +385,29 @@ async def show_run_story(live: ReadableRun) -> Response:
     return Response(story_json(live.entries, 2_000_000), media_type=MEDIA_TYPES["json"])
 
 
+@runs_router.get("/runs/{id}/rows/{name}.csv")
+async def show_rows_as_csv(live: ReadableRun, name: str) -> Response:
+    """Give all rows of a result, such as o2, as CSV. Texts that a spreadsheet would run as formulas are defused."""
+    return await rows_response(live, name, "csv")
+
+
+@runs_router.get("/runs/{id}/rows/{name}.parquet")
+async def show_rows_as_parquet(live: ReadableRun, name: str) -> Response:
+    """Give all rows of a result, such as o2, as Parquet."""
+    return await rows_response(live, name, "parquet")
+
+
+async def rows_response(live: LiveRun, name: str, kind: Literal["csv", "parquet"]) -> Response:
+    records = rows_of_result(live.entries, name)
+    if not records:
+        raise NotThere(f"Run {live.id!r} has no result {name[:80]!r}.")
+    content = await asyncio.to_thread(write_csv if kind == "csv" else write_parquet, records)
+    headers = {
+        "content-disposition": f'attachment; filename="decisor-{live.id}-{records[0].id.partition(".")[0]}.{kind}"'
+    }
+    return Response(content, media_type=MEDIA_TYPES[kind], headers=headers)
+
+
 def file_response(name: str, content: str, download: bool) -> Response:
     """Return a file of a run, of the kind that its name says. download: to be saved, not shown."""
     kind = name.rpartition(".")[2]
@@ -453,7 +492,10 @@ def what_if_reply(observation: Observation, change: tuple[Ranking, Ranking] | No
     """Return an observation with its charts. change: the ranking before and after a change."""
     before, changed = change or (None, None)
     ranking = changed or observation.ranking
-    charts = study_html(observation.study) if observation.study else ""
+    comparison, unchanged = (compare_ranking(one) if one else None for one in (ranking, before))
+    charts = [dot_plot_html(comparison, unchanged)] if comparison else []
+    # A change has its two rankings on one axis; its study says the same again.
+    charts += [study_html(observation.study)] if observation.study and not change else []
     return WhatIfReply.model_validate(
         {
             **finite_json_value(
@@ -465,7 +507,7 @@ def what_if_reply(observation: Observation, change: tuple[Ranking, Ranking] | No
                     "changed": changed,
                 }
             ),
-            "charts": (ranking_html(ranking, before) or "") + charts if ranking else charts,
+            "charts": "".join(charts),
         }
     )
 

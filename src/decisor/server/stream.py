@@ -36,6 +36,7 @@ from decisor.trace.events import (
 from decisor.trace.prompts import common_affix_length
 from decisor.types import Action, Observation
 from decisor.views.page_data import build_page_row
+from decisor.views.results import decision_headline
 
 Step = tuple[str, str]
 
@@ -56,6 +57,7 @@ def line_of_past(past: PastRun) -> RunLine:
         entries=past.entries,
         usage=past.usage,
         answer=past.answer,
+        headline=decision_headline(past.question.text, past.answer),
         stopped="" if state in ("running", "stopped") else past.state,
         error=past.why if state in ("failed", "stopped") else "",
         follows="" if past.edit else before,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.parsing.figures import CITATION, COMPUTED, interpret_number, iterate_numbers, rounds_to_reading
+from decisor.system.text import format_number
 from decisor.types import Decision, Figure, Record
 from decisor.views.markup import Html, join, tag
 
@@ -63,19 +64,45 @@ NAME = re.compile(r"\bo\d+(?:\.\w+)?")
 class Anchors:
     """Places on a page that figures and citations of a decision lead to."""
 
-    records: frozenset[str]
-    """Records that the evidence shows."""
+    rows: Mapping[str, Record]
+    """Records that the evidence shows, by id."""
     cells: Mapping[str, tuple[EvidenceCell, ...]]
     """Cells that support each figure, by the text of the figure."""
     figures: tuple[Figure, ...]
 
+    @property
+    def records(self) -> frozenset[str]:
+        return frozenset(self.rows)
+
     def record(self, name: str) -> str:
         """Return the record that a citation leads to; '' if the evidence does not show it."""
-        if name in self.records:
+        if name in self.rows:
             return name
         # A citation of a whole observation, such as o2, leads to its first record.
-        rows = (one for one in self.records if one.startswith(f"{name}."))
+        rows = (one for one in self.rows if one.startswith(f"{name}."))
         return min(rows, key=lambda row: (len(row), row), default="")
+
+    def describe_source(self, figure: Figure) -> str:
+        """Describe where a figure comes from: the calculation, or the query with the row and column."""
+        cells = self.cells.get(figure.text, ())
+        if figure.support.startswith(COMPUTED):
+            return name_queries(figure.support.removeprefix(COMPUTED))
+        if not cells:
+            return name_queries(figure.support)
+        record, fields = self.rows[cells[0].record], list(self.rows[cells[0].record].fields.items())
+        first = next((str(value) for _, value in fields if isinstance(value, str)), "")
+        column = fields[cells[0].column][0] if cells[0].column >= 0 else "text"
+        return ", ".join(part for part in (name_queries(record.id.partition(".")[0]), first[:40], column) if part)
+
+
+def name_queries(text: str) -> str:
+    """Write the ids of records as people read them.
+
+    >>> name_queries("143627.3 [o2.r2] - 133310 [o2.r1]"), name_queries("o3")
+    ('143627.3 [query 2, row 2] - 133310 [query 2, row 1]', 'Query 3')
+    """
+    words = re.sub(r"\bo(\d+)(?:\.r(\d+))?\b", lambda id: f"query {id[1]}{f', row {id[2]}' if id[2] else ''}", text)
+    return words[:1].upper() + words[1:]
 
 
 def row_anchor(record: str) -> str:
@@ -90,16 +117,24 @@ def cell_anchor(cell: EvidenceCell) -> str:
 def anchors_of(decision: Decision, records: Sequence[Record]) -> Anchors:
     by_id = {record.id: record for record in records}
     cells = {one.text: tuple(find_figure_cells(one, by_id)) for one in decision.evidence.figures}
-    return Anchors(frozenset(by_id), cells, decision.evidence.figures)
+    return Anchors(by_id, cells, decision.evidence.figures)
 
 
 def link_text(text: str, anchors: Anchors) -> Html:
-    """Return a text of the decision with citations linked to records and figures to cells."""
-    parts: list[Html | str] = []
+    """Return a text of the decision with figures linked to cells and citations to records.
+
+    A citation of a record that a figure of the text leads to already is left out, as it says nothing more.
+    """
+    matches = list(link_pattern(anchors.figures).finditer(text))
+    texts = {match[0] for match in matches if not CITATION.match(match[0])}
+    shown = {cell.record for one in texts for cell in anchors.cells.get(one, ())}
+    parts: list[Html | str | None] = []
     end = 0
-    for match in link_pattern(anchors.figures).finditer(text):
-        parts.append(text[end : match.start()])
-        parts.append(citation_html(match[0], anchors) if CITATION.match(match[0]) else figure_html(match[0], anchors))
+    for match in matches:
+        before, is_citation = text[end : match.start()], CITATION.match(match[0]) is not None
+        names = [name for name in NAME.findall(match[0]) if name not in shown] if is_citation else []
+        parts.append(before.rstrip() if is_citation and not names else before)
+        parts.append(citation_html(names, anchors) if is_citation else figure_html(match[0], anchors))
         end = match.end()
     return join(*parts, text[end:])
 
@@ -110,46 +145,60 @@ def link_pattern(figures: Sequence[Figure]) -> re.Pattern[str]:
     Latin letters beside a figure make it a word.
     """
     # The longest first, as alternatives are tried in order: 12.34 before 12.
-    texts = sorted({one.text for one in figures if one.text and one.support}, key=len, reverse=True)
+    texts = sorted({one.text for one in figures if one.text}, key=len, reverse=True)
     ends = [rf"(?<![0-9A-Za-z_.,]){re.escape(text)}(?![0-9A-Za-z_]|[.,]\d)" for text in texts]
     return re.compile("|".join([re.sub(r"\((?!\?)", "(?:", CITATION.pattern), *ends]))
 
 
-def citation_html(text: str, anchors: Anchors) -> Html:
+def citation_html(names: Sequence[str], anchors: Anchors) -> Html | None:
     """Link a citation; one of a whole observation leads to its first record."""
-    names = ((name, anchors.record(name)) for name in NAME.findall(text))
     links = (
-        tag("a", name, href=f"#{row_anchor(record)}", cls="cite") if record else tag("span", name, cls="cite")
-        for name, record in names
+        tag(
+            "a",
+            name.removeprefix("o").replace(".r", "."),
+            href=f"#{row_anchor(record)}",
+            cls="cite",
+            aria_label=name_queries(name),
+        )
+        if record
+        else tag("span", name, cls="cite")
+        for name, record in ((name, anchors.record(name)) for name in names)
     )
-    return tag("span", *links, cls="cites")
+    return tag("span", *links, cls="cites") if names else None
 
 
 def figure_html(text: str, anchors: Anchors) -> Html:
-    support = next((one.support for one in anchors.figures if one.text == text), "")
-    title = support.removeprefix(COMPUTED) if support.startswith(COMPUTED) else f"from {support}"
-    cells = anchors.cells.get(text, ())
+    """Link a figure to its cell; one without a source is marked as such."""
+    figure = next(one for one in anchors.figures if one.text == text)
+    if not figure.support:
+        return tag("span", text, cls="none")
+    source, cells = anchors.describe_source(figure), anchors.cells.get(text, ())
     if not cells:
-        return tag("span", text, cls="figure", title=title)
-    return tag("a", text, cls="figure", href=f"#{cell_anchor(cells[0])}", title=title)
+        return tag("span", text, cls="figure", title=source)
+    label = f"{text}, {source}"
+    return tag("a", text, cls="figure", href=f"#{cell_anchor(cells[0])}", data_from=source, aria_label=label)
 
 
 def figures_html(anchors: Anchors) -> Html | None:
     """Return the computed figures with their formulas as HTML; None if there are none."""
     computed = [one for one in anchors.figures if one.support.startswith(COMPUTED)]
     lines = (
-        tag("div", tag("dt", one.text), tag("dd", link_formula(one.support.removeprefix(COMPUTED), anchors)))
+        tag("div", tag("dt", one.text), tag("dd", "= ", link_formula(one.support.removeprefix(COMPUTED), anchors)))
         for one in computed
     )
     return tag("dl", *lines, cls="figures") if computed else None
 
 
 def link_formula(formula: str, anchors: Anchors) -> Html:
-    """Link each record in a formula to its row."""
+    """Link each number of a formula to the row that it is from, as the row has it: a formula holds rounded ones."""
     parts: list[Html | str] = []
     end = 0
-    for match in RECORD.finditer(formula):
-        link = tag("a", match[0], href=f"#{row_anchor(match[0])}") if match[0] in anchors.records else match[0]
-        parts += [formula[end : match.start()], link]
+    for match in re.finditer(r"(-?[\d.]+(?:e[+-]?\d+)?) \[(o\d+\.\w+)\]", formula):
+        number, record = float(match[1]), anchors.rows.get(match[2])
+        values = [one for value in record.fields.values() for one in iterate_numbers(value)] if record else []
+        exact = min(values, key=lambda one: abs(one - number), default=number)
+        text = format_number(exact if abs(exact - number) <= 1e-5 * max(1.0, abs(number)) else number)
+        link = tag("a", text, href=f"#{row_anchor(match[2])}", title=name_queries(match[2]))
+        parts += [formula[end : match.start()].replace(" - ", " − "), link if record else f"{text} [{match[2]}]"]
         end = match.end()
     return join(*parts, formula[end:])

@@ -1,7 +1,7 @@
-"""Rankings and what-if studies as charts and sentences.
+"""Rankings for a terminal, and what-if studies as charts and sentences.
 
-A ranking has bars with the range of each outcome, beside those of an earlier ranking if there is one. A study has the
-range of each input (a tornado), turning points, scenarios side by side, or a Pareto front.
+A ranking has bars with the range of each outcome; a page draws dots (``comparison``). A study has the range of each
+input (a tornado), turning points, scenarios side by side, or a Pareto front.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from decisor.system.wording import (
     format_robustness,
 )
 from decisor.trace.events import ActionResult, TraceEntry, events_of
-from decisor.types import Ranking, ScenarioOutcome, Study, Turn
+from decisor.types import Ranking, ScenarioOutcome, Study
 from decisor.views.chart_drawing import chart_html, chart_lines
 from decisor.views.charts import Axis, Chart, ChartMark, ChartSeries, begins_at_zero
+from decisor.views.comparison import percent_change, turning_points_html
 from decisor.views.markup import Html, tag
 
 MOST = 12
@@ -30,32 +31,21 @@ RANGES = "The line at a value: 90 % of the outcomes lie between its ends while t
 BREAK = "The axis does not begin at 0."
 
 
-def ranking_html(ranking: Ranking, before: Ranking | None = None) -> Html | None:
-    chart = ranking_chart(ranking, before)
-    return chart_html(chart) if chart else None
-
-
-def ranking_chart(ranking: Ranking, before: Ranking | None = None, known: Sequence[str] = ()) -> Chart | None:
-    """Return the chart of a ranking; None if it has no candidate with an outcome.
+def ranking_chart(ranking: Ranking, known: Sequence[str] = ()) -> Chart | None:
+    """Return the chart of a ranking for a terminal; None if it has no candidate with an outcome.
 
     Args:
-        before: Ranking of the unchanged data, drawn beside it on the same axis.
         known: Texts that stand above already; what they say is no note.
     """
     options = [option for option in ranking.options if math.isfinite(option.outcome)]
     if not options:
         return None
-    earlier = {option.name: (place, option.outcome) for place, option in enumerate(before.options if before else (), 1)}
-    ties, marks, old = list[ChartMark](), list[ChartMark](), list[ChartMark]()
+    ties, marks = list[ChartMark](), list[ChartMark]()
     for place, option in enumerate(options, 1):
-        was, outcome = earlier.get(option.name, (place, math.nan))
-        label = f"{place} {option.name}{f' (was {was})' * (was != place)}"
-        group = ties if len(ranking.ties) > 1 and option.name in ranking.ties and not before else marks
-        group.append(ChartMark("", place, option.outcome, label, option.low, option.high))
-        if math.isfinite(outcome):
-            old.append(ChartMark("", place, outcome, label))
-    names = ("", "with these inputs", "as it is") if before else ("equally good", "not as good" if ties else "", "")
-    series = (ChartSeries(name, tuple(group)) for name, group in zip(names, (ties, marks, old), strict=True) if group)
+        group = ties if len(ranking.ties) > 1 and option.name in ranking.ties else marks
+        group.append(ChartMark("", place, option.outcome, f"{place} {option.name}", option.low, option.high))
+    names = ("equally good", "not as good" if ties else "")
+    series = (ChartSeries(name, tuple(group)) for name, group in zip(names, (ties, marks), strict=True) if group)
     word = "largest" if ranking.goal == "max" else "smallest"
     unsaid = [line for line in ranking_summary(ranking) if not any(line in text for text in known)]
     axis = Axis(ranking.measure, ranking.unit)
@@ -94,13 +84,16 @@ def studies_of(entries: Sequence[TraceEntry]) -> list[Study]:
 
 
 def study_html(study: Study) -> Html:
-    lines = tag("ul", *(tag("li", line) for line in study_sentences(study)))
+    """Return a study with its charts. Turning points are a chart of their own, so they are no sentences."""
+    turning = turning_points_html(study)
+    lines = [tag("li", line) for line in study_sentences(replace(study, turns=()))]
     return tag(
         "section",
-        tag("h2", clean_one_line(study.title)),
+        turning,
+        tag("h2", clean_one_line(study.title)) if turning is None else None,
         *map(chart_html, study_charts(study)),
-        lines,
-        cls="card study",
+        tag("ul", *lines) if lines else None,
+        cls="study",
     )
 
 
@@ -169,7 +162,7 @@ def study_sentences(study: Study) -> Iterator[str]:
     for turn in sorted(turns, key=lambda turn: max(turn.factor or 1.0, 1 / (turn.factor or 1.0)))[:MOST]:
         wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
         why = f"; {study.best} then breaks {turn.why}" if turn.why else ""
-        yield clean_one_line(f"{turn.input} {percent_change(turn)}: {wins}{why}", 160)
+        yield clean_one_line(f"{turn.input} {percent_change(turn):+.3g} %: {wins}{why}", 160)
     still = {turn.input.removesuffix(", falling") for turn in study.turns} - {turn.input for turn in turns}
     if still:
         yield f"No turning point from half to twice: {clean_one_line(', '.join(sorted(still)), 120)}"
@@ -184,12 +177,3 @@ def study_sentences(study: Study) -> Iterator[str]:
         )
     if len(front) > MOST:
         yield f"and {len(front) - MOST} more on the front"
-
-
-def percent_change(turn: Turn) -> str:
-    """Format a turning point as the change of its input in percent.
-
-    >>> percent_change(Turn("units", 1.0513))
-    '+5.13 %'
-    """
-    return f"{((turn.factor or 1.0) - 1) * 100:+.3g} %"

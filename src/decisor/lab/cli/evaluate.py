@@ -21,12 +21,15 @@ import typer
 
 from decisor.cli.output import error_console, print_json
 from decisor.system.wording import format_count
-from decisor.types import Record, Value
+from decisor.types import Record, Usage, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from decisor.lab.evaluation.runner import Suite, Tally
     from decisor.lab.evaluation.store import RunStore
     from decisor.lab.evaluation.suite import SuiteRequest
+    from decisor.lab.reproduction.runs import Estimate
     from decisor.lab.training import HopExample, MeasuredQueries
     from decisor.techniques.shared.query_scorer import Rarity
 
@@ -53,6 +56,12 @@ def eval_command(
     repeats: Annotated[int | None, typer.Option(min=1, help="Run everything so many times (1).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
     limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
+    share: Annotated[float | None, typer.Option(min=0.001, max=1.0, help="Share of each benchmark: 0.1.")] = None,
+    ids: Annotated[Names, typer.Option("--ids", help="Only these cases, with commas or repeated.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for the whole run.")] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Tokens for the whole run.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask above one dollar.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost; run nothing.")] = False,
     limit_calls: Annotated[int | None, typer.Option(min=1, help="LLM calls for one case.")] = None,
     limit_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens for one case.")] = None,
     limit_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for one case.")] = None,
@@ -76,6 +85,7 @@ def eval_command(
     from decisor.errors import SetupError
     from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.evaluation.suite import SuiteRequest, format_suite_table, open_suite, read_suite
+    from decisor.lab.reproduction.runs import estimate_suites, format_estimates
     from decisor.lab.statistics import STATES
 
     named = [*(benches or ()), *format_own_bench(questions, {"db": db, "graph": graph, "docs": docs})]
@@ -88,6 +98,10 @@ def eval_command(
         "repeats": repeats,
         "seed": seed,
         "limit_cases": limit_cases,
+        "share": share,
+        "ids": tuple(id for text in ids or () for id in text.split(",")),
+        "max_dollars": max_dollars,
+        "max_tokens": budget,
         "cases_at_once": cases_at_once,
         "calls_at_once": calls_at_once,
         "grace": grace,
@@ -111,6 +125,11 @@ def eval_command(
     to_run = open_suite(request, os.environ)
     if executor == "ray" and "://" not in request.store:
         raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
+    estimates = estimate_suites([(request, to_run)], request.store)
+    if dry_run:
+        print(format_estimates(estimates), end="")
+        return
+    confirm_spending(estimates, yes, request.max_dollars)
     opened = open_store(request.store)
     try:
         if again:
@@ -119,7 +138,7 @@ def eval_command(
             opened.reopen(again)
         # Run it, then print the table of all outcomes, those of earlier runs on the store too.
         code = (
-            asyncio.run(run_suite_here(to_run, opened, request))
+            asyncio.run(run_suite_here(to_run, opened, request))[0]
             if executor == "local"
             else run_suite_on_ray(opened, request, workers)
         )
@@ -131,6 +150,29 @@ def eval_command(
     finally:
         opened.close()
     raise typer.Exit(code)
+
+
+ASKED_FROM_DOLLARS = 1.0
+"""An estimate above this is confirmed by a person."""
+
+
+def confirm_spending(estimates: Sequence[Estimate], yes: bool, max_dollars: float | None) -> None:
+    """Ask a person at a terminal before more than a dollar is spent.
+
+    Raises:
+        SetupError: the answer is no, or there is nobody to ask and no ``--yes``.
+    """
+    from decisor.errors import SetupError
+    from decisor.lab.reproduction.runs import format_estimates
+
+    dollars = sum(one.dollars or 0.0 for one in estimates)
+    if yes or min(dollars, dollars if max_dollars is None else max_dollars) <= ASKED_FROM_DOLLARS:
+        return
+    if not sys.stdin.isatty():
+        raise SetupError(f"This costs about ${dollars:,.2f}. Write --yes to spend it, or --max-dollars 1.")
+    print(format_estimates(estimates), end="", file=sys.stderr)
+    if not typer.confirm(f"Spend about ${dollars:,.2f}?", err=True):
+        raise SetupError("Nothing was run.")
 
 
 def format_own_bench(questions: Path | None, places: dict[str, Names]) -> list[str]:
@@ -145,8 +187,11 @@ def format_own_bench(questions: Path | None, places: dict[str, Names]) -> list[s
     return [shlex.join(["own", f"questions={questions}", *(f"{name}={text}" for name, text in settings.items())])]
 
 
-async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -> int:
-    """Run a suite with a bar on standard error; return 0, or 128 plus the signal that stopped it."""
+async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -> tuple[int, Usage]:
+    """Run a suite with a bar on standard error.
+
+    Return 0, or 128 plus the signal that stopped it, and what was bought.
+    """
     from decisor.lab.evaluation.runner import Stop, evaluate_suite
 
     stop, codes, loop = Stop(request.grace), [0], asyncio.get_running_loop()
@@ -172,7 +217,7 @@ async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -
     )
     if tally.done < tally.total:
         print("decisor: the same command goes on from here", file=sys.stderr)
-    return codes[0]
+    return codes[0], paid
 
 
 def run_suite_on_ray(store: RunStore, request: SuiteRequest, workers: int | None) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO, TypeVar
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from decisor.lab.evaluation.comparisons import Ranks, WinRate
     from decisor.lab.evaluation.store import Key, RunStore
     from decisor.lab.report.document import BenchmarkReport, Report
     from decisor.types import LLM
@@ -34,35 +33,23 @@ def command(
     against: Annotated[str | None, typer.Option(help="An earlier run to compare with.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page that works offline.")] = None,
     judge: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: a second opinion on failures.")] = None,
-    ranks: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: ranks techniques by preference.")] = None,
-    wins: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: judges win rates, with --over.")] = None,
-    over: Annotated[str | None, typer.Option(help="The technique that the others are to win over.")] = None,
-    judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures, or cases, at most.")] = 100,
+    judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures at most.")] = 100,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as Markdown.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="One line for each outcome.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
 ) -> None:
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
-    from decisor.lab.evaluation.comparisons import (
-        collect_opinions,
-        compute_win_rates,
-        measure_agreement,
-        rank_by_preference,
-    )
+    from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
     from decisor.lab.evaluation.postgres_store import open_store
     from decisor.lab.report.document import make_report
 
     if markdown + csv + as_json > 1:
         raise SetupError("Give one of --markdown, --csv and --json.")
-    if (wins is None) != (over is None):
-        raise SetupError("--wins MODEL and --over TECHNIQUE go together.")
     with closing(open_store(run, create=False)) as store:
         outcomes = store.outcomes()
         if not outcomes:
             raise SetupError(f"{run} holds no finished case yet.")
         before, second = None, None
-        order: Sequence[Ranks] = ()
-        rates: Sequence[WinRate] = ()
         if against is not None:
             with closing(open_store(against, create=False)) as earlier:
                 before = earlier.outcomes()
@@ -70,14 +57,7 @@ def command(
         if judge:
             found = ask_with_judge(judge, lambda llm: collect_opinions(store, llm, judge_cases))
             second = measure_agreement(found, judge.partition("@")[0])
-        if ranks:
-            order = ask_with_judge(
-                ranks, lambda llm: rank_by_preference(store, llm, ranks.partition("@")[0], judge_cases)
-            )
-        if wins and over:
-            name = wins.partition("@")[0]
-            rates = ask_with_judge(wins, lambda llm: compute_win_rates(store, llm, name, over, judge_cases))
-        report = make_report(outcomes, store.about(), before, second, order, rates)
+        report = make_report(outcomes, store.about(), before, second)
         if html:
             states: dict[Key, str] | None = None if before is None else {one.key: one.state for one in before}
             # A machine reads standard output then, so the notice goes to standard error.
@@ -143,7 +123,6 @@ def write_report_page(
 
 def print_report(report: Report) -> None:
     """Print a table for each benchmark, then the clear differences between techniques."""
-    from decisor.lab.report.charts import describe_win_rate
     from decisor.system.text import clean_one_line
 
     console = clean_console(sys.stdout, None if sys.stdout.isatty() else 140)
@@ -151,12 +130,6 @@ def print_report(report: Report) -> None:
         console.print(build_benchmark_table(one, report, narrow=console.width < 110))
         for line in list_remarks(one, report):
             console.print(line, markup=False)
-    for ranks in report.ranks:
-        order = ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(ranks.ranks.items(), key=lambda item: item[1]))
-        line = f"Mean preference ranks on {ranks.benchmark} ({format_count(ranks.cases, 'case')}): {order}"
-        console.print(clean_one_line(line, 400), markup=False)
-    for rate in report.wins:
-        console.print(clean_one_line(describe_win_rate(rate), 400), markup=False)
     if report.opinion:
         from decisor.lab.report.charts import describe_agreement
 
@@ -210,7 +183,7 @@ def build_benchmark_table(one: BenchmarkReport, report: Report, narrow: bool) ->
 
 
 def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
-    """Return a benchmark's clear differences, failures, crashes and places of published figures."""
+    """Return a benchmark's clear differences, failures and crashes."""
     from decisor.lab.report.charts import format_points, format_probability
     from decisor.lab.report.tables import list_result_notes
     from decisor.lab.statistics import ComparedSide
@@ -241,10 +214,6 @@ def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
         # A crash mostly has one cause for all cases, so the commonest reason is shown.
         why = max(crashes, key=crashes.count)
         lines.append(f"Crashed {len(crashes)}, most of all: {why} (decisor eval --again crashed runs them again)")
-    if one.published:
-        lines.append(f"{len(one.published)} published figures beside these: --html, --markdown or --json.")
-    if one.tables:
-        lines.append(f"{format_count(len(one.tables), 'table')} of its papers: --html, --markdown or --json.")
     return [clean_one_line(line, 400) for line in lines]
 
 

@@ -24,10 +24,11 @@ from decisor.lab.benchmark import Case, Outcome, Score
 from decisor.lab.dqa import failures
 from decisor.lab.dqa.databases import Stores, form_of_url
 from decisor.lab.dqa.failures import FailureFacts, classify_replans
-from decisor.lab.dqa.worlds import SCENARIOS, Form, Scenario, WorldCase, read_dqa_cases
+from decisor.lab.dqa.rows import WORLD_TABLES
+from decisor.lab.dqa.worlds import SCENARIOS, Form, Scenario, WorldCase, WorldData, read_dqa_cases
 from decisor.system.secrets import hide_password
 from decisor.trace.events import LLMCall, TraceEntry, events_of
-from decisor.types import Decision, Environment, Tool
+from decisor.types import Decision, Environment, Observation, Tool
 
 LABEL = re.compile(r"(?:final answer|answer|decision)\s*\**\s*[:=]\s*", re.I)
 MARKED = re.compile(r"\*\*(.+?)\*\*|__(.+?)__|`(.+?)`|\"(.+?)\"|“(.+?)”|‘(.+?)’|(?<!\w)'(.+?)'(?!\w)", re.S)
@@ -166,6 +167,8 @@ class DqaBench:
     tools: Literal["database", "whatif", "both", "decision_model"] = "database"
     """The database; for ``exact`` the decision model behind the questions; both side by side; or for ``model_first``
     the database with the tools that run a model written by an LLM."""
+    schema: Literal["described", "bare"] = "described"
+    """Bare: names of tables and columns alone, as the paper shows them; no examples, row counts or guessed joins."""
     name: str = "dqa"
     shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
 
@@ -208,6 +211,9 @@ class DqaBench:
             return
         self.shared.stores = self.shared.stores or Stores(self.form, self.db, self.fresh)
         async with self.shared.stores.tool(one.world) as tool:
+            if self.schema == "bare":
+                language = "sql" if self.form == "sql" else "cypher"
+                tool = BareTool(tool, format_bare_schema(one.world.data, self.form), language)
             more = [make_whatif_tool(one)] if self.tools == "both" else []
             yield Toolbox([tool, *more, *(modelling(tool) if self.tools == "decision_model" else ())])
 
@@ -234,7 +240,13 @@ class DqaBench:
         return Score(
             reading.right,
             reading.answer,
-            metrics={"strict": float(reading.right), "ties": float(reading.tie_right), "printed": float(printed)},
+            metrics={
+                "strict": float(reading.right),
+                "ties": float(reading.tie_right),
+                "printed": float(printed),
+                # With one candidate a look at one row is the answer: the others are told apart.
+                **({"strict_of_several": float(reading.right)} if one.choices > 1 else {}),
+            },
             failure=failure,
             tags=(
                 *(f"missed: {name}" for name in failures.find_missed_values(events, case.group)),
@@ -246,6 +258,54 @@ class DqaBench:
     async def close(self) -> None:
         if self.shared.stores is not None:
             await self.shared.stores.close()
+
+
+@dataclass(frozen=True)
+class BareTool:
+    """A database tool whose description is its schema alone (``RowSource``)."""
+
+    tool: Tool
+    schema: str
+    form: str
+    is_restricted: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    def examples(self) -> Sequence[str]:
+        return ()
+
+    def describe(self) -> str:
+        return self.schema
+
+    async def call(self, text: str) -> Observation:
+        return await self.tool.call(text)
+
+    async def close(self) -> None:
+        await self.tool.close()
+
+
+def format_bare_schema(world: WorldData, form: Form) -> str:
+    """Return the names of tables and columns, or of labels, properties and relationships, of a world."""
+    tables = {name: WORLD_TABLES[name] for name in world.tables}
+    if form == "sql":
+        rows = [f"{name}({', '.join(table.types)})" for name, table in tables.items()]
+        return "\n".join([SQL_TOOL, *rows])
+    rows = []
+    for table in tables.values():
+        inside = ", ".join(table.properties.values())
+        ends = [tables[of].label for _, of in table.ends]
+        rows.append(
+            f"(:{ends[0]})-[:{table.label} {{{inside}}}]->(:{ends[1]})" if ends else f"(:{table.label} {{{inside}}})"
+        )
+    return "\n".join([CYPHER_TOOL, *rows])
+
+
+SQL_TOOL = """\
+A SQL database: one SELECT, over data of this schema:"""
+CYPHER_TOOL = """\
+A property graph: one reading Cypher statement, over data of this schema:"""
 
 
 def is_right_in_substance(decision: Decision, events: Sequence[TraceEntry], one: WorldCase) -> bool:

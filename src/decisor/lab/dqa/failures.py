@@ -1,4 +1,4 @@
-"""Failures of Decision QA runs by rule from their traces, replans by kind, and a summary of finished cases.
+"""Failures of Decision QA runs by rule from their traces, and replans by kind.
 
 Each wrong answer has one class, by the first rule that fits:
 
@@ -25,22 +25,16 @@ left over decide the kind:
     add lookup, add calculation     a new step, by its words
     delete         a step is gone
     unchanged      the plan was written again
-
-The summary reads only finished cases, so it works for any run store.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.papers import figures_of_scenario
-from decisor.lab.statistics import wilson
-from decisor.system.serialization import json_value
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, TraceEntry, events_of
 from decisor.types import Observation, Value
 
@@ -62,8 +56,6 @@ NEEDED: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 PICKED = re.compile(r"\border\s+by\b.*\blimit\b|\b(?:min|max)\s*\(", re.I | re.S)
 QUANTITY = re.compile(r"level|max_|current_|price|demand\b|output|input\b|supply\b|goods|code|count|sum|avg", re.I)
 """Columns of numbers that are no building: a level of 12 is not a look at building 12."""
-CEILING = {"locating": "87.0 (91.5 with the published total power)", "building": "93.1"}
-"""What a perfect reasoner that follows the printed rules reaches on the released questions, in percent (ours)."""
 COMMENT = re.compile(r"--[^\n]*|//[^\n]*|/\*.*?\*/", re.S)
 
 
@@ -305,128 +297,3 @@ def classify_replans(events: Sequence[TraceEntry]) -> tuple[ReplanClass, ...]:
                 changes.append(classify_replan(plan, steps))
                 plan = steps
     return tuple(changes)
-
-
-def build_summary_document(outcomes: Sequence[Outcome], form: str) -> dict[str, Value]:
-    """Return the figures of all questions as JSON values.
-
-    They are given for all questions, each scenario and each question, with the published ones. Accuracies and rates are
-    shares from 0 to 1, intervals are in percent (95 %).
-    """
-    rows = sorted(outcomes, key=lambda one: (one.group != "locating", question_number(one)))
-    parts = {name: [row for row in rows if row.group == name] for name in dict.fromkeys(row.group for row in rows)}
-    published: list[Value] = [
-        {
-            "technique": one.technique,
-            "scenario": name,
-            "form": one.group.partition(" ")[2],
-            "accuracy": one.value,
-            "source": one.source,
-        }
-        for name in parts
-        for one in figures_of_scenario(name, form)
-    ]
-    return {
-        **compute_accuracies(rows),
-        "scenarios": {name: summarize_scenario(name, part) for name, part in parts.items()},
-        "published": published,
-        "questions": [summarize_question(row) for row in rows],
-    }
-
-
-def compare_with_paper(outcomes: Sequence[Outcome], form: str) -> Iterator[str]:
-    """Yield a line for each scenario: our accuracy, the published ones, and the reachable maximum."""
-    for name in sorted({row.group for row in outcomes}, reverse=True):
-        rows = [row for row in outcomes if row.group == name]
-        right, ties = sum(row.state == "right" for row in rows), sum(map(is_tie_right, rows))
-        printed = sum(map(is_printed_right, rows))
-        published = figures_of_scenario(name, form)
-        figures = ", ".join(f"{figure.technique} {figure.value}" for figure in published)
-        yield (
-            f"{name}, {form}: {100 * right / len(rows):.1f} % right, {100 * ties / len(rows):.1f} % with ties, "
-            f"{100 * printed / len(rows):.1f} % right by the printed rules. "
-            f"Published ({published[0].source}): {figures}. On the release, a reader of the printed rules reaches "
-            f"{CEILING[name]} at most."
-        )
-
-
-def compute_accuracies(rows: Sequence[Outcome]) -> dict[str, Value]:
-    right = sum(row.state == "right" for row in rows)
-    return {
-        "asked": len(rows),
-        "accuracy": share_or_none(right, len(rows)) or 0.0,
-        "tie_accuracy": share_or_none(sum(is_tie_right(row) for row in rows), len(rows)) or 0.0,
-        "printed_accuracy": share_or_none(sum(is_printed_right(row) for row in rows), len(rows)) or 0.0,
-    }
-
-
-def summarize_scenario(name: str, rows: Sequence[Outcome]) -> dict[str, Value]:
-    """Return the figures of one scenario.
-
-    ``missed_any`` and ``missed_all``: two readings of the rate of missed data analysis, over the questions with a
-    retrieval; None if there are none. ``by_...``: number of right ones and number of all.
-    """
-    within = wilson(sum(row.state == "right" for row in rows), len(rows))
-    courses = [course_of_outcome(row) for row in rows]
-    missed = [len(one.missed) for one in courses if one.retrieved != "none"]
-    all_of_them = len(NEEDED[name])
-
-    def right_of(which: Sequence[bool]) -> list[int]:
-        return [sum(row.state == "right" for row, here in zip(rows, which, strict=True) if here), sum(which)]
-
-    return {
-        **compute_accuracies(rows),
-        "interval": [100 * within.low, 100 * within.high],
-        "missed_any": share_or_none(sum(count > 0 for count in missed), len(missed)),
-        "missed_all": share_or_none(sum(count == all_of_them for count in missed), len(missed)),
-        "by_retrievals": {
-            kind: right_of([one.retrieved == kind for one in courses]) for kind in ("none", "once", "several")
-        },
-        "failures": dict(Counter(row.failure for row in rows if row.failure)),
-        "stopped": dict(Counter(row.stopped for row in rows)),
-        "replans": dict(Counter(label for one in courses for replan in one.replans for label in replan)),
-        "by_replans": {
-            str(count): right_of([len(one.replans) == count for one in courses])
-            for count in sorted({len(one.replans) for one in courses})
-        },
-    }
-
-
-def summarize_question(row: Outcome) -> dict[str, Value]:
-    """Return the figures of one question. ``failure`` is None if the answer is right or as good as the released one."""
-    retrieved_by, missed, changes = course_of_outcome(row)
-    return {
-        "scenario": row.group,
-        "question_num": question_number(row),
-        "answer": row.answer,
-        "gold": row.gold[0],
-        "right": row.state == "right",
-        "tie_right": is_tie_right(row),
-        "printed_right": is_printed_right(row),
-        "stopped": row.stopped,
-        "seconds": row.seconds,
-        "text": row.text,
-        "reasons": row.reasons,
-        "failure": row.failure or None,
-        "retrieved": retrieved_by,
-        "missed": missed,
-        "replans": [{"change": change, "kind": kind} for change, kind in changes],
-        "usage": json_value(row.usage),
-    }
-
-
-def question_number(row: Outcome) -> int:
-    """Return the number of a question in the released file of its scenario."""
-    return int(row.case.rpartition("-")[2])
-
-
-def is_tie_right(row: Outcome) -> bool:
-    return row.metrics.get("ties") == 1.0
-
-
-def is_printed_right(row: Outcome) -> bool:
-    return row.metrics.get("printed") == 1.0
-
-
-def share_or_none(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

@@ -61,6 +61,8 @@ class WorldCase:
     """Candidates that are best by the printed rules."""
     able: frozenset[str]
     """Candidates that can change the outcome."""
+    choices: int = 0
+    """Number of nodes right above the home node, or of suppliers of the goods: with one there is nothing to decide."""
 
     def model(self, semantics: str) -> WhatIf:
         """Return the decision model for this question."""
@@ -97,6 +99,7 @@ def read_dqa_cases(folder: Path, scenario: Scenario, form: Form, limit: int | No
                 next((ties for ties in (released, printed) if question.gold in ties), (question.gold,)),
                 printed,
                 find_able_candidates(world.data, subject),
+                count_choices(world.data, subject),
             )
         )
     return cases
@@ -134,6 +137,14 @@ def find_able_candidates(data: WorldData, subject: str) -> frozenset[str]:
         return frozenset(row.trade_node for row in data.powers if row.country_name == subject and not row.is_home)
     code = next(row.code for row in data.goods if row.goods_name == subject)
     return frozenset(str(row.building_id) for row in data.supply if row.goods_id == code)
+
+
+def count_choices(data: WorldData, subject: str) -> int:
+    """Return the number of nodes that flow into a country's home node, or of buildings that supply the goods."""
+    if isinstance(data, LocatingData):
+        home = next(row.home_node for row in data.countries if row.country_name == subject)
+        return len({row.source for row in data.flows if row.dest == home})
+    return len(find_able_candidates(data, subject))
 
 
 QUESTIONS: Mapping[str, tuple[str, ...]] = {

@@ -1,16 +1,11 @@
-"""Comparisons by a judge: failure classes beside the rules', ranks of techniques, and win rates of one over another.
+"""Comparisons by a judge: failure classes beside the rules', and ranks of techniques.
 
 A second opinion sorts the same failures as the rules did, and the agreement of the two is reported; the rules' classes
 stay the ones that are counted. The judge sees question, accepted answers, the steps, and the meanings of the classes,
 never the class that the rules gave.
 
 For ranks, every two techniques' answers to a case are compared in both orders, with the steps that led to them: of a
-search, those of the sequence that it chose, and their number. No gold answer is shown. Only first tries, and cases
-that every technique of the benchmark finished, are ranked.
-
-For win rates, of two runs of a case the one that passed wins; if both or neither did, a judge prefers one, shown the
-steps that each chose (ToolBench's win rate, for any benchmark). The judge is asked in both orders, ``votes`` times
-each. Only first tries of cases that both finished count.
+search, those of the sequence that it chose, and their number. No gold answer is shown.
 """
 
 from __future__ import annotations
@@ -34,8 +29,7 @@ from decisor.lab.judges import (
     score_all_pairs,
     verdict_form,
 )
-from decisor.lab.statistics import ComparedSide, kappa, side
-from decisor.lab.toolbench.bench import TaskRun, Wins, count_wins
+from decisor.lab.statistics import kappa
 from decisor.llms.shared import Journal
 from decisor.system.tasks import map_concurrently
 from decisor.system.wording import format_count
@@ -257,63 +251,35 @@ MOST_STEPS = 6_000
 """Characters of steps shown with an answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """The mean ranks of techniques on one benchmark."""
+async def rank_by_preference(
+    store: RunStore, llm: LLM, techniques: Sequence[str], at_once: int = 8
+) -> dict[str, float]:
+    """Return the mean rank of each technique, 1 is best, over the cases that all of them finished.
 
-    judge: str
-    benchmark: str
-    cases: int
-    """Number of ranked cases."""
-    unread: int
-    """Number of further cases for which the judge's reply could not be read."""
-    ranks: Mapping[str, float]
-    """Mean rank by technique; 1 is best."""
+    Empty if there is no such case. A case whose comparisons could not be read is left out.
 
-
-async def rank_by_preference(store: RunStore, llm: LLM, judge: str, most: int = 50, votes: int = 1) -> list[Ranks]:
-    """Rank techniques on each benchmark that two or more ran on, over at most ``most`` cases.
+    Args:
+        techniques: labels in the store; two benchmarks or LLMs in it are two sets of cases.
 
     Raises:
         LLMError: the endpoint will not answer anything (key, quota, model).
-        SetupError: no case was finished by two techniques.
     """
-    journal, all_ranks = Journal(StoreBook(store)), []
-    for benchmark, cases in group_shared_cases(store).items():
-        points, unread = [], 0
-        for first in sample_evenly([outcomes[0] for outcomes in cases.values()], most):
-            outcomes = cases[first.case]
-            answers = {str(side(one)): format_judged_answer(one, store) for one in outcomes}
-            run = open_judge_run(journal.llm(llm))
-            points_of_case = await score_all_pairs(
-                format_asked_question(first, store), answers, Preference(TOOL_CRITERIA, votes=votes), run
-            )
-            unread += points_of_case is None
-            points += [points_of_case] if points_of_case is not None else []
-        all_ranks.append(Ranks(judge, benchmark, len(points), unread, compute_mean_ranks(points)))
-    if not all_ranks:
-        raise SetupError("Ranks need a case that two techniques finished, and this run has none.")
-    return all_ranks
-
-
-def group_shared_cases(store: RunStore) -> dict[str, dict[str, list[Outcome]]]:
-    """Return the first tries of all techniques by benchmark and case.
-
-    Cases that one technique did not finish are left out.
-    """
-    by_benchmark: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
-    sides: dict[str, set[ComparedSide]] = defaultdict(set)
+    journal = Journal(StoreBook(store))
+    by_case: dict[tuple[str, str, str], dict[str, Outcome]] = defaultdict(dict)
     for one in store.each_outcome():
         # Further tries at a case would count it several times.
-        if one.repeat == 0 and one.state != "crashed":
-            by_benchmark[one.benchmark][one.case].append(one)
-            sides[one.benchmark].add(side(one))
-    complete = {
-        name: {case: outcomes for case, outcomes in cases.items() if len(outcomes) == len(sides[name])}
-        for name, cases in by_benchmark.items()
-        if len(sides[name]) > 1
-    }
-    return {name: cases for name, cases in complete.items() if cases}
+        if one.repeat == 0 and one.state != "crashed" and one.technique in techniques:
+            by_case[one.benchmark, one.model, one.case][one.technique] = one
+
+    async def rank(outcomes: Mapping[str, Outcome]) -> dict[str, float] | None:
+        first = next(iter(outcomes.values()))
+        answers = {name: format_judged_answer(one, store) for name, one in outcomes.items()}
+        run = open_judge_run(journal.llm(llm))
+        return await score_all_pairs(format_asked_question(first, store), answers, Preference(TOOL_CRITERIA), run)
+
+    complete = [outcomes for outcomes in by_case.values() if len(outcomes) == len(set(techniques))]
+    points = await map_concurrently(rank, complete, at_once)
+    return compute_mean_ranks([one for one in points if one is not None])
 
 
 def format_asked_question(one: Outcome, store: RunStore) -> str:
@@ -329,61 +295,3 @@ def format_judged_answer(one: Outcome, store: RunStore) -> str:
     steps = cut_middle(format_trace_steps(path), MOST_STEPS)
     actions = format_count(sum(isinstance(entry.event, ActionStart) for entry in path), "action")
     return f"{steps}\n({actions})\nFinal answer: {one.text or one.answer or '(none)'}".strip()
-
-
-@dataclass(frozen=True, slots=True)
-class WinRate:
-    """The win rate of ``technique`` over ``over``."""
-
-    judge: str
-    benchmark: str
-    technique: str
-    over: str
-    cases: int
-    wins: Wins
-    """``wins.rate`` is the share of wins in the cases with a winner."""
-
-
-async def compute_win_rates(
-    store: RunStore, llm: LLM, judge: str, over: str, most: int = 100, votes: int = 1
-) -> list[WinRate]:
-    """Return the win rates of every technique over one, on at most ``most`` cases of each benchmark.
-
-    Raises:
-        LLMError: the endpoint will not answer anything (key, quota, model).
-        SetupError: no technique of that name shares a case with another.
-    """
-    # The journal keeps replies in the store, so that the same report is paid for once.
-    journal, rates, names = Journal(StoreBook(store)), [], set[str]()
-    for benchmark, cases in group_shared_cases(store).items():
-        some = sample_evenly([outcomes[0] for outcomes in cases.values()], most)
-        by_side: dict[str, dict[str, Outcome]] = {}
-        for case in some:
-            for one in cases[case.case]:
-                by_side.setdefault(str(side(one)), {})[one.case] = one
-        names |= by_side.keys()
-        # --over may name a technique alone, or with its LLM.
-        rival = next((name for name in by_side if name == over or name.partition(", ")[0] == over), None)
-        if rival is None:
-            continue
-        for name, part in ((name, part) for name, part in by_side.items() if name != rival):
-            result = await count_wins(
-                collect_task_runs(part, store),
-                collect_task_runs(by_side[rival], store),
-                open_judge_run(journal.llm(llm)),
-                Preference(TOOL_CRITERIA, votes=votes),
-            )
-            rates.append(WinRate(judge, benchmark, name, rival, len(part), result))
-    if not rates:
-        raise SetupError(
-            f"--over {over} needs a case that it and another technique finished; there is "
-            f"{', '.join(sorted(names)) or 'none that two finished'}."
-        )
-    return rates
-
-
-def collect_task_runs(part: Mapping[str, Outcome], store: RunStore) -> dict[str, TaskRun]:
-    return {
-        case: TaskRun(format_asked_question(one, store), format_judged_answer(one, store), one.state == "right")
-        for case, one in part.items()
-    }

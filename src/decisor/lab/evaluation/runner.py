@@ -43,13 +43,14 @@ from decisor.lab.judges import find_own_llms
 from decisor.llms.endpoint import Endpoint
 from decisor.llms.facts import find_slots
 from decisor.llms.retry import Retries
-from decisor.llms.shared import Journal, SharedLLM, close_llm, limit_concurrency
+from decisor.llms.shared import UNBOUNDED, Journal, SharedLLM, Spending, close_llm, limit_concurrency
 from decisor.parsing.prompting import USUAL, Asking, Calling
 from decisor.runtime.budget import Limits
 from decisor.runtime.run import Technique
 from decisor.session.run_setup import NoLLM
 from decisor.system.serialization import json_text
 from decisor.system.tasks import collect_cycles_rarely
+from decisor.system.wording import format_count
 from decisor.trace.events import (
     TraceEntry,
 )
@@ -58,6 +59,37 @@ from decisor.types import (
     Usage,
     Value,
 )
+
+
+@dataclass(frozen=True)
+class CaseSample:
+    """The part of a benchmark's cases that is run."""
+
+    limit: int | None = None
+    """Number of cases, evenly from the groups. None means all."""
+    share: float = 1.0
+    """Share of each group, drawn by a hash of the ids: a tenth is part of every larger share."""
+    ids: tuple[str, ...] = ()
+    """Ids of cases; empty means any."""
+
+    def draw(self, cases: Sequence[Case]) -> Sequence[Case]:
+        """Return the part, in the order of the cases.
+
+        >>> from decisor.types import Question
+        >>> some = [Case(f"{group}{n}", Question(""), group=group) for group in "ab" for n in range(3)]
+        >>> [case.id for case in CaseSample(4).draw(some)], [case.id for case in CaseSample(ids=("b1",)).draw(some)]
+        (['a0', 'a1', 'b0', 'b1'], ['b1'])
+
+        Raises:
+            SetupError: an id is of no case.
+        """
+        if unknown := set(self.ids) - {case.id for case in cases}:
+            raise SetupError(f"There is no case {min(unknown)!r} among {format_count(len(cases), 'case')}.")
+        drawn = {case.id for case in cases if not self.ids or case.id in self.ids}
+        if self.share < 1:
+            drawn &= draw_share(cases, self.share)
+        return limit_by_group([case for case in cases if case.id in drawn], self.limit)
+
 
 LOOK_AGAIN = 0.5
 STOP_SECONDS = 5.0
@@ -76,8 +108,10 @@ class Suite:
     repeats: int = 1
     seed: int | None = None
     limits: Limits = field(default_factory=Limits)
-    limit_cases: int | None = None
-    """Number of cases of each benchmark, evenly from its groups. None means all."""
+    sample: CaseSample = CaseSample()
+    """Which cases of each benchmark are run."""
+    most: Spending = UNBOUNDED
+    """Upper bounds for what one process buys."""
     cases_at_once: int = 8
     calls_at_once: int = 32
     parts: Mapping[str, Mapping[str, LLM]] = field(default_factory=dict)
@@ -159,8 +193,7 @@ async def evaluate_suite(
             settings.
     """
     cases = {
-        label: {case.id: case for case in sample_cases(bench.cases(), suite.limit_cases)}
-        for label, bench in suite.benches.items()
+        label: {case.id: case for case in suite.sample.draw(bench.cases())} for label, bench in suite.benches.items()
     }
     # Plan the cases, and gather all LLMs: those of one endpoint share a limit of calls and its retries.
     planned_tasks = list(plan_case_tasks(suite, cases))
@@ -170,7 +203,7 @@ async def evaluate_suite(
     all_llms = [*suite.models.values(), *(one.open() for one in own), *experts.values()]
     every = limit_concurrency(all_llms, suite.calls_at_once, await find_slots(all_llms))
     llms = dict(zip(suite.models, every, strict=False))
-    journal = Journal(writer, suite.seed)
+    journal = Journal(writer, suite.seed, suite.most)
     # limit_concurrency keeps the order: models, the benchmarks' own, parts. Strict is off, as each zip takes its share.
     for one, llm in zip(own, every[len(llms) :], strict=False):
         one.use(llm, journal)
@@ -374,16 +407,21 @@ def plan_case_tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> It
                         yield CaseTask((benchmark, case.id, technique, model, repeat), content)
 
 
-def sample_cases(cases: Sequence[Case], limit: int | None) -> Sequence[Case]:
-    """Return at most ``limit`` cases: the first of each group, then the second of each and so on.
+def draw_share(cases: Sequence[Case], share: float) -> set[str]:
+    """Return the ids of a share of each group, one case at least."""
+    groups: dict[str, list[str]] = {}
+    for case in cases:
+        groups.setdefault(case.group, []).append(case.id)
+    drawn: set[str] = set()
+    for ids in groups.values():
+        # The same ids in each form of a benchmark, whatever its order.
+        order = sorted(ids, key=lambda id: hashlib.blake2b(id.encode()).digest())
+        drawn.update(order[: max(1, round(share * len(ids)))])
+    return drawn
 
-    They keep their own order.
 
-    >>> from decisor.types import Question
-    >>> some = [Case(f"{group}{n}", Question(""), group=group) for group in "ab" for n in range(3)]
-    >>> [case.id for case in sample_cases(some, 4)]
-    ['a0', 'a1', 'b0', 'b1']
-    """
+def limit_by_group(cases: Sequence[Case], limit: int | None) -> Sequence[Case]:
+    """Return at most ``limit`` cases, in order: the first of each group, then the second of each and so on."""
     if limit is None or limit >= len(cases):
         return cases
     so_far: Counter[str] = Counter()

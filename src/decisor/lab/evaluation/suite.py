@@ -21,19 +21,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
-from annotated_types import Ge
+from annotated_types import Ge, Gt, Le
 from pydantic import AllowInfNan
 
 from decisor.errors import SetupError
-from decisor.lab.benchmark import Outcome, open_bench
+from decisor.lab.benchmark import Outcome, find_bench_class, open_bench
 from decisor.lab.evaluation.outages import PATIENCE_SECONDS
-from decisor.lab.evaluation.runner import Suite
+from decisor.lab.evaluation.runner import CaseSample, Suite
 from decisor.lab.statistics import STATES, SummaryRow, summarise_outcomes
 from decisor.llms import choose
+from decisor.llms.prices import price_of_llm
+from decisor.llms.shared import Spending
 from decisor.parsing.prompting import Asking, Calling, split_calling
 from decisor.runtime.budget import Limits
 from decisor.system.serialization import DocumentFormat, dataclass_values
-from decisor.system.settings import label_with_settings, parse_settings, with_current_names
+from decisor.system.settings import (
+    build_from_settings,
+    label_with_settings,
+    parse_settings,
+    setting_fields,
+    with_current_names,
+)
 from decisor.system.structured_files import FileFault, TomlFile, read_text_file
 from decisor.techniques import asks_llm, build_technique, find_technique_class
 from decisor.techniques.shared.judge import map_llm_settings
@@ -60,6 +68,10 @@ class SuiteRequest:
     repeats: Annotated[int, Ge(0)] = 1
     seed: Annotated[int, Ge(0)] | None = None
     limit_cases: Annotated[int, Ge(0)] | None = None
+    share: Annotated[float, Gt(0), Le(1)] = 1.0
+    ids: tuple[str, ...] = ()
+    max_dollars: Annotated[float, Ge(0)] | None = None
+    max_tokens: Annotated[int, Ge(0)] | None = None
     cases_at_once: Annotated[int, Ge(0)] = 8
     calls_at_once: Annotated[int, Ge(0)] = 32
     grace: Annotated[float, Ge(0)] = 10.0
@@ -98,34 +110,31 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
     benches, loops = {}, {}
     for text in request.benches:
         name, settings = parse_suite_entry(text)
-        benchmark = open_bench(name, **settings)
-        benches[label_with_settings(name, benchmark, settings)] = benchmark
+        benches[label_bench(text)] = open_bench(name, **settings)
     parts: dict[str, Mapping[str, LLM]] = {}
     callings: dict[str, Calling] = {}
     askings: dict[str, Asking] = {}
     for text in request.techniques:
-        name, settings = parse_suite_entry(text)
+        entry, name, settings = label_technique(text), *parse_suite_entry(text)
         calling, settings = split_calling(settings, "text")
         # Take out of the settings, in turn, what is no field of the technique.
         experts, settings = open_experts(name, settings, environ)
-        sayings = [f"{key}={settings[key]}" for key in OWN if key in settings]
         asking, settings = split_asking_settings(find_technique_class(name), name, settings)
-        sayings = [saying for saying in sayings if saying.partition("=")[0] not in settings]
-        loop = build_technique(name, **settings)
-        # The label holds all that changes results: it is the key of outcomes in the store.
-        others = [f"{part}_llm={llm.name}" for part, llm in experts.items()]
-        others[:0] = [*([] if calling == "text" else [f"calling={calling}"]), *sayings]
-        entry = " ".join([label_with_settings(name, loop, settings), *others])
+        entry += "".join(f" {part}_llm={llm.name}" for part, llm in experts.items())
         parts[entry] = experts
         callings[entry], askings[entry] = calling, asking
         # Trials of robustness say nothing about accuracy.
-        loops[entry] = build_technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
+        loops[entry] = build_technique(name, **{"trials": "0", **settings} if name == "exact" else settings)
     # Techniques without an LLM need no model, so a suite of only these runs without any.
     alone = frozenset(name for name, loop in loops.items() if not asks_llm(loop))
     with_llm = [name for name in loops if name not in alone]
     models = open_models(request.models, environ) if with_llm else {}
     if with_llm and not models:
         raise SetupError(NO_LLM.format(names=", ".join(with_llm)))
+    if request.max_dollars is not None:
+        for name, llm in models.items():
+            if price_of_llm(llm) is None:
+                raise SetupError(f'max_dollars needs a price for {name}: --llm "{name} price=PROMPT,COMPLETION".')
     return Suite(
         benches=benches,
         techniques=loops,
@@ -134,7 +143,8 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         repeats=max(1, request.repeats),
         seed=request.seed,
         limits=request.limits,
-        limit_cases=request.limit_cases,
+        sample=CaseSample(request.limit_cases, request.share, request.ids),
+        most=Spending(request.max_dollars, request.max_tokens),
         cases_at_once=max(1, request.cases_at_once),
         calls_at_once=max(1, request.calls_at_once),
         parts=parts,
@@ -142,6 +152,37 @@ def open_suite(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         askings=askings,
         patience=request.patience,
     )
+
+
+def label_bench(text: str) -> str:
+    """Return the label under which a store holds a benchmark: its name and what changes a case.
+
+    >>> label_bench("dqa data=DIR form=graph limit=3"), label_bench("dqa form=sql")
+    ('dqa form=graph', 'dqa')
+    """
+    name, settings = parse_suite_entry(text)
+    kind = find_bench_class(name)
+    # The folder of the data is no part of the label, and need not be there.
+    settings = {**({"data": "."} if "data" in setting_fields(kind) else {}), **settings}
+    return label_with_settings(name, build_from_settings(kind, name, settings), settings)
+
+
+def label_technique(text: str) -> str:
+    """Return the label under which a store holds a technique, but for the LLMs of its parts.
+
+    >>> label_technique("plan_rag max_steps=15 replan=no"), label_technique("plan_rag preset=paper temperature=0.5")
+    ('plan_rag replan=no', 'plan_rag temperature=0.5 preset=paper')
+    """
+    name, settings = parse_suite_entry(text)
+    calling, settings = split_calling(settings, "text")
+    kind = find_technique_class(name)
+    llms = map_llm_settings(kind)
+    given = {key: text for key, text in with_current_names(settings).items() if key not in llms}
+    _, own = split_asking_settings(kind, name, given)
+    fields = setting_fields(kind)
+    others = [*([] if calling == "text" else [f"calling={calling}"])]
+    others += [f"{key}={given[key]}" for key in OWN if key in given and key not in fields]
+    return " ".join([label_with_settings(name, build_technique(name, **own), given), *others])
 
 
 def open_experts(

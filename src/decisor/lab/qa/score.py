@@ -1,11 +1,8 @@
-"""The score of an answer to a question over documents: every metric of the papers, and the tables of the Plan*RAG
-paper.
+"""The score of an answer to a question over documents: every metric of the papers.
 
 Retrieval and citations are measured by recall, rank, supporting facts, evidence triples, attribution and plan depth.
 Metrics of retrieval are of the passages that were put before the LLM: a technique may search more than it shows, and
-passages that a scorer skipped, or that were cut, helped nobody to an answer. The tables are the depth of plans, the
-documents of a sub-query, the worth of the critic and the relevance expert, and attribution. Tables 3 and 4 of the
-paper are accuracies, the figures in ``lab/published/qa.toml``.
+passages that a scorer skipped, or that were cut, helped nobody to an answer.
 """
 
 from __future__ import annotations
@@ -15,20 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Literal, TypeVar, get_args
+from typing import Literal, TypeVar
 
 from decisor.lab import text_match as answers
-from decisor.lab.benchmark import Case, Outcome, Score
-from decisor.lab.papers import (
-    PaperLine,
-    PaperTable,
-    Sides,
-    format_share_of,
-    make_own_line,
-    make_paper_table,
-    normalize_benchmark_name,
-)
-from decisor.lab.statistics import percent_of_cases
+from decisor.lab.benchmark import Case, Score
 from decisor.lab.text_match import NO_PUNCTUATION, em, harmonic_mean, hotpot_overlap
 from decisor.parsing.attribution import attribute_answer
 from decisor.trace.events import ActionResult, ActionStart, GraphResult, LLMCall, TraceEntry, events_of
@@ -221,50 +208,6 @@ def percent_by_depth(depths: Iterable[int]) -> dict[str, float]:
     plans = Counter(min(number, 4) for number in depths)
     total = sum(plans.values()) or 1
     return {">=4" if number == 4 else str(number): 100 * plans[number] / total for number in range(5)}
-
-
-def make_qa_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperTable]:
-    """Return the tables of the Plan*RAG paper: depth of plans, documents, experts, attribution of right answers."""
-    depths, documents, experts = list[PaperLine](), list[PaperLine](), list[PaperLine]()
-    for side, part in sides.items():
-        if not any("nodes" in outcome.counts for outcome in part):
-            continue
-        # The main question is at depth 0, so 0 means no plan.
-        deep = [min(outcome.counts.get("depth", 0), 4) for outcome in part]
-        depths.append(make_own_line(side, *(format_share_of(deep.count(depth), len(deep)) for depth in range(5))))
-
-        # With relevance=many a sub-query keeps several documents: for how many was there just one?
-        nodes = sum(max(outcome.counts["nodes"], 1) for outcome in part if "nodes" in outcome.counts)
-        with_one = sum(outcome.counts.get("nodes_one_document", 0) for outcome in part)
-        with_several = sum(outcome.counts.get("nodes_documents", 0) for outcome in part)
-        documents.append(
-            make_own_line(
-                side,
-                f"{nodes} ({nodes / len(part):.2f} a question)",
-                format_mean_metric(part, "acc"),
-                format_share_of(with_one, with_one + with_several),
-                format_share_of(with_several, with_one + with_several),
-            )
-        )
-
-        retrievals = str(sum(outcome.counts.get("retrievals", 0) for outcome in part))
-        experts.append(make_own_line(side, format_mean_metric(part, "acc"), format_mean_metric(part, "f1"), retrievals))
-    attributions = [
-        make_own_line(side, *(format_mean_metric(part, kind) for kind in get_args(Attribution)))
-        for side, part in sides.items()
-        if any("attributed" in outcome.metrics for outcome in part)
-    ]
-    about = [normalize_benchmark_name(benchmark)]
-    return (
-        make_paper_table("qa_plan_depth", depths, about),
-        make_paper_table("qa_document_count", documents, about),
-        make_paper_table("qa_experts", experts, about),
-        make_paper_table("qa_attribution", attributions, about),
-    )
-
-
-def format_mean_metric(part: Sequence[Outcome], name: str) -> str:
-    return percent_of_cases([one for one in part if name in one.metrics], lambda one: one.metrics[name])
 
 
 PROBE = 60

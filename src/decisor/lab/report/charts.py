@@ -19,25 +19,19 @@ from decisor.lab.curves import (
     compute_budget_curve,
 )
 from decisor.lab.dqa.bench import KINDS, find_retrieval_kinds, retrieval_kind_of
-from decisor.lab.papers import PublishedFigure, published_table
 from decisor.lab.statistics import COUNTED, ComparedSide, Interval, SummaryRow, sides_of
 from decisor.system.wording import format_count
 from decisor.views.charts import Axis, Chart, ChartKind, ChartMark, ChartSeries
 from decisor.views.markup import Html, tag
 
 if TYPE_CHECKING:
-    from decisor.lab.evaluation.comparisons import Agreement, WinRate
-
-
-ACCURACIES = ("accuracy", "acc")
-"""Names of the metrics that are accuracies."""
+    from decisor.lab.evaluation.comparisons import Agreement
 
 
 def make_charts(
     benchmark: str,
     outcomes: Sequence[Outcome],
     rows: Sequence[SummaryRow],
-    published: Sequence[PublishedFigure],
     label: Callable[[ComparedSide], str],
 ) -> tuple[Chart, ...]:
     """Return every plot for which the outcomes of one benchmark have data."""
@@ -48,7 +42,7 @@ def make_charts(
     curve = make_budget_chart(parts)
     cost = make_cost_chart("cost", "dollars a case", entries, dollars_of_case)
     plots = [
-        make_accuracy_chart(entries, published),
+        make_accuracy_chart(entries),
         # A curve over calls says more than the mean of calls, and dollars more than tokens; the others stand in for
         # them.
         curve or make_cost_chart("calls", "LLM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
@@ -57,7 +51,7 @@ def make_charts(
         make_count_chart(parts, "replans", "Accuracy by number of replans", "replans"),
         make_retrieval_kind_chart(parts, outcomes),
         make_count_chart(parts, "depth", "Accuracy by depth of the plan", "depth of the plan"),
-        make_depth_chart(benchmark, parts),
+        make_depth_chart(parts),
         make_rating_chart(outcomes, entries, label),
         make_repeats_chart(entries),
     ]
@@ -100,19 +94,11 @@ def accuracy_mark(name: str, x: float, row: SummaryRow) -> ChartMark:
     return ChartMark("", x, row.accuracy, name, low, high, f"of {row.counted}")
 
 
-def make_accuracy_chart(
-    entries: Sequence[tuple[str, SummaryRow]], published: Sequence[PublishedFigure]
-) -> Chart | None:
-    """Make the chart of accuracy by technique with its interval, published accuracies below."""
+def make_accuracy_chart(entries: Sequence[tuple[str, SummaryRow]]) -> Chart | None:
+    """Make the chart of accuracy by technique with its interval."""
     scored = [(name, row) for name, row in entries if row.accuracy is not None]
     series = [ChartSeries(name, (accuracy_mark(name, at, row),)) for at, (name, row) in enumerate(scored)]
-    figures = [figure for figure in published if figure.metric in ACCURACIES] if scored else []
-    for at, figure in enumerate(figures, len(scored)):
-        name = f"{figure.technique}, {figure.group}" if figure.group else figure.technique
-        mark = ChartMark("", at, figure.value / 100, name, note=figure.source)
-        series.append(ChartSeries(name, (mark,), published=True))
-    note = "Published figures are of other models and settings." if figures else ""
-    return share_chart("accuracy", "bar", "Accuracy by technique", "", series, note=note)
+    return share_chart("accuracy", "bar", "Accuracy by technique", "", series)
 
 
 def make_budget_chart(parts: dict[str, list[Outcome]]) -> Chart | None:
@@ -165,8 +151,8 @@ def make_retrieval_kind_chart(parts: dict[str, list[Outcome]], outcomes: Sequenc
     return share_chart("sr-mr", "bar", "Questions of one retrieval or several", "", curve_series(kinds), note=note)
 
 
-def make_depth_chart(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
-    """Make the chart of plan depths, beside the published shares."""
+def make_depth_chart(parts: dict[str, list[Outcome]]) -> Chart | None:
+    """Make the chart of plan depths."""
     series = []
     for name, part in parts.items():
         depths = [min(4, one.counts["depth"]) for one in part if "depth" in one.counts and one.state in COUNTED]
@@ -175,11 +161,6 @@ def make_depth_chart(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart |
             series.append(ChartSeries(name, depth_marks(shares, f"of {len(depths)}")))
     if not series:
         return None
-    printed = published_table("qa_plan_depth")
-    for line in printed.lines:
-        if line.about == benchmark:
-            marks = depth_marks([float(share) / 100 for share in line.cells[1:]], printed.source)
-            series.append(ChartSeries("reasoning_dag (Llama-3-8B)", marks, published=True))
     note = "0: no plan; 1: parts side by side; 2 and more: parts that wait for each other."
     return share_chart("depth-share", "bar", "How deep plans are", "", series, y="share of cases", note=note)
 
@@ -319,20 +300,6 @@ def describe_agreement(agreement: Agreement) -> str:
     return (
         f"{agreement.judge} was asked about {agreement.failures} failures, {agreement.read} of its replies could "
         f"be read, and {format_percent(agreement.agreed)} of these name the class that the rules gave{kappa}."
-    )
-
-
-def describe_win_rate(one: WinRate) -> str:
-    """Describe a win rate in a sentence."""
-    rest = f"{one.wins.ties} ties, {one.wins.unread} not read"
-    if one.wins.rate is None:
-        cases = format_count(one.cases, "case")
-        return f"{one.technique} against {one.over} on {one.benchmark}: no winner in {cases} ({rest})."
-    decided = one.wins.wins + one.wins.losses
-    return (
-        f"{one.technique} wins over {one.over} on {one.benchmark} in {format_percent(one.wins.rate, 1)} of "
-        f"{format_count(decided, 'case')} with a winner ({rest}), "
-        f"judged by {one.judge} where both or neither passed."
     )
 
 

@@ -1,7 +1,7 @@
 """A report as plain values; the page, Markdown, CSV and JSON are made from these and nothing else.
 
-Here are also the table of results of a benchmark for the page, ours with intervals and outcomes and published figures
-below it, and the number, and so the colour and shape, that each technique has everywhere on the page.
+Here are also the table of results of a benchmark for the page, and the number, and so the colour and shape, that each
+technique has everywhere on the page.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
-from decisor.lab.papers import PaperTable, PublishedFigure, figures_for, tables_for
+from decisor.lab.evaluation.comparisons import Agreement
 from decisor.lab.report.charts import (
-    ACCURACIES,
     GRID,
     describe_auxiliary_costs,
     describe_spending,
@@ -34,7 +32,6 @@ from decisor.lab.statistics import (
     compare_all_pairs,
     compare_with_earlier_run,
     find_changed_outcomes,
-    sides_of,
     summarise_outcomes,
 )
 from decisor.system.serialization import finite_json_value
@@ -58,11 +55,8 @@ class BenchmarkReport:
     """Of all groups and then of each, best first."""
     metrics: tuple[str, ...]
     """Names of the metrics that rows have."""
-    published: tuple[PublishedFigure, ...]
     comparisons: tuple[PairedComparison, ...]
     charts: tuple[Chart, ...]
-    tables: tuple[PaperTable, ...] = ()
-    """Tables of its papers, with the printed figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +86,6 @@ class Report:
     """Name of the LLM if there is only one, so that techniques need not name it; else None."""
     diff: ReportDiff | None = None
     opinion: Agreement | None = None
-    ranks: tuple[Ranks, ...] = ()
-    wins: tuple[WinRate, ...] = ()
 
     def label(self, side: ComparedSide) -> str:
         return side.technique if self.one_model is not None else str(side)
@@ -107,13 +99,10 @@ def make_report(
     about: Mapping[str, Value] | None = None,
     before: Sequence[Outcome] | None = None,
     opinion: Agreement | None = None,
-    ranks: Sequence[Ranks] = (),
-    wins: Sequence[WinRate] = (),
 ) -> Report:
     """Make the report of a run.
 
-    before: outcomes of an earlier run to compare with. opinion: agreement of a judge on its failures. ranks: a judge's
-    ranks of its techniques. wins: win rates over one technique.
+    before: outcomes of an earlier run to compare with. opinion: agreement of a judge on its failures.
     """
     models = {one.model for one in outcomes}
     one_model = models.pop() if len(models) == 1 else None
@@ -130,8 +119,6 @@ def make_report(
         one_model=one_model,
         diff=None if before is None else _diff(outcomes, before),
         opinion=opinion,
-        ranks=tuple(ranks),
-        wins=tuple(wins),
     )
     # The parts need the report for the labels of techniques, so they come second.
     benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
@@ -142,17 +129,14 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
     part = [one for one in outcomes if one.benchmark == name]
     rows = sort_rows_best_first(summarise_outcomes(part, by_group=True))
     sides = len({(row.technique, row.model) for row in rows})
-    published = figures_for(name)
     return BenchmarkReport(
         name=name,
         cases=len({one.case for one in part}),
         rows=rows,
         metrics=tuple(sorted({name for row in rows for name in row.metrics})),
-        published=published,
         # Holm multiplies the smallest p by the number of pairs, 66 for 12 sides.
         comparisons=sort_like_rows(compare_all_pairs(part), rows) if sides <= MOST_SIDES else (),
-        charts=make_charts(name, part, rows, published, report.label),
-        tables=tables_for(name, {report.label(side): one for side, one in sides_of(part, name).items()}),
+        charts=make_charts(name, part, rows, report.label),
     )
 
 
@@ -218,10 +202,6 @@ def number_techniques(report: Report) -> dict[str, int]:
 
 
 MAIN_METRICS = 3
-NO_SHARE = ("seconds", "preference_rank")
-FEW = 8
-"""So many published rows are shown at first."""
-PUBLISHED = "Published by others, with other models and settings"
 
 
 def render_results(one: BenchmarkReport, report: Report, numbers: Mapping[str, int]) -> Html:
@@ -237,15 +217,12 @@ def render_results(one: BenchmarkReport, report: Report, numbers: Mapping[str, i
         tag("th", "Spent on a case", cls="n"),
     )
     ours = [render_result_row(row, metrics, report, numbers) for row in overall]
-    # Published figures of techniques that ran here come first.
-    ranked = sorted(one.published, key=lambda figure: figure.technique not in {row.technique for row in overall})
-    theirs, sources = render_published_rows(ranked, 5 + len(metrics))
     left = sum(row.outcomes - row.counted for row in overall)
     note = (
         f"{format_count(left, 'outcome')} crashed or could not be scored: left out of accuracy, never counted as wrong."
     )
-    results_table = scroll_table_html(head, join(*ours, *theirs), "results")
-    return join(results_table, state_legend(), tag("p", note, cls="note") if left else "", sources)
+    results_table = scroll_table_html(head, join(*ours), "results")
+    return join(results_table, state_legend(), tag("p", note, cls="note") if left else "")
 
 
 def render_result_row(row: SummaryRow, metrics: Sequence[str], report: Report, numbers: Mapping[str, int]) -> Html:
@@ -296,49 +273,6 @@ def metric_cell(row: SummaryRow, metric: str) -> Html:
     mean, within = estimate
     figure = tag("span", f"{mean:.3g}", tag("br"), tag("small", f"{within.low:.3g} to {within.high:.3g}"))
     return tag("td", figure, cls="n extra", data_label=spell_out_name(metric))
-
-
-def render_published_rows(figures: Sequence[PublishedFigure], columns: int) -> tuple[list[Html], Html]:
-    """Return a row for each technique and source, and the list of sources that their numbers refer to."""
-    if not figures:
-        return [], Html()
-    sources = list(dict.fromkeys(one.source for one in figures))
-    rows: dict[tuple[str, str], list[PublishedFigure]] = {}
-    for one in figures:
-        rows.setdefault((one.technique, one.source), []).append(one)
-    more = len(rows) - FEW
-    button = tag("button", f"Show {more} more", type="button", cls="cite pubs") if more > 0 else ""
-    lines = [tag("tr", tag("td", PUBLISHED, " ", button, colspan=columns), cls="pubhead")]
-    lines += [
-        render_published_row(technique, some, sources.index(source) + 1, columns, at >= FEW)
-        for at, ((technique, source), some) in enumerate(rows.items())
-    ]
-    return lines, tag("ul", *(tag("li", f"{at} {source}") for at, source in enumerate(sources, 1)), cls="sources")
-
-
-def render_published_row(
-    technique: str, figures: Sequence[PublishedFigure], number: int, columns: int, hidden: bool
-) -> Html:
-    """Return a row with accuracies as marks on our axis and everything else in words."""
-    main = [one for one in figures if one.metric in ACCURACIES]
-    words = [f"{one.group} {one.value:g} %".strip() for one in main if len(main) > 1 or one.group]
-    words += [
-        f"{spell_out_name(one.metric)} {one.value:g}{'' if one.metric in NO_SHARE else ' %'}"
-        for one in figures
-        if one.metric not in ACCURACIES
-    ]
-    ticks = [("pub tick", one.value - 0.4, 0.8, 1, 8) for one in main]
-    plot = draw_track("forest", f"published: {', '.join(words)}", ticks, GRID) if main else Html()
-    name = tag("th", legend_swatch(None), " ", technique, tag("sup", number), scope="row")
-    return tag(
-        "tr",
-        name,
-        tag("td", plot, cls="plotcell"),
-        tag("td", format_percent(main[0].value / 100, 1) if len(main) == 1 else "", cls="n"),
-        tag("td", ", ".join(words), colspan=columns - 3, cls="rest"),
-        cls="pub",
-        hidden=hidden,
-    )
 
 
 def state_legend() -> Html:

@@ -97,11 +97,6 @@ function facts(row, data) {
   return el("dl.facts", {}, pairs.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(value)))));
 }
 
-for (const button of document.querySelectorAll(".pubs")) button.addEventListener("click", () => {
-  for (const line of button.closest("tbody").querySelectorAll("tr.pub[hidden]")) line.hidden = false;
-  button.remove();
-});
-
 let waiting = 0;
 pick("text").addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(filter, 120); });
 for (const one of document.querySelectorAll(".filters select")) one.addEventListener("change", filter);

@@ -15,11 +15,10 @@ from importlib.resources import files
 from typing import TextIO
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.evaluation.comparisons import Agreement, Ranks, WinRate
+from decisor.lab.evaluation.comparisons import Agreement
 from decisor.lab.evaluation.store import Key
 from decisor.lab.report.charts import (
     describe_agreement,
-    describe_win_rate,
     draw_track,
     format_interval,
     format_money,
@@ -72,7 +71,6 @@ def render_benchmark(one: BenchmarkReport, report: Report, numbers: Mapping[str,
         join(tag("h3", "Charts"), figures) if plots else "",
         render_comparisons("Techniques against each other", PAIRED, one.comparisons, report),
         render_failures(one, report),
-        render_paper_tables(one),
         id=section_anchor(one.name),
     )
 
@@ -170,42 +168,6 @@ def render_failures(one: BenchmarkReport, report: Report) -> Html:
         ),
         render_tag_counts("How runs ended", "", ended, rows) if odd else "",
     )
-
-
-def render_ranks(ranks: Sequence[Ranks]) -> Html:
-    """Return the mean ranks, best first."""
-    body = (
-        (name, one.benchmark, f"{rank:.2f}", one.cases, one.unread)
-        for one in ranks
-        for name, rank in sorted(one.ranks.items(), key=lambda item: (item[1], item[0]))
-    )
-    heads = ("Technique", "Benchmark", "Mean rank", "Cases", "Not read")
-    judge = ", ".join(dict.fromkeys(one.judge for one in ranks))
-    lead = f"Every two techniques’ answers to a case, compared by {judge} in both orders; 1 is best."
-    return tag(
-        "section",
-        tag("h2", "Preference ranks"),
-        tag("p", lead, cls="lead"),
-        figure_table(heads, body, text_columns=2),
-        id="ranks",
-    )
-
-
-def render_win_rates(wins: Sequence[WinRate]) -> Html:
-    """Return a sentence for each win rate."""
-    lines = (tag("li", describe_win_rate(one)) for one in wins)
-    return tag("section", tag("h2", "Win rates"), tag("ul", *lines), id="wins")
-
-
-def render_paper_tables(one: BenchmarkReport) -> Html:
-    """Return the tables of the benchmark's papers, folded away, with published lines marked."""
-    badge = tag("span", "published", cls="badge")
-    parts = []
-    for paper in one.tables:
-        body = ([join(line.cells[0], " ", badge if line.published else ""), *line.cells[1:]] for line in paper.lines)
-        note = tag("p", f"{paper.source}. {paper.note}".strip(), cls="note")
-        parts.append(tag("details", tag("summary", paper.title), figure_table(paper.head, body), note, cls="more"))
-    return join(tag("h3", "The tables of the papers"), *parts) if parts else Html()
 
 
 def render_opinion(agreement: Agreement) -> Html:
@@ -356,8 +318,6 @@ def render_page_body(report: Report, compared: bool) -> Html:
     links.append(tag("a", "Cases", href="#cases"))
     diff = render_diff(report.diff, report) if report.diff else Html()
     opinion = render_opinion(report.opinion) if report.opinion else Html()
-    ranks = render_ranks(report.ranks) if report.ranks else Html()
-    wins = render_win_rates(report.wins) if report.wins else Html()
     sections = (render_benchmark(one, report, numbers) for one in report.benchmarks)
     return join(
         tag(
@@ -368,7 +328,7 @@ def render_page_body(report: Report, compared: bool) -> Html:
             cls="wrap",
         ),
         tag("nav", tag("div", *links, cls="wrap"), aria_label="Parts of this report"),
-        tag("main", diff, *sections, ranks, wins, opinion, render_case_filters(report, compared), cls="wrap"),
+        tag("main", diff, *sections, opinion, render_case_filters(report, compared), cls="wrap"),
         tag("footer", render_run_settings(report), cls="wrap"),
     )
 

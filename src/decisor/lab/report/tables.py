@@ -9,14 +9,12 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from decisor.lab.benchmark import Outcome
-from decisor.lab.papers import PaperTable
 from decisor.lab.report.charts import (
     SPACE,
     describe_agreement,
     describe_auxiliary_costs,
     describe_spending,
     describe_unmeasured,
-    describe_win_rate,
     format_interval,
     format_percent,
     format_points,
@@ -25,7 +23,6 @@ from decisor.lab.report.charts import (
 )
 from decisor.lab.report.document import Report
 from decisor.lab.statistics import STATES, PairedComparison, SummaryRow
-from decisor.system.wording import format_count
 from decisor.types import Usage
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
@@ -33,7 +30,7 @@ FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
 
 
 def report_as_markdown(report: Report) -> str:
-    """Return a report as Markdown tables of results, published figures and comparisons."""
+    """Return a report as Markdown tables of results and comparisons."""
     parts = [f"# {escape_markdown_cell(report.title)}"]
     for one in report.benchmarks:
         overall = [row for row in one.rows if not row.group]
@@ -43,31 +40,6 @@ def report_as_markdown(report: Report) -> str:
             parts += ["### By group", format_markdown_results(grouped, report, groups=True)]
         if one.comparisons:
             parts += ["### Techniques against each other", format_markdown_comparisons(one.comparisons, report)]
-        if one.published:
-            lines = [
-                (figure.technique, figure.group, spell_out_name(figure.metric), f"{figure.value:g}", figure.source)
-                for figure in one.published
-            ]
-            parts += [
-                "### Published by others",
-                format_markdown_grid(("technique", "part", "metric", "value", "source"), lines),
-            ]
-        for paper in one.tables:
-            parts += [
-                f"### {escape_markdown_cell(paper.title)}",
-                format_markdown_paper_table(paper),
-                escape_markdown_cell(f"{paper.source}. {paper.note}".strip()),
-            ]
-    for ranks in report.ranks:
-        best = sorted(ranks.ranks.items(), key=lambda item: item[1])
-        cases = format_count(ranks.cases, "case")
-        parts += [
-            f"## Preference ranks on {escape_markdown_cell(ranks.benchmark)}, {cases}, "
-            f"by {escape_markdown_cell(ranks.judge)}",
-            format_markdown_grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best]),
-        ]
-    if report.wins:
-        parts += ["## Win rates", *(escape_markdown_cell(describe_win_rate(one)) for one in report.wins)]
     if report.opinion:
         parts += ["## A second opinion on failures", escape_markdown_cell(describe_agreement(report.opinion))]
     if report.diff:
@@ -79,13 +51,6 @@ def report_as_markdown(report: Report) -> str:
             format_markdown_comparisons(report.diff.comparisons, report),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def format_markdown_paper_table(paper: PaperTable) -> str:
-    names = (f"{line.cells[0]} (published)" if line.published else line.cells[0] for line in paper.lines)
-    return format_markdown_grid(
-        paper.head, [(name, *line.cells[1:]) for name, line in zip(names, paper.lines, strict=True)]
-    )
 
 
 def format_markdown_results(rows: Sequence[SummaryRow], report: Report, groups: bool = False) -> str:

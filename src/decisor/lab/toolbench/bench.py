@@ -14,10 +14,7 @@ Failure classes count the whole trace of a run, abandoned branches too:
 RaD-Agent ("Rational Decision-Making Agent with Internalized Utility Judgment", arXiv 2308.12519) names the classes;
 its release has no script, so this rule is ours. ``not_recorded`` is ours too: a gap of the recorded data, no API's
 failure. The incidence of a class is the share of runs that met it; its fix ratio is the share of these that passed in
-spite of it. Table 3 of that paper is made from our outcomes.
-
-Win rate, as ToolBench counts it: of two runs of a task the one that passed wins; if both or neither did, a judge
-prefers one. Agreement with people is reported as 80 % (Qin et al., "ToolLLM", ICLR 2024).
+spite of it.
 """
 
 from __future__ import annotations
@@ -32,17 +29,13 @@ from pathlib import Path
 
 from decisor.lab.benchmark import Case, Outcome, Score, compute_search_metrics, find_chosen_path, list_sequence_answers
 from decisor.lab.judges import (
-    TOOL_CRITERIA,
     JudgedAttempt,
     OwnLLM,
     PassJudge,
     PassResult,
-    Preference,
     open_judge_run,
-    prefer_by_passing,
     solvable_pass_rate,
 )
-from decisor.lab.papers import PaperTable, Sides, make_own_line, make_paper_table
 from decisor.lab.toolbench.environment import (
     FINISH,
     UNAVAILABLE,
@@ -59,9 +52,7 @@ from decisor.lab.toolbench.environment import (
     load_tasks,
     status_of_error,
 )
-from decisor.runtime.run import Run
 from decisor.system.secrets import Secret
-from decisor.system.tasks import map_concurrently
 from decisor.trace.events import ActionResult, ActionStart, TraceEntry, events_of
 from decisor.types import LLM, Decision, Environment, Question, Record, Usage
 
@@ -280,80 +271,3 @@ class ToolBenchBench:
             await self.answering.close()
         for one in self.own_llms:
             await one.close()
-
-
-@dataclass(frozen=True, slots=True)
-class TaskRun:
-    """A run of a task."""
-
-    task: str
-    answer: str
-    """The final answer, with the steps if the judge should weigh them."""
-    passed: bool
-    """Verdict of the pass judge."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wins:
-    """The number of tasks by winner."""
-
-    wins: int
-    losses: int
-    ties: int
-    unread: int
-    """Number of tasks for which the judge's reply could not be read."""
-
-    @property
-    def rate(self) -> float | None:
-        """Share of wins in the tasks with a winner; None if there is no such task."""
-        decided = self.wins + self.losses
-        return self.wins / decided if decided else None
-
-
-async def count_wins(
-    ones: Mapping[str, TaskRun],
-    others: Mapping[str, TaskRun],
-    run: Run,
-    judge: Preference | None = None,
-    at_once: int = 8,
-) -> Wins:
-    """Count the wins of ``ones`` over ``others``, on the tasks (by id) that both ran.
-
-    The default judge asks three times, in both orders. ToolBench's own asks in one order: ``Preference(TOOL_CRITERIA,
-    one_order=True, votes=...)``.
-    """
-    prefer = judge or Preference(TOOL_CRITERIA, votes=3, temperature=0.2)
-
-    async def compare(name: str) -> float | None:
-        one, other = ones[name], others[name]
-        settled = prefer_by_passing(one.passed, other.passed)
-        # As in ToolBench: a judge is asked only if both passed or neither did.
-        if settled is not None:
-            return settled
-        # Equal answers tie without a call: a judge could only prefer a place.
-        if one.answer == other.answer:
-            return 0.5
-        return await prefer(one.task, one.answer, other.answer, run)
-
-    results = await map_concurrently(compare, sorted(ones.keys() & others.keys()), at_once)
-    return Wins(results.count(1.0), results.count(0.0), results.count(0.5), results.count(None))
-
-
-def make_toolbench_paper_tables(benchmark: str, sides: Sides) -> Sequence[PaperTable]:
-    names = (*CLASSES, DECISION)
-    lines = []
-    for name, part in sides.items():
-        by_class = compute_incidences(part)
-        if by_class[DECISION].runs:
-            lines.append(make_own_line(name, *(format_incidence(by_class[one]) for one in names)))
-    return [make_paper_table("tool_failures", lines)]
-
-
-def format_incidence(one: Incidence) -> str:
-    """Format the share of runs that met a failure class, and the share of these that passed.
-
-    >>> format_incidence(Incidence(runs=8, met=2, fixed=1)), format_incidence(Incidence(8, 0, 0))
-    ('25.0 %, 50.0 % passed', '0.0 %')
-    """
-    passed = "" if one.fix_ratio is None else f", {100 * one.fix_ratio:.1f} % passed"
-    return f"{100 * one.share:.1f} %{passed}"

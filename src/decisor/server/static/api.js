@@ -1,4 +1,10 @@
-// The server: requests, and streams of events. A refusal is an Error whose message is for people.
+// The server: addresses, requests, and streams of events. A refusal is an Error whose message is for people.
+
+/** Go to an address of ours; app.js shows it. */
+export function go(address) {
+  history.pushState(null, "", address);
+  dispatchEvent(new Event("moved"));
+}
 
 export async function ask(path, body = undefined, method = body === undefined ? "GET" : "POST") {
   const headers = body === undefined ? {} : { "content-type": "application/json" };

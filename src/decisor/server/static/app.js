@@ -1,22 +1,21 @@
 // The page: an address is a view. Each view fills main and may hand back what closes it.
-import { go } from "./address.js";
-import { ask, choices } from "./api.js";
-import { el, fault, pick, say } from "./dom.js";
-import { askView } from "./ask.js";
+import { ask, choices, go } from "./api.js";
+import { el, fault, pick, say, unfold } from "./dom.js";
 import { compareView } from "./compare.js";
 import { evaluationView } from "./evaluation.js";
-import { modelView } from "./model.js";
 import { recordView } from "./record.js";
 import { begin, mark_current } from "./runs.js";
-import { runView } from "./run.js";
+import { startView } from "./start.js";
+import { threadView } from "./thread.js";
+import { whatIfView } from "./whatif.js";
 
 const VIEWS = [
   [/^\/runs\/([^/]+)\/record$/, (id) => recordView(id)],
-  [/^\/runs\/([^/]+)$/, (id) => runView(id)],
-  [/^\/models\/([^/]+)$/, (name) => modelView(decodeURIComponent(name))],
+  [/^\/runs\/([^/]+)$/, (id) => threadView(id)],
+  [/^\/models\/([^/]+)$/, (name) => whatIfView(decodeURIComponent(name))],
   [/^\/evaluations\/([^/]+)$/, (name) => evaluationView(decodeURIComponent(name))],
   [/^\/compare$/, () => compareView(new URLSearchParams(location.search))],
-  [/^\//, () => askView(new URLSearchParams(location.search))],
+  [/^\//, () => startView(new URLSearchParams(location.search))],
 ];
 
 let close = null;
@@ -40,7 +39,7 @@ async function show(is_move) {
   } catch (error) {
     if (error.status === 401) main.replaceChildren(token_form());
     else main.replaceChildren(el("div.page", {}, el("h1", {}, "This cannot be shown"), fault(error.message),
-      el("p", {}, el("a", { href: "/" }, "Ask a question"))));
+      el("p", {}, el("a", { href: "/" }, "New decision"))));
   }
   if (is_move) {
     scrollTo(0, 0);
@@ -52,7 +51,7 @@ async function show(is_move) {
 function token_form() {
   const field = el("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
   const line = el("div");
-  const form = el("form.page.card", { on: { submit: async (event) => {
+  const form = el("form.page", { on: { submit: async (event) => {
     event.preventDefault();
     try {
       await ask("/api/session", { token: field.value.trim() });
@@ -64,7 +63,7 @@ function token_form() {
 }
 
 function toggle(open) {
-  document.body.classList.toggle("menu", open);
+  document.body.classList.toggle("menu-open", open);
   pick("menu").setAttribute("aria-expanded", String(open));
 }
 
@@ -77,8 +76,17 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   go(address.pathname + address.search);
 });
-pick("menu").addEventListener("click", () => toggle(!document.body.classList.contains("menu")));
-addEventListener("keydown", (event) => { if (event.key === "Escape" && document.body.classList.contains("menu")) { toggle(false); pick("menu").focus(); } });
+pick("menu").addEventListener("click", () => toggle(!document.body.classList.contains("menu-open")));
+addEventListener("keydown", (event) => {
+  const is_field = event.target.matches?.("input, textarea, select"), menu = document.querySelector("details.menu[open]");
+  if (event.key === "/" && !is_field && !event.ctrlKey && !event.metaKey && !event.altKey && pick("question")) { event.preventDefault(); pick("question").focus(); }
+  if (event.key !== "Escape") return;
+  if (document.body.classList.contains("menu-open")) { toggle(false); pick("menu").focus(); }
+  else if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+  else if (is_field && !event.target.closest(".editor")) event.target.blur();
+});
+document.addEventListener("click", (event) => { for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target)) menu.open = false; });
+addEventListener("hashchange", () => unfold(pick(decodeURIComponent(location.hash.slice(1)))));
 addEventListener("moved", () => show(true));
 addEventListener("popstate", () => { if (here !== location.pathname + location.search) show(true); });
 

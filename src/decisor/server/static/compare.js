@@ -2,24 +2,24 @@
 import { ask } from "./api.js";
 import { el, fault, visible } from "./dom.js";
 import { plan } from "./pieces.js";
-import { RunView } from "./run.js";
+import { Thread } from "./thread.js";
 
 const WORDS = { same: "the same", changed: "changed", added: "new", removed: "dropped" };
 
 export async function compareView(query) {
   const [before, after] = [query.get("before"), query.get("after")];
-  if (!before || !after) return { nodes: [el("div.page", {}, el("h1", {}, "Compare two runs"), el("p.soft", {}, "Open a run, then Share, then Compare with another one."))], title: "Compare" };
+  if (!before || !after) return { nodes: [el("div.page", {}, el("h1", {}, "Compare two decisions"), el("p.soft", {}, "Open a decision, then More, then Compare with another one."))], title: "Compare" };
   const address = `/api/compare?${new URLSearchParams({ before, after })}`;
   const both = await ask(address);
   const steps = el("section", { "aria-labelledby": "h-steps" });
-  const views = [both.before, both.after].map((run) => new RunView(run, { side: true, ended: () => redraw() }));
+  const views = [both.before, both.after].map((run) => new Thread(run, { side: true, ended: () => redraw() }));
   async function redraw() {
     try { draw(steps, (await ask(address)).changes); } catch (error) { steps.replaceChildren(fault(error.message)); }
   }
   draw(steps, both.changes);
-  const sides = views.map((view, at) => el("section.card.side-run", { "aria-label": at ? "After" : "Before" },
+  const sides = views.map((view, at) => el("section.side-run", { "aria-label": at ? "After" : "Before" },
     el("p.soft", {}, el("a", { href: `/runs/${view.run.id}` }, at ? "After" : "Before")), view.node));
-  return { nodes: [el("div.page.wide", {}, el("h1", {}, "Side by side"), el("div.pair", {}, sides), steps)], title: "Side by side",
+  return { nodes: [el("div.page.broad", {}, el("h1", {}, "Side by side"), el("div.pair", {}, sides), steps)], title: "Side by side",
     ready: () => views.forEach((view) => view.watch()), close: () => views.forEach((view) => view.close()) };
 }
 

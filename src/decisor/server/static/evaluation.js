@@ -30,15 +30,15 @@ export async function evaluationView(name) {
     state.value = states.includes(now) ? now : "";
     table.replaceChildren(summary(all));
     const some = all.filter((one) => !state.value || one.state === state.value);
-    fill(list, [...some.slice(0, most).map(line_of), ...(some.length > most ? [el("li", {}, button(`Show ${Math.min(STEP, some.length - most)} more`, () => { most += STEP; draw(); }, { kind: "plain" }))] : [])]);
+    fill(list, [...some.slice(0, most).map(line_of), ...(some.length > most ? [el("li", {}, button(`Show ${Math.min(STEP, some.length - most)} more`, () => { most += STEP; draw(); }, { kind: "quiet" }))] : [])]);
     if (!all.length) list.replaceChildren(el("li.soft", {}, "No case is finished yet. They will stand here as they are."));
   }
   const soon = () => { if (!is_due) { is_due = true; setTimeout(draw, 250); } };
   state.addEventListener("change", draw);
   draw();
   let source = null;
-  const nodes = [el("div.page.wide.evaluation", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
-    el("div.bar", {}, el("h2", {}, "Cases"), state), list)];
+  const nodes = [el("div.page.broad.evaluation", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.row", {}, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
+    el("div.row", {}, el("h2", {}, "Cases"), state), list)];
   return { nodes, title: name, close: () => source?.close(), ready: () => {
     source = listen(`${path}/events`, {
       case: (one) => { cases.set(one.id, one); soon(); },

@@ -15,9 +15,9 @@ export async function readersOf(id) {
   function draw({ readers, others }) {
     const select = el("select", { id: "reader" }, others.map((name) => el("option", { value: name }, name)));
     const words = readers.length ? "These users may read it, and approve or refuse it:" : others.length ? "Only you may read it. Show it to somebody who is to approve it:" : "No other user of this server may see all that it rests on.";
-    const line_of = (name) => el("li.bar", {}, el("b", {}, visible(name)), button("End", () => send(name, true), { kind: "plain", "aria-label": `Show it to ${name} no more` }));
+    const line_of = (name) => el("li.row", {}, el("b", {}, visible(name)), button("End", () => send(name, true), { kind: "quiet", "aria-label": `Show it to ${name} no more` }));
     node.replaceChildren(...[el("p.soft", {}, words), readers.length ? el("ul", {}, readers.map(line_of)) : null,
-      others.length ? el("div.bar", {}, el("label.hush", { for: "reader" }, "Show it to"), select, button("Show it", () => send(select.value, false))) : null, line].filter(Boolean));
+      others.length ? el("div.row", {}, el("label.hush", { for: "reader" }, "Show it to"), select, button("Show it", () => send(select.value, false))) : null, line].filter(Boolean));
   }
   draw(await ask(address));
   return node;

@@ -1,20 +1,21 @@
 // The record of a decision: what it says, who stands behind it, and whether it still holds.
 import { ask, choices } from "./api.js";
 import { button, count, el, fault, fold, markup, say, visible } from "./dom.js";
-import { query } from "./pieces.js";
+import { equip_evidence, query } from "./pieces.js";
 import { readersOf } from "./readers.js";
 
 const STANDING = { holds: "approved", refused: "refused", withdrawn: "withdrawn", "of another content": "The record was changed after this approval.", changed: "This approval was changed after it was made." };
-const HOLDS = { holds: "It holds.", "does not hold": "It does not hold.", "cannot be said": "It cannot be said whether it holds." };
+const HOLDS = { holds: "Still holds.", "does not hold": "It does not hold any more.", "cannot be said": "It cannot be said whether it holds." };
 
 export async function recordView(id) {
   const address = `/api/runs/${encodeURIComponent(id)}`;
   const [run, record, picture, { user }] = await Promise.all([ask(address), ask(`${address}/record`), ask(`${address}/picture`), choices()]);
   const { content } = record, facts = [content.request.by ? `asked by ${content.request.by}` : "", moment(content.request.at), `run ${id}`].filter(Boolean).join(" · ");
-  const head = [el("p.soft", {}, "Record of a decision · ", el("a", { href: `/runs/${id}` }, facts)), el("h1", {}, visible(content.request.question))];
+  const head = [el("p.soft", {}, "Record of a decision · ", el("a", { href: `/runs/${id}` }, facts)), el("h1.question", {}, visible(content.request.question))];
   if (!content.decision.answer) return { nodes: [el("div.page.record", {}, ...head, el("p.empty", {}, "There is no decision to record."))], title: "Record" };
-  const whole = [["record-page", "The whole record, to print"], ["record?download=1", "JSON, to keep and to verify"]].map(([name, text]) => el("a.button.plain", { href: `${address}/${name}`, download: name.includes("?") }, text));
+  const whole = [["record-page", "The whole record, to print"], ["record?download=1", "JSON, to keep and to verify"]].map(([name, text]) => el("a.button", { href: `${address}/${name}`, download: name.includes("?") }, text));
   const [decision, ...rest] = markup(picture.result);
+  equip_evidence(rest, (name) => `${address}/rows/${name}`);
   const node = el("div.page.record", {}, ...head, decision,
     section("Approvals", approvals(address, user, await ask(`${address}/record/approvals`), record.digest)),
     user && user === run.owner ? section("Who else may read it", await readersOf(id)) : null,
@@ -22,19 +23,19 @@ export async function recordView(id) {
     ...rest,
     listed("Warnings", content.warnings), rules(content.rules),
     listed("Open points", content.open_points.map((one) => `${one.what} – ${one.settles}`)),
-    queries(content.evidence.queries), el("div.bar", {}, whole),
-    el("p.soft", {}, "Digest of its content: ", el("code", {}, record.digest)));
+    queries(content.evidence.queries), el("div.row", {}, whole),
+    el("p.soft", {}, "SHA-256 of its content: ", el("code", {}, record.digest)));
   return { nodes: [node], title: `Record: ${content.request.question.slice(0, 50)}` };
 }
 
 const moment = (at) => at ? `${at.slice(0, 10)} ${at.slice(11, 16)} UTC` : "";
-const section = (title, ...inside) => el("section.card", { "aria-label": title }, el("h2", {}, title), ...inside);
+const section = (title, ...inside) => el("section", { "aria-label": title }, el("h2", {}, title), ...inside);
 const listed = (title, texts) => texts.length ? el("section", {}, el("h2", {}, title), el("ul", {}, texts.map((text) => el("li", {}, visible(text))))) : null;
 const rules = (tests) => listed("Rules", tests.map((one) => `${one.name}: ${one.state}${one.why ? `. ${one.why}` : ""}`));
 
 /** Each is where the records lead to that it brought. */
-const queries = (all) => el("section", {}, el("h2", {}, "Queries"), all.map((one) => el("div", {}, one.rows.map((row) => el("span", { id: `r-${row.id}` })),
-  el("p.what", {}, el("b", {}, visible(one.tool)), count(one.brought, "row")), query(one.input))));
+const queries = (all) => el("section", {}, el("h2", {}, "Queries"), all.map((one) => el("div.stack", {}, one.rows.map((row) => el("span", { id: `r-${row.id}` })),
+  el("p.row", {}, el("b", {}, visible(one.tool)), el("span.soft", {}, count(one.brought, "row"))), query(one.input))));
 
 /** The list, and a form for one more. `user`: who is here, "" where the server does not know. `digest`: of what is read here. */
 function approvals(address, user, first, digest) {
@@ -58,9 +59,9 @@ function approvals(address, user, first, digest) {
   const form = el("form", { on: { submit: (event) => { event.preventDefault(); return decide(false); } } },
     user ? el("p", {}, "You answer for it as ", el("b", {}, user), ".") : [el("label", { for: "by" }, "Your name"), name],
     el("label", { for: "approval-note" }, "Note"), note, line,
-    el("div.bar", {}, el("button.primary", {}, "Approve"), button("Refuse", () => decide(true))));
+    el("div.row", {}, el("button.primary", {}, "Approve"), button("Refuse", () => decide(true))));
   show(first);
-  return [list, form, el("p.soft", {}, `Either is kept with the digest below, so it counts for this record as it is.${user ? "" : " Nothing here proves that a name is its writer's."}`)];
+  return [list, form, el("p.soft", {}, `Applies to this version only.${user ? "" : " Names are not verified."}`)];
 }
 
 function withdrawal(one, send) {
@@ -72,7 +73,7 @@ function withdrawal(one, send) {
 /** A button, and what comes of it: the queries are asked again, no model is. */
 function verification(address) {
   const result = el("div", { role: "status" });
-  const verify = button("Compute it again", async () => {
+  const verify = button("Compute again", async () => {
     result.replaceChildren(el("p.soft.wait", {}, "The queries run again …"));
     try {
       result.replaceChildren(...verdict(await ask(`${address}/record/verification`, {})));

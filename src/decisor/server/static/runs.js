@@ -1,4 +1,4 @@
-// The list of runs: searched, told of changes as they happen, and each where it leads.
+// The list of decisions: searched, told of changes as they happen, and each where it leads.
 import { ask, listen } from "./api.js";
 import { button, el, pick, when } from "./dom.js";
 
@@ -8,9 +8,9 @@ let words = "", is_more = false, me = "";
 /** Once, when the server let us in. */
 export function begin(choices) {
   me = choices.user;
-  pick("version").replaceChildren(...[`Decisor ${choices.version}${me ? ` · ${me} ` : ""}`, me ? button("Sign out", leave, { kind: "plain" }) : null].filter(Boolean));
+  pick("version").replaceChildren(...[`Decisor ${choices.version}${me ? ` · ${me} ` : ""}`, me ? button("Sign out", leave, { kind: "quiet" }) : null].filter(Boolean));
   const models = choices.connections.filter((one) => one.model);
-  pick("views").replaceChildren(
+  pick("links").replaceChildren(
     ...models.map((one) => el("a", { href: `/models/${encodeURIComponent(one.name)}` }, `What if: ${one.label}`)),
     ...choices.evaluations.map((name) => el("a", { href: `/evaluations/${encodeURIComponent(name)}` }, `Evaluation: ${name}`)));
   mark_current();
@@ -51,22 +51,25 @@ async function load(before = "") {
 function draw() {
   const sorted = [...lines.values()].sort((a, b) => b.began.localeCompare(a.began) || b.id.localeCompare(a.id));
   pick("runs").replaceChildren(...sorted.map(line), ...(is_more ? [more(sorted.at(-1).id)] : []));
-  pick("none").hidden = sorted.length > 0;
-  pick("none").textContent = words ? "No run holds these words." : "Your runs will stand here.";
+  pick("nothing").hidden = sorted.length > 0;
+  pick("nothing").textContent = words ? "No decision holds these words." : "Your decisions will stand here.";
   mark_current();
 }
 
-const more = (id) => el("li", {}, el("button.plain", { type: "button", on: { click: () => load(id) } }, "Older runs"));
+const more = (id) => el("li", {}, el("button.quiet", { type: "button", on: { click: () => load(id) } }, "Older"));
 
+/** Of an answer the decision and below it the question; of anything else its state. */
 function line(run) {
-  const state = run.mark?.mark || (run.state === "finished" ? run.stopped : run.state);
-  return el("li", {}, el("a", { href: `/runs/${run.id}` },
-    el(`span.dot.${state}`, { "aria-hidden": "true" }),
-    el("span.ask", {}, run.question),
-    el("span.soft", {}, run.owner === me ? "" : `from ${run.owner} · `, el("bdi", {}, run.answer || names[state] || state), ` · ${when(run.began)}`)));
+  const state = run.state === "finished" ? run.stopped : run.state, marked = run.mark ? ` · was ${run.mark.mark}` : "";
+  const title = run.headline || names[state] || state;
+  return el("li", {}, el("a", { href: `/runs/${run.id}` }, el("b", {}, el("bdi", {}, title)),
+    el("small", {}, `${run.owner === me ? "" : `from ${run.owner} · `}`, el("bdi", {}, run.question), ` · ${when(run.began)}${marked}`)));
 }
 
-export const names = { running: "running", waiting: "waiting", failed: "failed", stopped: "stopped", no_answer: "no answer", budget: "limit reached", steps: "step limit", answered: "answered" };
+export const names = { running: "Running", waiting: "Waiting for a place", failed: "Failed", stopped: "Stopped", no_answer: "Cannot be decided from these data", budget: "Limit reached", steps: "Step limit reached", answered: "Decided" };
+
+/** The decisions that follow one, as far as the list shows them. */
+export const following = (id) => [...lines.values()].filter((run) => run.follows === id);
 
 /** Which of the links is where we are. */
 export function mark_current() {

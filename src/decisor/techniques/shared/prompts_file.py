@@ -17,12 +17,13 @@ from typing import Any, TypeVar
 from decisor.errors import SetupError
 from decisor.parsing.prompting import Asking
 from decisor.system.settings import setting_fields
+from decisor.techniques.shared.presets import get_paper_preset
 
 T = TypeVar("T")
 ROOM = "decisor.techniques."
 NEEDED = {"question", "tools", "form", "steps", "task", "documents", "evidence"}
 """Places that a prompt which has them cannot do without."""
-OWN = ("temperature", "top_p", "prompts")
+OWN = ("temperature", "top_p", "prompts", "preset")
 """Settings that every technique has that asks an LLM; where it has one of the name, that is meant."""
 
 
@@ -116,21 +117,31 @@ def find_placeholders(text: str) -> set[str]:
     return set(string.Template(text).get_identifiers())
 
 
-def split_asking_settings(kind: type, name: str, settings: Mapping[str, T]) -> tuple[Asking, dict[str, T]]:
+def split_asking_settings(kind: type, name: str, settings: Mapping[str, T]) -> tuple[Asking, dict[str, T | str]]:
     """Split settings into ``temperature``, ``top_p`` and ``prompts``, as Asking, and the others.
+
+    ``preset=paper`` stands for the settings of the technique's paper; what is given beside it counts before them.
 
     Raises:
         SetupError: a value does not fit.
     """
     own = setting_fields(kind) if isinstance(kind, type) else {}
-    own_settings = {key: settings[key] for key in OWN if key in settings and key not in own}
-    words = read_prompts(Path(str(own_settings["prompts"])), kind, name) if "prompts" in own_settings else {}
+    values: dict[str, T | str] = {**settings}
+    words: dict[str, str] = {}
+    if "preset" in settings and "preset" not in own:
+        preset = get_paper_preset(name, str(values.pop("preset")))
+        values = {**preset.settings, **values}
+        prompts = list_prompts(kind)
+        words = {prompts[prompt]: "" for prompt in preset.left_out}
+    own_settings = {key: values[key] for key in OWN if key in values and key not in own}
+    if "prompts" in own_settings:
+        words |= read_prompts(Path(str(own_settings["prompts"])), kind, name)
     asking = Asking(
         read_sampling_setting("temperature", own_settings, 2.0),
         read_sampling_setting("top_p", own_settings, 1.0),
         words,
     )
-    return asking, {key: value for key, value in settings.items() if key not in own_settings}
+    return asking, {key: value for key, value in values.items() if key not in own_settings}
 
 
 def read_sampling_setting(key: str, settings: Mapping[str, Any], most: float) -> float | None:

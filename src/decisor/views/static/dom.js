@@ -16,7 +16,7 @@ export function svg(spec, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), classes, attributes, children);
 }
 
-const TAGS = new Set("section,h2,p,b,div,ul,li,a,span,small,figure,figcaption,details,summary,table,thead,tbody,tr,th,td,dl,dt,dd,svg,g,title,desc,text,rect,line,path,circle,polygon".split(","));
+const TAGS = new Set("section,h2,h3,p,b,div,ul,li,a,span,small,figure,figcaption,details,summary,table,caption,thead,tbody,tfoot,tr,th,td,dl,dt,dd,svg,g,title,desc,text,rect,line,path,circle,polygon".split(","));
 const DRAWN = new Set("svg,g,title,desc,text,rect,line,path,circle,polygon,a".split(","));
 const LETTERS = { lt: "<", gt: ">", amp: "&", quot: '"', "#x27": "'" };
 const plain_text = (text) => text.replace(/&(lt|gt|amp|quot|#x27);/g, (_, name) => LETTERS[name]);
@@ -75,9 +75,15 @@ export function lead(node) {
     event.preventDefault();
     for (const one of node.querySelectorAll(".here")) one.classList.remove("here");
     const place = node.querySelector(`[id="${CSS.escape(link.getAttribute("href").slice(1))}"]`);
+    unfold(place);
     place?.classList.add("here");
     place?.scrollIntoView({ block: "center" });
   });
+}
+
+/** Opens whatever folds a place away. */
+export function unfold(place) {
+  for (let fold = place?.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
 }
 
 /** Told to a screen reader, politely. */
@@ -130,8 +136,9 @@ export function lasts(seconds) {
   return whole < 6000 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor(whole % 3600 / 60)} min`;
 }
 
+/** A price to two digits that count; "" where it is not known. */
 export function money(dollars) {
-  return dollars === null || dollars === undefined ? "price unknown" : dollars === 0 ? "$0" : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+  return dollars === null || dollars === undefined ? "" : dollars === 0 ? "free" : `$${dollars < 1 ? Number(dollars.toPrecision(2)) : dollars.toFixed(2)}`;
 }
 
 /** When it was, shortly: a time today, else a day. */

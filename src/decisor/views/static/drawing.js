@@ -59,7 +59,7 @@ export function canvas(drawing) {
     if (drawing.width > box.clientWidth) zoom(Math.max(0.6, fit()));
     if (drawing.form === "tree" && drawing.boxes.length) box.scrollTop = drawing.boxes[0].y * scale - box.clientHeight / 2;
   });
-  return el("figure.drawing", {}, el("div.bar", {}, el("figcaption", {}, drawing.title), tools), box);
+  return el("figure.drawing", {}, el("div.row", {}, el("figcaption", {}, drawing.title), tools), box);
 }
 
 /** What is in sight is there; what is not, is not. */

@@ -20,8 +20,9 @@ export function query(text) {
   return el("pre.sql", { tabindex: 0 }, parts, shown.slice(end));
 }
 
-/** Records as tables: a new one where the columns change. `cited`: those that the decision rests on. */
-export function records(rows, cited, from = "") {
+/** Records as tables: a new one where the columns change. `cited`: those that the decision rests on. `files`: where their
+    result can be had as a file, "" if nowhere. */
+export function records(rows, cited, from = "", files = "") {
   const groups = [];
   for (const one of rows) {
     const names = [...Object.keys(one.fields), ...(one.text ? ["text"] : [])];
@@ -29,27 +30,60 @@ export function records(rows, cited, from = "") {
     if (groups.at(-1)?.key !== key) groups.push({ key, names, rows: [] });
     groups.at(-1).rows.push(one);
   }
-  return groups.map((group) => table(group.names, group.rows, cited, from));
+  return groups.map((group, at) => table(group.names, group.rows, cited, from, at ? "" : files));
 }
 
-function table(names, rows, cited, from) {
+function table(names, rows, cited, from, files) {
   const numeric = names.map((name) => rows.some((one) => typeof one.fields[name] === "number"));
-  const line = (one) => el("tr", { id: `r-${one.id}`, class: cited.has(one.id) ? "cited" : null },
-    el("td.id", {}, one.id, one.source && one.source !== from ? el("small", {}, ` ${one.source}`) : null),
-    names.map((name, at) => el(numeric[at] ? "td.n" : "td", {}, name === "text" && one.text ? visible(one.text) : cell(one.fields[name]))));
-  const body = el("tbody", {}, rows.slice(0, FIRST_ROWS).map(line));
-  let next = FIRST_ROWS;
+  const sources = new Set(rows.map((one) => one.source));
+  const make = (one) => el("tr", { id: `r-${one.id}`, class: cited.has(one.id) ? "cited" : null },
+    names.map((name, at) => el(numeric[at] ? "td.n" : "td", {}, name === "text" && one.text ? visible(one.text) : cell(one.fields[name]),
+      !at && sources.size > 1 && one.source ? el("small", {}, ` ${one.source}`) : null)));
+  const items = rows.map((one) => ({ values: names.map((name) => name === "text" && one.text ? one.text : one.fields[name]), make: () => make(one) }));
   const box = el("div.scroll", { tabindex: 0, role: "group", "aria-label": `Rows of ${from || "a query"}` },
-    el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "record"), names.map((name, at) => el(numeric[at] ? "th.n" : "th", { scope: "col" }, visible(name))))), body));
-  if (rows.length <= next) return box;
-  const words = () => `Show ${Math.min(NEXT_ROWS, rows.length - next)} more of ${count(rows.length, "row")}`;
-  const more = button(words(), () => {
-    body.append(...rows.slice(next, next + NEXT_ROWS).map(line));
-    next += NEXT_ROWS;
-    if (next >= rows.length) more.remove();
-    else more.textContent = words();
-  }, { kind: "plain" });
-  return el("div", {}, box, more);
+    el("table.rows", {}, el("thead", {}, el("tr", {}, names.map((name, at) => el(numeric[at] ? "th.n" : "th", { scope: "col" }, visible(name))))), el("tbody")));
+  return el("div", {}, box, equip(box.firstChild, items, files, FIRST_ROWS));
+}
+
+/** The tables of an evidence that Python wrote, with the same tools. `files`: gives where a result can be had as a file. */
+export function equip_evidence(nodes, files) {
+  for (const box of nodes.flatMap((one) => [...one.querySelectorAll?.(".scroll[data-result]") ?? []])) {
+    const items = [...box.querySelectorAll("tbody tr")].map((row) => ({ values: [...row.cells].map((one) => one.classList.contains("n") ? Number(one.textContent.replaceAll(",", "")) : one.textContent), make: () => row }));
+    box.after(equip(box.firstChild, items, files(box.dataset.result), items.length));
+  }
+}
+
+/** Sort, filter, show more, and take along. Of many rows only those that are shown are made. */
+function equip(table, items, files, first) {
+  const body = table.querySelector("tbody"), heads = [...table.querySelectorAll("thead th")], state = el("span.soft", { role: "status" });
+  let shown = first, by = -1, falling = false, words = "";
+  const more = button("", () => { shown += NEXT_ROWS; draw(); }, { kind: "quiet" });
+  function draw() {
+    const found = items.filter(({ values }) => !words || values.some((one) => String(one ?? "").toLowerCase().includes(words)));
+    if (by >= 0) found.sort((a, b) => order(a.values[by], b.values[by]) * (falling ? -1 : 1));
+    body.replaceChildren(...found.slice(0, shown).map((one) => one.row ??= one.make()));
+    more.hidden = found.length <= shown;
+    more.textContent = `Show ${Math.min(NEXT_ROWS, found.length - shown)} more of ${count(found.length, "row")}`;
+    state.textContent = words ? `${found.length} of ${count(items.length, "row")}` : "";
+    heads.forEach((head, at) => { if (at === by) head.setAttribute("aria-sort", falling ? "descending" : "ascending"); else head.removeAttribute("aria-sort"); });
+  }
+  if (items.length > 1) heads.forEach((head, at) => {
+    const text = head.textContent;
+    head.replaceChildren(button(text, () => { falling = by === at ? !falling : head.classList.contains("n"); by = at; draw(); }, { kind: "quiet", "aria-label": `Sort by ${text}` }));
+  });
+  const field = el("input", { type: "search", placeholder: "Filter rows", "aria-label": "Filter rows" });
+  field.addEventListener("input", () => { words = field.value.trim().toLowerCase(); draw(); });
+  const links = files ? ["csv", "parquet"].map((kind) => el("a.button.quiet", { href: `${files}.${kind}`, download: true }, kind === "csv" ? "Download CSV" : "Parquet")) : [];
+  draw();
+  return items.length <= 1 && !links.length ? "" : el("div.tools", {}, items.length > FIRST_ROWS ? field : null, state, more, links);
+}
+
+/** Numbers by size, texts by their letters, what is missing last. */
+function order(a, b) {
+  if (a === b) return 0;
+  if (a === null || a === undefined) return 1;
+  if (b === null || b === undefined) return -1;
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
 /** A plan; its steps are numbered unless they bring names of their own. */

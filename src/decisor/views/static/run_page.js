@@ -1,6 +1,7 @@
 // One run from the JSON that stands beside this script: a file of its own, or a cell of a notebook.
 import { count, el, lead, money, number, plain, took, visible } from "./dom.js";
 import { canvas } from "./drawing.js";
+import { equip_evidence } from "./pieces.js";
 import { Story } from "./story.js";
 
 function draw(piece) {
@@ -16,9 +17,10 @@ function draw(piece) {
     el("p.soft", {}, about), el("h1", {}, visible(text)), goal && !text.includes(goal) ? el("p", {}, visible(goal)) : null,
     rules ? el("details", { open: rules.length < 400 }, el("summary", {}, "Rules"), el("p.rules", {}, visible(rules))) : null,
     brief.querySelector(".result"),
-    el("section", {}, el("h2", {}, "What happened"), drawings.map(canvas),
+    el("section", {}, el("h2", {}, "How it got there"), drawings.map(canvas),
       el("details", { open: is_page }, el("summary", {}, `${count(story.steps, "action")}, ${count(story.usage.calls, "LLM call")}`), story.node)),
     el("section", {}, el("h2", {}, "Cost"), costs(run))].filter(Boolean));
+  equip_evidence([brief], () => "");
   if (!is_page) lead(piece);
 }
 
@@ -27,7 +29,7 @@ function costs({ usage, llm, settings }) {
     ["From a cache", usage.cache_reads ? number(usage.cache_reads) : ""], ["Price", usage.dollars === null ? "unknown" : money(usage.dollars)],
     ["Waiting for the LLM", took(usage.seconds) || "–"]] : [["LLM calls", "none"]];
   const all = [...facts, ["Actions", number(usage.actions)], ...Object.entries(settings).map(([name, value]) => [plain(name), value])];
-  return el("dl.facts.card", {}, all.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(value)))));
+  return el("dl.facts", {}, all.filter(([, value]) => value).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, visible(value)))));
 }
 
 for (const piece of document.querySelectorAll(".decisor:not(.drawn)")) {

@@ -1,8 +1,9 @@
-// What happened, as a list that grows: hears the entries of a trace in order and draws each where it belongs.
-import { count, el, markup, number, plain, took, visible } from "./dom.js";
+// How it got there, as a list that grows: hears the entries of a trace in order and draws each where it belongs.
+import { button, count, el, markup, money, number, plain, took, visible } from "./dom.js";
 import { difference, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
+const TABLES = /\b(?:from|join)\s+(?:only\s+)?((?:"[^"]+"|[\w.]+))/gi;
 const LIST = 20;
 const ROLES = { user: "sent", system: "system", assistant: "the model before", tool: "result of a tool" };
 const MOST_THOUGHT = 1500;
@@ -11,11 +12,20 @@ const cut = (text) => text.length > MOST_THOUGHT ? `${text.slice(0, MOST_THOUGHT
 /** What a message says, its calls of tools too. */
 const spoken = ({ content, calls = [] }) => [content, ...calls.map((call) => `${call.name} ${call.arguments}`)].filter(Boolean).join("\n\n");
 
+/** What a query is called: its number and the tables that it reads, or what it looks for. */
+export function title_of(tool, input, number) {
+  if (!/^(sql|cypher|query)/.test(tool)) return `${plain(tool)}: ${input.split("\n")[0].slice(0, 80)}`;
+  const own = new Set([...input.matchAll(/(?:\bwith|,)\s+(\w+)\s+as\s*\(/gi)].map((one) => one[1].toLowerCase()));
+  const names = [...new Set([...input.matchAll(TABLES)].map((one) => one[1].replaceAll('"', "")))].filter((one) => !own.has(one.toLowerCase()));
+  return `Query ${number}${names.length ? `: ${names.slice(0, 4).join(", ")}` : ""}`;
+}
+
 export class Story {
   /** `tell`: called with what others want to know: {plan}, {doing}, {usage}, {step}. `edit`: given a place and what it
-      holds, a button that changes it, or null. `prompt`: fetches the messages of the call with that entry. */
-  constructor({ tell = () => {}, edit = null, prompt = null } = {}) {
-    Object.assign(this, { tell, edit, fetch_prompt: prompt, plan: [], steps: 0, cited: new Set(), records: new Map(), decision: null });
+      holds, a button that changes it, or null. `prompt`: fetches the messages of the call with that entry. `files`: where
+      a result can be had as a file. `open`: whether each step is unfolded, as while it happens. */
+  constructor({ tell = () => {}, edit = null, prompt = null, files = () => "", open = false } = {}) {
+    Object.assign(this, { tell, edit, fetch_prompt: prompt, files, open, plan: [], steps: 0, cited: new Set(), records: new Map(), decision: null });
     this.lists = new Map();
     this.actions = new Map();
     this.texts = new Map();
@@ -58,10 +68,10 @@ export class Story {
         this.decision = data.decision;
         return null;
       case "Cut": return this.note("…", `${count(data.entries, "event")} left out here`);
-      case "UnreadableReply": return this.note("Asked again", plain(data.reason), "bad");
+      case "UnreadableReply": return this.note(data.reason === "objection" ? "Sent back: the rows say otherwise" : `Malformed reply, retrying: ${plain(data.reason)}`, data.text, "bad");
       case "FailedCall": return this.note("The model failed", data.text, "bad");
       case "ShortenedPrompt": return this.shortened(data);
-      case "TechniqueChoice": return this.note(`Takes ${plain(data.technique)}`, data.why);
+      case "TechniqueChoice": return this.note(`Method: ${plain(data.technique)}`, data.why);
       case "SearchMatch": return this.note("Compares", `${data.nodes[0]} against ${data.nodes[1]}: ${data.score === 1 ? "the first" : data.score === 0 ? "the second" : "neither"} wins`);
       case "SearchProblem": return this.note(plain(data.problem), data.text, "bad");
       case "QueryScores": return data.queries.length > 1 ? this.note("Queries scored", data.queries.map((text, at) => `${data.scores[at].toFixed(2)}  ${text}`).join("\n")) : null;
@@ -70,12 +80,16 @@ export class Story {
     }
   }
 
-  item(kind, title, rest, ...inside) {
-    return el(`li.${kind}`, {}, el("div.what", {}, el("b", {}, title), rest.filter(Boolean).map((one) => typeof one === "string" ? el("span", {}, one) : one)), inside);
+  /** A step: its title, what is told beside it, and what is folded below. */
+  item(kind, title, about, ...inside) {
+    const head = el("summary", {}, typeof title === "string" ? el("b.what", {}, visible(title)) : title, about ? typeof about === "string" ? el("small", {}, about) : about : null);
+    return el(`li.${kind}`, {}, el("details", { open: this.open || kind === "replan" || kind === "bad" }, head, inside));
   }
 
+  /** A short note is its own title. */
   note(title, text, kind = "notes") {
-    return this.item(kind, title, [], el("p", {}, visible(text)));
+    if (kind === "notes" && title === "Note" && text.length < 160) return el("li.notes", {}, el("p.soft", {}, visible(text)));
+    return this.item(kind, title, "", el("p", {}, visible(text)));
   }
 
   shortened(data) {
@@ -87,19 +101,23 @@ export class Story {
   first_plan(steps) {
     this.plan = steps;
     this.tell({ plan: steps });
-    return this.item("plan", "Plan", [], plan(steps));
+    return this.item("plan", `Plan: ${steps[0] ?? ""}`, steps.length > 1 ? count(steps.length, "step") : "", plan(steps));
   }
 
   replan(data) {
     const before = this.plan;
     this.plan = data.steps;
     this.tell({ plan: data.steps, before });
-    return this.item("replan", "Replan", [data.after_step ? `after step ${data.after_step}` : ""], el("p", {}, visible(data.why) || "No reason given."), difference(before, data.steps));
+    return this.item("replan", "Changed the plan", data.after_step ? `after step ${data.after_step}` : "", el("p", {}, visible(data.why) || "No reason given."), difference(before, data.steps));
   }
 
   /** A plan of steps, each of which can be changed. */
   changeable(item, at, steps) {
-    const tool = this.edit?.({ kind: "plan", at: String(at), node: item, plan: steps });
+    return this.with_edit(item, { kind: "plan", at: String(at), plan: steps });
+  }
+
+  with_edit(item, place) {
+    const tool = this.edit?.({ ...place, node: item.firstChild });
     if (tool) item.firstChild.append(tool);
     return item;
   }
@@ -109,14 +127,16 @@ export class Story {
     this.usage.tokens += data.usage.prompt_tokens + data.usage.completion_tokens;
     this.usage.dollars = this.usage.dollars === null || data.usage.dollars === null ? null : this.usage.dollars + data.usage.dollars;
     const text = data.turn ? spoken(data.turn) : data.texts.join("\n\n");
-    const thoughts = data.turn ? [data.thoughts, data.turn.content] : [text.match(THOUGHT)?.[1]];
+    const thoughts = (data.turn ? [data.thoughts, data.turn.content] : [text.match(THOUGHT)?.[1]]).filter((one) => one?.trim());
     const now = [...text.matchAll(/current step\W{0,6}(?:step\W{0,3})?(\d{1,3})/gi)].at(-1);
     this.tell({ usage: this.usage, doing: "", ...(now ? { step: Number(now[1]) } : {}) });
-    const about = [data.model, `${number(data.usage.prompt_tokens + data.usage.completion_tokens)} tokens`, took(data.usage.seconds), data.replayed ? "not paid for again" : ""].filter(Boolean).join(", ");
+    const about = [took(data.usage.seconds), `${number(data.usage.prompt_tokens + data.usage.completion_tokens)} tokens`, data.replayed ? "not paid for again" : data.usage.dollars ? money(data.usage.dollars) : ""].filter(Boolean).join(" · ");
     const prompt = this.fetch_prompt ? el("details.prompt", {}, el("summary", {}, "What it was sent")) : null;
     prompt?.addEventListener("toggle", () => this.prompt(prompt, entry.id), { once: true });
-    const box = el("details", {}, el("summary", {}, `The model wrote (${about})`), el("pre", { tabindex: 0 }, visible([data.thoughts, text].filter(Boolean).join("\n\n"))), prompt);
-    return el("li.says", {}, thoughts.filter((one) => one?.trim()).map((one) => el("p.thought", {}, visible(cut(one)))), box);
+    const said = thoughts.length ? el("span", {}, thoughts.map((one) => el("span.thought", {}, visible(cut(one))))) : el("span.soft", {}, "Reply");
+    const item = this.item("says", said, about, el("pre", { tabindex: 0 }, visible([data.thoughts, text].filter(Boolean).join("\n\n"))), prompt);
+    item.firstChild.open = false;
+    return item;
   }
 
   async prompt(box, number) {
@@ -129,10 +149,10 @@ export class Story {
   action(entry, data) {
     this.usage.actions += 1;
     this.steps += 1;
-    const number = this.steps;
-    this.tell({ usage: this.usage, doing: `${data.tool} runs` });
-    const state = el("span.state", {}, "runs …"), body = el("div");
-    const node = this.item("acts", data.tool, [state, el("small.step", {}, `step ${number}`)], data.input ? query(data.input) : null, body);
+    const number = this.steps, title = title_of(data.tool, data.input, number);
+    this.tell({ usage: this.usage, doing: `${/^Query/.test(title) ? `Query ${number}` : plain(data.tool)} runs` });
+    const state = el("small", {}, "runs …"), body = el("div.stack");
+    const node = this.item("acts", title, state, data.input ? query(data.input) : null, body);
     this.actions.set(entry.id, { node, state, body, tool: data.tool, input: data.input, number });
     return node;
   }
@@ -141,28 +161,32 @@ export class Story {
     const start = this.actions.get(data.action);
     if (!start) return null;
     const { observation } = data;
-    this.tell({ doing: "the model thinks" });
+    this.tell({ doing: "Thinking" });
     const total = observation.total ?? observation.records.length;
-    const many = observation.records.length ? (total > observation.records.length ? `${number(observation.records.length)} of ${count(total, "record")}` : count(total, "record")) : "";
-    start.state.textContent = [many, took(data.seconds)].filter(Boolean).join(", ");
+    const many = observation.records.length ? (total > observation.records.length ? `${number(observation.records.length)} of ${count(total, "row")}` : count(total, "row")) : "";
+    start.state.textContent = [many || (observation.error ? "failed" : "no rows"), took(data.seconds)].filter(Boolean).join(" · ");
     if (observation.error) start.node.classList.add("bad");
     if (observation.note) start.body.append(el(observation.error ? "p.fault" : "p.soft", {}, visible(observation.note)));
     for (const one of observation.records) this.records.set(one.id, one);
-    start.body.append(...records(observation.records, this.cited, start.tool));
-    const tool = this.edit?.({ kind: "step", at: String(start.number), node: start.node, action: start.input, observation: observation.note });
-    if (tool) start.node.firstChild.append(tool);
+    const name = observation.records[0]?.id.split(".")[0];
+    start.body.append(...records(observation.records, this.cited, start.tool, name ? this.files(name) : ""));
+    const copy = navigator.clipboard && start.input ? button("Copy", () => navigator.clipboard.writeText(start.input), { kind: "quiet", "aria-label": `Copy the input of step ${start.number}` }) : null;
+    if (copy && this.edit) start.body.append(el("div.tools.change", {}, copy));
+    this.with_edit(start.node, { kind: "step", at: String(start.number), action: start.input, observation: observation.note });
     return null;
   }
 
   span(entry, name, about) {
     const list = el("ol.steps");
     this.lists.set(entry.id, list);
-    return el("li.span", {}, el("div.what", {}, el("b", {}, name), about ? el("span", {}, about) : null), list);
+    const item = this.item("span", name, about, list);
+    item.firstChild.open = true;
+    return item;
   }
 
   graph_node(entry, data) {
     const node = this.span(entry, data.node, data.source);
-    node.insertBefore(el("p", {}, visible(data.question)), node.lastChild);
+    node.firstChild.insertBefore(el("p", {}, visible(data.question)), node.firstChild.lastChild);
     node.classList.add("node");
     this.nodes.set(data.node, node);
     this.tell({ doing: `${data.node}: ${data.question}` });
@@ -172,14 +196,14 @@ export class Story {
   answer({ answer, reused }) {
     const is_good = answer.status === "answered";
     const words = is_good ? answer.answer : [answer.status, answer.why].filter(Boolean).join(": ");
-    const item = this.item(is_good ? "answer" : "bad", "Answer", [is_good ? plain(answer.attribution) : "", reused ? "kept from the run before" : ""], el("p", {}, visible(words)), answer.support ? el("p.thought", {}, `“${visible(answer.support)}”`) : null);
+    const about = [is_good ? plain(answer.attribution) : "", reused ? "kept from the run before" : ""].filter(Boolean).join(" · ");
+    const item = this.item(is_good ? "part" : "bad", `Answer: ${words}`, about, answer.support ? el("p.thought", {}, `“${visible(answer.support)}”`) : null);
     for (const one of answer.documents ?? []) this.records.set(one.id, one);
     const node = this.nodes.get(answer.node);
     this.tell({ node: answer.node });
-    const tool = this.edit?.({ kind: "node", at: answer.node, node: item, answer: answer.answer, ask: answer.question });
-    if (tool) item.firstChild.append(tool);
+    this.with_edit(item, { kind: "node", at: answer.node, answer: answer.answer, ask: answer.question });
     if (!node) return item;
-    node.lastChild.append(item);
+    node.querySelector(":scope > details > .steps").append(item);
     return null;
   }
 
@@ -192,8 +216,8 @@ export class Story {
       return;
     }
     if (!live) {
-      const text = el("pre.writes", {}, "");
-      live = { letters: [], text, span: data.span, node: el("li.says.live", {}, el("div.what", {}, el("b", {}, "Thinks")), text) };
+      const text = el("span.busy");
+      live = { letters: [], text, span: data.span, node: el("li.says.live-text", {}, el("pre.writes", {}, text)) };
       this.texts.set(data.call, live);
       this.list(data.span).append(live.node);
     }
@@ -201,13 +225,14 @@ export class Story {
     live.text.textContent = visible(live.letters.slice(-1500).join(""));
   }
 
-  /** The run is over: nothing is written any more, and records that the decision cites stand out. */
+  /** The run is over: nothing is written any more, records that the decision cites stand out, and steps are folded. */
   end(cited) {
     for (const { node } of this.texts.values()) node.remove();
     this.texts.clear();
     this.cited = new Set(cited);
     for (const id of this.cited) this.node.querySelector(`#r-${CSS.escape(id)}`)?.classList.add("cited");
     for (const { state } of this.actions.values()) if (state.textContent === "runs …") state.textContent = "nothing came back";
+    if (this.open) for (const one of this.node.querySelectorAll("li:is(.acts, .plan, .notes) > details[open]")) one.open = false;
   }
 }
 

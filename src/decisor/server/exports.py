@@ -1,0 +1,113 @@
+"""The rows of one result of a run as a file to take along: CSV for spreadsheets, Parquet for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+
+from decisor.trace.events import ActionResult, TraceEntry, events_of
+from decisor.types import Record
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""First characters by which a spreadsheet takes a text for a formula (OWASP, CSV injection)."""
+MOST_INTEGER = 2**63 - 1
+
+
+def rows_of_result(entries: Sequence[TraceEntry], name: str) -> list[Record]:
+    """Return the records of the result with a name such as o2; [] if there is none."""
+    for result in events_of(entries, ActionResult):
+        records = result.observation.records
+        if records and records[0].id.partition(".")[0] == name:
+            return list(records)
+    return []
+
+
+def tabulate_records(records: Sequence[Record]) -> tuple[list[str], list[list[object]]]:
+    """Return the names and the rows of a table of all fields; passages have a column ``text``."""
+    names = list(dict.fromkeys(name for record in records for name in record.fields))
+    texts = ["text"] if any(record.text for record in records) and "text" not in names else []
+    rows = [list[object]([*map(record.fields.get, names), *(record.text for _ in texts)]) for record in records]
+    return [*names, *texts], rows
+
+
+def write_csv(records: Sequence[Record]) -> bytes:
+    """Write records as CSV in UTF-8. A text that a spreadsheet would run as a formula gets an apostrophe before it."""
+    names, rows = tabulate_records(records)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\r\n")
+    writer.writerow(map(defuse, names))
+    writer.writerows([defuse(cell) for cell in row] for row in rows)
+    # Spreadsheets take a file for UTF-8 only by its first mark.
+    return b"\xef\xbb\xbf" + file.getvalue().encode("utf-8", "replace")
+
+
+def defuse(value: object) -> object:
+    """Return a cell for a spreadsheet; a text that begins as a formula is kept from running.
+
+    >>> defuse("=1+1"), defuse(-4.5), defuse("elm"), defuse([1, 2])
+    ("'=1+1", -4.5, 'elm', '[1, 2]')
+    """
+    text = json.dumps(value, default=str) if isinstance(value, list | tuple | dict) else value
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULA) else text
+
+
+def write_parquet(records: Sequence[Record]) -> bytes:
+    """Write records as Parquet: whole numbers, numbers and truths with their types, anything else as text."""
+    names, rows = tabulate_records(records)
+    kinds = [column_kind([row[at] for row in rows]) for at in range(len(names))]
+    columns = ", ".join(f"{quote(name)} {kind}" for name, kind in zip(distinct(names), kinds, strict=True))
+    values = [
+        [
+            cell if cell is None or kind != "VARCHAR" else text_of_cell(cell)
+            for cell, kind in zip(row, kinds, strict=True)
+        ]
+        for row in rows
+    ]
+    with TemporaryDirectory(prefix="decisor-") as folder, duckdb.connect() as database:
+        path = Path(folder) / "rows.parquet"
+        database.execute(f"CREATE TABLE result ({columns})")
+        database.executemany(f"INSERT INTO result VALUES ({', '.join('?' for _ in names)})", values)
+        database.execute(f"COPY result TO '{path}' (FORMAT parquet)")
+        return path.read_bytes()
+
+
+def column_kind(values: Sequence[object]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return "BOOLEAN"
+    if any(isinstance(value, int) and abs(value) > MOST_INTEGER for value in values):
+        return "VARCHAR"
+    if kinds == {int}:
+        return "BIGINT"
+    return "DOUBLE" if kinds and kinds <= {int, float} else "VARCHAR"
+
+
+def text_of_cell(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text.encode("utf-8", "replace").decode()
+
+
+def quote(name: str) -> str:
+    return '"' + text_of_cell(name).replace('"', '""') + '"'
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are alike to a database, which overlooks the case of letters.
+
+    >>> distinct(["Name", "name", "rent"])
+    ['Name', 'name (2)', 'rent']
+    """
+    seen: list[str] = []
+    for name in names:
+        own, number = name, 1
+        while own.casefold() in [other.casefold() for other in seen]:
+            number += 1
+            own = f"{name} ({number})"
+        seen.append(own)
+    return seen
