@@ -13,6 +13,7 @@ from decisor.decision_models.worker.linear import Symbols
 from decisor.decision_models.worker.plan import Program
 from decisor.decision_models.worker.solver import Matrix
 from decisor.errors import ToolError
+from decisor.sandbox.engine import Caps
 
 REFUSED = {
     "a product of two amounts": "SELECT sum(m.amount * o.amount) FROM make m JOIN overtime o USING (week)",
@@ -122,7 +123,7 @@ def test_coefficients_are_those_of_the_sql_at_random_plans(name: str) -> None:
             assert mine == pytest.approx(real, rel=1e-9)
 
 
-def plain_value(program: Program, amounts: np.ndarray, sql: str) -> float:  # type: ignore[type-arg]
+def plain_value(program: Program, amounts: np.ndarray, sql: str) -> float:
     """Compute a query in another database, on plain tables with these amounts."""
     with duckdb.connect() as db:
         for name in ("product", "demand", "week", "silo"):
@@ -149,4 +150,4 @@ def test_a_missing_coefficient_is_named_and_is_not_free() -> None:
     world["product"] = (head, [rows[0], (*rows[1][:1], None, *rows[1][2:]), rows[2]])
     why = r"measure\.cost\.part\.milling: .*a coefficient is NULL"
     with machine_on(model_text("milling"), world) as (_, machine), pytest.raises(ToolError, match=why):
-        machine.run("solve", {"seconds": 9, "scenario": "", "changes": "", "forced": [], "excluded": []}, None)
+        machine.run("solve", {"seconds": 9, "scenario": "", "changes": "", "forced": [], "excluded": []}, Caps())

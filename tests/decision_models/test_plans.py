@@ -10,6 +10,7 @@ import pytest
 from decision_worlds import World, blend, depots, machine_on, milling, model_text, portfolio, rota, teams
 from decisor.decision_models.candidates import Candidates
 from decisor.errors import ToolError
+from decisor.sandbox.engine import Caps
 
 highspy = pytest.importorskip("highspy")
 REQUEST = {"seconds": 60, "scenario": "", "changes": "", "forced": [], "excluded": []}
@@ -18,7 +19,7 @@ REQUEST = {"seconds": 60, "scenario": "", "changes": "", "forced": [], "excluded
 def solved(text: str, world: World) -> dict[str, Any]:
     """Solve a model; return its status, the parts of its first measure, and the other rows of the reply by kind."""
     with machine_on(text, world) as (model, machine):
-        rows = machine.run("solve", REQUEST, None).rows  # type: ignore[arg-type]
+        rows = machine.run("solve", REQUEST, Caps()).rows
     found: dict[str, Any] = {"status": rows[0][1], "figures": {}, "parts": {}, "plan": {}, "rule": {}, "conflict": {}}
     for kind, name, value, more in rows[1:]:
         if kind == "figure":
@@ -61,7 +62,8 @@ def milling_by_hand(world: World) -> float:
 
 def depots_by_hand(world: World) -> float:
     h, places = program(), {name: rest for name, *rest in world["depot"][1]}
-    shops, lanes = dict(world["shop"][1]), {(a, b): eur for a, b, eur in world["lane"][1]}
+    shops: dict[str, float] = dict(world["shop"][1])
+    lanes = {(a, b): eur for a, b, eur in world["lane"][1]}
     is_open = {name: h.addBinary() for name in places}
     ship = {key: h.addVariable(lb=0, ub=shops[key[1]]) for key in lanes}
     for shop, pallets in shops.items():
@@ -91,7 +93,8 @@ def rota_by_hand(world: World) -> float:
 
 def teams_by_hand(world: World) -> float:
     h, people = program(), {name: (skill, team) for name, skill, team in world["person"][1]}
-    seats, points = dict(world["project"][1]), {(a, b): value for a, b, value in world["fit"][1]}
+    seats: dict[str, int] = dict(world["project"][1])
+    points = {(a, b): value for a, b, value in world["fit"][1]}
     on = {key: h.addBinary() for key in points}
     goal = sum(points[key] * one for key, one in on.items())
     for person in people:
@@ -207,7 +210,7 @@ def test_a_rule_that_the_data_alone_break_is_said() -> None:
 def test_a_plan_that_breaks_a_rule_only_a_query_can_tell_is_no_plan() -> None:
     text = model_text("blend") + "\n[rule.oats]\nexists = \"SELECT 1 FROM use WHERE feed = 'oats' AND amount > 299\"\n"
     with machine_on(text, blend()) as (_, machine):
-        rows = machine.run("solve", REQUEST, None).rows  # type: ignore[arg-type]
+        rows = machine.run("solve", REQUEST, Caps()).rows
     assert [row[1] for row in rows if row[0] == "broken"] == ["oats"]
 
 
@@ -232,7 +235,7 @@ def test_ten_thousand_unknowns_are_read() -> None:
         for (a, *_), cost_of in zip(places, rng.uniform(2, 62, (40, 250)), strict=True)
         for (b, _), cost in zip(shops, cost_of, strict=True)
     ]
-    world = {
+    world: World = {
         "depot": ("depot TEXT, rent_eur REAL, capacity REAL", places),
         "shop": ("shop TEXT, pallets REAL", shops),
         "lane": ("depot TEXT, shop TEXT, eur REAL", lanes),

@@ -29,7 +29,7 @@ def example_of_docs() -> str:
     return str(text).partition("[[example]]")[0]
 
 
-async def outcomes_of(text: str, folder: Path) -> tuple[list[str], np.ndarray, np.ndarray, dict[str, float]]:  # type: ignore[type-arg]
+async def outcomes_of(text: str, folder: Path) -> tuple[list[str], np.ndarray, np.ndarray, dict[str, float]]:
     folder.mkdir()
     async with opened(folder, text) as model:
         found = await asyncio.to_thread(model.outcomes)
