@@ -172,6 +172,35 @@ class Winner:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanRow:
+    """An amount of a plan. now: that of today's plan; None if unknown."""
+
+    label: str
+    amount: float
+    now: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTable:
+    """The amounts of one kind that are not 0: ``used`` of ``count``; of very many, the first."""
+
+    name: str
+    count: int
+    used: int
+    unit: str = ""
+    rows: tuple[PlanRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AmountPlan:
+    """What the solver found. parts: what the measure is the sum of. rules: each rule at the plan, in words."""
+
+    tables: tuple[PlanTable, ...]
+    parts: Mapping[str, float] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """Candidates from best to worst, equal ones in data order; of very many, the best.
 
@@ -183,6 +212,7 @@ class Ranking:
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
     where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
+    ``plan``: the amounts of the best, where the solver found it.
     """
 
     measure: str
@@ -206,6 +236,7 @@ class Ranking:
     method: str = ""
     covered: str = ""
     left_out: tuple[str, ...] = ()
+    plan: AmountPlan | None = None
 
     @property
     def is_read_off(self) -> bool:

@@ -37,7 +37,7 @@ MODELS = {
     "a program without an end": 'decide = "sites"\n[variable.open]\nkind = "yes or no"\n'
     'each = "SELECT name, cost FROM site"\n'
     '[measure.cost]\ngoal = "min"\nsum = "cost * open"\n'
-    f'sql = """SELECT sum(cost) + ({CROSS}) FROM open"""\n',
+    + MEASURE.format("slow", f"SELECT sum(cost) + ({CROSS}) FROM open"),
 }
 ENDS = {"3,000 measures": "Best for", "a nested repeat": "Out of Memory"}
 """What may come before the time is over, and how it ends then."""

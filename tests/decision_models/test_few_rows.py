@@ -10,10 +10,10 @@ from decisor.databases.sql import SqlTool
 from decisor.decision_models.candidates import Candidates
 from decisor.decision_models.copies import build_machine_content, read_copies
 from decisor.decision_models.file import parse_model
-from decisor.decision_models.worker import set_based as few_rows
+from decisor.decision_models.worker import sparse
 from decisor.decision_models.worker.engine import Machine, connect_machine
 from decisor.decision_models.worker.program import parse_query
-from decisor.decision_models.worker.set_based import Version, Versions
+from decisor.decision_models.worker.worlds import Version, Worlds
 from decisor.sandbox.engine import Caps
 
 LANES = """CREATE TABLE lane AS SELECT i AS id, i % 100 AS carrier, (20 + (i * 37) % 90)::DOUBLE AS units,
@@ -59,7 +59,7 @@ async def machine(folder: Path, change: str) -> tuple[Machine, Candidates]:
     copies = await read_copies(model, sql)
     await sql.close()
     opened = connect_machine(build_machine_content(model, copies), Caps(memory_mb=1000))
-    return opened, Candidates(opened.choice(), model.take)
+    return opened, Candidates.of(opened.choice(), model.choices[0].takes)
 
 
 @pytest.mark.slow
@@ -71,8 +71,8 @@ async def test_all_at_once_gives_what_one_by_one_gives(change: str, seeds: tuple
     assert (together.batched, opened.dense) == (True, set())
     some = [0, 3, 7, 99]
     alone = opened.outcomes([candidates.places[at] for at in some], seeds=seeds, single=True)
-    for name, query in zip(together.values, QUERIES, strict=True):
-        np.testing.assert_allclose(together.values[name][some], alone.values[name], rtol=1e-9, err_msg=query)
+    for name, query in zip(together.parts, QUERIES, strict=True):
+        np.testing.assert_allclose(together.parts[name][""][some], alone.parts[name][""], rtol=1e-9, err_msg=query)
     opened.close()
 
 
@@ -81,15 +81,16 @@ async def test_a_change_of_many_rows_is_computed_on_the_whole_table(tmp_path: Pa
     together = opened.outcomes(candidates.places)
     assert (together.batched, opened.dense) == (True, {"lane"})
     alone = opened.outcomes([candidates.places[50]], single=True)
-    assert together.values["m0"][50] == pytest.approx(alone.values["m0"][0])
+    assert together.parts["m0"][""][50] == pytest.approx(alone.parts["m0"][""][0])
     opened.close()
 
 
 async def test_only_sums_over_the_table_are_taken_apart(tmp_path: Path) -> None:
     opened, _ = await machine(tmp_path, CHANGES[0])
-    versions = Versions(opened.db, dict(opened.tables), ("carrier", "factor"))
-    versions.now = {"lane": Version("x", "__c"), "choice": Version("y", "__c")}
-    fit = [few_rows.is_made_of_sums(parse_query("q", query, {}), versions, "lane") for query in QUERIES]
+    worlds = Worlds(opened.db, opened.parts, opened.cache_of(""), (100, 1))
+    worlds.now = {"lane": Version("x", ("__c",)), "choice": Version("y", ("__c",))}
+    texts = [query.replace("$factor", "(SELECT factor FROM choice)") for query in QUERIES]
+    fit = [sparse.is_made_of_sums(worlds, parse_query("q", text, {}), "lane") for text in texts]
     assert fit == [True, True, True, True, *[False] * 7, True]
     opened.close()
 
@@ -97,5 +98,5 @@ async def test_only_sums_over_the_table_are_taken_apart(tmp_path: Path) -> None:
 async def test_a_sum_that_loses_its_digits_is_computed_on_the_whole_table(tmp_path: Path) -> None:
     """Without carrier 3, of 1e15 a lane, what remains is small, and a difference would have rounded it."""
     opened, candidates = await machine(tmp_path, "DELETE FROM lane WHERE carrier = $carrier")
-    assert opened.outcomes(candidates.places).values["m11"][3] == 3000 - 30
+    assert opened.outcomes(candidates.places).parts["m11"][""][3] == 3000 - 30
     opened.close()

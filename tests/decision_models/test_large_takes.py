@@ -7,7 +7,7 @@ import time
 import pytest
 
 from decisor.decision_models.candidates import Candidates
-from decisor.decision_models.file import parse_take
+from decisor.decision_models.schema import parse_take
 from decisor.types import Table
 
 SITES = Table(("name",), (("elm",), ("oak",), ("ash",)))
@@ -25,7 +25,7 @@ SITES = Table(("name",), (("elm",), ("oak",), ("ash",)))
 )
 def test_a_take_beyond_the_rows_is_counted_and_enumerated_at_once(take: int | str, count: int) -> None:
     began = time.monotonic()
-    candidates = Candidates(SITES, parse_take(take))
+    candidates = Candidates(SITES, (parse_take(take),))
     assert candidates.count == len(candidates) == len(candidates.places) == count
     assert time.monotonic() - began < 1
 
@@ -33,6 +33,6 @@ def test_a_take_beyond_the_rows_is_counted_and_enumerated_at_once(take: int | st
 def test_a_take_of_any_number_of_many_rows_is_counted_at_once() -> None:
     rows = tuple((str(number),) for number in range(20_000))
     began = time.monotonic()
-    assert Candidates(Table(("name",), rows), parse_take("0-99999999999999999999")).count == sys.maxsize
-    assert Candidates(Table(("name",), rows), parse_take(2)).count == math.comb(20_000, 2)
+    assert Candidates(Table(("name",), rows), (parse_take("0-99999999999999999999"),)).count == sys.maxsize
+    assert Candidates(Table(("name",), rows), (parse_take(2),)).count == math.comb(20_000, 2)
     assert time.monotonic() - began < 1

@@ -65,7 +65,6 @@ QUERIES = [
     "SELECT sum(a.rent * b.capacity) FROM site a, site b WHERE a.name < b.name",
     "SELECT sum(coalesce(m, 0)) FROM customer c JOIN lane l ON l.customer = c.id LEFT JOIN (SELECT name, "
     "max(rent) AS m FROM site GROUP BY name) s ON s.name = l.site",
-    "SELECT count(*) FROM customer c JOIN (lane JOIN site ON site.name = lane.site) ON lane.customer = c.id",
     "SELECT NULL",
     "SELECT count(*) FROM site WHERE rent > 1e12",
 ]
@@ -82,10 +81,19 @@ def all_measures(change: str) -> str:
     return MODEL.format(change=change) + measures
 
 
-def agree(model: OpenModel) -> None:
+ONE_BY_ONE = [
+    "UPDATE lane l SET cost = l.cost * 3 FROM choice c, site s WHERE s.name = c.name AND l.site = s.name",
+    "UPDATE site SET capacity = 1 FROM lane WHERE lane.site = site.name AND site.name IN (SELECT name FROM choice)",
+    "UPDATE site SET rent = (SELECT sum(q.c) FROM (SELECT cost AS c FROM lane WHERE lane.site = site.name) q) "
+    "WHERE name IN (SELECT name FROM choice)",
+]
+"""Changes that are not rewritten for all candidates at once."""
+
+
+def agree(model: OpenModel, change: str) -> None:
     places = [0, 7, 20]
     alone, together = model.outcomes(places, one_by_one=True), model.outcomes(places)
-    assert together.batched
+    assert together.batched == (change not in ONE_BY_ONE), together.reason
     for at, query in enumerate(QUERIES):
         np.testing.assert_allclose(together.values[:, at], alone.values[:, at], rtol=1e-9, err_msg=query)
 
@@ -94,11 +102,12 @@ def agree(model: OpenModel) -> None:
 @pytest.mark.parametrize("change", CHANGES)
 async def test_every_form_of_query_after_every_form_of_change(change: str, tmp_path: Path) -> None:
     async with opened(tmp_path, all_measures(change)) as model:
-        agree(model)
+        agree(model, change)
 
 
 APART = [
     "WITH lane AS (SELECT cost FROM lane) SELECT sum(cost) FROM lane",
+    "SELECT count(*) FROM customer c JOIN (lane JOIN site ON site.name = lane.site) ON lane.customer = c.id",
     "SELECT sum(cost) + (WITH lane AS (SELECT 5 AS cost) SELECT sum(cost) FROM lane) FROM lane",
     "SELECT sum(n) FROM (PIVOT (SELECT site, cost FROM lane WHERE site IN (SELECT name FROM choice)) ON site "
     "USING sum(cost)) AS one(n)",
@@ -117,18 +126,15 @@ async def test_where_several_rows_match_an_update_each_candidate_has_what_duckdb
     )
     async with opened(tmp_path, all_measures(change)) as model:
         alone, both = model.outcomes([0, 7], one_by_one=True), model.outcomes([0, 7])
-    assert "several rows of FROM match" in both.execution
+    assert "More than one row returned" in both.execution
     np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", APART)
 @pytest.mark.parametrize("change", OWN_NAMES)
-async def test_a_name_that_means_two_things_is_computed_for_each_candidate_by_itself(
-    change: str, query: str, tmp_path: Path
-) -> None:
+async def test_a_name_that_means_two_things_gives_what_it_gives_alone(change: str, query: str, tmp_path: Path) -> None:
     text = MODEL.format(change=change) + f"[measure.m]\ngoal = 'min'\nsql = '''{query}'''\n"
     async with opened(tmp_path, text) as model:
         alone, both = model.outcomes([0, 7, 20], one_by_one=True), model.outcomes([0, 7, 20])
-    assert both.execution.startswith("one by one: ")
     np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)

@@ -9,7 +9,7 @@ import pytest
 
 from decision_shops import SITES, opened
 from decisor.decision_models.optimize import rank_or_solve, rank_solved, solve_model
-from decisor.errors import ToolError
+from decisor.errors import ModelMistake, ToolError
 from decisor.system.wording import format_ranking
 
 pytest.importorskip("highspy")
@@ -86,7 +86,6 @@ async def test_a_choice_that_is_forced_comes_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "instead", "complaint"),
     [
-        ("rent * keep + cost * serve", "cost * serve", "do not say the same"),
         ("rent * keep + cost * serve", "rents * keep", "rents is no column"),
         ("rent * keep + cost * serve", "rent * kept", "there is no variable kept"),
         ("rent * keep + cost * serve", "rent * keep * keep", "is no term"),
@@ -94,8 +93,8 @@ async def test_a_choice_that_is_forced_comes_out(tmp_path: Path) -> None:
     ],
 )
 async def test_what_is_wrong_with_a_program_is_said(part: str, instead: str, complaint: str, tmp_path: Path) -> None:
-    async with opened(tmp_path, CLOSE_MANY.replace(part, instead)) as model:
-        with pytest.raises(ToolError, match=complaint):
+    with pytest.raises((ToolError, ModelMistake), match=complaint):
+        async with opened(tmp_path, CLOSE_MANY.replace(part, instead)) as model:
             await asyncio.to_thread(rank_solved, model)
 
 
@@ -105,10 +104,12 @@ choice = "SELECT id FROM customer"
 take = 5
 [measure.n]
 goal = "min"
-sql = "SELECT count(*) FROM choice"
+sql = "SELECT count(DISTINCT id) FROM choice"
 """
     async with opened(tmp_path, text, SITES) as model:
-        with pytest.raises(ToolError, match="2,535,650,040 candidates"):
+        with pytest.raises(
+            ToolError, match=r"2,535,650,040 candidates, more than 200,000 to compute, and .*not linear"
+        ):
             await asyncio.to_thread(rank_or_solve, model)
 
 
@@ -131,7 +132,7 @@ sql = "SELECT sum(value) FROM buy WHERE chosen"
     async with opened(tmp_path, text, f"{tables} FROM range(23) t(i)") as model:
         ranking = await asyncio.to_thread(lambda: rank_solved(model, trials=16))
     assert ranking.robustness is not None and 0 < ranking.robustness < 1 and len(ranking.winners) == 2
-    assert len(ranking.ties) == 2 and ranking.options[0].name.endswith("+ 2 more")
+    assert len(ranking.ties) == 2 and ranking.options[0].name == "a plan with 22 of 23 rows of buy"
 
 
 @pytest.mark.parametrize("bound", ['at_least = "SELECT most FROM cap"', 'at_most = "SELECT -most FROM cap"'])

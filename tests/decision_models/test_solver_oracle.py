@@ -21,7 +21,7 @@ import pytest
 from decision_shops import factors_of, model_in_process, source_of
 from decisor.databases.sql import SqlTool
 from decisor.decision_models.client import OpenModel
-from decisor.decision_models.optimize import SolverProposal, rank_solved, solve_model
+from decisor.decision_models.optimize import SolvedPlan, rank_solved, solve_model
 from decisor.errors import ToolError
 from solver_oracle import Case, NoProgram, Point, Truth, dearer, random_program
 
@@ -30,15 +30,16 @@ MODELS = 100
 TRIALS = 4
 
 
-def point_of(case: Case, proposal: SolverProposal) -> Point:
+def point_of(case: Case, proposal: SolvedPlan) -> Point:
     amounts: list[int] = []
     for one in case.variables:
-        chosen = {row["row"]: row["amount"] for row in proposal.chosen[one.name]}
-        amounts += [round(float(str(chosen.get(at, 0)))) for at in range(len(case.world[one.table]))]
+        amounts_of = [row.amount for row in proposal.tables[one.name].rows]
+        chosen = dict(zip(proposal.chosen[one.name], amounts_of, strict=True))
+        amounts += [round(chosen.get(at, 0.0)) for at in range(len(case.world[one.table]))]
     return tuple(amounts)
 
 
-def compare(case: Case, proposal: SolverProposal, truth: Truth) -> None:
+def compare(case: Case, proposal: SolvedPlan, truth: Truth) -> None:
     assert proposal.status == truth.status
     if truth.status == "optimal":
         assert point_of(case, proposal) in truth.points, (point_of(case, proposal), truth.points)
@@ -97,15 +98,17 @@ def check_case(case: Case, model: OpenModel) -> str:
     """The status that is right."""
     try:
         truth = case.solve()
-    except NoProgram as error:
-        with pytest.raises(ToolError, match=rf"{error}.*(NULL|not a number|infinite)"):
+    except NoProgram:
+        with pytest.raises(ToolError, match=r"NULL|not a number|no number|infinite"):
             solve_model(model)
         return "error"
     compare(case, solve_model(model), truth)
     if truth.status == "optimal":
         compare_ranking(case, model, truth)
     else:
-        with pytest.raises(ToolError, match="Nothing meets" if truth.status == "infeasible" else "unbounded"):
+        with pytest.raises(
+            ToolError, match="Nothing meets|No plan is possible" if truth.status == "infeasible" else "unbounded"
+        ):
             rank_solved(model)
     compare(case, solve_model(model, scenario="dear"), case.solve(dearer(case.world)))
     return truth.status

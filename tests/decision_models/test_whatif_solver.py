@@ -35,7 +35,7 @@ CRATES = """CREATE TABLE crate AS SELECT * FROM (VALUES ('a', 60.0, 10.0), ('b',
 async def test_a_change_is_solved_anew_beside_the_data_as_they_are(tmp_path: Path) -> None:
     async with opened(tmp_path, LORRY, CRATES) as model:
         tool = ModelTool(model, describe_model(model))
-        assert "required, weight: The lorry carries so much." in tool.describe()
+        assert "rule weight: The lorry carries so much." in tool.describe()
         assert (await tool.call("rank")).records[0].fields["candidate"] == "b + c"  # 220 of 50 kg
         record = (await tool.call("set lorry.most = 30")).records[0].fields
         assert (record["value now"], record["best then"], record["value then"]) == (220.0, "a + b", 160.0)

@@ -40,13 +40,13 @@ async def compare(some: list[DqaCase], scenario: Scenario, folder: Path) -> floa
         engine = await asyncio.to_thread(
             machine.connect_machine, build_machine_content(model, tables[case.database]), Caps()
         )
-        candidates = Candidates(engine.choice(), model.take)
+        candidates = Candidates.of(engine.choice(), model.choices[0].takes)
         fast = dumps.read_dump(case.database).model(case.subject, "paper")
         names = [candidates.name(at) for at in range(len(candidates))]
         assert names == list(fast.candidates()), case.id
         results = engine.outcomes(candidates.places, most=0)
         assert results.batched
-        values, expected = next(iter(results.values.values())), fast.outcomes(names)
+        values, expected = results.parts[model.first.name][""], fast.outcomes(names)
         largest = max(largest, float(np.max(np.abs(values - expected) / np.maximum(np.abs(expected), 1e-12))))
         best = min if fast.goal == "min" else max
         assert values[int(np.argmax(expected == best(expected)))] == pytest.approx(best(values), rel=1e-8), case.id

@@ -62,6 +62,12 @@ def test_records_meet_the_schema_and_nothing_may_be_missing_or_more(tmp_path: Pa
             assert not validator.is_valid(less)
             with pytest.raises(SetupError, match=f"it needs {part}"):
                 check_record(less)
+        if before := plain["content"]["alternatives"]:
+            before = {name: value for name, value in before.items() if name != "plan"}
+            earlier = {**plain, "content": {**plain["content"], "alternatives": before}}
+            validator.validate(earlier)
+            read = check_record(earlier).record.content.alternatives
+            assert read is not None and read.plan is None
         more = {**plain, "content": {**plain["content"], "note": "x"}}
         assert not validator.is_valid(more)
         with pytest.raises(SetupError, match=r"content\.note is not known here; there is request, decision"):

@@ -245,9 +245,32 @@ def whatif_command(
 @app.command("schema")
 def print_model_schema() -> None:
     """Print the JSON Schema of a model file."""
-    from decisor.decision_models.file import MODEL_FILE
+    from decisor.decision_models.schema import MODEL_FILE
 
     print(json.dumps(MODEL_FILE.json_schema("Decisor's decision model"), indent=2))
+
+
+@app.command("upgrade")
+def upgrade_model(
+    file: FileOf,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written.")] = None,
+) -> None:
+    """Write a decision model of the second form in the present one. Without --out it is printed."""
+    from decisor.decision_models.file import read_model_text
+    from decisor.decision_models.second_form import upgrade_text
+    from decisor.system.structured_files import FileFault
+
+    try:
+        text = upgrade_text(read_model_text(file))
+    except FileFault as error:
+        raise SetupError(f"{file}: {error}") from error
+    if out is None:
+        print(text, end="")
+        return
+    if out.exists():
+        raise SetupError(f"{out} is there already: name another --out file.")
+    out.write_text(text, encoding="utf-8")
+    print(f"Written: {out}. Compare both: decisor model rank FILE --db URL", file=sys.stderr)
 
 
 def show_rank_progress() -> Callable[[int, int], None] | None:

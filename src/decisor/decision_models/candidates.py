@@ -12,12 +12,13 @@ import itertools
 import math
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from decisor.decision_models.file import DecisionModel, Take
+from decisor.decision_models.schema import DecisionModel, Take
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
 from decisor.types import Table, Value
@@ -37,14 +38,35 @@ class Candidates:
 
     table: Table
     """The rows that may be chosen."""
-    take: Take
+    takes: tuple[Take, ...]
+    """How many rows a candidate has; all hold at once."""
+    given: tuple[str | None, ...] = ()
+    """Name of each row by the label of the file; () without one."""
+
+    @classmethod
+    def of(cls, reply: Table, takes: tuple[Take, ...]) -> Candidates:
+        """Build the candidates of a machine's rows, whose last column is the name of a row."""
+        rows = tuple(row[:-1] for row in reply.rows)
+        names = tuple(None if row[-1] is None else format_label(row[-1]) for row in reply.rows)
+        return cls(Table(reply.columns[:-1], rows), takes, () if all(name is None for name in names) else names)
+
+    @property
+    def take(self) -> Take:
+        """The number of rows by which candidates are enumerated; the others only leave some out."""
+        return next((one for one in self.takes if one.per and one.low), self.takes[0])
 
     @cached_property
     def count(self) -> int:
-        """Number of candidates, without enumerating them; at most ``sys.maxsize``."""
+        """Number of candidates; where there are more than ``LIMIT``, at least so many, without enumerating them."""
+        most = self.most
+        return most if most > LIMIT or len(self.takes) == 1 else len(self.places)
+
+    @cached_property
+    def most(self) -> int:
+        """Number of candidates by the first take alone, without enumerating them; at most ``sys.maxsize``."""
         count = 0
         if self.take.per and self.groups:
-            count = math.prod(map(len, self.groups))
+            count = math.prod(len(rows) + (not self.take.low) for rows in self.groups)
         for size in () if self.take.per else self.sizes:
             count += math.comb(len(self.table.rows), size)
             if count > sys.maxsize:  # the exact number of a sum over 200,000 sizes would take minutes
@@ -61,10 +83,13 @@ class Candidates:
     @cached_property
     def groups(self) -> list[list[int]]:
         """Row numbers grouped by the value of the column ``take.per``, in data order."""
+        return self.groups_of(self.take.per)
+
+    def groups_of(self, column: str) -> list[list[int]]:
         lower = [name.lower() for name in self.table.columns]
-        if self.take.per.lower() not in lower:
-            raise ToolError(f"take: choice has no column {self.take.per}; it has {', '.join(self.table.columns)}.")
-        at = lower.index(self.take.per.lower())
+        if column.lower() not in lower:
+            raise ToolError(f"take: choice has no column {column}; it has {', '.join(self.table.columns)}.")
+        at = lower.index(column.lower())
         groups: dict[str, list[int]] = {}
         for number, row in enumerate(self.table.rows):
             groups.setdefault(str(row[at]), []).append(number)
@@ -73,15 +98,37 @@ class Candidates:
     @cached_property
     def places(self) -> list[tuple[int, ...]]:
         """Row numbers of each candidate. Raises ToolError if there are more than ``LIMIT`` candidates."""
-        if self.count > LIMIT:
+        if self.most > LIMIT:
             raise ToolError(
-                f"There are {self.count:,} candidates, more than {LIMIT:,}: too many to compute; narrow "
-                "choice, or give [variable] and [require] for the solver."
+                f"There are {self.most:,} candidates, more than {LIMIT:,}: too many to compute; narrow "
+                "choice, or write rules and measures that are linear, for the solver."
             )
         if self.take.per:
-            return list(itertools.product(*self.groups))
-        rows = range(len(self.table.rows))
-        return list(itertools.chain.from_iterable(itertools.combinations(rows, size) for size in self.sizes))
+            options: list[list[tuple[int, ...]]] = [
+                [*([] if self.take.low else [()]), *((row,) for row in rows)] for rows in self.groups
+            ]
+            made: Iterable[tuple[int, ...]] = (
+                tuple(itertools.chain.from_iterable(rows)) for rows in itertools.product(*options)
+            )
+        else:
+            rows = range(len(self.table.rows))
+            made = itertools.chain.from_iterable(itertools.combinations(rows, size) for size in self.sizes)
+        for take in self.takes:
+            if take != self.take:
+                made = self.those_that_meet(take, made)
+        return list(made)
+
+    def those_that_meet(self, take: Take, made: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+        """Yield the candidates that have the number of rows of a take."""
+        if not take.per:
+            yield from (rows for rows in made if take.low <= len(rows) <= take.high)
+            return
+        groups = [frozenset(rows) for rows in self.groups_of(take.per)]
+        group_of = {row: at for at, rows in enumerate(groups) for row in rows}
+        for rows in made:
+            counts = Counter(group_of[row] for row in rows)
+            if all(count <= take.high for count in counts.values()) and (not take.low or len(counts) == len(groups)):
+                yield rows
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -90,6 +137,8 @@ class Candidates:
         Raises:
             ToolError: two rows are the same.
         """
+        if self.given and len(set(self.given)) == len(self.given):
+            return tuple(name or "''" for name in self.given)
         # An empty label could be named by nobody.
         first = [format_label(row[0]) or "''" for row in self.table.rows]
         if len(set(first)) == len(first) and not self.take.per:
@@ -103,7 +152,7 @@ class Candidates:
     def name(self, candidate: int) -> str:
         """Return the name of a candidate, made of the labels of its rows.
 
-        >>> Candidates(Table(("name",), (("Basel",), ("Lyon",))), Take(0, 2)).name(3)
+        >>> Candidates(Table(("name",), (("Basel",), ("Lyon",))), (Take(0, 2),)).name(3)
         'Basel + Lyon'
         """
         words = [self.labels[row] for row in self.places[candidate]]
@@ -192,18 +241,12 @@ def explain_broken_rule(model: DecisionModel, name: str, reason: Reason | None) 
     """Explain a broken rule by the first row that breaks it, and count the others."""
     rule = model.rule(name)
     if reason is None or not reason.rows:
-        return rule.text or name
+        return rule.because if rule.because and not PLACE.search(rule.because) else rule.text or name
     row = {key.lower(): value for key, value in reason.rows[0].items()}
-    if rule.say:
+    if rule.because:
         sentence = PLACE.sub(
-            lambda match: format_rule_value(row[match[1].lower()]) if match[1].lower() in row else match[0], rule.say
-        )
-    elif rule.measure:
-        unit = next((one.unit for one in model.measures if one.name == rule.measure), "")
-        side = "over" if rule.at_most is not None else "under"
-        sentence = (
-            f"{rule.measure} is {format_rule_value(row[rule.measure.lower()], unit)}, "
-            f"{side} {format_rule_value(row['limit'], unit)}"
+            lambda match: format_rule_value(row[match[1].lower()]) if match[1].lower() in row else match[0],
+            rule.because,
         )
     else:
         cells = ", ".join(f"{key} {format_rule_value(value)}" for key, value in row.items())

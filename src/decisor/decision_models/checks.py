@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike
 
 from decisor.decision_models.candidates import LIMIT, explain_broken_rule
 from decisor.decision_models.client import MORE_SECONDS, OpenModel, TimeOver
-from decisor.decision_models.file import Input
 from decisor.decision_models.optimize import solve_model
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import check_joint_outcomes, find_null_cells
+from decisor.decision_models.schema import Input
 from decisor.errors import ToolError
 from decisor.system.wording import format_amount, format_count
 from decisor.types import Finding
@@ -117,26 +117,27 @@ def check_worked_examples(subject: CheckSubject) -> Iterator[Finding]:
     for number, example in enumerate(model.examples, 1):
         line = model.line("example", str(number), "choice")
         try:
-            candidate = subject.model.candidates.find(example.choice)
+            candidate = subject.model.candidates.find(example.names)
         except ToolError as error:
             yield Finding(4, line, str(error))
             continue
         outcomes = subject.model.outcomes([candidate])
         name = subject.model.candidates.name(candidate)
-        for measure, value in example.outcomes.items():
-            here = float(outcomes.of(measure)[0])
+        worked = [(measure, float(outcomes.of(measure)[0]), value) for measure, value in example.measure.items()]
+        parts = {part: values for (measure, part), values in outcomes.parts.items() if measure == model.first.name}
+        worked += [(part, float(parts[part][0]), value) for part, value in example.part.items()]
+        for what, here, value in worked:
             if not is_near_written(here, value):
                 words = (
-                    f"for {name} the model gives {measure} {format_amount(here)}; "
-                    f"your example says {format_amount(value)}"
+                    f"for {name} the model gives {what} {format_amount(here)}; your example says {format_amount(value)}"
                 )
-                yield Finding(4, model.line("example", str(number), measure), words)
+                yield Finding(4, model.line("example", str(number), what), words)
         broken = {
             rule: outcomes.reasons.get((candidate, rule))
             for at, rule in enumerate(outcomes.rules)
             if outcomes.broken[0, at]
         }
-        for rule in [] if example.breaks is None else [one.name for one in model.rules]:
+        for rule in [] if example.breaks is None else [one.name for one in model.rules if not one.price]:
             wanted = rule in (example.breaks or ())
             if wanted != (rule in broken):
                 why = f": {explain_broken_rule(model, rule, broken[rule])}" if rule in broken else ""
@@ -511,15 +512,15 @@ def build_shaking_updates(subject: CheckSubject, number: int) -> str:
 
 def check_solver(model: OpenModel) -> Iterator[Finding]:
     """Check 17: report a solver that fails, or whose sum differs from the SQL of the measure."""
-    if not model.model.variables:
+    if model.model.choice:
         return
     try:
-        proposal = solve_model(model)
+        plan = solve_model(model)
     except ToolError as error:
-        yield Finding(17, model.model.line("measure", model.model.first.name, "sum"), str(error))
+        yield Finding(17, model.model.line("measure", model.model.first.name), str(error))
         return
-    if not proposal.measures:
-        yield Finding(17, model.model.line("require"), f"the solver ends with: {proposal.status}")
+    if not plan.measures:
+        yield Finding(17, model.model.line("rule"), f"the solver ends with: {plan.status}")
 
 
 def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
@@ -529,19 +530,18 @@ def check_rule_numbers(model: OpenModel) -> Iterator[Finding]:
     cells = {float(value) for column in columns for value in column.values if isinstance(value, int | float)}
     cells |= {float(value) for value in file.parameters.values() if isinstance(value, int | float)}
     statements = file.statements()
-    for kind, named in (("rule", file.rules), ("require", file.requires)):
-        for one in named:
-            if not getattr(one, "testable", True):
-                continue
-            own = " ".join(sql for part, sql in statements.items() if part.startswith(f"{kind}.{one.name}"))
-            own += f" {one.bound}"
-            there = {parse_text_number(text) for text in NUMBER.findall(own)} | cells
-            # 8 % of the text may be 0.08 in the query.
-            there |= {value / 100 for value in there} | {value * 100 for value in there}
-            for text in NUMBER.findall(one.text):
-                if not any(abs(parse_text_number(text) - value) <= 1e-9 * max(1.0, abs(value)) for value in there):
-                    words = f"{text} in the text of {kind}.{one.name} stands in no query of it and in no cell"
-                    yield Finding(18, file.line(kind, one.name, "text"), words)
+    for one in file.rules:
+        if not one.testable:
+            continue
+        own = " ".join(sql for part, sql in statements.items() if part.startswith(f"rule.{one.name}."))
+        own += f" {one.price.price if one.price else ''}"
+        there = {parse_text_number(text) for text in NUMBER.findall(own)} | cells
+        # 8 % of the text may be 0.08 in the query.
+        there |= {value / 100 for value in there} | {value * 100 for value in there}
+        for text in NUMBER.findall(one.text):
+            if not any(abs(parse_text_number(text) - value) <= 1e-9 * max(1.0, abs(value)) for value in there):
+                words = f"{text} in the text of rule.{one.name} stands in no query of it and in no cell"
+                yield Finding(18, file.line("rule", one.name, "text"), words)
 
 
 def parse_text_number(text: str) -> float:
@@ -640,7 +640,7 @@ def build_subject(model: OpenModel, seconds: float = float("inf")) -> CheckSubje
     """
     until = time.monotonic() + seconds
     count = len(model.candidates)
-    if count > LIMIT and model.model.variables:
+    if count > LIMIT:
         raise ToolError(f"choice: {count:,} candidates are too many to enumerate; they are for the solver.")
     numbers = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).astype(int)).tolist()
     # One candidate, one by one, runs each statement as the file has it.

@@ -9,6 +9,7 @@ each rule to the query that tests it, for one candidate.
 from __future__ import annotations
 
 import difflib
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.candidates import Candidates, explain_broken_rule
 from decisor.decision_models.copies import Copy, build_machine_content, read_copies
-from decisor.decision_models.file import DecisionModel
 from decisor.decision_models.outcomes import OutcomeCollector, Outcomes, Reason
+from decisor.decision_models.schema import DecisionModel
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import DataChange
 from decisor.system.tasks import counter_of
@@ -39,9 +40,11 @@ takes on a busy machine says nothing of how much there was to do."""
 TIME_OVER = "the limit of seconds is reached"
 MORE_SECONDS = "The limit of seconds is reached before this is computed. Give it more seconds, or fewer candidates."
 CELLS = 5_000_000
-"""Rows x candidates that a request may hold."""
-CELLS_AT_ONCE = 1_000_000
+"""Rows x candidates, or rows x trials, that a request may hold."""
 MOST_AT_ONCE = 20_000
+FIRST_TRIALS = 8
+LONGEST_CHUNK = 5.0
+"""Seconds of CPU that a request of trials is to take at most."""
 LONGEST = 3
 """A request may take so many times the seconds of a statement, and those of all its statements at least."""
 Progress: TypeAlias = Callable[[int, int], None]
@@ -102,9 +105,8 @@ class OpenModel:
     rules: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        broken = [one.name for one in self.model.rules if one.broken]
         self.names = tuple(one.name for one in self.model.measures)
-        self.rules = (*broken, *(one.name for one in self.model.rules if one.measure))
+        self.rules = tuple(one.name for one in self.model.tested)
 
     @cached_property
     def rows(self) -> int:
@@ -119,7 +121,7 @@ class OpenModel:
             raise ToolError(
                 add_line_number(self.model, "choice: the query gives no row, so there is nothing to choose.")
             )
-        return Candidates(table, self.model.take)
+        return Candidates.of(table, self.model.choices[0].takes)
 
     def outcomes(
         self,
@@ -213,28 +215,34 @@ class OpenModel:
         count, progress = len(each), progress or counter_of("trial")
         gathered = OutcomeCollector(chosen, self.names, self.rules, count)
         began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
-        size = self._trials_at_once(max(1, len(chosen)), 1 if what == "seeds" else count, CHUNK_SECONDS)
+        most = self._most_trials(max(1, len(chosen)))
+        size, cheapest = min(FIRST_TRIALS if what == "seeds" else count, most), float("inf")
         while at < count and chosen and not stopped:
             some = range(at, min(at + size, count))
             here = {**wish, what: list(each[some.start : some.stop]), "most": 0, "single": False}
-            stopped = self._part(gathered, here, chosen, 0, some, seconds - (time.monotonic() - began))
+            try:
+                stopped = self._part(gathered, here, chosen, 0, some, seconds - (time.monotonic() - began))
+            except ToolError as error:
+                # What is finished is kept. A smaller request may still pass, or tell which trial fails.
+                if len(some) == 1 and not at:
+                    raise
+                size, stopped = max(1, len(some) // 2), str(error) if len(some) == 1 else ""
+                continue
             at += len(some)
-            size = self._trials_at_once(len(chosen), len(some), gathered.cpu)
+            # Larger requests, as long as a trial gets cheaper by them.
+            cost = gathered.cpu / len(some)
+            size = 4 * size if cost < 0.9 * cheapest else size // 4 if cost > 1.5 * cheapest else size
+            cheapest = min(cheapest, cost)
+            size = max(1, min(size, most, int(LONGEST_CHUNK / max(cost, 1e-6)))) if self.batched else 1
             if progress is not None and not stopped:
                 progress(at, count)
         return gathered.outcomes(stopped, time.monotonic() - began)
 
-    def _trials_at_once(self, candidates: int, trials: int, took: float) -> int:
-        """Return the number of trials for one request.
-
-        Small tables are varied many times in one request; large ones are quicker one after the other.
-        """
-        cells = max(1, self.rows * candidates)
-        if cells >= CELLS_AT_ONCE or not self.batched:
-            return 1
-        most = CELLS_AT_ONCE // max(1, cells if self.model.recompute else self.rows)
-        wanted = min(8 * trials, int(trials * CHUNK_SECONDS / max(took, 1e-3)))
-        return max(1, min(most, max(wanted, SMALL // cells), MOST_AT_ONCE // candidates))
+    def _most_trials(self, candidates: int) -> int:
+        """Return the most trials for one request, so that its tables fit into memory."""
+        changes = bool(self.model.change or self.model.recompute)
+        cells = max(1, self.rows * (candidates if changes else 1), candidates)
+        return max(1, CELLS // cells)
 
     def present(self, scenario: str = "", changes: str = "") -> dict[str, float | None]:
         """Return each measure with nothing chosen; None for a measure of the choice."""
@@ -325,12 +333,14 @@ def add_line_number(model: DecisionModel, complaint: str) -> str:
     'measure.cost.sql: no such column'
     """
     words = complaint.removeprefix("Refused: ")
-    part = words.split(":")[0].split(" ")[0]
+    part = re.split(r"[: ]", words, maxsplit=1)[0]
     line = model.line(*part.split(".")) if part.split(".")[0] in HEADS else 0
+    # A file of the second form calls some parts otherwise.
+    complaint = complaint.replace(part, model.written.get(part, part), 1)
     return f"line {line}: {complaint}" if line else complaint
 
 
-HEADS = ("choice", "change", "recompute", "measure", "rule", "scenario", "take", "variable", "require", "input")
+HEADS = ("choice", "unknown", "table", "change", "recompute", "measure", "rule", "scenario", "take", "input")
 
 
 NEAR = 3
@@ -439,8 +449,8 @@ def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
     # Whatever the solver finds meets its requirements.
     if not file.choice:
         return tuple(
-            RuleTest(one.name, one.text, "kept", "required of the solver", one.sum, candidate=candidate)
-            for one in file.requires
+            RuleTest(one.name, one.text, "kept", "required of the solver", one.test, candidate=candidate)
+            for one in file.rules
         )
     number = model.candidates.find(candidate)
     outcomes = model.outcomes([number])
@@ -448,7 +458,8 @@ def run_rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
     for rule in file.rules:
         test = RuleTest(rule.name, rule.text, "not testable", "nothing in the data says it", candidate=candidate)
         if rule.name in outcomes.rules:
-            test = replace(test, state="kept", why="its query gives no row", test=rule.broken or rule.limit)
+            why = rule.holds or ("its query gives a row" if rule.exists else "its query gives no row")
+            test = replace(test, state="kept", why=why, test=rule.test)
         if rule.name in outcomes.rules_broken(0):
             reason = outcomes.reasons.get((number, rule.name), Reason(0))
             why = explain_broken_rule(file, rule.name, reason)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from decisor.decision_models.file import DecisionModel
+from decisor.decision_models.schema import DecisionModel
 from decisor.errors import SetupError, ToolError
 from decisor.types import BulkSource, Value
 
@@ -120,15 +120,24 @@ def find_named_tables(model: DecisionModel, source: Schema) -> Iterator[tuple[st
     """
     # Any word of a statement may be a table: rather copy one too many than miss one.
     words = model.statement_words()
-    words |= {one.table.lower() for one in model.inputs}
+    words |= {one.table.lower() for one in model.inputs} | {one.table.lower() for one in model.corrections}
     texts = " ".join(model.statements().values()).lower()
     covered = {name.lower() for name in model.copy}
+    own = {name.lower() for name in model.own_tables}
     changes = bool(model.change or model.scenarios or model.inputs)
     for table in source.tables:
         lower = table.name.lower()
         # A name with blanks or signs is no single word, so it is searched for in all of the text.
         if lower in covered or (lower not in words and (lower.isidentifier() or lower not in texts)):
             continue
+        if lower in own:
+            # The second form has this name for every choice.
+            if lower == "choice":
+                continue
+            raise SetupError(
+                f"There is a table {table.name} in the data: what is decided and named tables are tables of their own. "
+                f"Call it another name, such as {table.name}_taken."
+            )
         if table.view and changes:
             raise SetupError(
                 f"{table.name} is a view: its copy does not follow what the model changes. Name its tables instead, or "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +50,8 @@ class Outcomes:
     seconds: float = 0.0
     note: str = ""
     """Remark for a person; '' if there is none."""
+    parts: Mapping[tuple[str, str], NDArray[np.float64]] = field(default_factory=dict)
+    """(measure, part) -> its values, of the measures that have parts."""
 
     def of(self, measure: str) -> NDArray[np.float64]:
         """Return the values of one measure, shape (n,) or (n, t)."""
@@ -148,6 +150,7 @@ class OutcomeCollector:
         self.broken = np.zeros((count, len(self.rules), *shape), dtype=np.bool_)
         self.known = np.zeros((count, *shape), dtype=np.bool_)
         self.reasons: dict[tuple[int, str], Reason] = {}
+        self.parts: dict[tuple[str, str], NDArray[np.float64]] = {}
         self.batched, self.reason, self.note = True, "", ""
         self.cpu = 0.0
         """Seconds that the last request computed."""
@@ -165,18 +168,27 @@ class OutcomeCollector:
             match kind:
                 case "execution":
                     self.reason, self.note, self.cpu, self.batched = name, self.note or value, number, first_rows
-                case "measure":
+                case "part":
                     numbers = np.array([np.nan if cell is None else cell for cell in value], dtype=np.float64)
+                    part = self.parts.setdefault((name, number), np.full_like(self.values[:, 0], np.nan))
                     # The reply has all candidates of the first trial first.
-                    self.values[(*places, self.measures.index(name), *columns)] = numbers.reshape(shape).T
+                    part[(*places, *columns)] = numbers.reshape(shape).T
                 case "rule":
-                    # The worker numbers places through all trials.
-                    trial, at = divmod(value, count)
-                    place, rule = start + at, self.rules.index(name)
-                    self.broken[(place, rule, *((trials.start + trial,) if trials else ()))] = True
-                    if not trials:
-                        self.reasons[self.candidates[place], name] = Reason(number, tuple(first_rows))
+                    self._add_broken(name, start, count, trials, list(zip(value, number, first_rows, strict=True)))
+        for at, name in enumerate(self.measures):
+            whole = sum(part[(*places, *columns)] for (measure, _), part in self.parts.items() if measure == name)
+            self.values[(*places, at, *columns)] = whole
         self.known[(*places, *columns)] = True
+
+    def _add_broken(self, name: str, start: int, count: int, trials: range, broken: list[tuple[int, int, Any]]) -> None:
+        rule = self.rules.index(name)
+        for number, rows_in_all, first_rows in broken:
+            # The worker numbers places through all trials.
+            trial, at = divmod(number, count)
+            place = start + at
+            self.broken[(place, rule, *((trials.start + trial,) if trials else ()))] = True
+            if not trials:
+                self.reasons[self.candidates[place], name] = Reason(rows_in_all, tuple(first_rows))
 
     def outcomes(self, stopped: str, seconds: float) -> Outcomes:
         return Outcomes(
@@ -192,4 +204,5 @@ class OutcomeCollector:
             stopped,
             seconds,
             self.note,
+            {(measure, part): values for (measure, part), values in self.parts.items() if part},
         )

@@ -9,6 +9,7 @@ wins: it is found by a scan, then by ever smaller steps.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -362,9 +363,14 @@ def find_null_cells(model: OpenModel) -> Iterator[tuple[str, str]]:
     tables = {
         copy.name.lower(): {one.name.lower(): one.values for one in copy.columns} for copy in model.copies.values()
     }
-    tables["choice"] = dict(zip(map(str.lower, chosen.columns), zip(*chosen.rows, strict=True), strict=False))
+    if choice := model.model.choice:
+        cells_of_rows = zip(*chosen.rows, strict=True)
+        tables[choice.name.lower()] = dict(zip(map(str.lower, chosen.columns), cells_of_rows, strict=False))
     for part, text in model.model.statements().items():
-        if not part.startswith(("measure.", "rule.")):
+        # A condition of a rule, or the name of a table, is no query.
+        if not part.startswith(("measure.", "rule.", "table.")) or not re.match(
+            r"\s*(select|with|from|\()", text, re.I
+        ):
             continue
         tree = parse_one(text, dialect="duckdb")
         names = {one.alias_or_name.lower(): one.name.lower() for one in tree.find_all(exp.Table)}
@@ -376,13 +382,24 @@ def find_null_cells(model: OpenModel) -> Iterator[tuple[str, str]]:
         seen: set[str] = set()
         for aggregate in tree.find_all(exp.Sum, exp.Avg, exp.Min, exp.Max):
             for column in aggregate.find_all(exp.Column):
-                table = find_column_table(column, names, tables)
+                block = column.parent_select
+                near = (
+                    {one.alias_or_name.lower(): one.name.lower() for one in tables_of_block(block)} if block else names
+                )
+                table = find_column_table(column, near or names, tables)
                 cells = tables[table][column.name.lower()] if table else ()
                 if (count := sum(map(is_empty, cells))) and column.name.lower() not in tested | seen:
                     seen.add(column.name.lower())
                     rows = f"rows of {table} whose {column.name} is NULL ({count:,} of {len(cells):,})"
                     hint = f"write coalesce({column.name}, ...), or mend the data"
                     yield part, f"{aggregate.sql('duckdb')} passes over {rows}: {hint}"
+
+
+def tables_of_block(block: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the tables that a query itself reads, without those of inner queries."""
+    from sqlglot import exp
+
+    return (one for one in block.find_all(exp.Table) if one.parent_select is block)
 
 
 def find_column_table(column: exp.Column, names: Mapping[str, str], tables: Mapping[str, Mapping[str, object]]) -> str:
@@ -443,9 +460,13 @@ def rank_model(
     if not trials or not varied or not ranking.options:
         return ranking
     few = choose_contenders(outcomes, model.model.first.goal)
-    shaken = model.trials(
-        few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left, progress=progress
-    )
+    try:
+        shaken = model.trials(
+            few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left, progress=progress
+        )
+    # Whatever the trials fail on, the ranking itself is finished.
+    except (ToolError, TimeOver) as error:
+        return replace(ranking, stopped=f"No trial was finished: {error}".rstrip("."))
     return replace(add_trials(model, ranking, shaken, varied), covered=describe_trial_coverage(outcomes, len(few)))
 
 

@@ -34,11 +34,11 @@ def explain_decision_model(model: OpenModel) -> Iterator[str]:
         yield from show_row_choice(model)
     else:
         yield f"To decide: {file.decide}, by the solver."
-    for variable in file.variables:
-        yield f"Unknown: {variable.name}, {variable.kind}, one for each row of: {join_sql_lines(variable.each)}."
-    for require in file.requires:
-        side = require.side.replace("_", " ")
-        yield f"Required: {require.text or require.name} ({join_sql_lines(require.sum)} {side} {require.bound})"
+        for unknown in file.unknowns:
+            yield f"Unknown: {unknown.name}, {unknown.kind}, one for each row of: {join_sql_lines(unknown.per)}."
+        for rule in file.rules:
+            price = f", or it costs {rule.price.price} for each unit" if rule.price else ""
+            yield f"Rule {rule.name}: {rule.text or rule.name} ({join_sql_lines(rule.test)}{price})"
     yield from show_certainty(model)
 
 
@@ -76,13 +76,16 @@ def show_row_choice(model: OpenModel) -> Iterator[str]:
         if not rule.testable:
             yield f"Rule {rule.name}: {rule.text} Not tested: nothing in the data says it."
             continue
+        if rule.price:
+            yield f"Rule {rule.name}: {rule.text or rule.name} Breaking it costs {rule.price.price}."
+            continue
         at = outcomes.rules.index(rule.name)
         broken = [int(place) for place in outcomes.candidates[outcomes.broken[:, at]]]
         example = ""
         if broken:
             why = explain_broken_rule(file, rule.name, outcomes.reasons.get((broken[0], rule.name)))
             example = f", such as {candidates.name(broken[0])}: {why}"
-        words = rule.text or join_sql_lines(rule.broken)
+        words = rule.text or join_sql_lines(rule.test)
         yield f"Rule {rule.name}: {words} Broken by {len(broken):,} of {count:,}{example}."
     for scenario in file.scenarios:
         yield f"Scenario {scenario.name}: {scenario.text or join_sql_lines(scenario.change)}."
@@ -249,10 +252,8 @@ def model_description_lines(model: OpenModel) -> Iterator[str]:
     if file.choice:
         yield f"- {candidates_line(model)}"
     for rule in file.rules:
-        words = rule.text or (rule.limit if rule.measure else "no row of its query")
-        yield f"- rule {rule.name}: {join_sql_lines(words)}"
-    for require in file.requires:
-        yield f"- required, {require.name}: {join_sql_lines(require.text or require.sum)}"
+        price = f" (breaking it costs {rule.price.price})" if rule.price else ""
+        yield f"- rule {rule.name}: {join_sql_lines(rule.text or rule.test)}{price}"
     if file.scenarios:
         yield (
             "- scenarios: "

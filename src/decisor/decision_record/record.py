@@ -195,7 +195,7 @@ class DecisionRecord:
 
 
 ID = "urn:decisor:decision-record:1"
-LATER = ("refuses", "run_digest")
+LATER = ("Approval.refuses", "DecisionRecord.run_digest", "Ranking.plan")
 """Fields that came after the first records, which may do without them."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -226,7 +226,8 @@ def tighten_schema(part: Any) -> None:
     if not isinstance(part, dict):
         return
     if isinstance(fields := part.get("properties"), dict):
-        part |= {"required": [name for name in fields if name not in LATER], "additionalProperties": False}
+        required = [name for name in fields if f"{part.get('title')}.{name}" not in LATER]
+        part |= {"required": required, "additionalProperties": False}
     for name in ("title", "default"):
         part.pop(name, None)
     if "description" in part:
@@ -257,7 +258,7 @@ def find_missing_fields(plain: Any, value: Any, place: str = "") -> Iterator[str
         for name in names:
             if name in plain:
                 yield from find_missing_fields(plain[name], getattr(value, name), f"{place}.{name}".lstrip("."))
-            elif name not in LATER:
+            elif f"{type(value).__name__}.{name}" not in LATER:
                 yield f"{place or 'it'} needs {name}"
     elif isinstance(value, tuple | list) and isinstance(plain, list):
         for at, (written, item) in enumerate(zip(plain, value, strict=True)):

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from decisor.decision_models.client import OpenModel, open_decision_model
-from decisor.decision_models.file import DecisionModel, read_model_file
+from decisor.decision_models.file import read_model_file
+from decisor.decision_models.schema import DecisionModel
 from decisor.semantics.definitions import Definitions
 from decisor.session.data import ask
 from decisor.session.result import Result

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from decisor.decision_models.file import DecisionModel
+from decisor.decision_models.schema import DecisionModel
 from decisor.errors import BudgetExceeded, ModelMistake, ParseError, SetupError, ToolError
 from decisor.parsing.prompting import explain_error
 from decisor.runtime.budget import Budget, Limits

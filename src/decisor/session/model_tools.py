@@ -24,7 +24,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from decisor.decision_models.file import DecisionModel, build_model, parse_model
+from decisor.decision_models.file import build_model, parse_model
+from decisor.decision_models.schema import DecisionModel
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.semantics.definitions import Definitions
 from decisor.system.serialization import DocumentFormat

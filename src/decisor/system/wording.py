@@ -125,6 +125,27 @@ def excluded_lines(ranking: Ranking) -> Iterator[str]:
         yield f"{candidate.name} ({facts}) is ruled out by {rules}: {candidate.why}"
 
 
+SHOWN_AMOUNTS = 12
+
+
+def format_plan_lines(ranking: Ranking) -> Iterator[str]:
+    """Yield the parts of the best plan's measure, its amounts as tables, and its rules."""
+    plan = ranking.plan
+    if plan is None:
+        return
+    if plan.parts:
+        parts = " + ".join(f"{name} {format_amount(value, ranking.unit)}" for name, value in plan.parts.items())
+        yield f"{ranking.measure} = {parts}."
+    for table in plan.tables:
+        yield f"{table.name}: {table.used:,} of {format_count(table.count, 'row')} not 0."
+        for row in table.rows[:SHOWN_AMOUNTS]:
+            today = "" if row.now is None else f" (today {format_amount(row.now, table.unit)})"
+            yield f"  {row.label}: {format_amount(row.amount, table.unit)}{today}"
+        if table.used > SHOWN_AMOUNTS:
+            yield f"  and {table.used - SHOWN_AMOUNTS:,} more"
+    yield from plan.rules
+
+
 def format_ranking(ranking: Ranking) -> str:
     """Format a ranking in a few lines."""
     if not ranking.options:
@@ -138,7 +159,8 @@ def format_ranking(ranking: Ranking) -> str:
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({format_amount(best.outcome, ranking.unit)})."]
     if len(ranking.ties) > 1:
         words.append(f"Equally good: {', '.join(ranking.ties[:SHOWN_TIES])} ({len(ranking.ties):,} in all).")
-    words += [format_margin(ranking), format_compared(ranking), *ranking.left_out, *excluded_lines(ranking)]
+    words += [*format_plan_lines(ranking), format_margin(ranking), format_compared(ranking)]
+    words += [*ranking.left_out, *excluded_lines(ranking)]
     return "\n".join(filter(None, [*words, format_robustness(ranking)]))
 
 

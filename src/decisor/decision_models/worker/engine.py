@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from decisor.decision_models.copies import parse_machine_content
-from decisor.decision_models.file import DecisionModel
+from decisor.decision_models.schema import DecisionModel
 from decisor.decision_models.worker.execution import (
     Evaluation,
     changed_inputs,
-    chosen_row_values,
     column_names,
     create_choice,
+    create_named_tables,
     duckdb_complaint,
     evaluate_batched,
     evaluate_one_by_one,
@@ -30,15 +30,18 @@ from decisor.decision_models.worker.execution import (
     measure_present,
 )
 from decisor.decision_models.worker.inputs import Results
+from decisor.decision_models.worker.lift import Unfit
 from decisor.decision_models.worker.program import (
     NEAR,
     ModelStatements,
     Statement,
+    apply_corrections,
     assigned_columns,
     load_model_tables,
     parse_change_statements,
+    parse_label,
 )
-from decisor.decision_models.worker.set_based import Unfit, Versions
+from decisor.decision_models.worker.worlds import QueryCache
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.dialect import sql_refusal
 from decisor.sandbox.engine import Caps, Engine
@@ -75,6 +78,8 @@ class Machine:
     """Why the statements cannot be batched; '' as long as they were."""
     dense: set[str] = field(default_factory=set)
     """Tables of which a candidate changes many rows."""
+    caches: dict[str, QueryCache] = field(default_factory=dict)
+    """What requests leave for later ones, by scenario."""
 
     def check(self, statement: str) -> str:
         raise sql_refusal("a decision model takes only the jobs of its parent.")
@@ -93,10 +98,11 @@ class Machine:
             case "present":
                 return self.present(**parameters)
             case "solve":
-                from decisor.decision_models.worker.solver import propose_choice
+                from decisor.decision_models.worker.plan import propose_plan
 
                 before = self.before(parameters["scenario"], parameters["changes"])
-                return propose_choice(self.db, self.model, self.parts, before, parameters)
+                parts, request = self.parts_in(parameters["scenario"]), {**parameters, "columns": self.tables}
+                return propose_plan(self.db, self.model, parts, before, request)
             case "reverse":  # a second time restores the order
                 for name in map(quote_identifier, self.tables):
                     self.db.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} ORDER BY rowid DESC")
@@ -116,26 +122,36 @@ class Machine:
         self.db.close()
 
     def choice(self) -> Table:
-        """Return the rows that may be chosen, and keep them under numbers from 0 in ``__rows``."""
-        if self.parts.choice is None:
+        """Return the rows that may be chosen, and keep them under numbers from 0 in ``__rows``.
+
+        The last column is the name of a row, None if the file has no label.
+        """
+        statement, choice = self.parts.choice, self.model.choice
+        if statement is None or choice is None:
             raise ToolError("the model has no choice.")
         if not self.columns:
-            columns = tuple(column_names(execute_statement(self.db, self.parts.choice, {})))
+            named = [name for name in self.parts.tables if name in self.parts.reads(statement)]
+            create_named_tables(self.db, self.parts, set(self.parts.tables) - set(named))
+            columns = tuple(column_names(execute_statement(self.db, statement)))
             if len({name.lower() for name in columns}) < len(columns):
                 raise ToolError("choice: two columns have one name; give them names (AS).")
-            query = self.parts.choice.tree.sql("duckdb")
             # One row more than allowed tells that there are too many.
-            numbered = f"SELECT *, row_number() OVER () - 1 AS __r FROM ({query}) LIMIT {MAX_CHOICE + 1}"
+            numbered = f"SELECT *, row_number() OVER () - 1 AS __r FROM ({statement.text}) LIMIT {MAX_CHOICE + 1}"
             self.db.execute(f"CREATE TABLE __rows AS {numbered}")
+            for name in reversed(named):
+                self.db.execute(f"DROP VIEW {quote_identifier(name)}")
             for name, kind, *_ in self.db.execute("DESCRIBE __rows").fetchall():
                 if kind.startswith("DECIMAL"):  # as DOUBLE, 12.25 of both kinds is one candidate
                     exact = "HUGEINT" if kind.endswith(",0)") else "DOUBLE"
                     self.db.execute(f"ALTER TABLE __rows ALTER {quote_identifier(name)} TYPE {exact}")
             self.columns = columns
-        rows = self.db.execute('SELECT * EXCLUDE ("__r") FROM __rows ORDER BY "__r"').fetchall()
+        label = parse_label(choice, self.model.parameters)
+        name = f"CAST({label.sql('duckdb')} AS VARCHAR)" if label is not None else "NULL"
+        rows = self.db.execute(f'SELECT r.* EXCLUDE ("__r"), {name} FROM __rows AS r ORDER BY "__r"').fetchall()
         if len(rows) > MAX_CHOICE:
             raise ToolError(f"choice gives more than {MAX_CHOICE:,} rows.")
-        return Table(self.columns, tuple(tuple(cell_as_plain_value(cell, CELL_CHARS) for cell in row) for row in rows))
+        cells = tuple(tuple(cell_as_plain_value(cell, CELL_CHARS) for cell in row) for row in rows)
+        return Table((*self.columns, "__label"), cells)
 
     def outcomes(
         self,
@@ -168,19 +184,15 @@ class Machine:
         if varies is not None:
             model = replace(model, inputs=tuple(column for column in model.inputs if column.name in varies))
         before = self.before(scenario, changes)
-        parts = self.parts.without(skip)
+        parts = self.parts_in(scenario).without(skip)
         task = Evaluation(self.db, model, parts, self.columns, candidates, before, seeds, factors, most)
         reason = self.unfit
         if not single and not self.unfit:
-            names = self.columns if model.take.single else ()
-            versions = Versions(self.db, dict(self.tables), names, dense=self.dense)
             try:
-                return evaluate_batched(task, versions)
+                return evaluate_batched(task, self.cache_of(scenario), self.dense)
             except (Unfit, duckdb.Error) as error:
                 # What cannot be rewritten, or fails when rewritten, runs as the file has it.
                 reason = duckdb_complaint(error)
-            finally:
-                versions.drop()
         results = evaluate_one_by_one(task)
         # Only now: a statement that fails one by one too is at fault itself, not the rewriting.
         self.unfit = results.reason = reason
@@ -190,8 +202,22 @@ class Machine:
         """Return each measure with nothing chosen."""
         self.choice()
         before = self.before(scenario, changes)
-        numbers = measure_present(Evaluation(self.db, self.model, self.parts, self.columns, (), before), seed)
+        task = Evaluation(self.db, self.model, self.parts_in(scenario), self.columns, (), before)
+        numbers = measure_present(task, seed)
         return Table(("measure", "value"), tuple(numbers.items()))
+
+    def parts_in(self, scenario: str) -> ModelStatements:
+        """Return the statements, with the parameters of a scenario."""
+        found = next((one for one in self.model.scenarios if one.name == scenario), None)
+        if found is None or not found.parameter:
+            return self.parts
+        return ModelStatements.of(replace(self.model, parameters={**self.model.parameters, **found.parameter}))
+
+    def cache_of(self, scenario: str) -> QueryCache:
+        if scenario not in self.caches:
+            columns = {name: tuple(map(str.lower, names)) for name, names in self.tables.items()}
+            self.caches[scenario] = QueryCache(columns)
+        return self.caches[scenario]
 
     def before(self, scenario: str, text: str) -> list[Statement]:
         """Return the statements that hold for all candidates: a scenario, and further changes."""
@@ -224,13 +250,13 @@ class Machine:
         self.choice()
         rows: list[tuple[Value, ...]] = []
         # In a transaction that is rolled back, so that nothing of it stays.
-        with changed_inputs(self.db, self.model, (), None):
+        with changed_inputs(self.db, self.model, self.parts, (), None):
             create_choice(Evaluation(self.db, self.model, self.parts, self.columns, ()), candidate)
-            values = chosen_row_values(self.columns, candidate) if self.model.take.single else {}
+            create_named_tables(self.db, self.parts)
             for at, statement in enumerate(self.parts.change):
                 old, table = f"__old_{at}", quote_identifier(statement.target)
                 self.db.execute(f"CREATE TEMP TABLE {old} AS SELECT * FROM {table}")
-                execute_statement(self.db, statement, values)
+                execute_statement(self.db, statement)
                 gone, come = self.difference(old, table), self.difference(table, old)
                 rows.append((statement.tree.sql("duckdb"), statement.target, self.count(old), *gone, *come))
         return Table(("statement", "table", "rows", "gone", "first_gone", "come", "first_come"), tuple(rows))
@@ -251,7 +277,7 @@ class Machine:
             where = statement.tree.args.get("where")
             query = exp.select("count(*)").from_(statement.tree.this.copy())
             query = query.where(where.this.copy()) if where is not None else query
-            count = execute_statement(self.db, replace(statement, tree=query), {}).fetchall()[0][0]
+            count = execute_statement(self.db, replace(statement, tree=query)).fetchall()[0][0]
             rows.append((count, self.count(quote_identifier(statement.target))))
         return Table(("rows", "whole"), tuple(rows))
 
@@ -268,7 +294,7 @@ def find_suspicious_joins(
     fault and the number of rows.
     """
     rows: list[tuple[Value, ...]] = []
-    for statement in (*parts.measures.values(), *parts.rules.values()):
+    for statement in (*parts.tables.values(), *parts.parts, *parts.rules.values()):
         for left, right in set(joined_column_pairs(statement, tables)):
             counts = [count(db, *side) for side in (left, right)]
             names = [".".join(side) for side in (left, right)]
@@ -338,6 +364,7 @@ def connect_machine(url: str, caps: Caps) -> Machine:
     db = duckdb.connect(config={**duckdb_connection_settings(caps.memory_mb), "threads": threads})
     load_model_tables(db, tables, [column.name for column in model.inputs])
     db.execute(NEAR)
+    apply_corrections(db, model.corrections)
     # Otherwise DuckDB takes the name of an unknown table for a variable of Python.
     db.execute("SET python_enable_replacements = false")
     # Last, for no setting can be changed after it.

@@ -1,28 +1,26 @@
 """Evaluates the candidates of a request: all by one statement, or one after the other.
 
-All at once, the statements are rewritten (``set_based``). If that is not possible, the statements run as they stand in
-the file for one candidate after the other, in a transaction that is rolled back.
+All at once, the statements are rewritten (``worlds``, ``lift``). If that is not possible, the statements run as they
+stand in the file for one candidate after the other, in a transaction that is rolled back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sqlglot import exp, parse_one
 
-from decisor.decision_models.file import DecisionModel, Input, Rule
+from decisor.decision_models.schema import DecisionModel, Input
 from decisor.decision_models.worker.inputs import (
     DRAWS,
     ROWS,
     BrokenRule,
-    Floats,
     Results,
     find_choice_reread,
     join_trials,
@@ -32,17 +30,10 @@ from decisor.decision_models.worker.inputs import (
     spreads_by_table,
     varied_columns,
 )
+from decisor.decision_models.worker.lift import DIMS, WORLDS
 from decisor.decision_models.worker.program import FACTOR, ModelStatements, Statement, fill_factor
-from decisor.decision_models.worker.set_based import (
-    CANDIDATES,
-    TRIALS,
-    K,
-    Version,
-    Versions,
-    find_sparse_changes,
-    measure_by_difference,
-    run_for_all_candidates,
-)
+from decisor.decision_models.worker.sparse import find_sparse_changes, measure_by_difference
+from decisor.decision_models.worker.worlds import MOST_CELLS, QueryCache, Version, Worlds
 from decisor.errors import ToolError
 from decisor.system.text import quote_identifier
 from decisor.types import Value
@@ -54,8 +45,6 @@ if TYPE_CHECKING:
 CHOSEN = "__choice"
 SETTLED = 1e-9
 MAX_ROUNDS = 1000
-MOST_CELLS = 5_000_000
-"""Rows x candidates that are computed once where several statements read them."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +68,7 @@ class Evaluation:
     """Number of rows that break a rule, for each candidate."""
 
     @property
-    def trials(self) -> int:
+    def draws(self) -> int:
         return max(1, len(self.seeds), len(self.factors))
 
     @property
@@ -88,130 +77,107 @@ class Evaluation:
 
     @cached_property
     def reread_keys(self) -> tuple[str, ...] | None:
-        return find_choice_reread(self.parts.choice, self.columns, self.before, self.varied)
+        return find_choice_reread(self.parts, self.columns, self.before, self.varied)
+
+    @property
+    def amount(self) -> str:
+        """The column ``amount`` of the chosen rows, if a statement names it and the choice has none of its own."""
+        own = "amount" in map(str.lower, self.columns)
+        return "" if own or "amount" not in self.model.statement_words() else ', CAST(1 AS DOUBLE) AS "amount"'
 
 
-def evaluate_batched(task: Evaluation, versions: Versions) -> Results:
+def evaluate_batched(task: Evaluation, cache: QueryCache, dense: set[str]) -> Results:
     """Evaluate all candidates at once. Of several trials, the outcomes of the first come first.
 
     Raises:
         Unfit: a statement cannot be rewritten.
     """
-    db, parts, count = task.db, task.parts, len(task.candidates)
-    # The data of each trial, then the candidates with their chosen rows.
-    prepare_versions(task, versions)
-    rows, note = rows_to_choose_from(task, versions)
-    create_candidates(task, versions, rows)
-    # The change, by its changed rows alone if these are few.
-    sparse = None
-    if task.trials == 1 and len(parts.change) == 1 and not parts.recompute:
-        sparse = find_sparse_changes(db, versions, parts.change[0], count)
-    for at, statement in enumerate(parts.change):
-        is_small = versions.rows(statement.target) * count * task.trials <= MOST_CELLS
-        keep = bool(parts.recompute) or (not sparse and is_small and parts.keeps(at))
-        run_for_all_candidates(versions, statement, keep=keep)
-    if parts.recompute:
-        recompute_batched(task, versions)
-    # The measures, then the rules.
-    results = Results.empty(parts, count * task.trials, batched=True)
-    results.note = note
-    for name, statement in parts.measures.items():
-        quick = measure_by_difference(db, versions, statement, sparse) if sparse else None
-        results.values[name] = query_numbers(db, versions, statement) if quick is None else quick
-    for name, statement in parts.rules.items():
-        read_broken_rows(db, versions, statement, results.broken[name], task.most)
-    for name, statement in parts.bounds.items():
-        check_limit_rule(task.model.rule(name), results, query_numbers(db, versions, statement))
-    return results
+    worlds = Worlds(task.db, task.parts, cache, (len(task.candidates), task.draws))
+    try:
+        # The data of each draw, then the candidates with their chosen rows.
+        vary_tables(task, worlds)
+        note = create_candidates(task, worlds)
+        # The change, by its changed rows alone if these are few.
+        parts, sparse = task.parts, None
+        if task.draws == 1 and len(parts.change) == 1 and not parts.recompute:
+            sparse = find_sparse_changes(worlds, parts.change[0], dense)
+        for at, statement in enumerate(parts.change):
+            is_small = worlds.count_cells(statement.target, DIMS) <= MOST_CELLS
+            keep = bool(parts.recompute) or (not sparse and is_small and parts.keeps(at))
+            worlds.change(statement, keep=keep)
+        repeat_until_settled(task.model, lambda: recompute_batched(task, worlds))
+        # The measures, then the rules.
+        results = Results.empty(parts, len(task.candidates) * task.draws, batched=True)
+        results.note = note
+        for name, queries in parts.measures.items():
+            for part, statement in queries.items():
+                quick = measure_by_difference(worlds, statement, sparse) if sparse else None
+                values = worlds.numbers(statement) if quick is None else quick
+                results.parts[name][part] = values.T.ravel()
+        for name, statement in parts.rules.items():
+            read_broken_rows(task, worlds, statement, name in parts.exists, results.broken[name])
+        return results
+    finally:
+        worlds.drop()
 
 
-def prepare_versions(task: Evaluation, versions: Versions) -> None:
+def vary_tables(task: Evaluation, worlds: Worlds) -> None:
     """Vary the inputs, in one trial or several, and run the changes that hold for all candidates."""
-    db, several = task.db, len(task.seeds) > 1
-    if several:
-        versions.key = "__t"
-        hold_table(db, versions, TRIALS, {"__t": np.arange(len(task.seeds))})
+    for name, count in zip(DIMS, worlds.shape, strict=True):
+        worlds.hold(WORLDS[name], {name: np.arange(count)})
     for name, spreads in spreads_by_table(task.varied).items():
-        columns = ", ".join(f"{value} AS {place}" for place, value in varied_columns(name, spreads))
+        columns = ", ".join(
+            f"{value} AS {place}" for place, value in varied_columns(name, spreads, task.parts.conditions)
+        )
         table = quote_identifier(name)
-        register_draws(db, name, spreads, task.seeds)
-        # By position, the rows of one trial cost no join.
-        joined = f"JOIN {DRAWS} AS __d ON __d.r = {table}.rowid" if several else f"POSITIONAL JOIN {DRAWS} AS __d"
-        trial = ", __d.t AS __t" if several else ""
-        sql = f"SELECT {table}.* REPLACE ({columns}){trial} FROM {table} {joined}"
-        versions.put(name, sql, "__t" if several else "", keep=True)
-        db.unregister(DRAWS)
-    names = versions.names
+        register_draws(task.db, name, spreads, task.seeds)
+        if len(task.seeds) > 1:
+            joined = f'{table}.* REPLACE ({columns}), __d.t AS "__d" FROM {table} JOIN {DRAWS} AS __d'
+            worlds.put(name, f"SELECT {joined} ON __d.r = {table}.rowid", ("__d",))
+        else:  # by position, the rows of one trial cost no join
+            worlds.put(name, f"SELECT {table}.* REPLACE ({columns}) FROM {table} POSITIONAL JOIN {DRAWS} AS __d", ())
+        task.db.unregister(DRAWS)
     # The factors of a turning point are trials with a parameter instead of draws.
     if task.factors:
-        versions.key, versions.names = "__t", (FACTOR,)
-        cells = {"__t": np.arange(len(task.factors)), f"__p_{FACTOR}": np.array(task.factors)}
-        hold_table(db, versions, TRIALS, cells)
+        worlds.hold("__factors", {"__d": np.arange(len(task.factors)), "value": np.array(task.factors, dtype=float)})
+        worlds.now[FACTOR] = Version("__factors", ("__d",))
+        worlds.cache.add_columns(FACTOR, ("value",))
     for statement in task.before:
-        run_for_all_candidates(versions, statement, keep=True)
-    # From here on, statements run for candidates and no longer for trials.
-    versions.key, versions.names = "__c", names
+        worlds.change(statement, keep=True)
 
 
-def hold_table(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, Any]) -> None:
-    """Create a table of these columns that lives as long as the versions."""
-    db.register("__cells", cells)
-    db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM __cells")
-    db.unregister("__cells")
-    versions.relations.append(("TABLE", name))
-
-
-def rows_to_choose_from(task: Evaluation, versions: Versions) -> tuple[str, str]:
-    """Return the table of the rows that may be chosen, and a note on it."""
-    choice = task.parts.choice
-    if task.reread_keys is None or choice is None:
-        return ROWS, ""
-    of_trials = any(versions.now[name].key for name in choice.reads & set(versions.now))
-    query = versions.sql(choice.tree)
-    if of_trials:
-        query = f"SELECT __q.*, {K}.__t FROM {TRIALS} AS {K}, LATERAL ({query}) AS __q"
-    rows, note = reread_choice(task.db, task.reread_keys, task.columns, query, TRIALS if of_trials else "")
-    if rows != ROWS:
-        versions.relations.append(("TABLE", rows))
-    return rows, note
-
-
-def create_candidates(task: Evaluation, versions: Versions, table: str) -> None:
-    """Create the table of candidates, and the table of the rows of each.
-
-    If a candidate is one row, its columns are parameters.
-    """
-    db, count = task.db, len(task.candidates)
-    places = [*task.candidates] * task.trials
-    sizes = [len(rows) for rows in places]
-    cells = {"c": np.repeat(np.arange(len(places)), sizes), "r": np.fromiter(chain.from_iterable(places), np.int64)}
-    db.register("__pairs", cells)
-    of_trials = any(name == "__t" for name, *_ in db.execute(f"DESCRIBE {table}").fetchall())
-    # Candidates are numbered through all trials, so c // count is the trial.
-    less, same = ('("__r", "__t")', f" AND __t = c // {max(1, count)}") if of_trials else ('("__r")', "")
-    chosen = f'SELECT t.* EXCLUDE {less}, c AS "__c" FROM __pairs JOIN {table} AS t ON r = "__r"{same}'
+def create_candidates(task: Evaluation, worlds: Worlds) -> str:
+    """Create the table of the chosen rows of each candidate, and return a note on them."""
+    db, choice, note, rows, of_draws = task.db, task.parts.choice, "", ROWS, False
+    if task.reread_keys is not None and choice is not None:
+        query = worlds.rewrite_statement(choice)
+        of_draws = query.dims == ("__d",)
+        rows, note = reread_choice(db, task.reread_keys, task.columns, worlds.fill(query.sql), of_draws)
+        of_draws = of_draws and rows != ROWS
+        if rows != ROWS:
+            worlds.relations.append(("TABLE", rows))
+    sizes = [len(places) for places in task.candidates]
+    pairs = {
+        "c": np.repeat(np.arange(len(sizes)), sizes),
+        "r": np.fromiter(chain.from_iterable(task.candidates), np.int64),
+    }
+    db.register("__pairs", pairs)
+    chosen = f'SELECT t.* EXCLUDE ("__r"), c AS "__c"{task.amount} FROM __pairs JOIN {rows} AS t ON r = "__r"'
     db.execute(f"CREATE TEMP TABLE {CHOSEN} AS {chosen}")
     db.unregister("__pairs")
-    versions.relations.append(("TABLE", CHOSEN))
-    versions.now["choice"] = Version(CHOSEN, "__c")
-    versions.tables["choice"] = tuple(task.columns)
-    trial = f"// {max(1, count)} AS __t"
-    query = f"SELECT range AS __c, range {trial} FROM range({len(places)})"
-    if task.model.take.single:
-        named = "".join(f", {quote_identifier(name)} AS {quote_identifier('__p_' + name)}" for name in task.columns)
-        query = f"SELECT __c, __c {trial}{named} FROM {CHOSEN} ORDER BY 1"
-    db.execute(f"CREATE TEMP TABLE {CANDIDATES} AS {query}")
-    versions.relations.append(("TABLE", CANDIDATES))
+    worlds.relations.append(("TABLE", CHOSEN))
+    table = task.parts.table
+    worlds.now[table] = Version(CHOSEN, DIMS if of_draws else ("__c",))
+    columns = (*task.columns, "amount") if task.amount else tuple(task.columns)
+    worlds.cache.add_columns(table, tuple(name.lower() for name in columns))
+    return note
 
 
-def recompute_batched(task: Evaluation, versions: Versions) -> None:
-    def step() -> ArrayLike:
-        for statement in task.parts.recompute:
-            run_for_all_candidates(versions, statement, keep=True)
-        drop_unused_versions(task.db, versions)
-        return query_numbers(task.db, versions, task.parts.until) if task.parts.until else ()
-
-    repeat_until_settled(task.model, step)
+def recompute_batched(task: Evaluation, worlds: Worlds) -> ArrayLike:
+    for statement in task.parts.recompute:
+        worlds.change(statement, keep=True)
+    worlds.drop_unused()
+    return worlds.numbers(task.parts.until) if task.parts.until else ()
 
 
 def repeat_until_settled(model: DecisionModel, step: Callable[[], ArrayLike]) -> None:
@@ -231,59 +197,19 @@ def repeat_until_settled(model: DecisionModel, step: Callable[[], ArrayLike]) ->
         raise ToolError(f"recompute.until has not settled after {rounds} rounds.")
 
 
-def drop_unused_versions(db: duckdb.DuckDBPyConnection, versions: Versions) -> None:
-    """Drop the tables that no later statement reads, unless views need them."""
-    if any(kind == "VIEW" for kind, _ in versions.relations):
-        # A view reads the tables below it.
+def read_broken_rows(task: Evaluation, worlds: Worlds, statement: Statement, exists: bool, broken: BrokenRule) -> None:
+    """Read which candidates break a rule, and the first rows that do if nothing varies."""
+    count = len(task.candidates)
+    if exists or not task.most or task.draws > 1:
+        counts = worlds.counts(statement).T.ravel()
+        places = np.flatnonzero((counts > 0) != exists)
+        broken.places, broken.rows = places.tolist(), [[] for _ in places]
+        broken.counts = [1] * len(places) if exists else counts[places].tolist()
         return
-    used = {version.relation for version in versions.now.values()} | {CHOSEN, CANDIDATES, TRIALS}
-    for kind, relation in versions.relations:
-        if relation not in used:
-            db.execute(f"DROP {kind} IF EXISTS {quote_identifier(relation)}")
-    # The list keeps its length: names of relations are numbered by it.
-
-
-def query_numbers(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement) -> Floats:
-    cells = db.execute(versions.value(statement)).fetchnumpy()["v"]
-    values: Floats = np.ma.filled(np.ma.asarray(cells, dtype=np.float64), np.nan)
-    return values
-
-
-def read_broken_rows(
-    db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, broken: BrokenRule, most: int
-) -> None:
-    """Read the first rows that break a rule, for each candidate, in a stable order."""
-    # Ordered by the whole row, for DuckDB promises no order of rows.
-    ranked = (
-        f'SELECT *, count(*) OVER (PARTITION BY "__c") AS "__n" FROM ({versions.rows_of(statement)}) AS __b '
-        f'QUALIFY row_number() OVER (PARTITION BY "__c" ORDER BY __b) <= {max(1, most)} ORDER BY "__c", __b'
-    )
-    cursor = db.execute(ranked)
-    names = column_names(cursor)
-    for row in cursor.fetchall():
-        cells = dict(zip(names[1:-1], row[1:-1], strict=True))
-        broken.add(row[0], row[-1], cells if most else None)
-
-
-def check_limit_rule(rule: Rule, results: Results, bounds: Floats) -> None:
-    """Check a rule on a measure against its bounds. A measure without a number breaks the rule.
-
-    Raises:
-        ToolError: the bound of a candidate is no number.
-    """
-    if count := int(np.isnan(bounds).sum()):
-        raise ToolError(
-            f"rule.{rule.name}: its limit is NULL for {count:,} of {len(bounds):,} candidates, so nothing can "
-            "be held against it; write coalesce, or mend the data."
-        )
-    values, side = results.values[rule.measure], 1 if rule.at_most is not None else -1
-    with np.errstate(invalid="ignore"):
-        distance, scale = np.abs(values - bounds), np.maximum(np.abs(bounds), np.abs(values))
-    # A sum may differ from its limit in the last digit, by the order of adding.
-    near = np.isfinite(values) & (distance <= SETTLED * scale)
-    for at in np.flatnonzero(np.isnan(values) | ((side * values > side * bounds) & ~near)).tolist():
-        row = {rule.measure: none_if_nan(float(values[at])), "limit": float(bounds[at])}
-        results.broken[rule.name].add(at, 1, row)
+    for candidate, number, row in worlds.first_rows(statement, task.most):
+        # A rule that reads nothing of the choice is broken by all candidates.
+        for place in range(count) if candidate is None else (candidate,):
+            broken.add(place, number, row)
 
 
 def evaluate_one_by_one(task: Evaluation) -> Results:
@@ -298,100 +224,114 @@ def evaluate_one_by_one(task: Evaluation) -> Results:
 
 
 def evaluate_trial_one_by_one(task: Evaluation, before: Sequence[Statement], seed: int | None) -> Results:
-    db, parts, count = task.db, task.parts, len(task.candidates)
-    results = Results.empty(parts, count, batched=False)
-    bounds = {name: np.full(count, np.nan) for name in parts.bounds}
+    db, parts = task.db, task.parts
+    results = Results.empty(parts, len(task.candidates), batched=False)
     for at, rows in enumerate(task.candidates):
-        with changed_inputs(db, task.model, before, seed):
+        with changed_inputs(db, task.model, parts, before, seed):
             results.note = create_choice(task, rows)
-            values = chosen_row_values(task.columns, rows) if task.model.take.single else {}
+            create_named_tables(db, parts)
             for statement in parts.change:
-                execute_statement(db, statement, values)
-            recompute_until_settled(db, task.model, parts, values)
-            for name, statement in parts.measures.items():
-                results.values[name][at] = query_number(db, statement, values)
+                execute_statement(db, statement)
+            recompute_until_settled(db, task.model, parts)
+            for name, queries in parts.measures.items():
+                for part, statement in queries.items():
+                    results.parts[name][part][at] = query_number(db, statement)
             for name, statement in parts.rules.items():
-                for row in first_broken_rows(db, statement, values, task.most):
+                found = first_broken_rows(db, statement, task.most)
+                if name in parts.exists:
+                    found = [] if found else [(1, None)]
+                for row in found:
                     results.broken[name].add(at, *row)
-            for name, statement in parts.bounds.items():
-                bounds[name][at] = query_number(db, statement, values)
-    for name, bound in bounds.items():
-        check_limit_rule(task.model.rule(name), results, bound)
     return results
+
+
+def create_named_tables(db: duckdb.DuckDBPyConnection, parts: ModelStatements, names: Collection[str] = ()) -> None:
+    """Create the named tables as views, which go with the transaction. names: those to leave out."""
+    for name, statement in parts.tables.items():
+        if name not in names:
+            view = statement.tree.copy()
+            execute_statement(db, statement, f"CREATE TEMP VIEW {quote_identifier(name)} AS {view.sql('duckdb')}")
 
 
 def measure_present(task: Evaluation, seed: int | None) -> dict[str, float | None]:
     """Return each measure with nothing chosen; None if the measure reads the choice."""
-    with changed_inputs(task.db, task.model, task.before, seed):
-        create_choice(replace(task, parts=replace(task.parts, choice=None)), ())
-        recompute_until_settled(task.db, task.model, task.parts, {})
+    parts = task.parts
+
+    def reads_choice(statements: Iterable[Statement]) -> bool:
+        return any(parts.table in parts.reads(one) for one in statements)
+
+    with changed_inputs(task.db, task.model, parts, task.before, seed):
+        create_choice(replace(task, parts=replace(parts, choice=None)), ())
+        create_named_tables(task.db, parts)
+        recompute_until_settled(task.db, task.model, parts)
         return {
             name: None
-            if statement.names or "choice" in statement.reads
-            else none_if_nan(query_number(task.db, statement, {}))
-            for name, statement in task.parts.measures.items()
+            if reads_choice(queries.values())
+            else none_if_nan(sum(query_number(task.db, statement) for statement in queries.values()))
+            for name, queries in parts.measures.items()
         }
 
 
 @contextmanager
 def changed_inputs(
-    db: duckdb.DuckDBPyConnection, model: DecisionModel, before: Sequence[Statement], seed: int | None
+    db: duckdb.DuckDBPyConnection,
+    model: DecisionModel,
+    parts: ModelStatements,
+    before: Sequence[Statement],
+    seed: int | None,
 ) -> Iterator[None]:
     """Open a transaction with the inputs varied and ``before`` applied; it is rolled back at the end."""
     db.execute("BEGIN")
     try:
         for name, spreads in spreads_by_table(() if seed is None else model.varied).items():
-            sets = ", ".join(f"{place} = {value}" for place, value in varied_columns(name, spreads))
+            sets = ", ".join(f"{place} = {value}" for place, value in varied_columns(name, spreads, parts.conditions))
             register_draws(db, name, spreads, [] if seed is None else [seed])
             table = quote_identifier(name)
             db.execute(f"UPDATE {table} SET {sets} FROM {DRAWS} AS __d WHERE __d.r = {table}.rowid")
             db.unregister(DRAWS)
         for statement in before:
-            execute_statement(db, statement, {})
+            execute_statement(db, statement)
         yield
     finally:
         db.execute("ROLLBACK")
 
 
 def create_choice(task: Evaluation, rows: Sequence[int]) -> str:
-    """Create the table ``choice`` with these rows, read again if the data were changed, and return a note on them.
+    """Create the table of the chosen rows, read again if the data were changed, and return a note on them.
 
     The table goes with the transaction.
     """
     table, note = ROWS, ""
     if task.reread_keys is not None and task.parts.choice is not None:
-        query = task.parts.choice.tree.sql("duckdb")
+        read = {name for name in task.parts.tables if task.parts.table not in task.parts.reads(task.parts.tables[name])}
+        query = task.parts.choice.text
+        if task.parts.reads(task.parts.choice) & read:
+            # The named tables that the choice reads; all are created again, once the choice is there.
+            create_named_tables(task.db, task.parts, set(task.parts.tables) - read)
         table, note = reread_choice(task.db, task.reread_keys, task.columns, query)
+        if task.parts.reads(task.parts.choice) & read:
+            for name in reversed([*task.parts.tables]):
+                if name in read:
+                    task.db.execute(f"DROP VIEW {quote_identifier(name)}")
     # IN () is no SQL; IN (NULL) finds no row.
     numbers = ", ".join(map(str, rows)) or "NULL"
-    query = f'SELECT * EXCLUDE ("__r") FROM {table} WHERE "__r" IN ({numbers}) ORDER BY "__r"'
-    task.db.execute(f"CREATE TEMP TABLE choice AS {query}")
+    name = quote_identifier(task.parts.table)
+    query = f'SELECT * EXCLUDE ("__r"){task.amount} FROM {table} WHERE "__r" IN ({numbers}) ORDER BY "__r"'
+    task.db.execute(f"CREATE TEMP TABLE {name} AS {query}")
     return note
 
 
-def chosen_row_values(columns: Sequence[str], rows: Sequence[int]) -> dict[str, str]:
-    """Return the columns of the only chosen row by their names as parameters; nothing for several rows."""
-    return {name: f"(SELECT {quote_identifier(name)} FROM choice)" for name in columns} if len(rows) == 1 else {}
-
-
-def execute_statement(
-    db: duckdb.DuckDBPyConnection, statement: Statement, values: Mapping[str, str]
-) -> duckdb.DuckDBPyConnection:
+def execute_statement(db: duckdb.DuckDBPyConnection, statement: Statement, sql: str = "") -> duckdb.DuckDBPyConnection:
     """Run a statement of the model. Raises ToolError with the part of the file, and DuckDB's complaint."""
     import duckdb
 
-    tree = statement.tree
     if statement.names:
-        tree = tree.copy()
-        for place in list(tree.find_all(exp.Placeholder)):
-            if place.name not in values:
-                raise ToolError(
-                    f"{statement.part}: there is no parameter ${place.name}; there is "
-                    f"{', '.join('$' + name for name in values) or 'none'}."
-                )
-            place.replace(parse_one(values[place.name], read="duckdb"))
+        name = min(statement.names)
+        raise ToolError(
+            f"{statement.part}: there is no parameter ${name}. What is chosen is a table: read its columns with JOIN."
+        )
     try:
-        return db.execute(tree.sql("duckdb"))
+        return db.execute(sql or statement.text)
     except duckdb.Error as error:
         raise ToolError(f"{statement.part}: {duckdb_complaint(error)}") from error
 
@@ -409,21 +349,19 @@ def duckdb_complaint(error: Exception) -> str:
     return " ".join(str(error).split("\n\nLINE ")[0].split())[:400]
 
 
-def recompute_until_settled(
-    db: duckdb.DuckDBPyConnection, model: DecisionModel, parts: ModelStatements, values: Mapping[str, str]
-) -> None:
+def recompute_until_settled(db: duckdb.DuckDBPyConnection, model: DecisionModel, parts: ModelStatements) -> None:
     def step() -> ArrayLike:
         for statement in parts.recompute:
-            execute_statement(db, statement, values)
-        return query_number(db, parts.until, values) if parts.until else ()
+            execute_statement(db, statement)
+        return query_number(db, parts.until) if parts.until else ()
 
     repeat_until_settled(model, step)
 
 
-def query_number(db: duckdb.DuckDBPyConnection, statement: Statement, values: Mapping[str, str]) -> float:
+def query_number(db: duckdb.DuckDBPyConnection, statement: Statement) -> float:
     """Return the number that a query gives, nan if there is none. Raises ToolError for any other result."""
     # A second row suffices to tell that there are several.
-    rows = execute_statement(db, statement, values).fetchmany(2)
+    rows = execute_statement(db, statement).fetchmany(2)
     if len(rows) > 1 or (rows and len(rows[0]) != 1):
         raise ToolError(
             f"{statement.part} must give one number; it gives {'several rows' if len(rows) > 1 else ''}"
@@ -437,10 +375,10 @@ def query_number(db: duckdb.DuckDBPyConnection, statement: Statement, values: Ma
 
 
 def first_broken_rows(
-    db: duckdb.DuckDBPyConnection, statement: Statement, values: Mapping[str, str], most: int
+    db: duckdb.DuckDBPyConnection, statement: Statement, most: int
 ) -> list[tuple[int, dict[str, Value] | None]]:
     """Return the first rows of a query, each with the count of all rows."""
-    cursor = execute_statement(db, statement, values)
+    cursor = execute_statement(db, statement)
     names = column_names(cursor)
     # Sorted, for DuckDB promises no order of rows; by text, for cells of a column may be NULL.
     rows = sorted(cursor.fetchall(), key=str)

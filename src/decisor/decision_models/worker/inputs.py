@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from decisor.decision_models.file import Input
+from decisor.decision_models.schema import Input
+from decisor.decision_models.worker.lift import WORLDS
 from decisor.decision_models.worker.program import ModelStatements, Statement, assigned_columns
 from decisor.sandbox.wire import cell_as_plain_value
 from decisor.system.text import quote_identifier
@@ -37,20 +38,23 @@ REREAD = "__rows_now"
 
 
 def find_choice_reread(
-    choice: Statement | None, columns: Sequence[str], before: Iterable[Statement], spreads: Iterable[Input]
+    parts: ModelStatements, columns: Sequence[str], before: Iterable[Statement], spreads: Iterable[Input]
 ) -> tuple[str, ...] | None:
     """Return the columns of the choice that nothing changes, by which its rows are found again on changed data.
 
     None if the choice does not read the changed data.
     """
+    choice = parts.choice
     if choice is None:
         return None
-    before = [one for one in before if one.target in choice.reads]
+    reads = parts.reads(choice)
+    before = [one for one in before if one.target in reads]
     changed = {name.lower() for one in before for name in assigned_columns(one)}
-    changed |= {one.column.lower() for one in spreads if one.table.lower() in choice.reads}
+    changed |= {one.column.lower() for one in spreads if one.table.lower() in reads}
     whole = any(not isinstance(one.tree, exp.Update) for one in before)
     names = {one.name.lower() for one in choice.tree.find_all(exp.Column)}
-    if not whole and not changed & names and not (changed and choice.tree.find(exp.Star)):
+    through = bool(reads & set(parts.tables))
+    if not whole and not changed & names and not (changed and (through or choice.tree.find(exp.Star))):
         return None
     return tuple(unchanged_columns(choice.tree, columns, changed))
 
@@ -69,12 +73,11 @@ def unchanged_columns(tree: exp.Expr, columns: Sequence[str], changed: set[str])
 
 
 def reread_choice(
-    db: duckdb.DuckDBPyConnection, keys: Sequence[str], columns: Sequence[str], query: str, trials: str = ""
+    db: duckdb.DuckDBPyConnection, keys: Sequence[str], columns: Sequence[str], query: str, of_draws: bool = False
 ) -> tuple[str, str]:
     """Read the choice again on the changed data; return its table, and a note.
 
-    The table has ``__r`` and, with ``trials`` (the name of their table), ``__t``. query: the choice on the changed
-    data, of each trial with its ``__t``.
+    The table has ``__r`` and, of draws, ``__d``. query: the choice on the changed data, of each draw with its ``__d``.
     """
     count = db.execute(f"SELECT count(*) FROM {ROWS}").fetchall()[0][0]
     named = ", ".join(map(quote_identifier, keys))
@@ -88,12 +91,13 @@ def reread_choice(
         f"{quote_identifier(one)}"
         for one in columns
     )
-    each, more, join = (f" CROSS JOIN {trials} AS t", ", t.__t", " AND n.__t = t.__t") if trials else ("", "", "")
+    draws = WORLDS["__d"]
+    each, more, join = (f" CROSS JOIN {draws} AS t", ", t.__d", " AND n.__d = t.__d") if of_draws else ("", "", "")
     db.execute(
         f'CREATE OR REPLACE TEMP TABLE {REREAD} AS SELECT {cells}, n.__hit, o."__r"{more} FROM {ROWS} AS o{each} '
         f"LEFT JOIN (SELECT *, TRUE AS __hit FROM ({query})) AS n ON {same}{join}"
     )
-    times = db.execute(f"SELECT count(*) FROM {trials}").fetchall()[0][0] if trials else 1
+    times = db.execute(f"SELECT count(*) FROM {draws}").fetchall()[0][0] if of_draws else 1
     rows, hits = db.execute(f"SELECT count(*), count(__hit) FROM {REREAD}").fetchall()[0]
     db.execute(f"ALTER TABLE {REREAD} DROP COLUMN __hit")
     if rows != count * times:
@@ -110,26 +114,31 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class BrokenRule:
-    """The candidates that break a rule, by place in the request."""
+    """The candidates that break a rule, by place in the request: all of the first draw, then of the next."""
 
-    counts: dict[int, int] = field(default_factory=dict)
-    """Number of rows that break it."""
-    rows: dict[int, list[dict[str, Value]]] = field(default_factory=dict)
-    """The first of these rows."""
+    places: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    """Number of rows that break it, at each place."""
+    rows: list[list[dict[str, Value]]] = field(default_factory=list)
+    """The first of these rows, at each place."""
 
-    def add(self, candidate: int, count: int, row: Mapping[str, object] | None) -> None:
-        self.counts[candidate] = count
+    def add(self, place: int, count: int, row: Mapping[str, object] | None) -> None:
+        """Add a row; several rows of a place come one after the other."""
+        if not self.places or self.places[-1] != place:
+            self.places.append(place)
+            self.counts.append(count)
+            self.rows.append([])
         if row is not None:
             cells = {name: cell_as_plain_value(cell, CELL_CHARS) for name, cell in row.items()}
-            self.rows.setdefault(candidate, []).append(cells)
+            self.rows[-1].append(cells)
 
 
 @dataclass
 class Results:
     """The outcomes of candidates, as the worker computes them."""
 
-    values: dict[str, Floats]
-    """Numbers of each measure, one for each candidate; nan if it has none."""
+    parts: dict[str, dict[str, Floats]]
+    """Numbers of each part of each measure, one for each candidate and draw; nan if it has none."""
     broken: dict[str, BrokenRule]
     batched: bool = True
     """True if one statement computed all candidates, False if they were computed one by one."""
@@ -140,18 +149,20 @@ class Results:
     """Seconds of computation."""
 
     @classmethod
-    def empty(cls, parts: ModelStatements, count: int, batched: bool) -> Results:
-        values = {name: np.full(count, np.nan) for name in parts.measures}
-        return cls(values, {name: BrokenRule() for name in (*parts.rules, *parts.bounds)}, batched)
+    def empty(cls, statements: ModelStatements, count: int, batched: bool) -> Results:
+        parts = {
+            name: {part: np.full(count, np.nan) for part in queries} for name, queries in statements.measures.items()
+        }
+        return cls(parts, {name: BrokenRule() for name in statements.rules}, batched)
 
     def table(self) -> Table:
         rows: list[tuple[Value, ...]] = [("execution", self.reason, self.note, self.cpu, self.batched)]
-        for name, values in self.values.items():
-            rows.append(("measure", name, [none_if_nan(value) for value in values.tolist()], None, None))
+        for name, parts in self.parts.items():
+            for part, values in parts.items():
+                rows.append(("part", name, [none_if_nan(value) for value in values.tolist()], part, None))
         for name, broken in self.broken.items():
-            for candidate, count in broken.counts.items():
-                rows.append(("rule", name, candidate, count, list(broken.rows.get(candidate, ()))))
-        return Table(("kind", "name", "value", "count", "rows"), tuple(rows))
+            rows.append(("rule", name, broken.places, broken.counts, broken.rows))
+        return Table(("kind", "name", "value", "more", "rows"), tuple(rows))
 
 
 def none_if_nan(value: float) -> float | None:
@@ -161,11 +172,16 @@ def none_if_nan(value: float) -> float | None:
 def join_trials(trials: Sequence[Results], count: int) -> Results:
     """Join the results of several trials with ``count`` candidates each."""
     joined = trials[0]
-    joined.values = {name: np.concatenate([results.values[name] for results in trials]) for name in joined.values}
+    joined.parts = {
+        name: {part: np.concatenate([results.parts[name][part] for results in trials]) for part in parts}
+        for name, parts in joined.parts.items()
+    }
     for trial, results in enumerate(trials[1:], 1):
         for name, broken in results.broken.items():
-            joined.broken[name].counts |= {at + trial * count: number for at, number in broken.counts.items()}
-            joined.broken[name].rows |= {at + trial * count: rows for at, rows in broken.rows.items()}
+            whole = joined.broken[name]
+            whole.places += [at + trial * count for at in broken.places]
+            whole.counts += broken.counts
+            whole.rows += broken.rows
     joined.note = next((results.note for results in trials if results.note), "")
     return joined
 
@@ -221,7 +237,17 @@ def draw_of_each_row(db: duckdb.DuckDBPyConnection, table: str, spread: Input, c
     return np.asarray(db.execute(query).fetchnumpy()["g"], dtype=np.int64)
 
 
-def varied_columns(table: str, spreads: Sequence[Input]) -> list[tuple[str, str]]:
-    """Return each varied column, quoted, and its new value if ``__draws`` is joined as ``__d``."""
-    places = [quote_identifier(spread.column) for spread in spreads]
-    return [(place, f"{quote_identifier(table)}.{place} * __d.f{at}") for at, place in enumerate(places)]
+def varied_columns(table: str, spreads: Sequence[Input], conditions: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return each varied column, quoted, and its new value if ``__draws`` is joined as ``__d``.
+
+    conditions: SQL of the rows that vary, by input.
+    """
+    pairs = []
+    for at, spread in enumerate(spreads):
+        place = quote_identifier(spread.column)
+        old = f"{quote_identifier(table)}.{place}"
+        value = f"{old} * __d.f{at}"
+        if condition := conditions.get(spread.name):
+            value = f"CASE WHEN {condition} THEN {value} ELSE {old} END"
+        pairs.append((place, value))
+    return pairs

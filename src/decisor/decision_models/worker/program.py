@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,16 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from decisor.decision_models.copies import CopyColumn
-from decisor.decision_models.file import Bound, DecisionModel
+from decisor.decision_models.schema import (
+    MEASURED,
+    Correction,
+    DecisionModel,
+    Measure,
+    RowChoice,
+    Rule,
+    name_part,
+    write_literal,
+)
 from decisor.errors import SetupError, ToolError
 from decisor.sandbox.dialect import check_statement_size, sql_refusal, word_set
 from decisor.sandbox.engines.duckdb import DIALECT
@@ -65,7 +75,11 @@ class Statement:
     reads: frozenset[str]
     """Tables that it names, and parts of its WITH."""
     names: frozenset[str]
-    """Parameters."""
+    """Parameters without a value."""
+
+    @cached_property
+    def text(self) -> str:
+        return str(self.tree.sql("duckdb"))
 
 
 def parse_query(part: str, text: str, parameters: Mapping[str, Value]) -> Statement:
@@ -118,8 +132,10 @@ def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Sta
     return Statement(part, tree, target, frozenset(tables), frozenset(names))
 
 
-def compare_within_rounding(statement: Statement) -> Statement:
+def compare_within_rounding(statement: Statement, with_condition: bool = False) -> Statement:
     """Compare numbers within rounding, so that a load of 0.1 + 0.2 is not above a limit of 0.3.
+
+    with_condition: the outermost WHERE compares two columns as numbers, not as keys.
 
     >>> compare_within_rounding(parse_query("rule", "SELECT 1 FROM t WHERE a > 0.3", {})).tree.sql("duckdb")
     'SELECT 1 FROM t WHERE (a > 0.3 AND NOT __NEAR(a, 0.3))'
@@ -135,7 +151,10 @@ def compare_within_rounding(statement: Statement) -> Statement:
         ):
             continue  # a join on such a comparison would no longer be one by hashes
         # Equality of plain columns, such as keys, stays exact.
-        if isinstance(one, exp.EQ | exp.NEQ) and not one.find(exp.AggFunc, exp.Add, exp.Sub, exp.Mul, exp.Div):
+        numbers = one.find(exp.AggFunc, exp.Add, exp.Sub, exp.Mul, exp.Div) or (
+            with_condition and one.find_ancestor(exp.Select) is tree
+        )
+        if isinstance(one, exp.EQ | exp.NEQ) and not numbers:
             continue
         near = exp.Anonymous(this="__near", expressions=[one.this.copy(), one.expression.copy()])
         strict = isinstance(one, exp.GT | exp.LT | exp.NEQ)
@@ -183,9 +202,58 @@ def assigned_columns(statement: Statement) -> tuple[str, ...]:
     return tuple(one.this.name for one in statement.tree.expressions if isinstance(one, exp.EQ))
 
 
-def write_bound_as_query(bound: Bound | None) -> str:
-    # To DuckDB a plain 0.1 is a DECIMAL.
-    return bound if isinstance(bound, str) else f"SELECT CAST('{bound!r}' AS DOUBLE)"
+def query_of_rows(rows: str) -> str:
+    """Return a query, or one of all rows of the table that is named.
+
+    >>> query_of_rows("site"), query_of_rows("SELECT 1")
+    ('SELECT * FROM "site"', 'SELECT 1')
+    """
+    name = rows.strip()
+    return f"SELECT * FROM {quote_identifier(name.strip(chr(34)))}" if re.fullmatch(r'\w+|"[^"]+"', name) else rows
+
+
+def write_broken_rows(rule: Rule) -> str:
+    """Write the query of the rows that break a rule; of ``exists``, of the rows without which it is broken."""
+    if not rule.rows:
+        return query_of_rows(rule.exists or rule.absent)
+    when = f"({rule.when}) AND " if rule.when else ""
+    # What is NULL is not met by must, and not meant by never.
+    test = f"NOT coalesce(({rule.must}), FALSE)" if rule.must else f"coalesce(({rule.never}), FALSE)"
+    return f"SELECT * FROM ({query_of_rows(rule.rows)}) AS r WHERE {when}{test}"
+
+
+def write_soft_price(rule: Rule, sign: str) -> str:
+    """Write the query of what it costs to break a rule: for each unit beyond must, else for each row."""
+    price = rule.price.price if rule.price else 0
+    if rule.form == "exists":
+        return f"SELECT {sign}CASE WHEN EXISTS ({query_of_rows(rule.exists)}) THEN 0 ELSE ({price}) END"
+    if rule.form != "must":
+        return f"SELECT {sign}coalesce(sum({price}), 0) FROM ({write_broken_rows(rule)}) AS r"
+    beyond = " + ".join(f"greatest(0, ({less}) - ({more}))" for less, more in list_sides(rule))
+    when = f" WHERE {rule.when}" if rule.when else ""
+    return f"SELECT {sign}coalesce(sum(({price}) * ({beyond})), 0) FROM ({query_of_rows(rule.rows)}) AS r{when}"
+
+
+def list_sides(rule: Rule) -> list[tuple[str, str]]:
+    """List the comparisons of ``must``, each as what is to be at most what. Raises ToolError for another condition."""
+    tree = sqlglot.parse_one(rule.must, read="duckdb").unnest()
+    sides: list[tuple[exp.Expr, exp.Expr]] = []
+    for one in tree.flatten() if isinstance(tree, exp.And) else [tree]:
+        match one.unnest():
+            case exp.LTE(this=left, expression=right) | exp.LT(this=left, expression=right):
+                sides.append((left, right))
+            case exp.GTE(this=left, expression=right) | exp.GT(this=left, expression=right):
+                sides.append((right, left))
+            case exp.EQ(this=left, expression=right):
+                sides += [(left, right), (right, left)]
+            case exp.Between() as between:
+                sides += [(between.args["low"], between.this), (between.this, between.args["high"])]
+            case _:
+                raise ToolError(
+                    f"rule.{rule.name}.must: {one.sql('duckdb')} has no amount by which it is not met; soft needs <=, "
+                    ">=, = or BETWEEN."
+                )
+    return [(less.sql("duckdb"), more.sql("duckdb")) for less, more in sides]
 
 
 @dataclass(frozen=True)
@@ -193,56 +261,98 @@ class ModelStatements:
     """The parsed statements of a decision model."""
 
     choice: Statement | None
+    """Rows of the only choice."""
     change: list[Statement]
     recompute: list[Statement]
     until: Statement | None
-    measures: Mapping[str, Statement]
+    measures: Mapping[str, Mapping[str, Statement]]
+    """The parts of each measure."""
     rules: Mapping[str, Statement]
-    bounds: Mapping[str, Statement]
-    """Limits of rules on a measure."""
+    """The rows that break each rule; for ``exists``, those that keep it."""
+    exists: frozenset[str]
+    """Rules that are broken where there is no row."""
     scenarios: Mapping[str, list[Statement]]
+    tables: Mapping[str, Statement] = field(default_factory=dict)
+    """Named tables, in lower case, in the order in which they read each other."""
+    table: str = ""
+    """Name of the table of the chosen rows, in lower case."""
+    single: bool = False
+    """Whether a candidate is one row."""
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    """SQL of the rows of an input that vary, by input."""
 
     @classmethod
     def of(cls, model: DecisionModel) -> ModelStatements:
         """Parse the statements of a model. Raises ToolError with the part of the file that is refused."""
 
         def query(part: str, text: str) -> Statement:
-            return parse_query(part, text, model.parameters)
+            return parse_query(part, query_of_rows(text), model.parameters)
 
         def changes(part: str, text: str) -> list[Statement]:
             return parse_change_statements(part, text, model.parameters)
 
-        recompute = model.recompute
+        recompute, choice = model.recompute, model.choice
+        computed = choice is not None
+        measures = {one.name: write_parts(model, one, computed) for one in model.measures}
+        tables = {one.name.lower(): query(f"table.{one.name}.sql", one.sql) for one in model.tables}
+        if any(MEASURED in re.findall(r"\w+", one.rows) for one in model.tested):
+            cells = [
+                f"({') + ('.join(parts.values())}) AS {quote_identifier(name)}" for name, parts in measures.items()
+            ]
+            tables[MEASURED] = query(f"table.{MEASURED}", f"SELECT {', '.join(cells)}")
         return cls(
-            query("choice", model.choice) if model.choice else None,
+            query(f"choice.{choice.name}.rows", choice.rows) if choice else None,
             changes("change", model.change),
             changes("recompute.sql", recompute.sql) if recompute else [],
             query("recompute.until", recompute.until) if recompute and recompute.until else None,
-            {measure.name: query(f"measure.{measure.name}.sql", measure.sql) for measure in model.measures},
             {
-                rule.name: compare_within_rounding(query(f"rule.{rule.name}.broken", rule.broken))
-                for rule in model.rules
-                if rule.broken
+                one.name: {part: query(name_part(one, part), sql) for part, sql in measures[one.name].items()}
+                for one in model.measures
             },
             {
-                rule.name: query(f"rule.{rule.name}", write_bound_as_query(rule.bound))
-                for rule in model.rules
-                if rule.measure
+                one.name: compare_within_rounding(
+                    query(f"rule.{one.name}.{one.form}", write_broken_rows(one)), with_condition=bool(one.rows)
+                )
+                for one in model.tested
             },
+            frozenset(one.name for one in model.tested if one.form == "exists"),
+            {one.name: changes(f"scenario.{one.name}.change", one.change) for one in model.scenarios},
+            tables,
+            choice.name.lower() if choice else "",
+            choice is not None and choice.single,
             {
-                scenario.name: changes(f"scenario.{scenario.name}.change", scenario.change)
-                for scenario in model.scenarios
+                one.name: query(f"input.{one.name}", f"SELECT 1 FROM {quote_identifier(one.table)} WHERE {one.where}")
+                .tree.args["where"]
+                .this.sql("duckdb")
+                for one in model.inputs
+                if one.where
             },
         )
+
+    @property
+    def parts(self) -> Iterable[Statement]:
+        """The parts of all measures."""
+        return [statement for parts in self.measures.values() for statement in parts.values()]
 
     def every(self) -> Iterable[Statement]:
         if self.choice:
             yield self.choice
+        yield from self.tables.values()
         yield from (*self.change, *self.recompute, *([self.until] if self.until else []))
-        for group in (self.measures, self.rules, self.bounds):
-            yield from group.values()
+        yield from (*self.parts, *self.rules.values())
         for statements in self.scenarios.values():
             yield from statements
+
+    def reads(self, statement: Statement) -> set[str]:
+        """Return the tables that a statement reads, also through named tables."""
+        found: set[str] = set()
+        left = set(statement.reads)
+        while left:
+            name = left.pop()
+            found.add(name)
+            if name in self.tables:
+                left |= self.tables[name].reads - found
+        return found
 
     def without(self, skip: int | None) -> ModelStatements:
         """Return the statements without one of change and recompute, counted through both."""
@@ -256,13 +366,55 @@ class ModelStatements:
         """Return whether several statements read the result of change number ``at``. If so, it is computed once."""
         name, readers = self.change[at].target, 0
         for later in self.change[at + 1 :]:
-            readers += name in later.reads
+            readers += name in self.reads(later)
             if later.target == name:
                 break
         else:
-            ends = (*self.measures.values(), *self.rules.values(), *self.bounds.values())
-            readers += sum(name in one.reads for one in ends)
+            readers += sum(name in self.reads(one) for one in (*self.parts, *self.rules.values()))
         return readers > 1
+
+
+def write_parts(model: DecisionModel, measure: Measure, with_soft: bool) -> dict[str, str]:
+    """Return the queries that add up to a measure; with the prices of the soft rules, each a part ``rule NAME``."""
+    parts = {part: query_of_rows(sql) for part, sql in measure.parts.items()}
+    for rule in model.rules if with_soft else ():
+        if rule.price and (rule.price.into or model.first.name) == measure.name:
+            parts[f"rule {rule.name}"] = write_soft_price(rule, "" if measure.goal == "min" else "-1 * ")
+    return parts
+
+
+def parse_label(choice: RowChoice, parameters: Mapping[str, Value]) -> exp.Expr | None:
+    """Return the expression of the name of a row; None if the choice has none. Raises ToolError."""
+    if not choice.label:
+        return None
+    text = f"SELECT {choice.label} AS label_ FROM ({query_of_rows(choice.rows)}) AS r"
+    tree: exp.Expr = parse_query(f"choice.{choice.name}.label", text, parameters).tree.expressions[0].unalias()
+    return tree
+
+
+def apply_corrections(db: duckdb.DuckDBPyConnection, corrections: Iterable[Correction]) -> None:
+    """Write adopted corrections into the copy. Raises SetupError if a cell does not hold what was corrected."""
+    import duckdb
+
+    for one in corrections:
+        table, cell = quote_identifier(one.table), quote_identifier(one.column)
+        found = " AND ".join(f"{quote_identifier(name)} = {write_literal(value)}" for name, value in one.key.items())
+        place = f"correction of {one.table}.{one.column}"
+        try:
+            rows = db.execute(f"SELECT {cell} FROM {table} WHERE {found}").fetchall()
+            if len(rows) != 1:
+                raise SetupError(f"{place}: {len(rows)} rows have {found}, not one.")
+            if not is_same_cell(rows[0][0], one.was):
+                raise SetupError(f"{place}: the data say {rows[0][0]}, the correction was made on {one.was}.")
+            db.execute(f"UPDATE {table} SET {cell} = {write_literal(one.becomes)} WHERE {found}")
+        except duckdb.Error as error:
+            raise SetupError(f"{place}: {' '.join(str(error).split())[:300]}") from error
+
+
+def is_same_cell(cell: object, written: Value) -> bool:
+    if isinstance(cell, int | float) and isinstance(written, int | float):
+        return float(cell) == float(written)
+    return str(cell) == str(written)
 
 
 TEXT = re.compile(r"char|text|string|clob|enum|uuid|json", re.I)

@@ -1,0 +1,507 @@
+"""The job ``solve``: the program of a model made of its SQL, solved, and measured by the same SQL.
+
+What is decided are tables with a list of symbols in the place of each amount (``linear``): a row of an unknown is an
+amount, a row of a choice yes or no. A rule has a row of the program for each row of its query. Rules that only a query
+can tell (``exists``, ``absent``) are checked on the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sqlglot
+from sqlglot import exp
+
+from decisor.decision_models.schema import DecisionModel, RowChoice, Rule, Unknown, name_part
+from decisor.decision_models.worker.execution import (
+    changed_inputs,
+    duckdb_complaint,
+    execute_statement,
+    first_broken_rows,
+    query_number,
+)
+from decisor.decision_models.worker.inputs import Floats, none_if_nan
+from decisor.decision_models.worker.linear import AS_LIST, MACROS, Symbols
+from decisor.decision_models.worker.program import (
+    ModelStatements,
+    Statement,
+    parse_query,
+    query_of_rows,
+    write_parts,
+)
+from decisor.decision_models.worker.solver import Matrix, Solution, find_conflict, solve_program
+from decisor.errors import ToolError
+from decisor.sandbox.wire import cell_as_plain_value
+from decisor.system.text import quote_identifier
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+MOST_UNKNOWNS = 1_000_000
+MOST_ROWS = 1_000
+CELL_CHARS = 200
+CONFLICT_SECONDS = 20.0
+NAMED_PRICES = 3
+TIGHT = 1e-7
+SIGNS: Mapping[type[exp.Expr], str] = {exp.LTE: "<=", exp.GTE: ">=", exp.EQ: "=", exp.LT: "<", exp.GT: ">"}
+TURNED = {"<=": ">", ">=": "<", "<": ">=", ">": "<="}
+RULE_ROWS = "rows_of_rule"
+
+
+@dataclass(frozen=True)
+class ProgramRow:
+    """A row of the program: the rule that it belongs to, and the data of the row of its query."""
+
+    rule: str
+    about: Mapping[str, Value]
+
+
+@dataclass
+class Program:
+    """The program of a model, as it is built from the queries."""
+
+    db: duckdb.DuckDBPyConnection
+    model: DecisionModel
+    parts: ModelStatements
+    symbols: Symbols
+    matrix: Matrix
+    starts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Number of the first unknown, and how many, by table of what is decided."""
+    rows: list[ProgramRow] = field(default_factory=list)
+    faults: list[ProgramRow] = field(default_factory=list)
+    """Rows without an unknown that the data alone break."""
+    slacks: list[tuple[str, int]] = field(default_factory=list)
+    """Rule and unknown of each amount by which a soft rule is not met."""
+
+    def build(self) -> None:
+        for macro in MACROS:
+            self.db.execute(macro)
+        for choice in self.model.choices:
+            self.choice(choice)
+        for unknown in self.model.unknowns:
+            self.unknown(unknown)
+        count = len(self.matrix.low)
+        if not 0 < count <= MOST_UNKNOWNS:
+            raise ToolError(f"unknown: {count:,} unknowns; there are to be 1 to {MOST_UNKNOWNS:,}.")
+        for name, statement in self.parts.tables.items():
+            self.named_table(name, statement)
+        first = self.model.first
+        for part, sql in write_parts(self.model, first, False).items():
+            for number, value in self.terms(name_part(first, part), sql).items():
+                self.matrix.cost[number] = self.matrix.cost.get(number, 0.0) + value
+        for rule in self.model.rules:
+            if rule.form in ("must", "never"):
+                self.rule(rule)
+
+    def parse(self, part: str, sql: str) -> exp.Expr:
+        return parse_query(part, query_of_rows(sql), self.model.parameters).tree
+
+    def expression(self, part: str, text: str, table: str) -> str:
+        """Return checked SQL of an expression over the rows of a table."""
+        tree = self.parse(part, f"SELECT {text} AS value_ FROM {table}").expressions[0].unalias()
+        return str(tree.sql("duckdb"))
+
+    def run(self, part: str, sql: str) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        try:
+            return self.db.execute(sql)
+        except duckdb.Error as error:
+            raise ToolError(f"{part}: {duckdb_complaint(error)}") from error
+
+    def decided(self, part: str, name: str, sql: str) -> int:
+        """Create the table of what is decided, with a symbol in each row; return how many."""
+        tree, lists = self.symbols.rewrite(part, self.parse(part, sql))
+        if lists:
+            raise ToolError(f"{part}: what is decided may not depend on amounts.")
+        first = len(self.matrix.low)
+        symbol = f"[{{'i': ({first} - 1 + row_number() OVER ())::BIGINT, 'c': 1.0::DOUBLE}}]"
+        table = quote_identifier(AS_LIST + name.lower())
+        self.run(part, f"CREATE TEMP TABLE {table} AS SELECT *, {symbol} AS amount FROM ({tree.sql('duckdb')})")
+        columns = [row[0].lower() for row in self.db.execute(f"DESCRIBE {table}").fetchall()]
+        if "amount" in columns[:-1] or "amount_1" in columns:
+            raise ToolError(f"{part}: a column may not be called amount, as that of the plan is. Give it another name.")
+        self.symbols.columns[name.lower()] = tuple(columns)
+        self.symbols.lists[name.lower()] = {"amount"}
+        count = self.db.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]
+        self.starts[name] = (first, count)
+        return int(count)
+
+    def bounds(self, part: str, name: str, bound: float | str | None, none: float) -> list[float]:
+        """Return the bound of each unknown; one without is ``none``."""
+        count = self.starts[name][1]
+        if bound is None or not isinstance(bound, str):
+            return [none if bound is None else float(bound)] * count
+        table = quote_identifier(AS_LIST + name.lower())
+        value = self.expression(part, bound, name)
+        query = f"SELECT CAST({value} AS DOUBLE) FROM {table} AS {quote_identifier(name)}"
+        values = self.run(part, f"{query} ORDER BY amount[1].i").fetchall()
+        if any(value != value for (value,) in values):
+            raise ToolError(f"{part}: a bound is not a number.")
+        return [none if value is None else value for (value,) in values]
+
+    def unknown(self, one: Unknown) -> None:
+        part = f"unknown.{one.name}"
+        count = self.decided(f"{part}.per", one.name, one.per)
+        binary = one.kind == "binary"
+        self.matrix.low += self.bounds(f"{part}.lower", one.name, one.lower, 0.0 if binary else -np.inf)
+        high = self.bounds(f"{part}.upper", one.name, one.upper, 1.0 if binary else np.inf)
+        self.matrix.high += [min(1.0, value) for value in high] if binary else high
+        self.matrix.whole += [one.kind != "continuous"] * count
+
+    def choice(self, one: RowChoice) -> None:
+        count = self.decided(f"choice.{one.name}.rows", one.name, one.rows)
+        self.matrix.low += [0.0] * count
+        self.matrix.high += [1.0] * count
+        self.matrix.whole += [True] * count
+        self.symbols.choices.add(one.name.lower())
+        table = quote_identifier(AS_LIST + one.name.lower())
+        for take in one.takes:
+            group = quote_identifier(take.per) if take.per else "0"
+            query = f"SELECT {group} AS g, list(amount[1].i) FROM {table} GROUP BY g ORDER BY min(amount[1].i)"
+            for value, members in self.run(f"choice.{one.name}.take", query).fetchall():
+                about = {take.per: cell_as_plain_value(value, CELL_CHARS)} if take.per else {}
+                self.rows.append(ProgramRow(f"take of {one.name}", about))
+                zeros = np.zeros(len(members), np.int64)
+                self.matrix.add(zeros, members, np.ones(len(members)), [float(take.low)], [float(take.high)])
+
+    def named_table(self, name: str, statement: Statement) -> None:
+        tree, lists = self.symbols.rewrite(statement.part, statement.tree)
+        table = quote_identifier(f"{AS_LIST}{name}" if lists else name)
+        self.run(statement.part, f"CREATE TEMP TABLE {table} AS {tree.sql('duckdb')}")
+        columns = tuple(row[0].lower() for row in self.db.execute(f"DESCRIBE {table}").fetchall())
+        self.symbols.columns[name] = columns
+        if lists:
+            self.symbols.lists[name] = lists
+
+    def terms(self, part: str, sql: str) -> dict[int, float]:
+        """Return the coefficients of a query of one number; that of unknown -1 is the constant."""
+        tree, lists = self.symbols.rewrite(part, self.parse(part, sql))
+        name = quote_identifier(tree.selects[0].alias_or_name)
+        value = name if lists else f"__lin_of({name})"
+        query = f"SELECT unnest({value}) AS t FROM ({tree.sql('duckdb')})"
+        return dict(self.run(part, f"SELECT t.i, sum(t.c) FROM ({query}) GROUP BY 1").fetchall())
+
+    def rule(self, one: Rule) -> None:
+        part = f"rule.{one.name}"
+        tree, lists = self.symbols.rewrite(f"{part}.rows", self.parse(f"{part}.rows", one.rows))
+        table = quote_identifier(f"{AS_LIST}{RULE_ROWS}" if lists else RULE_ROWS)
+        numbered = f"SELECT row_number() OVER () - 1 AS __n, * FROM ({tree.sql('duckdb')})"
+        self.run(f"{part}.rows", f"CREATE OR REPLACE TEMP TABLE {table} AS {numbered}")
+        columns = tuple(row[0].lower() for row in self.db.execute(f"DESCRIBE {table}").fetchall())
+        self.symbols.columns[RULE_ROWS], self.symbols.lists[RULE_ROWS] = columns, lists
+        sides = self.sides(one)
+        gate = self.gate(one, lists)
+        cells = ["r.__n AS __n", *(f"({left}) - ({right}) AS d{at}" for at, (left, right, _) in enumerate(sides))]
+        cells += [f"{gate[0] if gate else 'NULL'} AS gate", f"{one.price.price if one.price else 'NULL'} AS price"]
+        where = f" WHERE {one.when}" if one.when and not gate else ""
+        checked = self.parse(part, f"SELECT {', '.join(cells[1:])} FROM {RULE_ROWS} AS r{where}")
+        checked.set("expressions", [exp.alias_(exp.column("__n", table="r"), "__n"), *checked.expressions])
+        tests, of_tests = self.symbols.rewrite(part, checked)
+        self.run(part, f"CREATE OR REPLACE TEMP TABLE __tests AS {tests.sql('duckdb')}")
+        plain = [name for name in columns if name not in lists and name != "__n"]
+        shown = ", ".join(f"r.{quote_identifier(name)}" for name in plain)
+        query = f"SELECT {f'{shown}, ' if shown else ''}t.gate, t.price FROM __tests AS t JOIN {table} AS r USING (__n)"
+        named = self.db.execute(f"{query} ORDER BY __n").fetchall()
+        names = [*plain, "__gate", "__price"]
+        cells_of_rows = [dict(zip(names, row, strict=True)) for row in named]
+        for at, (_, _, sign) in enumerate(sides):
+            value = f"d{at}" if f"d{at}" in of_tests else f"__lin_of(d{at})"
+            self.side(one, value, sign, cells_of_rows, gate)
+
+    def sides(self, rule: Rule) -> list[tuple[str, str, str]]:
+        """Return the comparisons of a condition: left, right and sign. Raises ToolError for another condition."""
+        self.symbols.part = f"rule.{rule.name}"
+        tree = sqlglot.parse_one(rule.must or rule.never, read="duckdb").unnest()
+        pieces = [one.unnest() for one in tree.flatten()] if isinstance(tree, exp.And) else [tree]
+        found: list[tuple[exp.Expr, exp.Expr, str]] = []
+        for piece in pieces:
+            if isinstance(piece, exp.Between):
+                found.append((piece.this, piece.args["low"], ">="))
+                found.append((piece.this, piece.args["high"], "<="))
+            elif type(piece) in SIGNS:
+                found.append((piece.this, piece.expression, SIGNS[type(piece)]))
+            else:
+                raise self.symbols.refusal(piece, "a rule for the solver compares two sums with <=, >=, = or BETWEEN")
+        if rule.never and (len(found) > 1 or found[0][2] == "="):
+            raise self.symbols.refusal(tree, "never with AND or = is a choice between two rules; write must")
+        found = [(left, right, TURNED[sign] if rule.never else sign) for left, right, sign in found]
+        if any(sign in "<>" for _, _, sign in found):
+            word = "never " if rule.never else ""
+            words = (
+                f"{word}a strict comparison of an amount has no nearest plan; leave a margin, such as <= capacity - 1"
+            )
+            raise self.symbols.refusal(tree, words)
+        return [(left.sql("duckdb"), right.sql("duckdb"), sign) for left, right, sign in found]
+
+    def gate(self, rule: Rule, lists: set[str]) -> tuple[str, float] | None:
+        """Return the yes-or-no unknown that ``when`` asks for, and its value; None if ``when`` asks for data."""
+        test = sqlglot.parse_one(rule.when, read="duckdb").unnest() if rule.when else None
+        names = {one.name.lower() for one in test.find_all(exp.Column)} if test is not None else set()
+        if test is None or not names & lists:
+            return None
+        value = test.expression.name if isinstance(test, exp.EQ) else ""
+        if value not in ("0", "1") or not isinstance(test, exp.EQ):
+            raise self.symbols.refusal(test, "when is a yes-or-no unknown = 1 or = 0, or a condition without amounts")
+        return test.this.sql("duckdb"), float(value)
+
+    def side(
+        self, rule: Rule, value: str, sign: str, named: list[dict[str, Any]], gate: tuple[str, float] | None
+    ) -> None:
+        """Add the rows of one comparison to the program."""
+        part = f"rule.{rule.name}"
+        nulls = self.db.execute(f"SELECT count(*) FROM __tests WHERE {value} IS NULL").fetchall()[0][0]
+        if nulls:
+            places = self.db.execute(f"SELECT {value} IS NULL FROM __tests ORDER BY __n").fetchall()
+            first = named[[is_null for (is_null,) in places].index(True)]
+            shown = describe_row(ProgramRow(rule.name, plain_cells({k: v for k, v in first.items() if k[:2] != "__"})))
+            raise ToolError(
+                f"{part}: in {nulls:,} of {len(named):,} rows one side is NULL, such as {shown}: no unknown meets the "
+                "row, or the data lack a value; write coalesce(..., 0)."
+            )
+        lists = f"SELECT row_number() OVER (ORDER BY __n) - 1 AS n, {value} AS d FROM __tests"
+        terms = f"SELECT n, unnest(d) AS t FROM ({lists})"
+        cells = self.run(
+            part, f"SELECT n, t.i AS i, sum(t.c) AS c FROM ({terms}) GROUP BY ALL ORDER BY n, i"
+        ).fetchnumpy()
+        rows, unknowns = np.asarray(cells["n"], np.int64), np.asarray(cells["i"], np.int64)
+        values = np.asarray(cells["c"], float)
+        constant = np.zeros(len(named))
+        np.add.at(constant, rows[unknowns < 0], values[unknowns < 0])
+        kept = (unknowns >= 0) & (values != 0)
+        rows, unknowns, values = rows[kept], unknowns[kept], values[kept]
+        least = np.where(sign in (">=", "="), -constant, -np.inf)
+        greatest = np.where(sign in ("<=", "="), -constant, np.inf)
+        begins = np.searchsorted(rows, np.arange(len(named) + 1))
+        for at, cells_of_row in enumerate(named):
+            span = slice(begins[at], begins[at + 1])
+            about = {
+                name: cell_as_plain_value(cell, CELL_CHARS) for name, cell in cells_of_row.items() if name[:2] != "__"
+            }
+            row = ProgramRow(rule.name, about)
+            if begins[at] == begins[at + 1] and not rule.price:
+                if least[at] > 1e-9 or greatest[at] < -1e-9:
+                    self.faults.append(row)
+                continue
+            self.row(
+                rule, row, (unknowns[span], values[span]), (float(least[at]), float(greatest[at])), cells_of_row, gate
+            )
+
+    def row(
+        self,
+        rule: Rule,
+        row: ProgramRow,
+        terms: tuple[Any, Floats],
+        ends: tuple[float, float],
+        cells: Mapping[str, Any],
+        gate: tuple[str, float] | None,
+    ) -> None:
+        """Add one row: only if its gate is open, and with amounts by which it may not be met if it is soft."""
+        unknowns, values = terms
+        least, greatest = ends
+        if gate is not None:
+            unknowns, values, least, greatest = self.gated(
+                rule, row, (unknowns, values), ends, cells["__gate"], gate[1]
+            )
+        if rule.price:
+            price = cells["__price"]
+            if price is None or price < 0:
+                raise ToolError(f"rule.{rule.name}.soft: the price is {price} in a row; it is to be 0 or more.")
+            into = rule.price.into or self.model.first.name
+            cost = (float(price) if self.matrix.smallest else -float(price)) if into == self.model.first.name else 0.0
+            for sign, needed in ((1.0, least > -np.inf), (-1.0, greatest < np.inf)):
+                if needed:
+                    slack = self.matrix.add_unknown(0.0, np.inf, cost)
+                    self.slacks.append((rule.name, slack))
+                    unknowns, values = np.append(unknowns, slack), np.append(values, sign)
+        self.rows.append(row)
+        self.matrix.add(np.zeros(len(unknowns), np.int64), unknowns, values, [least], [greatest])
+
+    def gated(
+        self,
+        rule: Rule,
+        row: ProgramRow,
+        terms: tuple[Any, Floats],
+        ends: tuple[float, float],
+        gate: list[dict[str, Any]],
+        state: float,
+    ) -> tuple[Any, Floats, float, float]:
+        """Return a row that counts only if a yes-or-no unknown is ``state``: by the smallest big M that is right."""
+        unknowns, values = terms
+        least, greatest = ends
+        part = f"rule.{rule.name}"
+        switch = gate[0]["i"] if len(gate) == 1 and gate[0]["c"] == 1.0 else -1
+        if switch < 0 or not (
+            self.matrix.whole[switch] and self.matrix.low[switch] >= 0 and self.matrix.high[switch] <= 1
+        ):
+            raise ToolError(f"{part}: when = ... needs one yes-or-no unknown in each row.")
+        if least > -np.inf and greatest < np.inf:
+            raise ToolError(f"{part}: = with when needs two rules, <= and >=.")
+        low, high = np.array(self.matrix.low)[unknowns], np.array(self.matrix.high)[unknowns]
+        with np.errstate(invalid="ignore"):
+            ends_of = np.sort(np.stack([values * low, values * high]), axis=0)
+        most, fewest = float(ends_of[1].sum()), float(ends_of[0].sum())
+        beyond = most - greatest if greatest < np.inf else least - fewest
+        if not np.isfinite(beyond):
+            raise ToolError(f"{part}: when needs bounds; give upper to the unknowns of {describe_row(row)}.")
+        size, sign = max(beyond, 0.0), 1.0 if greatest < np.inf else -1.0
+        unknowns = np.append(unknowns, switch)
+        if state == 1:  # terms + M x <= greatest + M
+            return unknowns, np.append(values, sign * size), least - (sign < 0) * size, greatest + (sign > 0) * size
+        return unknowns, np.append(values, -sign * size), least, greatest
+
+
+def describe_row(row: ProgramRow) -> str:
+    return ", ".join(f"{name} {value}" for name, value in row.about.items()) or "the only row"
+
+
+def propose_plan(
+    db: duckdb.DuckDBPyConnection,
+    model: DecisionModel,
+    parts: ModelStatements,
+    before: Sequence[Statement],
+    request: Mapping[str, Any],
+) -> Table:
+    """Return the best plan as rows of kind, name, value and more, measured by the model's SQL.
+
+    The request has ``seconds``; ``forced``, triples of table, row and amount; ``excluded``, rows of the first table
+    that may not be all and only those chosen; ``seed`` for a trial; and the ``columns`` by table of the copy.
+    """
+    with changed_inputs(db, model, parts, before, request.get("seed")):
+        symbols = Symbols(db, {name: tuple(map(str.lower, names)) for name, names in request["columns"].items()})
+        program = Program(db, model, parts, symbols, Matrix(model.first.goal == "min"))
+        program.build()
+        matrix = program.matrix
+        for name, row, value in request["forced"]:
+            unknown = program.starts[name][0] + row
+            matrix.low[unknown] = matrix.high[unknown] = value
+        for rows in request["excluded"]:
+            exclude_choice(program, rows)
+        if not matrix.triples:  # without any row, the arrays of the matrix could not be joined
+            program.rows.append(ProgramRow("", {}))
+            matrix.add([0], [0], [0.0], [-np.inf], [np.inf])
+        solution = Solution("infeasible") if program.faults else solve_program(matrix, request["seconds"])
+        figures = {"objective": solution.objective, "bound": solution.bound, "seconds": solution.seconds}
+        figures |= {"unknowns": len(matrix.low), "requirements": len(matrix.least), "checked": solution.checked}
+        out: list[tuple[Value, ...]] = [("status", solution.status, None, None)]
+        out += [("figure", name, value, None) for name, value in figures.items()]
+        if len(solution.amounts):
+            out += measure_plan(program, solution)
+            out += rule_rows(program, solution)
+        elif solution.status == "infeasible" and request.get("seed") is None:
+            out += conflict_rows(program)
+        return Table(("kind", "name", "value", "rows"), tuple(out))
+
+
+def exclude_choice(program: Program, rows: Sequence[int]) -> None:
+    """Add the constraint that excludes exactly these rows of the first table as a choice."""
+    first, count = next(iter(program.starts.values()))
+    chosen = np.isin(np.arange(count), list(rows))
+    program.rows.append(ProgramRow("", {}))
+    # For this choice alone, the sum over its rows less the others is the number of its rows.
+    coefficients = np.where(chosen, 1.0, -1.0)
+    program.matrix.add(np.zeros(count), np.arange(first, first + count), coefficients, [-np.inf], [chosen.sum() - 1.0])
+
+
+def measure_plan(program: Program, solution: Solution) -> list[tuple[Value, ...]]:
+    """Write the plan as tables, and measure it by the model's SQL."""
+    db, model, parts = program.db, program.model, program.parts
+    amounts = np.where(np.array(program.matrix.whole), np.round(solution.amounts), solution.amounts)
+    amounts[np.abs(amounts) < 1e-9] = 0.0
+    out: list[tuple[Value, ...]] = []
+    decided: list[RowChoice | Unknown] = [*model.choices, *model.unknowns]
+    for one in decided:
+        out += write_plan_table(program, one, amounts)
+    for name, statement in parts.tables.items():
+        if name in program.symbols.lists:
+            execute_statement(db, statement, f"CREATE TEMP VIEW {quote_identifier(name)} AS {statement.text}")
+    for measure in model.measures:
+        for part, sql in write_parts(model, measure, False).items():
+            value = query_number(db, parse_query(name_part(measure, part), sql, model.parameters))
+            out.append(("part", measure.name, none_if_nan(value), part))
+    sign = 1.0 if program.matrix.smallest else -1.0
+    for rule in model.rules:
+        own = [unknown for name, unknown in program.slacks if name == rule.name]
+        if rule.price and own:
+            price = sign * sum(abs(program.matrix.cost[unknown]) * float(amounts[unknown]) for unknown in own)
+            out.append(("part", rule.price.into or model.first.name, price, f"rule {rule.name}"))
+    for name, statement in parts.rules.items():
+        if model.rule(name).form in ("exists", "absent"):
+            found = first_broken_rows(db, statement, 1)
+            if name in parts.exists:
+                found = [] if found else [(1, {})]
+            out += [("broken", name, count, [plain_cells(row or {})]) for count, row in found]
+    return out
+
+
+def write_plan_table(program: Program, one: RowChoice | Unknown, amounts: Floats) -> list[tuple[Value, ...]]:
+    """Write what is decided as a table under its name, and return its rows that are not 0."""
+    db, name = program.db, quote_identifier(one.name)
+    first, count = program.starts[one.name]
+    own = np.ascontiguousarray(amounts[first : first + count])
+    db.register("__amounts", {"i": np.arange(first, first + count), "v": own})
+    source = f"{quote_identifier(AS_LIST + one.name.lower())} AS u JOIN __amounts AS a ON u.amount[1].i = a.i"
+    where = " WHERE a.v > 0.5" if isinstance(one, RowChoice) else ""
+    db.execute(f"CREATE TEMP TABLE {name} AS SELECT u.* REPLACE (a.v AS amount) FROM {source}{where} ORDER BY a.i")
+    part = f"{'choice' if isinstance(one, RowChoice) else 'unknown'}.{one.name}"
+    label, now = quote_identifier(program.symbols.columns[one.name.lower()][0]), "NULL"
+    if one.label:
+        label = program.expression(f"{part}.label", one.label, one.name)
+    if isinstance(one, Unknown) and one.now:
+        now = program.expression(f"{part}.now", one.now, one.name)
+    rows = f"(SELECT u.* REPLACE (a.v AS amount), a.i - {first} AS __row FROM {source} WHERE a.v <> 0) AS {name}"
+    cells = f"__row, CAST({label} AS VARCHAR), amount, CAST({now} AS DOUBLE)"
+    found = program.run(f"{part}.label", f"SELECT {cells} FROM {rows} ORDER BY __row").fetchall()
+    db.unregister("__amounts")
+    shown = [
+        {"row": row, "label": str(text), "amount": amount, "now": today}
+        for row, text, amount, today in found[:MOST_ROWS]
+    ]
+    unit = one.unit if isinstance(one, Unknown) else ""
+    return [("plan", one.name, {"unit": unit, "rows": count, "used": len(found)}, shown)]
+
+
+def rule_rows(program: Program, solution: Solution) -> list[tuple[Value, ...]]:
+    """Return for each rule how many rows bind, the prices of the dearest, and the least slack of the others."""
+    least, greatest = np.array(program.matrix.least), np.array(program.matrix.greatest)
+    activity = solution.activity if len(solution.activity) else np.zeros(len(least))
+    slack = np.minimum(activity - least, greatest - activity)
+    prices = solution.prices if len(solution.prices) else np.zeros(len(least))
+    scale = np.maximum(1.0, np.abs(np.where(np.isfinite(least), least, np.where(np.isfinite(greatest), greatest, 0))))
+    groups: dict[str, list[int]] = {}
+    for at, row in enumerate(program.rows):
+        if row.rule:
+            groups.setdefault(row.rule, []).append(at)
+    out: list[tuple[Value, ...]] = []
+    for name, places in groups.items():
+        tight = [at for at in places if slack[at] <= TIGHT * scale[at]]
+        loose = [float(slack[at]) for at in places if slack[at] > TIGHT * scale[at]]
+        dearest = sorted((at for at in tight if abs(prices[at]) > 1e-9), key=lambda at: -abs(prices[at]))
+        told = [
+            {"price": float(prices[at]), **{f"of {key}": value for key, value in program.rows[at].about.items()}}
+            for at in dearest[:NAMED_PRICES]
+        ]
+        counts = {"rows": len(places), "binding": len(tight), "slack": min(loose, default=None)}
+        out.append(("rule", name, counts, told))
+    return out
+
+
+def conflict_rows(program: Program) -> list[tuple[Value, ...]]:
+    """Return the rows that cannot hold together, by rule, or those that the data alone break."""
+    kind, found = "fault", program.faults
+    if not found:
+        groups = [row.rule for row in program.rows]
+        kind, found = "conflict", [program.rows[at] for at in find_conflict(program.matrix, groups, CONFLICT_SECONDS)]
+    by_rule: dict[str, list[dict[str, Value]]] = {}
+    for row in found:
+        by_rule.setdefault(row.rule, []).append(dict(row.about))
+    return [(kind, name, len(rows), rows[:NAMED_PRICES]) for name, rows in by_rule.items()]
+
+
+def plain_cells(row: Mapping[str, object]) -> dict[str, Value]:
+    return {name: cell_as_plain_value(cell, CELL_CHARS) for name, cell in row.items()}
