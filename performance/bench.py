@@ -111,7 +111,7 @@ SCRIPTS = (
     Script("pitfalls", (Claim("the rules on a query, the slowest", r"slowest ([\d.]+) ms", "ms", 50),)),
     Script("graph_load", (Claim("1,000 nodes, 2,000 relationships", r"best of 5: ([\d.]+) s", "s", 1),)),
     Script(
-        "decision_models",
+        "decision_models/speed",
         (
             Claim("1,000 candidates x 100,000 rows ranked", r"ranked in ([\d.]+) s", "s", 3),
             Claim("the same beside one by one", r"ranked in ([\d.]+) s", "s", over=r"one by one ([\d.]+) s"),

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decisor.databases.sql import SqlTool
-from decisor.decision_models.client import OpenModel
-from decisor.decision_models.copies import build_machine_content, read_copies
+from decisor.decision_models.client import OpenModel, open_decision_model
 from decisor.decision_models.file import parse_model
 from decisor.decision_models.worker.engine import Machine, connect_machine
 from decisor.sandbox.engine import Caps
@@ -98,8 +97,11 @@ async def source_of(statements: str, path: Path) -> AsyncIterator[SqlTool]:
 
 async def model_in_process(text: str, source: SqlTool) -> OpenModel:
     model = parse_model(text)
-    copies = await read_copies(model, source)
-    return OpenModel(model, MachineInProcess(connect_machine(build_machine_content(model, copies), Caps())), copies)
+    return await open_decision_model(model, source, start_in_process)
+
+
+async def start_in_process(content: str) -> MachineInProcess:
+    return MachineInProcess(connect_machine(content, Caps()))
 
 
 async def factors_of(source: SqlTool, name: str, spread: str, trials: int) -> NDArray[np.float64]:

@@ -78,7 +78,7 @@ async def open_decision_model(model: DecisionModel, source: BulkSource, start: S
     """
     copies = await read_copies(model, source)
     try:
-        return OpenModel(model, await start(build_machine_content(model, copies)), copies)
+        return OpenModel(model, await start(build_machine_content(model, copies)), copies, start)
     except SetupError as error:
         raise SetupError(add_line_number(model, str(error))) from error
 
@@ -94,6 +94,8 @@ class OpenModel:
     jobs: Jobs
     copies: Mapping[str, Copy]
     """The tables as they were read."""
+    start: StartMachine
+    """What started the worker, for a variant of the model."""
     size: int = FIRST
     """Number of candidates of the next request."""
     batched: bool = False
@@ -107,6 +109,14 @@ class OpenModel:
     def __post_init__(self) -> None:
         self.names = tuple(one.name for one in self.model.measures)
         self.rules = tuple(one.name for one in self.model.tested)
+
+    async def open_variant(self, model: DecisionModel) -> OpenModel:
+        """Open a changed model on the same copy of the data, in a worker of its own. Close it after use.
+
+        Raises:
+            SetupError: a statement is refused; the message has its part.
+        """
+        return OpenModel(model, await self.start(build_machine_content(model, self.copies)), self.copies, self.start)
 
     @cached_property
     def rows(self) -> int:

@@ -29,6 +29,10 @@ NONE_ALLOWED: tuple[str, ...] = ("none allowed",)
 Rows = Sequence[Mapping[str, Value]]
 
 
+class NothingFits(ToolError):
+    """No plan meets all rules."""
+
+
 @dataclass(frozen=True)
 class RuleState:
     """A rule at a plan."""
@@ -235,7 +239,7 @@ def rank_solved(
     best = solve_model(model, seconds=seconds, scenario=scenario, changes=changes)
     first = model.model.first
     if not best.parts:
-        raise ToolError(explain_no_plan(model, best))
+        raise (NothingFits if best.status == "infeasible" else ToolError)(explain_no_plan(model, best))
     options, cut = [Option(best.name(), best.measures[first.name] or 0.0)], ""
     left = seconds - (time.monotonic() - began)
     # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.

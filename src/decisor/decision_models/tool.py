@@ -18,10 +18,11 @@ import numpy as np
 from decisor.decision_models import analyses
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
+from decisor.decision_models.fragments import answer_fragment, is_fragment, rank_or_nothing
 from decisor.errors import SetupError, ToolError
 from decisor.parsing.whatif_request import WhatIfWish, parse_wish
 from decisor.system.wording import format_amount, format_count
-from decisor.types import BulkSource, Goal, Observation, Value, WhatIf
+from decisor.types import BulkSource, Goal, Observation, Ranking, Value, WhatIf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,6 +130,8 @@ Input, one of:
 - `why NAME`: each rule with the rows that break it, each measure against the best
 - `set TABLE.COLUMN = EXPRESSION where CONDITION`, `TABLE.COLUMN × 1.1`, `TABLE.COLUMN + 5 %`: the data changed so; \
 several with semicolons
+- a fragment of a model file in TOML: `change = "INSERT INTO ..."` (UPDATE, DELETE, INSERT), `[parameter]`, \
+`[rule.NAME]` with text, rows and must, `[table.NAME]`, `[unknown.NAME]`: the decision with these added or changed
 - `scenario NAME`; `scenarios`: all side by side, with the worst case
 - `what would it take for NAME to win`; `turning points`: how far each input moves until another one wins
 - `sensitivity`: which input moves the lead most; `pareto`: who is beaten by nobody in every measure
@@ -150,6 +153,8 @@ class ModelTool:
     name: str = "whatif"
     base: analyses.BaseOutcomes | None = None
     """Outcomes on the unchanged data; None until an input needs them."""
+    usual: Ranking | str | None = None
+    """Ranking on the unchanged data, or why nothing fits; None until a fragment needs it."""
 
     def describe(self) -> str:
         return f"{self.words}\n{FORMS}".strip()
@@ -167,6 +172,14 @@ class ModelTool:
 
         Raises ToolError if the input cannot be read, names something unknown, or a statement fails.
         """
+        if is_fragment(text):
+            self.start_clock(self.seconds)
+            try:
+                if self.usual is None:
+                    self.usual = await asyncio.to_thread(rank_or_nothing, self.model, self.seconds)
+                return await answer_fragment(self.model, self.usual, text, self.seconds)
+            except SetupError as error:
+                raise ToolError(str(error)) from error
         # The methods of an open model block.
         return await asyncio.to_thread(self._answer, text)
 

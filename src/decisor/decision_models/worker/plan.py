@@ -81,6 +81,11 @@ class Program:
     def build(self) -> None:
         for macro in MACROS:
             self.db.execute(macro)
+        decided = {one.name.lower() for one in (*self.model.choices, *self.model.unknowns)}
+        # What is decided for each row of a named table needs that table first.
+        early = [name for name, statement in self.parts.tables.items() if not decided & self.parts.reads(statement)]
+        for name in early:
+            self.named_table(name, self.parts.tables[name])
         for choice in self.model.choices:
             self.choice(choice)
         for unknown in self.model.unknowns:
@@ -89,7 +94,8 @@ class Program:
         if not 0 < count <= MOST_UNKNOWNS:
             raise ToolError(f"unknown: {count:,} unknowns; there are to be 1 to {MOST_UNKNOWNS:,}.")
         for name, statement in self.parts.tables.items():
-            self.named_table(name, statement)
+            if name not in early:
+                self.named_table(name, statement)
         first = self.model.first
         for part, sql in write_parts(self.model, first, False).items():
             for number, value in self.terms(name_part(first, part), sql).items():
@@ -217,7 +223,8 @@ class Program:
     def sides(self, rule: Rule) -> list[tuple[str, str, str]]:
         """Return the comparisons of a condition: left, right and sign. Raises ToolError for another condition."""
         self.symbols.part = f"rule.{rule.name}"
-        tree = sqlglot.parse_one(rule.must or rule.never, read="duckdb").unnest()
+        # After SELECT, for alone "load <= 3" is a command.
+        tree = sqlglot.parse_one(f"SELECT {rule.must or rule.never}", read="duckdb").selects[0].unnest()
         pieces = [one.unnest() for one in tree.flatten()] if isinstance(tree, exp.And) else [tree]
         found: list[tuple[exp.Expr, exp.Expr, str]] = []
         for piece in pieces:
@@ -241,7 +248,7 @@ class Program:
 
     def gate(self, rule: Rule, lists: set[str]) -> tuple[str, float] | None:
         """Return the yes-or-no unknown that ``when`` asks for, and its value; None if ``when`` asks for data."""
-        test = sqlglot.parse_one(rule.when, read="duckdb").unnest() if rule.when else None
+        test = sqlglot.parse_one(f"SELECT {rule.when}", read="duckdb").selects[0].unnest() if rule.when else None
         names = {one.name.lower() for one in test.find_all(exp.Column)} if test is not None else set()
         if test is None or not names & lists:
             return None

@@ -1,6 +1,7 @@
 """How long a decision model takes: all candidates at once, one by one, and by hand in numpy, in the same run.
 
-    python performance/decision_models.py [--rows N] [--candidates N] [--trials N] [--only sparse|dense|close|knapsack]
+    python performance/decision_models/speed.py [--rows N] [--candidates N] [--trials N]
+        [--only sparse|dense|close|knapsack]
 
 `--only sparse --trials 20` takes 20 s, `close` needs decisor[solver]; all of it some minutes.
 

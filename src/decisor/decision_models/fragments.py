@@ -1,0 +1,172 @@
+"""A what-if of more than one changed column: a fragment of a model file, laid over the model.
+
+A fragment is TOML in the grammar of the file. It may hold ``change`` (UPDATE, DELETE and INSERT on the copy, before
+anything is decided), ``[parameter]``, ``[table.NAME]``, ``[unknown.NAME]`` and ``[rule.NAME]``; what has a name of the
+model takes its place, the rest is added. The model with the fragment is opened on the same copy of the data and ranked
+or solved beside the model without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
+
+from decisor.decision_models.client import OpenModel
+from decisor.decision_models.optimize import NothingFits, rank_or_solve
+from decisor.decision_models.schema import (
+    KEYS,
+    DecisionModel,
+    NamedTable,
+    PartName,
+    Rule,
+    Scalar,
+    Statements,
+    Text,
+    Unknown,
+    raise_contradictions,
+)
+from decisor.errors import ToolError
+from decisor.system.serialization import DocumentFormat
+from decisor.system.structured_files import FileFault, TomlFile
+from decisor.system.wording import format_amount, format_ranking
+from decisor.types import Observation, Ranking, Record, Value
+
+PARTS = ("rule", "table", "unknown", "parameter")
+START = re.compile(rf"(?:\[\s*(?:{'|'.join(PARTS)})\s*[.\]]|change\s*=|(?:{'|'.join(PARTS)})\.\w+)")
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Parts that a what-if replaces in a model, or adds to it."""
+
+    change: Statements = ""
+    """UPDATE, DELETE, INSERT on the copy, before anything is decided."""
+    parameter: Mapping[PartName, Scalar] = field(default_factory=dict)
+    table: Mapping[PartName, NamedTable | Text] = field(default_factory=dict)
+    unknown: Mapping[PartName, Unknown] = field(default_factory=dict)
+    rule: Mapping[PartName, Rule] = field(default_factory=dict)
+
+
+FRAGMENT = DocumentFormat(Fragment, is_closed=True, keys=KEYS)
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def is_fragment(text: str) -> bool:
+    """Return whether a text is a fragment of a model file.
+
+    >>> texts = ('[rule.two]\nabsent = "x"', 'change = "DELETE FROM x"', '["a", "b"]', "set x.y = 3")
+    >>> [is_fragment(text) for text in texts]
+    [True, True, False, False]
+    """
+    return START.match(strip_fence(text)) is not None
+
+
+def strip_fence(text: str) -> str:
+    """Strip the fence of a code block."""
+    return re.sub(r"\A\s*```\w*\n|\n```\s*\Z", "", text).strip()
+
+
+def parse_fragment(text: str) -> Fragment:
+    """Parse a fragment; raise ToolError with all faults and their lines."""
+    try:
+        toml = TomlFile(strip_fence(text))
+        toml.name_sections("rule", "table", "unknown")
+        return toml.decode(FRAGMENT, "a fragment of a decision model")
+    except FileFault as error:
+        raise ToolError(
+            f"{error}. A fragment has change, [rule.NAME], [table.NAME], [unknown.NAME], [parameter]."
+        ) from error
+
+
+def lay_over(model: DecisionModel, fragment: Fragment) -> DecisionModel:
+    """Return the model with the parts of a fragment; raise ToolError if they contradict each other."""
+    if strange := fragment.parameter.keys() - model.parameters.keys():
+        known = ", ".join(model.parameters) or "none"
+        raise ToolError(f"There is no parameter {', '.join(sorted(strange))}; there is {known}.")
+    tables = [t if isinstance(t, NamedTable) else NamedTable(name, t) for name, t in fragment.table.items()]
+    whole = replace(
+        model,
+        parameters={**model.parameters, **fragment.parameter},
+        tables=merge_by_name(model.tables, tables),
+        unknowns=merge_by_name(model.unknowns, [*fragment.unknown.values()]),
+        rules=merge_by_name(model.rules, [*fragment.rule.values()]),
+    )
+    try:
+        raise_contradictions(whole)
+    except FileFault as error:
+        raise ToolError(str(error)) from error
+    return whole
+
+
+def merge_by_name(present: Sequence[N], added: Sequence[N]) -> tuple[N, ...]:
+    """Put each added part in the place of that of its name, or after all."""
+    new = {part.name: part for part in added}
+    kept = [new.pop(part.name, part) for part in present]
+    return (*kept, *new.values())
+
+
+async def answer_fragment(model: OpenModel, usual: Ranking | str, text: str, seconds: float) -> Observation:
+    """Answer the decision with a fragment laid over the model, beside the decision without it.
+
+    usual: the ranking without it, or why nothing fits. Raises ToolError if the fragment does not fit, or a statement
+    fails.
+    """
+    fragment = parse_fragment(text)
+    variant = await model.open_variant(lay_over(model.model, fragment))
+    try:
+        return await asyncio.to_thread(compare_decisions, usual, variant, fragment, seconds)
+    finally:
+        await asyncio.to_thread(variant.close)
+
+
+def compare_decisions(now: Ranking | str, variant: OpenModel, fragment: Fragment, seconds: float) -> Observation:
+    then = rank_or_nothing(variant, seconds, fragment.change)
+    measure, unit = variant.model.first.name, variant.model.first.unit
+    options = [None if isinstance(side, str) or not side.options else side.options[0] for side in (now, then)]
+    values = [option and option.outcome for option in options]
+    best = [option and option.name for option in options]
+    effect = None if values[0] is None or values[1] is None else values[1] - values[0]
+    fields: dict[str, Value] = {
+        "what if": describe_fragment(fragment),
+        "best now": best[0],
+        f"{measure} now": values[0],
+        "best then": best[1],
+        f"{measure} then": values[1],
+        "effect": effect,
+        "unit": unit,
+    }
+    lines = [describe_fragment(fragment)]
+    if isinstance(then, str):
+        lines.append(f"Then: {then}")
+    else:
+        if effect is not None:
+            amounts = [format_amount(value, unit) for value in values if value is not None]
+            lines.append(f"{measure} {amounts[1]} instead of {amounts[0]}: {effect:+,.6g}.")
+        lines.append(format_ranking(then))
+    return Observation((Record("r1", fields, source="what if"),), "\n".join(lines), total=1)
+
+
+def rank_or_nothing(model: OpenModel, seconds: float, changes: str = "") -> Ranking | str:
+    """Return the ranking, or why nothing fits."""
+    try:
+        return rank_or_solve(model, trials=0, seconds=seconds, changes=changes)
+    except NothingFits as error:
+        return str(error)
+
+
+def describe_fragment(fragment: Fragment) -> str:
+    """Describe a fragment by its statements and the texts of its rules."""
+    rules = [rule.text or f"rule {rule.name}" for rule in fragment.rule.values()]
+    parameters = [f"{name} = {value}" for name, value in fragment.parameter.items()]
+    others = [f"{kind} {name}" for kind in ("table", "unknown") for name in getattr(fragment, kind)]
+    return "; ".join([*filter(None, [" ".join(fragment.change.split())]), *parameters, *others, *rules])
