@@ -31,7 +31,7 @@ FEW_WEEKS = WEEKS[:4]
 
 
 def draw_perishable(draw: random.Random) -> Tables:
-    products = [
+    products: list[dict[str, Any]] = [
         {
             "product": f"P{i}",
             "life": draw.randint(1, 3),
@@ -102,7 +102,7 @@ def draw_network(draw: random.Random) -> Tables:
 
 
 def draw_cases(draw: random.Random) -> Tables:
-    products = [
+    products: list[dict[str, Any]] = [
         {
             "product": f"P{i}",
             "supplier": f"U{i % 2}",
@@ -144,7 +144,7 @@ def draw_cases(draw: random.Random) -> Tables:
 
 
 def solve_perishable(t: Tables) -> float:
-    h = highspy.Highs()
+    h = highspy.Highs()  # type: ignore[no-untyped-call]
     h.silent()
     units = {(d["product"], d["week"]): d["units"] for d in t["demand"]}
     due = {(d["product"], d["week"]): d["units"] for d in t["due"]}
@@ -178,7 +178,7 @@ def solve_perishable(t: Tables) -> float:
 
 
 def solve_network(t: Tables) -> float:
-    h = highspy.Highs()
+    h = highspy.Highs()  # type: ignore[no-untyped-call]
     h.silent()
     site = {s["site"]: s for s in t["site"]}
     units = {(d["site"], d["product"], d["week"]): d["units"] for d in t["demand"]}
@@ -223,7 +223,7 @@ def solve_network(t: Tables) -> float:
 
 
 def solve_cases(t: Tables) -> float:
-    h = highspy.Highs()
+    h = highspy.Highs()  # type: ignore[no-untyped-call]
     h.silent()
     inf, integer = highspy.kHighsInf, highspy.HighsVarType.kInteger
     price = {p["product"]: p["price_eur"] for p in t["product"]}

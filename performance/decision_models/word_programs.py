@@ -292,7 +292,7 @@ def team(h: Any, t: Tables) -> float:
         def attained(project: Any, skill: Any) -> float:
             return max((level[p, skill] for p, q in zip(persons, of, strict=True) if q == project), default=0)
 
-        return max(need["level"] - attained(need["project"], need["skill"]) for need in t["needs"])
+        return float(max(need["level"] - attained(need["project"], need["skill"]) for need in t["needs"]))
 
     return float(min(shortage(of) for of in itertools.product(projects, repeat=len(persons))))
 
@@ -302,7 +302,7 @@ Program = Callable[[Any, Any], float | None]
 
 def optimum(program: Program, data: Any) -> float | None:
     """The optimum; None if nothing fits."""
-    h = highspy.Highs()
+    h = highspy.Highs()  # type: ignore[no-untyped-call]
     h.silent()
     h.setOptionValue("mip_rel_gap", 0.0)
     found = program(h, data)

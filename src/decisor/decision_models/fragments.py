@@ -133,8 +133,8 @@ def compare_decisions(now: Ranking | str, variant: OpenModel, fragment: Fragment
     then = rank_or_nothing(variant, seconds, fragment.change)
     measure, unit = variant.model.first.name, variant.model.first.unit
     options = [None if isinstance(side, str) or not side.options else side.options[0] for side in (now, then)]
-    values = [option and option.outcome for option in options]
-    best = [option and option.name for option in options]
+    values = [None if option is None else option.outcome for option in options]
+    best = [None if option is None else option.name for option in options]
     effect = None if values[0] is None or values[1] is None else values[1] - values[0]
     fields: dict[str, Value] = {
         "what if": describe_fragment(fragment),

@@ -81,7 +81,8 @@ class Program:
     def build(self) -> None:
         for macro in MACROS:
             self.db.execute(macro)
-        decided = {one.name.lower() for one in (*self.model.choices, *self.model.unknowns)}
+        decided = {choice.name.lower() for choice in self.model.choices}
+        decided |= {unknown.name.lower() for unknown in self.model.unknowns}
         # What is decided for each row of a named table needs that table first.
         early = [name for name, statement in self.parts.tables.items() if not decided & self.parts.reads(statement)]
         for name in early:
@@ -223,8 +224,7 @@ class Program:
     def sides(self, rule: Rule) -> list[tuple[str, str, str]]:
         """Return the comparisons of a condition: left, right and sign. Raises ToolError for another condition."""
         self.symbols.part = f"rule.{rule.name}"
-        # After SELECT, for alone "load <= 3" is a command.
-        tree = sqlglot.parse_one(f"SELECT {rule.must or rule.never}", read="duckdb").selects[0].unnest()
+        tree = select_expression(rule.must or rule.never)
         pieces = [one.unnest() for one in tree.flatten()] if isinstance(tree, exp.And) else [tree]
         found: list[tuple[exp.Expr, exp.Expr, str]] = []
         for piece in pieces:
@@ -248,7 +248,7 @@ class Program:
 
     def gate(self, rule: Rule, lists: set[str]) -> tuple[str, float] | None:
         """Return the yes-or-no unknown that ``when`` asks for, and its value; None if ``when`` asks for data."""
-        test = sqlglot.parse_one(f"SELECT {rule.when}", read="duckdb").selects[0].unnest() if rule.when else None
+        test = select_expression(rule.when) if rule.when else None
         names = {one.name.lower() for one in test.find_all(exp.Column)} if test is not None else set()
         if test is None or not names & lists:
             return None
@@ -512,3 +512,14 @@ def conflict_rows(program: Program) -> list[tuple[Value, ...]]:
 
 def plain_cells(row: Mapping[str, object]) -> dict[str, Value]:
     return {name: cell_as_plain_value(cell, CELL_CHARS) for name, cell in row.items()}
+
+
+def select_expression(condition: str) -> exp.Expr:
+    """Parse a condition behind SELECT: alone, "load <= 3" is a command.
+
+    >>> select_expression("load <= 3").sql()
+    'load <= 3'
+    """
+    parsed = sqlglot.parse_one(f"SELECT {condition}", read="duckdb", into=exp.Select)
+    unnested: exp.Expr = parsed.selects[0].unnest()
+    return unnested
