@@ -29,6 +29,7 @@ from decisor.decision_models.schema import (
     raise_contradictions,
 )
 from decisor.errors import ToolError
+from decisor.parsing.cleaning import strip_fence
 from decisor.system.serialization import DocumentFormat
 from decisor.system.structured_files import FileFault, TomlFile
 from decisor.system.wording import format_amount, format_ranking
@@ -69,11 +70,6 @@ def is_fragment(text: str) -> bool:
     [True, True, False, False]
     """
     return START.match(strip_fence(text)) is not None
-
-
-def strip_fence(text: str) -> str:
-    """Strip the fence of a code block."""
-    return re.sub(r"\A\s*```\w*\n|\n```\s*\Z", "", text).strip()
 
 
 def parse_fragment(text: str) -> Fragment:
