@@ -29,11 +29,12 @@ from test_docs import PAGES, ROOT
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
 LMS = re.compile(r"gpt-4\.1-mini|qwen3:8b@\S+")
 REASONS = {
-    r"(git|make|podman|pip|curl|ollama|claude|ssh-keygen|mkdir) ": "not a command of ours alone",
+    r"(git|make|podman|pip|curl|ollama|claude|codex|ssh-keygen|mkdir) ": "not a command of ours alone",
     r"decisor (serve|mcp) ": "serves until it is stopped: tests/server/test_serve_command.py, tests/mcp_server",
     r".*(postgresql|bolt|trino)://me@": "a database server of somebody's",
     r".*mcp:(uvx|https)": "an MCP server of somebody's",
     r"decisor eval -b \"dqa": "downloaded questions: tests/benchmarks",
+    r"decisor reproduce .*--data DIR": "downloaded questions: tests/reproduction",
     r"decisor model draft": "an LLM that writes a model: tests/cli/test_draft.py",
     r".*--tools openapi.json --technique radagent": "an LLM that searches among calls: tests/techniques",
     r"decisor resume": "a run that did not end: tests/history",
