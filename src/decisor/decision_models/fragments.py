@@ -65,7 +65,7 @@ N = TypeVar("N", bound=Named)
 def is_fragment(text: str) -> bool:
     """Return whether a text is a fragment of a model file.
 
-    >>> texts = ('[rule.two]\nabsent = "x"', 'change = "DELETE FROM x"', '["a", "b"]', "set x.y = 3")
+    >>> texts = ('[rule.two]\\nabsent = "x"', 'change = "DELETE FROM x"', '["a", "b"]', "set x.y = 3")
     >>> [is_fragment(text) for text in texts]
     [True, True, False, False]
     """
