@@ -60,7 +60,7 @@ async def roads(tmp_path: Path) -> AsyncIterator[CypherTool]:
     [
         ("SELECT * FROM unit WHERE name = 'man-o-war'", 'No rows. unit.name has no "man-o-war"; nearest: "manowars".'),
         (
-            "SELECT u.cost FROM unit u JOIN build b ON b.unit = u.name WHERE u.name IN ('galleys', 'galeys')",
+            "SELECT u.cost, b.days FROM unit u JOIN build b ON b.unit = u.name WHERE u.name IN ('galleys', 'galeys')",
             'unit.name has no "galeys"; nearest: "galleys".',
         ),
         ("SELECT cost FROM unit WHERE name = 'frigates'", 'No rows. unit.name has no "frigates"; nearest: "Frigates".'),

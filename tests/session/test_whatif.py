@@ -75,7 +75,8 @@ def test_the_end_of_a_run_shows_ranges_tornado_turning_points_scenarios_and_fron
         assert part in text, part
     result.html(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text("utf-8")
-    assert page.count('<svg class="wide"') == 5, "ranking, tornado, both sides of two what-ifs, the Pareto front"
+    assert page.count('<svg class="wide"') == 4, "tornado, both sides of two what-ifs, the Pareto front"
+    assert page.count('class="plot"') == 2, "the ranking, the turning points"
     data = page_data(page)
     assert [bool(one["low"]) for one in data["result"]["ranking"]["options"]] == [True, True]
     assert "8 seats for 12 people" in str(data["result"]["ranking"]["excluded"])
@@ -92,7 +93,7 @@ def test_the_end_of_a_run_shows_ranges_tornado_turning_points_scenarios_and_fron
             "room: 8 seats",
         ):
             assert part in words, part
-        assert window.run("return document.querySelectorAll('.chart .wide .dark.whisker').length") == 2
+        assert window.run("return document.querySelectorAll('.plot .spread').length") == 2
 
 
 def test_a_saved_run_has_its_what_ifs(tmp_path: Path) -> None:

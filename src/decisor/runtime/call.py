@@ -409,6 +409,9 @@ class ChargedCall:
         prompt = self.budget.estimates.tokens(self.llm.name, raw)
         # What the call may cost, and the cap that keeps it within its limits and the context.
         request, keep, cap = self.plan(prompt, sampling)
+        if self.budget.limits.tokens is not None and cap != sampling.max_tokens:
+            # Even a corrected estimate is a few per cent off, and the tokens of the limit are counted by the endpoint.
+            cap = max(cap - prompt // 50, 1)
         if context := self.known_context():
             cap = min(cap, max(context - prompt, SHORTEST_REPLY))
         if cap != sampling.max_tokens:

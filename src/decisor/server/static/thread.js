@@ -95,13 +95,15 @@ export class Thread {
     else if (this.last) this.end();
   }
 
-  /** Asked before anything is drawn: where everything stands is known then. */
+  /** Asked before anything is drawn: where everything stands is known then. What came into sight may have grown since we
+   * scrolled, so a person who has not moved is still near. */
   is_near() {
-    return !this.side && !is_over(this.run) && innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
+    return !this.side && !is_over(this.run) && (scrollY === this.followed || innerHeight + scrollY > document.documentElement.scrollHeight - NEAR);
   }
 
   follow() {
     scrollTo({ top: document.documentElement.scrollHeight });
+    this.followed = scrollY;
   }
 
   news(news) {
