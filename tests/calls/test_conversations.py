@@ -102,7 +102,7 @@ async def test_the_reply_of_a_conversation_may_be_longer_than_others() -> None:
     await run_on(llm).complete(START)
     await run_on(llm).complete(START, replace(TALK, max_tokens=700))
     await run_on(llm, tokens=3_000).complete(START, TALK)
-    assert llm.caps == [16_000, 2_048, 700, 511]
+    assert llm.caps == [16_000, 2_048, 700, 512]
 
 
 @dataclass

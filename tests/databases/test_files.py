@@ -364,6 +364,7 @@ def test_a_reader_that_needs_more_memory_ends_with_the_cause_and_the_other_files
         (-6, "terminate called after throwing an instance of 'std::bad_alloc'\n", TOO_LARGE),
         (-11, "", TOO_LARGE),
         (-9, "", "its reader was ended by SIGKILL: try again, or split it"),
+        (127, "cannot allocate memory for thread-local data: ABORT\n", TOO_LARGE),
         (1, "Traceback ...\nKeyError: 'rows'\n", "KeyError: 'rows'"),
         (1, "\n", TOO_LARGE),
     ],

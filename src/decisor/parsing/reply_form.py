@@ -37,7 +37,7 @@ TEXT, LIST = (0, 300), (0, 8)
 """Letters and items, least and most: a model that repeats itself is brought to an end within the cap on its reply."""
 ANY_LENGTH = ("action_input", "query")
 """Keys without a most: the cap on the reply alone ends them. One query that computes every candidate has had 2,362
-letters, and llama.cpp refuses a schema with a most above 2,000."""
+letters, and some versions of llama.cpp refuse a schema with a most above 2,000."""
 SIZES: Mapping[str, Size] = {
     "thought": (0, 600),
     "because": (0, 600),

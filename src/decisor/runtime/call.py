@@ -391,7 +391,8 @@ class ChargedCall:
         # The whole cap is reserved. One far above the usual reply would reserve the limit away.
         cap = min(cap, max(USUAL_REPLY, 2 * likely))
         if (tokens := self.budget.tokens_left(self.final, keep.tokens)) is not None:
-            cap = min(cap, (tokens - prompt) // sampling.n)
+            # Even a corrected estimate is a few per cent off, and the tokens of the limit are counted by the endpoint.
+            cap = min(cap, (tokens - prompt - prompt // 50) // sampling.n)
         dollars = self.budget.dollars_left(self.final, keep.dollars or 0.0)
         if dollars is not None and price is not None and (per_token := price.dollars(0, 10**6) / 10**6):
             cap = min(cap, int((dollars - price.dollars(prompt, 0)) / per_token / sampling.n))
@@ -409,9 +410,6 @@ class ChargedCall:
         prompt = self.budget.estimates.tokens(self.llm.name, raw)
         # What the call may cost, and the cap that keeps it within its limits and the context.
         request, keep, cap = self.plan(prompt, sampling)
-        if self.budget.limits.tokens is not None and cap != sampling.max_tokens:
-            # Even a corrected estimate is a few per cent off, and the tokens of the limit are counted by the endpoint.
-            cap = max(cap - prompt // 50, 1)
         if context := self.known_context():
             cap = min(cap, max(context - prompt, SHORTEST_REPLY))
         if cap != sampling.max_tokens:

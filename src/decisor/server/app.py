@@ -58,7 +58,6 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".html": "text/html",
     ".json": "application/json",
-    ".woff2": "font/woff2",
     ".webmanifest": "application/manifest+json",
 }
 NO_PAGE = "<!doctype html><html lang=en><title>Decisor</title><p>The API is described at <a href=/docs>/docs</a>.</p>"

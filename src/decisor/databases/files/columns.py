@@ -477,15 +477,10 @@ TOO_LARGE = (
     f"it takes more memory than a reader of files may have ({MOST_MEMORY >> 20:,} MB): "
     "split it, or save tables as CSV or Parquet"
 )
-SIGNS_OF_MEMORY = (
-    "MemoryError",
-    "memory allocation",
-    "Out of Memory",
-    "bad_alloc",
-    "Is a directory",
-    "Cannot allocate",
+SIGNS_OF_MEMORY = re.compile(
+    r"(?i)MemoryError|memory allocation|out of memory|bad_alloc|Is a directory|cannot allocate"
 )
-"""In what Python, its libraries and DuckDB say where they get no more."""
+"""In what Python, its libraries, DuckDB and the loader of a new thread say where they get no more."""
 
 
 def describe_file_error(error: Exception) -> str:
@@ -493,13 +488,13 @@ def describe_file_error(error: Exception) -> str:
     first = " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
     if "maximum_object_size" in first:
         return "an object in it has more than 16 MB: if that is a list of rows, save the list as a file of its own"
-    return TOO_LARGE if any(sign in first for sign in SIGNS_OF_MEMORY) else first[:300]
+    return TOO_LARGE if SIGNS_OF_MEMORY.search(first) else first[:300]
 
 
 def reason_of_end(returncode: int, complaint: str = "") -> str:
     """Return why a reader ended without a reply."""
     # Rust and C++ abort where they get no memory, DuckDB has crashed too; a reader of documents complains to nobody.
-    if -returncode in (signal.SIGABRT, signal.SIGSEGV) or any(sign in complaint for sign in SIGNS_OF_MEMORY):
+    if -returncode in (signal.SIGABRT, signal.SIGSEGV) or SIGNS_OF_MEMORY.search(complaint):
         return TOO_LARGE
     if returncode < 0:
         return f"its reader was ended by {signal.Signals(-returncode).name}: try again, or split it"
