@@ -124,6 +124,9 @@ async def idle_table(rule_input: RuleInput) -> list[Pitfall]:
             # A table between two others is the way from one to the other.
             if None in used_for or len(used_for) > 1 or chooses_rows(source, block, rule_input):
                 continue
+            # The parent of a row that is there anyway: the join neither repeats rows nor, mostly, drops them.
+            if source in block.closure((), [known for known in block.sources if known is not source])[1]:
+                continue
             text = f"Is {source.name} needed? Nothing of it is used, and the join repeats or drops rows."
             node = next((table for table in select.find_all(exp.Table) if table.name == source.name), select)
             pitfalls.append(rule_input.pitfall("idle_table", node, text, "ask"))

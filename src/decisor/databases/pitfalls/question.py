@@ -25,6 +25,21 @@ def normalize_text(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).lower()
 
 
+def numbers_in_text(text: str) -> set[float]:
+    """Return the numbers in a text, with the year and month of texts such as 201208.
+
+    >>> sorted(numbers_in_text("more than 30,000 in 201208, 1.5 each"))
+    [1.5, 8.0, 2012.0, 30000.0, 201208.0]
+    """
+    numbers: set[float] = set()
+    for digits in DIGITS.findall(re.sub(r"(?<=\d),(?=\d{3})", "", text)):
+        numbers.add(float(digits))
+        if len(digits) in (6, 8) and digits.isdigit():
+            numbers |= {float(digits[:4]), float(digits[4:6])}
+    return numbers
+
+
+DIGITS = re.compile(r"\d+(?:\.\d+)?")
 NUMBER = re.compile(r"(?<![\w.,/:'\"-])[-+]?\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w/:-]|[.,]\d)")
 PERIOD_UNIT = re.compile(
     r"\s*[-]?\s*(?:seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|th|st|nd|rd)\b", re.I
@@ -98,6 +113,16 @@ class AskedQuestion:
         )
 
     @cached_property
+    def all_numbers(self) -> set[float]:
+        """All numbers of all three."""
+        return numbers_in_text(f"{self.text} {self.rules} {self.vocabulary}")
+
+    def rewrite(self, number: float) -> set[float]:
+        """Return the numbers by which the rules write a number: "of 2012 refers to Between 201201 and 201212"."""
+        clauses = [(numbers_in_text(head), numbers_in_text(body)) for head, body in self.relevant_clauses]
+        return {rewritten for head, body in clauses if number in head for rewritten in body}
+
+    @cached_property
     def quoted(self) -> tuple[str, ...]:
         """Texts that the question puts into quotes."""
         return tuple("".join(match.groups(default="")) for match in QUOTED.finditer(self.text))
@@ -111,7 +136,7 @@ class AskedQuestion:
             head, body = (clause[: define.start()], clause[define.end() :]) if define else ("", clause)
             words = question_words(head)
             known = sum(word in self.stems for word in words)
-            if define and words and known * 2 > len(words):
+            if define and words and known * 4 >= len(words) * 3:
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 

@@ -22,7 +22,7 @@ from decisor.databases.pitfalls.limit_order import limit_order
 from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text
 from decisor.databases.pitfalls.not_in import not_in_nulls
 from decisor.databases.pitfalls.outer_join import outer_join
-from decisor.databases.pitfalls.outputs import id_for_name, lost_measure, lost_order
+from decisor.databases.pitfalls.outputs import lost_measure, lost_order
 from decisor.databases.pitfalls.question import QuestionLog
 from decisor.databases.pitfalls.rule import SECONDS, Rule, RuleInput, StoredData
 from decisor.databases.pitfalls.statement import Catalog, QueryReader, StatementTooComplex, build_catalog
@@ -58,7 +58,6 @@ RULES: tuple[Rule, ...] = (
     lost_text,
     lost_order,
     lost_measure,
-    id_for_name,
 )
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
 IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"

@@ -15,6 +15,7 @@ The question has the same letters with other signs or blanks between them (missp
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from sqlglot import exp
 
@@ -24,6 +25,13 @@ from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
 FLAGS = frozenset({"yes", "no", "true", "false", "none", "null", "unknown", "other"})
+NUMBER_WORD = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twent\w+|\w+ty|hundred|thousand|million|"
+    r"dozen|half|quarter|decade|century|second|minute|hour|day|week|month|year|today|recent|last|past|current)s?\b",
+    re.I,
+)
+"""Words that a query may write as a number that the question has not."""
+NUMBER_OR_DAY = re.compile(r"(?P<year>\d{4})[-/]?\d\d(?:[-/]?\d\d)?(?:[ T][\d:.]+)?|\d+(?:\.\d+)?")
 MISSPELT = re.compile(r"\s[,.;:!?]|[^\x00-\x7f]")
 
 
@@ -55,4 +63,21 @@ async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
         if unknown and not is_part:
             text = "{}: neither the question nor its rules speak of this value. Is it meant?"
             pitfalls.append(rule_input.pitfall("unfounded_value", node, text, "ask"))
+    if asked and not pitfalls and not NUMBER_WORD.search(f"{asked.text} {asked.rules} {asked.vocabulary}"):
+        pitfalls += find_unfounded_numbers(rule_input)
     return pitfalls
+
+
+def find_unfounded_numbers(rule_input: RuleInput) -> Iterator[Pitfall]:
+    """Yield the comparisons with a number, or with a day of a year, that the question does not speak of."""
+    known = rule_input.asked.all_numbers
+    for node in rule_input.find(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between):
+        for literal in (node.args.get("low") or node.expression, node.args.get("high") or node.this):
+            if not isinstance(literal, exp.Literal) or not (digits := NUMBER_OR_DAY.fullmatch(literal.name)):
+                continue
+            number = float(digits["year"] or literal.name)
+            near = {number - 1, number, number + 1, *(() if digits["year"] else (number * 100, number / 1e3, number / 1e6))}
+            # Small numbers are flags and months.
+            if bool(digits["year"]) == literal.is_string and abs(number) >= 2 and not near & known:
+                text = "{}: neither the question nor its rules speak of this number. Is it meant?"
+                yield rule_input.pitfall("unfounded_value", node, text, "ask")
