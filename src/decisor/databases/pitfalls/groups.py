@@ -23,9 +23,9 @@ from decisor.types import Pitfall
 async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for block in rule_input.blocks:
-        if not block.has_aggregates() or is_extreme_only(block):
-            continue
         groups = block.groups or []
+        if not groups and not block.has_aggregates() or is_extreme_only(block):
+            continue
         known = block.source_columns(groups)
         for item in block.select.expressions:
             value = item.unalias()
@@ -40,7 +40,7 @@ async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
 
 def is_extreme_only(block: SelectBlock) -> bool:
     calls = [call for item in block.select.expressions for call in find_aggregates(item)]
-    return all(isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select)
+    return bool(calls) and all(isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select)
 
 
 async def single_row_groups(rule_input: RuleInput) -> list[Pitfall]:

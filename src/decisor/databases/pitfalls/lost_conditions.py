@@ -95,7 +95,7 @@ async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
 
 def lost_values(rule_input: RuleInput) -> Iterator[str]:
     """Yield what the rules state of a column that no query holds."""
-    texts = normalize_text(" ".join(rule_input.literals))
+    texts = " ".join(rule_input.literals)
     numbers = numbers_in_text(" ".join(rule_input.literals))
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
     # COUNT of a column leaves NULL out.
@@ -111,7 +111,8 @@ def is_held(condition: StatedCondition, texts: str, numbers: set[float], tested:
     if condition.value is None:
         return condition.column in tested
     if condition.is_text:
-        return normalize_text(condition.value) in texts
+        letters = normalize_text(condition.value)
+        return letters in normalize_text(texts) if letters else condition.value in texts
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
     return number in numbers or number in (0, 1)

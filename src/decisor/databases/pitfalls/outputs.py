@@ -24,7 +24,7 @@ EITHER = rf"{NEWEST}|{OLDEST}|best|worst|peak"
 SUPERLATIVE = re.compile(
     rf"\b(?:(?P<most>{MOST})|(?P<least>{LEAST})|(?P<newest>{NEWEST})|(?P<oldest>{OLDEST})|{EITHER})\b", re.I
 )
-DAY_NAME = re.compile(r"date|birth|year|dob|created|_at$", re.I)
+DAY_NAME = re.compile(r"date|birth|year|dob|created|release|_at$", re.I)
 NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 COUNTED = rf"(?P<count>{'|'.join(NUMBER_WORDS[2:])}|\d\d?)"
 TOP = re.compile(

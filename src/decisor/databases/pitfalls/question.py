@@ -46,6 +46,7 @@ PERIOD_UNIT = re.compile(
 )
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
+VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
 CONDITION = re.compile(
     r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*"
     r"(?P<value>'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b)",
@@ -97,6 +98,11 @@ class AskedQuestion:
     def letters(self) -> str:
         """All three, letters and digits only."""
         return normalize_text(f"{self.text} {self.rules} {self.vocabulary}")
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """Quoted texts and long numbers of all three, letters and digits only."""
+        return frozenset(normalize_text(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}"))
 
     @cached_property
     def spelling(self) -> str:
