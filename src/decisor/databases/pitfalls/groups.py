@@ -24,7 +24,7 @@ async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for block in rule_input.blocks:
         groups = block.groups or []
-        if not groups and not block.has_aggregates() or is_extreme_only(block):
+        if (not groups and not block.has_aggregates()) or is_extreme_only(block):
             continue
         known = block.source_columns(groups)
         for item in block.select.expressions:
@@ -40,7 +40,9 @@ async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
 
 def is_extreme_only(block: SelectBlock) -> bool:
     calls = [call for item in block.select.expressions for call in find_aggregates(item)]
-    return bool(calls) and all(isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select)
+    return bool(calls) and all(
+        isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select
+    )
 
 
 async def single_row_groups(rule_input: RuleInput) -> list[Pitfall]:

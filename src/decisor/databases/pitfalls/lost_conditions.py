@@ -45,7 +45,9 @@ async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
 def numbers_of_query(rule_input: RuleInput) -> set[float]:
     """Return the numbers in literals and names."""
     names = [identifier.name for identifier in rule_input.find(exp.Identifier)]
-    return numbers_in_text(" ".join([*rule_input.literals, *(name for name in names if not TABLE_ALIAS.fullmatch(name))]))
+    return numbers_in_text(
+        " ".join([*rule_input.literals, *(name for name in names if not TABLE_ALIAS.fullmatch(name))])
+    )
 
 
 def abbreviates(code: str, text: str) -> bool:

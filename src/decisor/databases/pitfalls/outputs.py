@@ -68,7 +68,7 @@ def find_wrong_direction(rule_input: RuleInput, words: list[re.Match[str]]) -> l
     # The newest has the largest date, and the smallest age.
     is_day = bool(orders) and DAY_NAME.search(orders[0].this.name) is not None
     directions = {
-        bool(word["most"] or word["newest"]) if word["most"] or word["least"] or is_day and word.lastgroup else None
+        bool(word["most"] or word["newest"]) if word["most"] or word["least"] or (is_day and word.lastgroup) else None
         for word in words
     }
     # The rules may say that the most is a minimum, as of what remains.

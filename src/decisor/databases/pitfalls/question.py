@@ -102,7 +102,9 @@ class AskedQuestion:
     @cached_property
     def values(self) -> frozenset[str]:
         """Quoted texts and long numbers of all three, letters and digits only."""
-        return frozenset(normalize_text(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}"))
+        return frozenset(
+            normalize_text(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
+        )
 
     @cached_property
     def spelling(self) -> str:

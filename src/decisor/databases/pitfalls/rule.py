@@ -146,7 +146,9 @@ class RuleInput:
     def comparisons(self) -> tuple[tuple[Expr, exp.Literal, Expr], ...]:
         """Each value that is compared with a text, the text, and the comparison."""
         found = []
-        for node in self.find(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE):
+        for node in self.find(
+            exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE
+        ):
             is_between = isinstance(node, exp.Between)
             sides = [node.args["low"], node.args["high"]] if is_between else node.expressions or [node.expression]
             pairs = [(node.this, side) for side in sides]

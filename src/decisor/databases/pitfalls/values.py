@@ -83,7 +83,12 @@ def find_unfounded_numbers(rule_input: RuleInput) -> Iterator[Pitfall]:
             if not isinstance(literal, exp.Literal) or not (digits := NUMBER_OR_DAY.fullmatch(literal.name)):
                 continue
             number = float(digits["year"] or literal.name)
-            near = {number - 1, number, number + 1, *(() if digits["year"] else (number * 100, number / 1e3, number / 1e6))}
+            near = {
+                number - 1,
+                number,
+                number + 1,
+                *(() if digits["year"] else (number * 100, number / 1e3, number / 1e6)),
+            }
             # Small numbers are flags and months.
             if bool(digits["year"]) == literal.is_string and abs(number) >= 2 and not near & known:
                 text = "{}: neither the question nor its rules speak of this number. Is it meant?"
