@@ -105,13 +105,6 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "SELECT s.name, COUNT(*) FROM cards c JOIN sets s ON s.code = c.set_code GROUP BY s.code",
     ),
     (
-        "single_row_groups",
-        "",
-        "",
-        "SELECT id, COUNT(*) FROM cards GROUP BY id HAVING COUNT(*) > 1",
-        "SELECT name, COUNT(*) FROM cards GROUP BY name HAVING COUNT(*) > 1",
-    ),
-    (
         "misspelt_value",
         'What does "Molimo, Maro-Sorcerer" cost?',
         "",

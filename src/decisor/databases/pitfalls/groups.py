@@ -1,13 +1,9 @@
-"""Groups that mix or that hold one row each.
+"""Columns outside GROUP BY.
 
     SELECT e.name, SUM(x.cost) FROM events e JOIN expenses x ON x.event_id = e.id
 
 has one row with all costs and the name of any event (ungrouped_column): SQLite and MySQL allow it. MIN and MAX alone
 are let pass, for SQLite then takes the other columns from their row.
-
-    SELECT id, COUNT(*) FROM expenses GROUP BY id HAVING COUNT(*) > 1
-
-groups by a key, so each group has one row (single_row_groups).
 """
 
 from __future__ import annotations
@@ -43,16 +39,3 @@ def is_extreme_only(block: SelectBlock) -> bool:
     return bool(calls) and all(
         isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select
     )
-
-
-async def single_row_groups(rule_input: RuleInput) -> list[Pitfall]:
-    pitfalls = []
-    for block in rule_input.blocks:
-        if not block.groups or not block.sources or not (block.has_aggregates() or block.select.args.get("having")):
-            continue
-        known = block.source_columns(block.groups)
-        # A table that is read alone by its key; a key of several joined tables is rare and mostly meant.
-        if len(block.closure(known, ())[1]) == len(block.sources):
-            text = "{} groups by a key, so each group has one row: a count is 1, and a sum is the value itself."
-            pitfalls.append(rule_input.pitfall("single_row_groups", block.select.args["group"], text))
-    return pitfalls

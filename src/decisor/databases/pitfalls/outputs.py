@@ -4,7 +4,7 @@
     SELECT name FROM suppliers
 
 has no order and no limit; ORDER BY price DESC would be the wrong way round (lost_order). A question for an average or a
-percentage wants AVG or a division, and a list is more than a count (lost_measure).
+percentage wants AVG or a division (lost_measure).
 """
 
 from __future__ import annotations
@@ -91,15 +91,8 @@ async def lost_measure(rule_input: RuleInput) -> list[Pitfall]:
         text = "The question asks for an average, and no query computes one."
     elif re.search(r"\bpercent(?:age)?\b", asked.text, re.I) and not rule_input.has(exp.Div) and "perc" not in names:
         text = "The question asks for a percentage, and no query divides."
-    elif counts_only(rule_input) and re.search(r"\blist\b.*\b(?:ids?|names?)\b", asked.text, re.I):
-        text = "The question asks for a list, and the query only counts."
     for head, body in asked.relevant_clauses if not text else ():
         for operation in OPERATION.findall(body):
             if not rule_input.has(*NODES_OF_OPERATION[operation.upper()]):
                 text = f"The rules say {operation}(...) for '{head}', and no query computes it."
     return [Pitfall("lost_measure", text, strength="ask")] if text else []
-
-
-def counts_only(rule_input: RuleInput) -> bool:
-    outputs = rule_input.tree.expressions if isinstance(rule_input.tree, exp.Select) else []
-    return bool(outputs) and all(isinstance(output.unalias(), exp.Count) for output in outputs)

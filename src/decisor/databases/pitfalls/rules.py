@@ -16,7 +16,7 @@ from decisor.databases.pitfalls.averages import average_of_averages
 from decisor.databases.pitfalls.conditions import and_or, never_true
 from decisor.databases.pitfalls.division import integer_division
 from decisor.databases.pitfalls.fan_out import fan_out
-from decisor.databases.pitfalls.groups import single_row_groups, ungrouped_column
+from decisor.databases.pitfalls.groups import ungrouped_column
 from decisor.databases.pitfalls.joins import idle_table, keyless_join
 from decisor.databases.pitfalls.limit_order import limit_order
 from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text
@@ -50,7 +50,6 @@ RULES: tuple[Rule, ...] = (
     and_or,
     never_true,
     ungrouped_column,
-    single_row_groups,
     misspelt_value,
     unfounded_value,
     lost_condition,
