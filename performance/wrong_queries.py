@@ -179,7 +179,8 @@ def wilson(part: int, whole: int) -> str:
 
 
 def is_flagged(case: Case, kinds: set[str]) -> bool:
-    return any(pitfall.kind in kinds for pitfall in case.found)
+    """Return whether a rule of these kinds or strengths flags the query."""
+    return any({pitfall.kind, pitfall.strength} & kinds for pitfall in case.found)
 
 
 def print_left_out(cases: list[Case], kinds: set[str]) -> None:
@@ -207,13 +208,11 @@ def print_row(name: str, cases: list[Case], kinds: set[str]) -> None:
 
 
 def print_figures(cases: list[Case], seconds: list[float]) -> None:
-    strengths = {pitfall.kind: pitfall.strength for case in cases for pitfall in case.found}
-    print_row("all", cases, set(strengths))
-    for strength in ("wrong", "ask"):
-        print_row(f"all {strength}", cases, {kind for kind in strengths if strengths[kind] == strength})
-    for kind in sorted(strengths):
-        print_row(f"{kind} ({strengths[kind]})", cases, {kind})
-    print_left_out(cases, set(strengths))
+    kinds = {pitfall.kind for case in cases for pitfall in case.found}
+    for name in ("wrong", "ask", *sorted(kinds)):
+        print_row(name, cases, {name})
+    print_row("all", cases, kinds)
+    print_left_out(cases, kinds)
     for corpus in ("nl2sql_bugs", "defog", "acme"):
         right = [case for case in cases if case.corpus == corpus and case.is_right]
         flagged = sum(bool(case.found) for case in right)
@@ -221,8 +220,7 @@ def print_figures(cases: list[Case], seconds: list[float]) -> None:
         rate = share(flagged, len(right))
         print(f"right queries of {corpus}: {len(right)}, flagged {flagged} ({rate}), by 'wrong' {objected}")
     wrong = [case for case in cases if not case.is_right]
-    kinds = Counter(mistake for case in wrong for mistake in case.mistakes)
-    for mistake, number in kinds.most_common():
+    for mistake, number in Counter(mistake for case in wrong for mistake in case.mistakes).most_common():
         seen = sum(bool(case.found) for case in wrong if mistake in case.mistakes)
         print(f"  {mistake:30} {seen:3} of {number:3}")
     milliseconds = sorted(1000 * second for second in seconds)
