@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from decisor.lab.evaluation.suite import SuiteRequest
     from decisor.lab.reproduction.runs import Estimate
     from decisor.lab.training import HopExample, MeasuredQueries
-    from decisor.techniques.shared.query_scorer import Rarity
 
 
 Names = list[str] | None
@@ -336,11 +335,10 @@ def train_root() -> None:
 @app.command("query-scorer")
 def train_query_scorer(
     out: Annotated[Path, typer.Option(help="The folder to write: trees.npz and card.json.")],
-    corpus: Annotated[Path | None, typer.Option(help="Passages as JSON lines: id, title, text (.gz too).")] = None,
+    corpus: Annotated[Path, typer.Option(help="Passages as JSON lines: id, title, text (.gz too).")],
     questions: Annotated[
-        Path | None, typer.Option(help="Questions as JSON lines: question, gold (ids of passages), decomposition ...")
-    ] = None,
-    generated: Annotated[bool, typer.Option(help="Train on a made-up encyclopaedia instead of your data.")] = False,
+        Path, typer.Option(help="Questions as JSON lines: question, gold (ids of passages), decomposition ...")
+    ],
     assess: Annotated[
         str, typer.Option(help="after or before: whether queries are scored after they are run.")
     ] = "after",
@@ -350,34 +348,32 @@ def train_query_scorer(
 
     decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer
     """
+    from decisor.documents.passage import read_passages
     from decisor.errors import SetupError
-    from decisor.lab.training import drop_hit_features, fit_query_scorer
-    from decisor.techniques.shared.query_scorer import QueryScorer, Rarity, count_splits_by_feature, save_query_scorer
+    from decisor.lab.training import drop_hit_features, fit_query_scorer, read_hop_examples
+    from decisor.techniques.shared.query_scorer import QueryScorer, count_splits_by_feature, save_query_scorer
 
     if assess not in ("before", "after"):
         raise SetupError(f"--assess is before or after, not {assess!r}.")
-    if generated == bool(corpus and questions):
-        raise SetupError("Name --corpus and --questions, or --generated, and not both.")
-    examples, passages, about = generate_training_data() if generated else read_training_data(corpus, questions)
+    passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in read_passages(corpus)}
+    examples = read_hop_examples(questions, passages)
     if len(examples) < 10:
         raise SetupError(
             f"Only {len(examples)} of the questions have their gold passages in the corpus: at least 10 are needed."
         )
-    candidates = asyncio.run(measure_with_progress(examples, passages, seed, Rarity() if generated else None))
+    candidates = asyncio.run(measure_with_progress(examples, passages, seed))
     candidates = drop_hit_features(candidates) if assess == "before" else candidates
     figures = measure_held_out(candidates, seed)
     scorer = fit_query_scorer(candidates, seed)
     card: dict[str, Value] = {
-        "data": about,
+        "data": f"{questions.name} over {corpus.name}, {len(passages)} passages",
         "assess": assess,
         "questions": len(examples),
         "candidates": len(candidates.ranks),
         **figures,
         "splits": count_splits_by_feature(scorer),
     }
-    # A scorer of made-up passages is asked about real ones: the untrained rule steadies it (docs/measurements).
-    rule = 0.4 if generated and assess == "after" else 0.0
-    save_query_scorer(QueryScorer(scorer.trees, scorer.rarity, card, rule), out)
+    save_query_scorer(QueryScorer(scorer.trees, scorer.rarity, card), out)
     for name, value in figures.items():
         print(f"{name.replace('_', ' ')}: {value}")
     splits = [f"{name} {count}" for name, count in count_splits_by_feature(scorer).items()]
@@ -387,30 +383,7 @@ def train_query_scorer(
     print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}{option}")
 
 
-def read_training_data(corpus: Path | None, questions: Path | None) -> tuple[list[HopExample], dict[str, Record], str]:
-    from decisor.documents.passage import read_passages
-    from decisor.lab.training import read_hop_examples
-
-    assert corpus and questions
-    passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in read_passages(corpus)}
-    return (
-        read_hop_examples(questions, passages),
-        passages,
-        f"{questions.name} over {corpus.name}, {len(passages)} passages",
-    )
-
-
-def generate_training_data() -> tuple[list[HopExample], dict[str, Record], str]:
-    from decisor.lab.qa.encyclopaedia import make_encyclopaedia
-
-    encyclopaedia = make_encyclopaedia()
-    passages = dict(encyclopaedia.passages)
-    return list(encyclopaedia.examples), passages, f"generated, {len(passages)} passages"
-
-
-async def measure_with_progress(
-    examples: list[HopExample], passages: dict[str, Record], seed: int, weights: Rarity | None
-) -> MeasuredQueries:
+async def measure_with_progress(examples: list[HopExample], passages: dict[str, Record], seed: int) -> MeasuredQueries:
     from rich.progress import Progress
 
     from decisor.documents.index import build_memory_index
@@ -422,9 +395,7 @@ async def measure_with_progress(
     )
     with Progress(console=error_console(), transient=True) as bar:
         task = bar.add_task("Running candidate queries", total=len(examples))
-        return await measure_queries(
-            examples, passages, index, seed, lambda count: bar.update(task, completed=count), weights
-        )
+        return await measure_queries(examples, passages, index, seed, lambda count: bar.update(task, completed=count))
 
 
 def measure_held_out(candidates: MeasuredQueries, seed: int) -> dict[str, Value]:
