@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from statistics import stdev
 from typing import TYPE_CHECKING
 
 from decisor.lab.benchmark import Outcome, State
@@ -181,14 +182,6 @@ def pass_at_k(right: int, tries: int, k: int) -> float:
     if not 0 < k <= tries or not 0 <= right <= tries:
         raise ValueError(f"pass@{k} cannot be estimated from {right} of {tries} tries.")
     return 1.0 - math.comb(tries - right, k) / math.comb(tries, k)
-
-
-def sample_deviation(values: Sequence[float]) -> float:
-    """Return the sample's standard deviation (n - 1); 0 for one value."""
-    if len(values) < 2:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def kappa(one: Sequence[str], other: Sequence[str]) -> float | None:
@@ -393,7 +386,7 @@ def repeats_of(counted: Sequence[Outcome]) -> RepeatStatistics | None:
         k: mean(pass_at_k(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
         for k in range(1, max(len(rights) for rights in tries.values()) + 1)
     }
-    return RepeatStatistics(accuracies, sample_deviation(accuracies), pass_at)
+    return RepeatStatistics(accuracies, stdev(accuracies), pass_at)
 
 
 def count_tags(part: Iterable[Outcome]) -> dict[str, int]:

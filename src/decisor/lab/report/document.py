@@ -72,6 +72,14 @@ class ReportDiff:
     only_there: tuple[str, ...]
     """Sides that only the earlier run has."""
 
+    @property
+    def gained(self) -> int:
+        return sum(one.after == "right" for one in self.changed)
+
+    @property
+    def lost(self) -> int:
+        return sum(one.before == "right" for one in self.changed)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

@@ -223,10 +223,8 @@ def render_tag_counts(
 
 def render_diff(diff: ReportDiff, report: Report) -> Html:
     """Return this run against an earlier one. The filter of the list below shows the cases that changed."""
-    gained = sum(one.after == "right" for one in diff.changed)
-    lost = sum(one.before == "right" for one in diff.changed)
-    others = len(diff.changed) - gained - lost
-    lead = f"{format_count(gained, 'case')} gained, {lost} lost, {others} changed between other outcomes."
+    others = len(diff.changed) - diff.gained - diff.lost
+    lead = f"{format_count(diff.gained, 'case')} gained, {diff.lost} lost, {others} changed between other outcomes."
     missing = [
         tag("p", f"Only in {where}: {', '.join(names)}", cls="note")
         for where, names in (("this run", diff.only_here), ("the earlier run", diff.only_there))

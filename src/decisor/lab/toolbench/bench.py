@@ -230,7 +230,7 @@ class ToolBenchBench:
             if self.every_answer:
                 metrics["found"] = float(passed.right or await self.any_passed(case, decision, events, judge))
         if passed.statuses:
-            metrics["solved"] = solvable_pass_rate([passed.statuses])[0]
+            metrics["solved"] = solvable_pass_rate(passed.statuses)
         counts = {
             "api_calls": sum(one.status not in (3, 4) for one in outcomes),
             "steps": len(steps),

@@ -6,7 +6,6 @@ those of the release (web_agent_site/templates), except the last page, which nam
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -164,17 +163,7 @@ class Shop:
         return draw_product_price(item, self.seed)
 
     def find(self, keywords: str) -> SearchResults:
-        """Search for at most 50 products, best first.
-
-        The release's marks narrow by field: <q> query, <c> category, <a> attribute; <r> draws products at random.
-        """
-        mark, _, rest = keywords.partition(" ")
-        if mark in ("<q>", "<c>", "<a>"):
-            return SearchResults(tuple(self.stock.with_mark(mark, rest.strip())), self.stock)
-        # Drawn by the rest of the input, so a run can be repeated.
-        if mark == "<r>":
-            size = len(self.stock)
-            return SearchResults(tuple(random.Random(rest).sample(range(size), min(MAX_RESULTS, size))), self.stock)
+        """Search for at most 50 products, best first."""
         return SearchResults(tuple(self.index.find(keywords, MAX_RESULTS)), self.stock)
 
 
