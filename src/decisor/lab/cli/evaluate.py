@@ -211,7 +211,7 @@ async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -
     cost = "" if not paid.calls else f"; {format_count(paid.calls, 'call')} bought now, {format_dollars(paid.dollars)}"
     print(
         f"decisor: {tally.done} of {format_count(tally.total, 'case')} in {time.monotonic() - began:.1f} s{cost}. "
-        f"Store: {hide_credentials(request.store)}",
+        f"Store: {store.db.name}",
         file=sys.stderr,
     )
     if tally.done < tally.total:
@@ -266,15 +266,13 @@ class Display:
     def hear(self, tally: Tally) -> None:
         for pair in [pair for pair in tally.left_out if pair not in self.printed]:
             self.printed.add(pair)
-            self.line(format_left_out(*pair, tally.left_out[pair]))
+            self.say(f"{pair[1]} on {pair[0]} is left out: {tally.left_out[pair]}")
         self.progress.update(self.task, total=tally.total, completed=tally.done, description=format_tally(tally))
 
     def say(self, news: str) -> None:
         from decisor.system.text import clean_one_line
 
-        self.line(clean_one_line(f"decisor: {news}", 400))
-
-    def line(self, text: str) -> None:
+        text = clean_one_line(f"decisor: {news}", 400)
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def __exit__(self, *failure: object) -> None:
@@ -296,31 +294,8 @@ def format_tally(tally: Tally) -> str:
     return ", ".join([*parts, format_dollars(tally.usage.dollars)])
 
 
-def format_left_out(benchmark: str, technique: str, why: str) -> str:
-    """Format the line that says why a technique is left out on a benchmark.
-
-    >>> format_left_out("game24", "rag", "It reads passages.")
-    'decisor: rag on game24 is left out: It reads passages.'
-    """
-    from decisor.system.text import clean_one_line
-
-    return clean_one_line(f"decisor: {technique} on {benchmark} is left out: {why}", 400)
-
-
 def format_dollars(amount: float | None) -> str:
     return "price unknown" if amount is None else f"${amount:.2f}"
-
-
-def hide_credentials(store: str) -> str:
-    """Return the place of a run store without user and password.
-
-    >>> hide_credentials("postgresql://me:secret@host/db"), hide_credentials("run.db")
-    ('postgresql://host/db', 'run.db')
-    """
-    from decisor.system.secrets import redact
-
-    scheme, mark, rest = store.partition("://")
-    return f"{scheme}://{redact(rest.rpartition('@')[2])}" if mark else store
 
 
 MOST_FEATURES = 10

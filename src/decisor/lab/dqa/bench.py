@@ -353,20 +353,11 @@ def find_retrieval_kinds(outcomes: Iterable[Outcome]) -> Kinds:
         rank = (one.technique != SPLITTER, one.technique, one.repeat)
         key = one.case, one.model
         if key not in by_question or rank < by_question[key][0]:
-            by_question[key] = rank, kind_of_retrievals(one.counts.get("retrievals", 0))
+            by_question[key] = rank, ("none", "SR", "MR")[min(one.counts.get("retrievals", 0), 2)]
     named = {key: name for key, (_, name) in by_question.items()}
     if len({model for _, model in named}) == 1:
         named |= {(case, ""): name for (case, _), name in named.items()}
     return named
-
-
-def kind_of_retrievals(retrievals: int) -> str:
-    """Return the kind of a question for a number of retrievals: none, SR (one) or MR (several).
-
-    >>> kind_of_retrievals(0), kind_of_retrievals(1), kind_of_retrievals(4)
-    ('none', 'SR', 'MR')
-    """
-    return ("none", "SR")[retrievals] if retrievals < 2 else "MR"
 
 
 def retrieval_kind_of(outcome: Outcome, by_question: Kinds) -> str:

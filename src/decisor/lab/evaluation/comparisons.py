@@ -155,9 +155,8 @@ async def ask_failure_class(
     # The form compares verdicts without case; the report names classes as the rules do.
     spelled = {name.casefold(): name for name in classes}
     meanings = "\n".join(f"{name}: {MEANINGS.get(name, name.replace('_', ' '))}" for name in classes)
-    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
     user = CASE.substitute(
-        question=quote_lines(format_question_with_rules(question), 12_000),
+        question=quote_lines(format_asked_question(entries), 12_000),
         gold=quote_lines("\n".join(one.gold)),
         answer=quote_lines(one.text or one.answer or "(none)"),
         steps=quote_lines(format_trace_steps(entries), 24_000),
@@ -165,11 +164,6 @@ async def ask_failure_class(
     run, form = open_judge_run(llm), verdict_form(list(spelled), TEXT)
     word = await ask_verdict(run, form, user, system=SYSTEM, sampling=Sampling(max_tokens=500), classes=meanings)
     return None if word is None else spelled[word]
-
-
-def format_question_with_rules(question: Question) -> str:
-    """Return the question with its rules, without which nobody can tell the data that it needs."""
-    return "\n\n".join(text.strip() for text in (question.rules, question.text, question.goal) if text)
 
 
 def format_trace_steps(entries: Sequence[TraceEntry]) -> str:
@@ -272,21 +266,20 @@ async def rank_by_preference(
             by_case[one.benchmark, one.model, one.case][one.technique] = one
 
     async def rank(outcomes: Mapping[str, Outcome]) -> dict[str, float] | None:
-        first = next(iter(outcomes.values()))
+        question = format_asked_question(store.trace(next(iter(outcomes.values())).key))
         answers = {name: format_judged_answer(one, store) for name, one in outcomes.items()}
         run = open_judge_run(journal.llm(llm))
-        return await score_all_pairs(format_asked_question(first, store), answers, Preference(TOOL_CRITERIA), run)
+        return await score_all_pairs(question, answers, Preference(TOOL_CRITERIA), run)
 
     complete = [outcomes for outcomes in by_case.values() if len(outcomes) == len(set(techniques))]
     points = await map_concurrently(rank, complete, at_once)
     return compute_mean_ranks([one for one in points if one is not None])
 
 
-def format_asked_question(one: Outcome, store: RunStore) -> str:
-    """Return the question with its rules, as the technique got them."""
-    for start in events_of(store.trace(one.key), RunStart):
-        return "\n\n".join(part for part in (start.question.rules, start.question.text) if part)
-    return one.case
+def format_asked_question(entries: Sequence[TraceEntry]) -> str:
+    """Return the question with its rules, without which nobody can tell the data that it needs."""
+    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
+    return "\n\n".join(text.strip() for text in (question.rules, question.text, question.goal) if text)
 
 
 def format_judged_answer(one: Outcome, store: RunStore) -> str:

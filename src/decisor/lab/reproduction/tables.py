@@ -69,7 +69,9 @@ class FilledCell:
             known = self.published != ""
             return f"{nothing} / {format_published(self.published, self.digits)}" if known else nothing, ""
         digits = 0 if self.ours.is_whole else self.digits
-        figures = f"{format_ours(self.ours, digits)} / {format_published(self.published, digits)}"
+        share = f"{self.ours.value:.{digits}f}"
+        ours = share if self.ours.count is None else f"{self.ours.count} ({share})"
+        figures = f"{ours} / {format_published(self.published, digits)}"
         if self.difference is None:
             own = self.interval
             return figures, f"{own.low:.{digits}f} to {own.high:.{digits}f}" if own else ""
@@ -252,13 +254,6 @@ def describe_runs(used: Sequence[tuple[str, str, str]]) -> str:
     }
     counts = ", ".join(f"{bench} {format_count(len(ids), 'case')}" for bench, ids in cases.items())
     return f"Ours: {', '.join(map(escape_markdown_cell, models)) or 'no LLM'}; {counts}."
-
-
-def format_ours(figure: CellFigure, digits: int) -> str:
-    if figure.is_whole:
-        return f"{figure.value:.0f}"
-    share = f"{figure.value:.{digits}f}"
-    return share if figure.count is None else f"{figure.count} ({share})"
 
 
 def format_published(cell: PublishedCell, digits: int) -> str:
