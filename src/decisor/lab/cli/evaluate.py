@@ -83,7 +83,13 @@ def eval_command(
     """
     from decisor.errors import SetupError
     from decisor.lab.evaluation.postgres_store import open_store
-    from decisor.lab.evaluation.suite import SuiteRequest, format_suite_table, open_suite, read_suite
+    from decisor.lab.evaluation.suite import (
+        SuiteRequest,
+        format_suite_table,
+        open_suite,
+        open_suite_to_price,
+        read_suite,
+    )
     from decisor.lab.reproduction.runs import estimate_suites, format_estimates
     from decisor.lab.statistics import STATES
 
@@ -121,7 +127,7 @@ def eval_command(
     if executor not in ("local", "ray"):
         raise SetupError(f"--executor is local or ray, not {executor!r}.")
     # Open the suite before the store: a mistyped name must not leave an empty store behind.
-    to_run = open_suite(request, os.environ)
+    to_run = (open_suite_to_price if dry_run else open_suite)(request, os.environ)
     if executor == "ray" and "://" not in request.store:
         raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
     estimates = estimate_suites([(request, to_run)], request.store)
