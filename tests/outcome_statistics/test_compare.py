@@ -119,13 +119,6 @@ def test_all_pairs_face_up_and_are_corrected_together() -> None:
     assert found[1].interval == Interval(1.0, 1.0)
 
 
-def test_a_metric_is_compared_on_the_cases_that_have_it() -> None:
-    one = outcomes("a", "rrr", metrics={"f1": 1.0})
-    other = outcomes("b", "rw", metrics={"f1": 0.25})
-    found = compare_outcomes(one, other, "f1")
-    assert found is not None and (found.pairs, found.difference) == (2, 0.75)
-
-
 def test_a_run_against_an_earlier_one() -> None:
     before, after = outcomes("t", "rwwc"), outcomes("t", "rrrw")
     (found,) = compare_with_earlier_run(after, before)

@@ -59,7 +59,7 @@ from decisor.system.secrets import hide_password
 from decisor.system.tasks import map_concurrently
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Trace, UnscoredAnswer
-from decisor.types import LLM, Completion, Environment, Message, Pricing, Sampling, Usage, Value
+from decisor.types import LLM, Completion, Message, Pricing, Sampling, Usage, Value
 
 THIS_CASE = ("context",)
 """Kinds of LLMError that say nothing about other cases, whatever else they say."""
@@ -137,18 +137,6 @@ def find_own_llms(bench: object) -> Sequence[OwnLLM]:
     """Return the LLMs that a benchmark asks itself, from its ``own_llms``."""
     llms: Sequence[OwnLLM] = getattr(bench, "own_llms", ())
     return llms
-
-
-def environment_llm_usage(env: Environment) -> Usage:
-    """Return the usage of an environment's own LLM so far, from its ``llm_usage``."""
-    usage: Usage = getattr(env, "llm_usage", Usage())
-    return usage
-
-
-def usage_by_role(judging: Usage, simulating: Usage) -> dict[str, Usage]:
-    """Return the usage of judge and simulator by role, without a role that was not asked."""
-    usages = {"judge": judging, "simulator": simulating}
-    return {name: usage for name, usage in usages.items() if usage.calls or usage.tokens}
 
 
 T = TypeVar("T")

@@ -25,6 +25,7 @@ from statistics import stdev
 from typing import TYPE_CHECKING
 
 from decisor.lab.benchmark import Outcome, State
+from decisor.system.wording import wilson_interval_95
 from decisor.types import Usage
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Z95 = 1.959963984540054
-"""The standard normal's 97.5 % point."""
 CELLS = 4_000_000
 """Draws held in memory at a time."""
 
@@ -53,13 +52,7 @@ def wilson(right: float, total: int) -> Interval:
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.2553, 0.3662)
     """
-    if not total:
-        return Interval(0.0, 1.0)
-    share = right / total
-    scale = 1 + Z95 * Z95 / total
-    middle = (share + Z95 * Z95 / (2 * total)) / scale
-    half = Z95 * math.sqrt(share * (1 - share) / total + Z95 * Z95 / (4 * total * total)) / scale
-    return Interval(max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+    return Interval(*wilson_interval_95(right / total, total)) if total else Interval(0.0, 1.0)
 
 
 def share_over_cases(tries_by_case: Mapping[str, Sequence[bool]]) -> tuple[float, Interval]:
@@ -407,9 +400,6 @@ def mean(values: Iterable[float]) -> float:
     return math.fsum(numbers) / len(numbers) if numbers else 0.0
 
 
-RIGHT = "right"
-
-
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
     """A technique with an LLM that a comparison is about."""
@@ -428,8 +418,6 @@ class PairedComparison:
     benchmark: str
     one: ComparedSide
     other: ComparedSide
-    metric: str
-    """``right`` is accuracy."""
     pairs: int
     left_out: int
     """Number of shared cases with a crash or an unscored answer on either side."""
@@ -441,7 +429,7 @@ class PairedComparison:
     interval: Interval
     p: float
     p_holm: float
-    """p corrected for all comparisons of the same benchmark and metric."""
+    """p corrected for all comparisons of the same benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,11 +444,11 @@ class OutcomeChange:
     after: State
 
 
-def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: str = RIGHT) -> PairedComparison | None:
+def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome]) -> PairedComparison | None:
     """Compare the outcomes of two sides on one benchmark; None if they share no counted case."""
     if not one or not other:
         return None
-    values, others = value_by_case(one, metric), value_by_case(other, metric)
+    values, others = accuracy_by_case(one), accuracy_by_case(other)
     shared = [case for case in values if case in others]
     if not shared:
         return None
@@ -468,13 +456,12 @@ def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: s
     differences = [values[case] - others[case] for case in shared]
     better, worse = sum(value > 0 for value in differences), sum(value < 0 for value in differences)
     # With one try at each case a difference is -1, 0 or 1, and the exact test applies.
-    single = all(value in (-1.0, 0.0, 1.0) for value in differences) and metric == RIGHT
+    single = all(value in (-1.0, 0.0, 1.0) for value in differences)
     p = mcnemar(better, worse) if single else sign_flip(differences)
     return PairedComparison(
         benchmark=one[0].benchmark,
         one=side(one[0]),
         other=side(other[0]),
-        metric=metric,
         pairs=len(shared),
         left_out=len(cases) - len(shared),
         only_one=better,
@@ -486,25 +473,22 @@ def compare_outcomes(one: Sequence[Outcome], other: Sequence[Outcome], metric: s
     )
 
 
-def value_by_case(part: Iterable[Outcome], metric: str) -> dict[str, float]:
-    """Return the value of each counted case, the mean over its repeats."""
-    counted = [one for one in part if one.state in COUNTED]
-    if metric == RIGHT:
-        return mean_by_case(counted, lambda one: one.state == "right")
-    return metric_by_case(counted, metric)
+def accuracy_by_case(part: Iterable[Outcome]) -> dict[str, float]:
+    """Return the share of right tries of each counted case."""
+    return mean_by_case((one for one in part if one.state in COUNTED), lambda one: one.state == "right")
 
 
 def side(outcome: Outcome) -> ComparedSide:
     return ComparedSide(outcome.technique, outcome.model)
 
 
-def compare_all_pairs(outcomes: Iterable[Outcome], metric: str = RIGHT) -> tuple[PairedComparison, ...]:
+def compare_all_pairs(outcomes: Iterable[Outcome]) -> tuple[PairedComparison, ...]:
     """Compare every two sides of each benchmark, the better one first. Corrected by Holm within the benchmark."""
     outcomes = list(outcomes)
     comparisons: list[PairedComparison] = []
     for benchmark in dict.fromkeys(outcome.benchmark for outcome in outcomes):
         sides = sides_of(outcomes, benchmark).values()
-        pairs = [compare_outcomes(one, other, metric) for one, other in combinations(sides, 2)]
+        pairs = [compare_outcomes(one, other) for one, other in combinations(sides, 2)]
         comparisons += corrected([put_better_first(one) for one in pairs if one])
     return tuple(comparisons)
 
@@ -528,9 +512,7 @@ def put_better_first(comparison: PairedComparison) -> PairedComparison:
     )
 
 
-def compare_with_earlier_run(
-    after: Sequence[Outcome], before: Sequence[Outcome], metric: str = RIGHT
-) -> tuple[PairedComparison, ...]:
+def compare_with_earlier_run(after: Sequence[Outcome], before: Sequence[Outcome]) -> tuple[PairedComparison, ...]:
     """Compare each side of a run with the same side of an earlier one.
 
     If both runs have just one side on a benchmark, these two are compared, so that a change of model or setting is seen
@@ -543,7 +525,7 @@ def compare_with_earlier_run(
         # Another model has another name, and so no side of the same name.
         if not pairs and len(new) == len(old) == 1:
             pairs = list(zip(new.values(), old.values(), strict=True))
-        results = [compare_outcomes(one, other, metric) for one, other in pairs]
+        results = [compare_outcomes(one, other) for one, other in pairs]
         comparisons += corrected([one for one in results if one])
     return tuple(comparisons)
 

@@ -68,6 +68,7 @@ def command(
 def ask_with_judge(judge: str, ask: Callable[[LLM], Awaitable[T]]) -> T:
     """Call ``ask`` with the named LLM, close the LLM, and return the answer."""
     from decisor.llms.choose import choose_llm
+    from decisor.llms.shared import close_llm
 
     judging = choose_llm(judge, os.environ)
     if judging is None:
@@ -77,8 +78,7 @@ def ask_with_judge(judge: str, ask: Callable[[LLM], Awaitable[T]]) -> T:
         try:
             return await ask(judging)
         finally:
-            if (end := getattr(judging, "close", None)) is not None:
-                await end()
+            await close_llm(judging)
 
     return asyncio.run(run())
 

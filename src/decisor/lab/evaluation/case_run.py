@@ -12,7 +12,7 @@ from decisor.errors import LLMError, SetupError
 from decisor.lab.benchmark import Bench, Case, Outcome, Score, State
 from decisor.lab.evaluation.applicability import DoesNotApply
 from decisor.lab.evaluation.outages import EnvironmentWatch, LLMWatch, Outages
-from decisor.lab.judges import environment_llm_usage, find_own_llms, usage_by_role
+from decisor.lab.judges import find_own_llms
 from decisor.parsing.prompting import USUAL, Asking, Calling
 from decisor.runtime.budget import Budget, Limits
 from decisor.runtime.run import Run, Technique
@@ -157,7 +157,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
                     raise DoesNotApply(str(error)) from error
             finally:
                 # Read before the environment closes, and even if the technique failed: its simulator was paid for.
-                simulated = environment_llm_usage(env)
+                simulated = getattr(env, "llm_usage", Usage())
             score = await attempt.bench.score(case, decision, trace.entries)
             snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.entries)
             judge: Callable[..., Awaitable[Score]] | None = getattr(attempt.bench, "judged", None)
@@ -186,6 +186,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
     path = critical_seconds(trace.entries)
     score = score or Score(None)
     unread = sum(1 for _ in events_of(trace.entries, UnreadableReply))
+    beside = {"judge": score.judging + snapshots.judging, "simulator": simulated}
     outcome = Outcome(
         benchmark=attempt.benchmark,
         case=case.id,
@@ -208,7 +209,7 @@ async def run_case(case: Case, attempt: CaseAttempt) -> tuple[Outcome, list[Trac
         seconds=round(max(time.monotonic() - began, path), 6),
         critical=round(path, 6),
         snapshots=snapshots.right,
-        beside=usage_by_role(score.judging + snapshots.judging, simulated),
+        beside={name: usage for name, usage in beside.items() if usage.calls or usage.tokens},
     )
     return outcome, trace.entries
 

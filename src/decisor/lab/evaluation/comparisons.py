@@ -88,7 +88,8 @@ class Agreement:
     """The agreement of rules and judge."""
 
     judge: str
-    failures: int
+    asked: int
+    """Number of failures that it was asked about."""
     read: int
     """Number of opinions that could be read."""
     agreed: float | None
@@ -207,7 +208,7 @@ def measure_agreement(opinions: Sequence[Opinion], judge_name: str) -> Agreement
     same = sum(rule == word for rule, word in pairs)
     return Agreement(
         judge=judge_name,
-        failures=len(opinions),
+        asked=len(opinions),
         read=len(pairs),
         agreed=same / len(pairs) if pairs else None,
         kappa=kappa([rule for rule, _ in pairs], [word for _, word in pairs]),

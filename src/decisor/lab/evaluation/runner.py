@@ -93,7 +93,6 @@ class CaseSample:
 
 LOOK_AGAIN = 0.5
 STOP_SECONDS = 5.0
-Hear = Callable[[Outcome, Sequence[TraceEntry]], None]
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,6 @@ async def evaluate_suite(
     store: RunStore,
     stop: Stop | None = None,
     hear: Callable[[Tally], None] = lambda tally: None,
-    finished: Hear = lambda outcome, events: None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Tally:
     """Run all unfinished cases and wait for other processes until all is done or ``stop`` says so.
@@ -217,7 +215,6 @@ async def evaluate_suite(
         journal=journal,
         stop=stop or Stop(),
         hear=hear,
-        finished=finished,
         outages=Outages(suite.patience, say, list_breakers(every)),
     )
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
@@ -301,7 +298,6 @@ class Work:
     journal: Journal
     stop: Stop
     hear: Callable[[Tally], None]
-    finished: Hear
     outages: Outages
     tally: Tally = field(default_factory=Tally)
 
@@ -354,7 +350,6 @@ class Work:
                 continue
             if await self.writer.do(partial(RunStore.finish, outcome=outcome, entries=events, fence=claim.fence)):
                 self.tally.states[outcome.state] += 1
-                self.finished(outcome, events)
             self.tally.usage = self.journal.bought
             self.hear(self.tally)
 

@@ -295,10 +295,10 @@ def describe_auxiliary_costs(row: SummaryRow) -> list[str]:
 def describe_agreement(agreement: Agreement) -> str:
     """Describe the agreement of rules and judge in a sentence."""
     if agreement.agreed is None:
-        return f"{agreement.judge} was asked about {agreement.failures} failures; none of its replies could be read."
+        return f"{agreement.judge} was asked about {agreement.asked} failures; none of its replies could be read."
     kappa = "" if agreement.kappa is None else f" (Cohen’s kappa {agreement.kappa:.2f})"
     return (
-        f"{agreement.judge} was asked about {agreement.failures} failures, {agreement.read} of its replies could "
+        f"{agreement.judge} was asked about {agreement.asked} failures, {agreement.read} of its replies could "
         f"be read, and {format_percent(agreement.agreed)} of these name the class that the rules gave{kappa}."
     )
 

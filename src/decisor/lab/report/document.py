@@ -180,8 +180,6 @@ def _name(one: Outcome) -> str:
 def report_as_json(report: Report) -> dict[str, Any]:
     """Return a report as plain values for ``--json``; numbers that JSON cannot express are null."""
     values: dict[str, Any] = finite_json_value(report)
-    if report.opinion:  # the name that readers of this JSON know
-        values["opinion"]["asked"] = values["opinion"].pop("failures")
     return values
 
 

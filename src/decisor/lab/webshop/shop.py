@@ -37,28 +37,12 @@ SEPARATOR = " [SEP] "
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResults:
-    """The results of a search: numbers of products, best first, and the products by number."""
-
-    numbers: tuple[int, ...] = ()
-    products: Stock | None = field(default=None, compare=False, repr=False)
-
-    def page(self, number: int) -> tuple[Product, ...]:
-        """Return the ten products of a page; pages count from 1."""
-        stock, shown = self.products, self.numbers[(number - 1) * PER_PAGE : number * PER_PAGE]
-        return tuple(stock[product] for product in shown) if stock is not None else ()
-
-
-NOTHING = SearchResults()
-
-
-@dataclass(frozen=True, slots=True)
 class ShopView:
     """The page that a shopper sees."""
 
     page: Name = "search"
-    results: SearchResults = NOTHING
-    """Results of the last search."""
+    results: tuple[Product, ...] = ()
+    """Results of the last search, best first."""
     number: int = 1
     """Number of the results page, from 1."""
     item: Product | None = None
@@ -68,7 +52,7 @@ class ShopView:
 
     @property
     def on_page(self) -> tuple[Product, ...]:
-        return self.results.page(self.number)
+        return self.results[(self.number - 1) * PER_PAGE : self.number * PER_PAGE]
 
 
 def format_page(view: ShopView, instruction: str) -> str:
@@ -82,7 +66,7 @@ def format_page(view: ShopView, instruction: str) -> str:
 
 def _page_parts(view: ShopView) -> Sequence[str]:
     if view.page == "results":
-        count_line = f"Page {view.number} (Total results: {len(view.results.numbers)})"
+        count_line = f"Page {view.number} (Total results: {len(view.results)})"
         listed = [text for item in view.on_page for text in (item.asin, item.title, item.price_tag)]
         return [count_line, *_page_turns(view), *listed]
     item = view.item
@@ -97,7 +81,7 @@ def _page_parts(view: ShopView) -> Sequence[str]:
 
 def _page_turns(view: ShopView) -> list[str]:
     before = [BEFORE] if view.number > 1 else []
-    return [*before, NEXT] if view.number * PER_PAGE < len(view.results.numbers) else before
+    return [*before, NEXT] if view.number * PER_PAGE < len(view.results) else before
 
 
 def list_clickable(view: ShopView) -> list[str]:
@@ -162,9 +146,9 @@ class Shop:
         """Return the price of a product in dollars."""
         return draw_product_price(item, self.seed)
 
-    def find(self, keywords: str) -> SearchResults:
+    def find(self, keywords: str) -> tuple[Product, ...]:
         """Search for at most 50 products, best first."""
-        return SearchResults(tuple(self.index.find(keywords, MAX_RESULTS)), self.stock)
+        return tuple(self.stock[number] for number in self.index.find(keywords, MAX_RESULTS))
 
 
 def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Path | None = None) -> Shop:
