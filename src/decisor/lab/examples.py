@@ -75,10 +75,9 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
     question = next(generate.find_world_questions(world, seed))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
     write_file_once(database, lambda path: to_sqlite(world.rows(), f"sqlite:///{path}"))
-    subject = generate.name_of_subject(world, question)
-    return WorldExample(
-        name, scenario, subject, generate.write_world_question(world, question), database, graph, world.rows()
-    )
+    names = world.countries if isinstance(world, generate.Trade) else world.goods
+    asked = generate.write_world_question(world, question)
+    return WorldExample(name, scenario, names[question.subject], asked, database, graph, world.rows())
 
 
 def example_folder() -> Path:

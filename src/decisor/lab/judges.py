@@ -47,6 +47,7 @@ from string import Template
 from typing import Literal, TypeVar
 
 from decisor.errors import BudgetExceeded, LLMError, ParseError, SetupError
+from decisor.lab.statistics import mean
 from decisor.llms import choose
 from decisor.llms.prices import price_of_llm
 from decisor.llms.shared import Journal, close_llm
@@ -485,21 +486,19 @@ async def score_all_pairs(
     return {name: math.fsum(scores) / len(scores) for name, scores in points.items()}
 
 
-def compute_ranks(points: Mapping[str, float]) -> dict[str, float]:
-    """Rank names by points, best first, from 1; equal points share the best of their places, as in RadAgent's table.
+def compute_mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Compute the mean rank of each name over the instances that rank it by points, best first, from 1.
 
-    >>> compute_ranks({"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.0})
+    Equal points share the best of their places, as in RadAgent's table.
+
+    >>> compute_mean_ranks([{"a": 1.0, "b": 0.5, "c": 0.5, "d": 0.0}])
     {'a': 1.0, 'b': 2.0, 'c': 2.0, 'd': 4.0}
     """
-    return {name: 1.0 + sum(other > point for other in points.values()) for name, point in points.items()}
-
-
-def compute_mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Compute the mean rank of each name over the instances that rank it."""
-    ranked = [compute_ranks(points) for points in instances]
-    names = sorted({name for one in ranked for name in one})
-    by_name = {name: [one[name] for one in ranked if name in one] for name in names}
-    return {name: math.fsum(places) / len(places) for name, places in by_name.items()}
+    ranks: dict[str, list[float]] = {name: [] for name in sorted({name for points in instances for name in points})}
+    for points in instances:
+        for name, point in points.items():
+            ranks[name].append(1.0 + sum(other > point for other in points.values()))
+    return {name: mean(places) for name, places in ranks.items()}
 
 
 PREFERENCE_FORM = verdict_form(

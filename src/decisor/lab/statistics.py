@@ -21,7 +21,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from statistics import stdev
 from typing import TYPE_CHECKING
 
 from decisor.lab.benchmark import Outcome, State
@@ -205,18 +204,6 @@ UNREAD = "unread_replies"
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatStatistics:
-    """The spread over several tries at each case."""
-
-    accuracies: tuple[float, ...]
-    """Accuracy of each repeat."""
-    deviation: float
-    """Sample deviation of the accuracies."""
-    pass_at: Mapping[int, float]
-    """pass@k by k, the mean over the cases with that many counted tries."""
-
-
-@dataclass(frozen=True, slots=True)
 class SummaryRow:
     """The figures of one technique with one LLM on one benchmark, or on one group of its cases."""
 
@@ -248,7 +235,8 @@ class SummaryRow:
     tags_right: Mapping[str, int] = field(default_factory=dict)
     """Number of right outcomes with each tag; for a failure on the way, how many were mended."""
     stopped: Mapping[str, int] = field(default_factory=dict)
-    repeats: RepeatStatistics | None = None
+    pass_at: Mapping[int, float] = field(default_factory=dict)
+    """pass@k by k, the mean over the cases with that many counted tries; empty without repeats."""
     beside: Mapping[str, Usage] = field(default_factory=dict)
     """Usage of judges and simulators, by role."""
     unmeasured: Mapping[str, int] = field(default_factory=dict)
@@ -262,6 +250,11 @@ class SummaryRow:
     @property
     def outcomes(self) -> int:
         return sum(self.states.values())
+
+    @property
+    def dollars(self) -> float | None:
+        """Mean cost of an outcome."""
+        return None if self.usage.dollars is None else self.usage.dollars / self.outcomes
 
     @property
     def counted(self) -> int:
@@ -313,7 +306,7 @@ def build_summary_row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         tags=count_tags(part),
         tags_right=count_tags(one for one in part if one.state == "right"),
         stopped=count_names(one.stopped for one in part),
-        repeats=repeats_of(counted),
+        pass_at=compute_pass_at(tries_by_case(counted)),
         beside={role: sum((one.beside[role] for one in part if role in one.beside), Usage()) for role in roles},
         unmeasured=count_names(name for one in part for name, value in one.metrics.items() if not math.isfinite(value)),
     )
@@ -368,18 +361,13 @@ def summarise_counts(part: Sequence[Outcome]) -> dict[str, float]:
     return counts | ({UNREAD: mean(unread)} if any(unread) else {})
 
 
-def repeats_of(counted: Sequence[Outcome]) -> RepeatStatistics | None:
-    numbers = sorted({one.repeat for one in counted})
-    if len(numbers) < 2:
-        return None
-    # By number of the repeat: a repeat is one pass over all cases.
-    accuracies = tuple(mean(one.state == "right" for one in counted if one.repeat == number) for number in numbers)
-    tries = tries_by_case(counted)
-    pass_at = {
+def compute_pass_at(tries: Mapping[str, Sequence[bool]]) -> dict[int, float]:
+    most = max(map(len, tries.values()), default=0)
+    return {
         k: mean(pass_at_k(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
-        for k in range(1, max(len(rights) for rights in tries.values()) + 1)
+        for k in range(1, most + 1)
+        if most > 1
     }
-    return RepeatStatistics(accuracies, stdev(accuracies), pass_at)
 
 
 def count_tags(part: Iterable[Outcome]) -> dict[str, int]:

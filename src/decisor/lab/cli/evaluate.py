@@ -273,7 +273,11 @@ class Display:
         for pair in [pair for pair in tally.left_out if pair not in self.printed]:
             self.printed.add(pair)
             self.say(f"{pair[1]} on {pair[0]} is left out: {tally.left_out[pair]}")
-        self.progress.update(self.task, total=tally.total, completed=tally.done, description=format_tally(tally))
+        parts = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
+        others = ("over_budget", "unscored", "crashed")
+        parts += [f"{tally.states[name]} {name}" for name in others if tally.states[name]]
+        words = ", ".join([*parts, format_dollars(tally.usage.dollars)])
+        self.progress.update(self.task, total=tally.total, completed=tally.done, description=words)
 
     def say(self, news: str) -> None:
         from decisor.system.text import clean_one_line
@@ -285,19 +289,6 @@ class Display:
         # Standard error may be gone already, as after a closed pipe.
         with suppress(OSError):
             self.progress.__exit__(None, None, None)
-
-
-def format_tally(tally: Tally) -> str:
-    """Format the accuracy, the other outcomes and the cost of a run so far.
-
-    >>> from decisor.lab.evaluation.runner import Tally
-    >>> from collections import Counter
-    >>> format_tally(Tally(10, Counter(right=3, wrong=1, crashed=1)))
-    '75.0 % right, 1 crashed, $0.00'
-    """
-    parts = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
-    parts += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
-    return ", ".join([*parts, format_dollars(tally.usage.dollars)])
 
 
 def format_dollars(amount: float | None) -> str:

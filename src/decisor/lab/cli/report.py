@@ -38,7 +38,8 @@ def command(
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
     from decisor.lab.evaluation.comparisons import collect_opinions, measure_agreement
     from decisor.lab.evaluation.postgres_store import open_store
-    from decisor.lab.report.document import make_report
+    from decisor.lab.report.document import make_report, report_as_json
+    from decisor.lab.report.tables import report_as_csv, report_as_markdown
 
     if markdown + csv + as_json > 1:
         raise SetupError("Give one of --markdown, --csv and --json.")
@@ -60,7 +61,14 @@ def command(
             # A machine reads standard output then, so the notice goes to standard error.
             write_report_page(report, store, html, states, sys.stderr if markdown or csv or as_json else sys.stdout)
     if markdown or csv or as_json:
-        print(format_report_text(report, markdown, csv), end="")
+        print(
+            report_as_markdown(report)
+            if markdown
+            else report_as_csv(report)
+            if csv
+            else json.dumps(report_as_json(report), allow_nan=False) + "\n",
+            end="",
+        )
     elif not html:
         print_report(report)
 
@@ -81,18 +89,6 @@ def ask_with_judge(judge: str, ask: Callable[[LLM], Awaitable[T]]) -> T:
             await close_llm(judging)
 
     return asyncio.run(run())
-
-
-def format_report_text(report: Report, markdown: bool, csv: bool) -> str:
-    from decisor.lab.report.document import report_as_json
-    from decisor.lab.report.tables import report_as_csv
-    from decisor.lab.report.tables import report_as_markdown as as_markdown
-
-    if markdown or csv:
-        return as_markdown(report) if markdown else report_as_csv(report)
-    from decisor.system.serialization import finite_json_value
-
-    return json.dumps(finite_json_value(report_as_json(report)), allow_nan=False) + "\n"
 
 
 def write_report_page(

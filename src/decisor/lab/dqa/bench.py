@@ -100,7 +100,9 @@ def extract_candidate(text: str, candidates: Sequence[str]) -> str:
             continue
         if normalize_candidate_name(part) in whole:
             return whole[normalize_candidate_name(part)]
-        for region in (find_marked_parts(part, numbers), [part]):
+        # What its writer marked; of numbers, building ids too.
+        marked = [next(group for group in match.groups() if group) for match in MARKED.finditer(part)]
+        for region in (marked + (ID.findall(part) if numbers else []), [part]):
             candidates_here = find_mentions(region, whole, numbers)
             if len(candidates_here) == 1:
                 return whole[candidates_here.pop()]
@@ -108,12 +110,6 @@ def extract_candidate(text: str, candidates: Sequence[str]) -> str:
             if candidates_here and region == [part] and part is tail:
                 return ""
     return ""
-
-
-def find_marked_parts(text: str, numbers: bool) -> list[str]:
-    """Return the parts of a text that its writer marked. If candidates are numbers, these include building ids."""
-    stretches = [next(group for group in match.groups() if group) for match in MARKED.finditer(text)]
-    return stretches + (ID.findall(text) if numbers else [])
 
 
 def find_mentions(texts: Sequence[str], names: Iterable[str], numbers: bool) -> set[str]:
@@ -203,6 +199,8 @@ class DqaBench:
 
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
+        from decisor.session.model_tools import list_modelling_tools
+        from decisor.tools.abilities import is_database_tool
         from decisor.tools.toolbox import Toolbox
 
         one = self.shared.cases[case.id]
@@ -215,7 +213,9 @@ class DqaBench:
                 language = "sql" if self.form == "sql" else "cypher"
                 tool = BareTool(tool, format_bare_schema(one.world.data, self.form), language)
             more = [make_whatif_tool(one)] if self.tools == "both" else []
-            yield Toolbox([tool, *more, *(modelling(tool) if self.tools == "decision_model" else ())])
+            if self.tools == "decision_model":
+                more += list_modelling_tools([tool] if is_database_tool(tool) else [], None)
+            yield Toolbox([tool, *more])
 
     async def score(self, case: Case, decision: Decision, events: Sequence[TraceEntry]) -> Score:
         """Score a decision and sort its failure into a class.
@@ -316,13 +316,6 @@ def is_right_in_substance(decision: Decision, events: Sequence[TraceEntry], one:
     replies = [call.texts[0] for call in events_of(events, LLMCall) if call.texts]
     texts = [" ".join(decision.reasons), *replies[-1:]]
     return any(score_named_candidate(text, one.case.gold[0], one.candidates, one.ties).tie_right for text in texts)
-
-
-def modelling(tool: Tool) -> Sequence[Tool]:
-    from decisor.session.model_tools import list_modelling_tools
-    from decisor.tools.abilities import is_database_tool
-
-    return list_modelling_tools([tool] if is_database_tool(tool) else [], None)
 
 
 def make_whatif_tool(one: WorldCase) -> Tool:

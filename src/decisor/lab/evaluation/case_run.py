@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -66,24 +66,19 @@ NO_TOOL = ("There is no tool", "There is no function")
 
 
 def find_trace_marks(entries: Sequence[TraceEntry]) -> tuple[str, ...]:
-    """Return each mark of a trace once, in the order above."""
-    names = set(_iterate_marks(entries))
-    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in names)
-
-
-def _iterate_marks(entries: Sequence[TraceEntry]) -> Iterator[str]:
+    """Return each mark of a trace once, in a fixed order."""
     # An action without a result was under way when the run ended.
     complete = {result.action for result in events_of(entries, ActionResult)}
+    marks = set()
     for entry in entries:
         match entry.event:
             case UnreadableReply(reason=reason):
-                yield "unread_reply"
-                if reason == "unknown_tool":
-                    yield "unknown_tool"
+                marks |= {"unread_reply", "unknown_tool"} if reason == "unknown_tool" else {"unread_reply"}
             case ActionStart() if entry.id not in complete:
-                yield "cut_off"
+                marks.add("cut_off")
             case ActionResult(observation=observation) if observation.error:
-                yield "unknown_tool" if observation.note.startswith(NO_TOOL) else "failed_action"
+                marks.add("unknown_tool" if observation.note.startswith(NO_TOOL) else "failed_action")
+    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in marks)
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,10 @@ async def evaluate_suite(
         work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
         # A finished run is only reported: trying out techniques would open databases for nothing.
         if any(task.key not in finished_states for task in planned_tasks):
-            work.tally.left_out = await find_unfit_techniques(suite, cases)
+            for label, some in cases.items():
+                for first in list(some.values())[:1]:
+                    misfits = await find_misfits(suite.benches[label], first, suite.techniques)
+                    work.tally.left_out |= {(label, technique): why for technique, why in misfits.items()}
             planned_tasks = [task for task in planned_tasks if (task.key[0], task.key[2]) not in work.tally.left_out]
         await writer.do(lambda store: store.plan(planned_tasks))
         # Read the keys of replies once, so that a new request needs no look into the store.
@@ -252,19 +255,6 @@ async def evaluate_suite(
         for (benchmark, technique), why in work.tally.left_out.items():
             raise SetupError(f"{technique} on {benchmark}: {why}")
     return work.tally
-
-
-async def find_unfit_techniques(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> dict[tuple[str, str], str]:
-    """Return, by benchmark and technique, why the technique cannot work on the benchmark.
-
-    Raise SetupError if a benchmark lacks something.
-    """
-    reasons = {}
-    for label, some in cases.items():
-        for first in list(some.values())[:1]:
-            for technique, why in (await find_misfits(suite.benches[label], first, suite.techniques)).items():
-                reasons[label, technique] = why
-    return reasons
 
 
 def list_breakers(llms: Iterable[SharedLLM]) -> dict[str, Retries]:

@@ -209,12 +209,14 @@ def score_qa_answer(case: Case, decision: Decision, events: Sequence[TraceEntry]
     metrics |= compute_retrieval_metrics(
         rankings, golds, [record.source for record in citations]
     ) | compute_answer_recall(case, rankings, events)
+    planned = [result.counts for result in events_of(events, GraphResult)]
     counts = {
         "retrievals": len(searches),
         "llm_calls": len([*events_of(events, LLMCall)]),
         "passages": len({source for ranking in rankings for source in ranking}),
         "cited": len(citations),
-        **plan_counts_of(events),
+        # Of a technique with a plan: nodes, depth, plan_fallback, degraded and so on.
+        **{name: number for name, number in (planned[-1] if planned else {}).items() if name != "retrievals"},
     }
     attribution = classify_attribution(decision.answer, citations)
     if won:
@@ -296,12 +298,6 @@ def list_rankings(events: Sequence[TraceEntry], read: frozenset[str] | None = No
 
 def list_trace_records(events: Sequence[TraceEntry]) -> list[Record]:
     return [record for result in events_of(events, ActionResult) for record in result.observation.records]
-
-
-def plan_counts_of(events: Sequence[TraceEntry]) -> dict[str, int]:
-    """Return the counts of a technique with a plan: nodes, depth, plan_fallback, degraded and so on."""
-    counts = [result.counts for result in events_of(events, GraphResult)]
-    return {name: number for name, number in (counts[-1] if counts else {}).items() if name != "retrievals"}
 
 
 def classify_qa_failure(

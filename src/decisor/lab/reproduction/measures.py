@@ -33,7 +33,7 @@ from pathlib import Path
 from decisor.lab.benchmark import Outcome
 from decisor.lab.curves import sort_into_tenths, was_right_by
 from decisor.lab.dqa.bench import find_retrieval_kinds, retrieval_kind_of
-from decisor.lab.dqa.worlds import SCENARIOS, Scenario, WorldData, read_dqa_questions, read_dump
+from decisor.lab.dqa.worlds import SCENARIOS, Scenario, read_dqa_questions, read_dump
 from decisor.lab.statistics import (
     COUNTED,
     METRIC_ROUNDS,
@@ -98,10 +98,12 @@ def measure_cell(measure: str, run: MeasuredRun) -> CellFigure | None:
         case "kind" | "kind_count":
             if not run.splitting:
                 return None
-            some = select_retrieval_kind(counted, run.splitting, what)
-            return (
-                CellFigure(float(len(some)), is_whole=True) if word == "kind_count" else figure_of_share(some, is_right)
-            )
+            some = []
+            # Each benchmark is split by its own runs.
+            for bench in {one.benchmark for one in counted}:
+                kinds = find_retrieval_kinds(one for one in run.splitting if one.benchmark == bench)
+                some += [one for one in counted if one.benchmark == bench and retrieval_kind_of(one, kinds) == what]
+            return figure_of_share(some, is_right) if word == "kind" else CellFigure(float(len(some)), is_whole=True)
         case "missed":
             least = 1 if what == "any" else 2
             some = [one for one in counted if one.counts.get("retrievals")]
@@ -139,15 +141,6 @@ def measure_cell(measure: str, run: MeasuredRun) -> CellFigure | None:
             rank = run.ranks.get(part[0].technique)
             return None if rank is None else CellFigure(rank)
     raise ValueError(f"There is no measure {measure!r}.")
-
-
-def select_retrieval_kind(part: Sequence[Outcome], splitting: Sequence[Outcome], kind: str) -> list[Outcome]:
-    """Return the outcomes on the questions that were split off as a kind, each benchmark by its own runs."""
-    some = []
-    for bench in {one.benchmark for one in part}:
-        kinds = find_retrieval_kinds(one for one in splitting if one.benchmark == bench)
-        some += [one for one in part if one.benchmark == bench and retrieval_kind_of(one, kinds) == kind]
-    return some
 
 
 def is_right(outcome: Outcome) -> bool:
@@ -219,11 +212,8 @@ def measure_size(folder: Path, group: str, what: str) -> CellFigure | None:
     questions = dumps.total()
     if what == "questions":
         return CellFigure(float(questions), is_whole=True)
-    total = sum(count_rows(read_dump(dump), what) * many for dump, many in dumps.items())
+    total = 0
+    for dump, many in dumps.items():
+        for name, rows in read_dump(dump).tables.items():
+            total += many * len(rows) * (what in ("rows", "nodes" if name in NODES else "edges"))
     return CellFigure(total / questions)
-
-
-def count_rows(data: WorldData, what: str) -> int:
-    sizes = {name: len(rows) for name, rows in data.tables.items()}
-    nodes = sum(size for name, size in sizes.items() if name in NODES)
-    return {"nodes": nodes, "edges": sum(sizes.values()) - nodes, "rows": sum(sizes.values())}[what]

@@ -309,14 +309,12 @@ def format_latex(table: FilledTable) -> str:
         r"\midrule",
     ]
     for head, cells in table.rows:
-        lines.append(" & ".join([escape_latex(head), *(format_latex_cell(cell) for cell in cells)]) + r" \\")
+        texts = [escape_latex(head)]
+        for figures, difference in (map(escape_latex, cell.lines()) for cell in cells):
+            texts.append(rf"{figures} {{\scriptsize ({difference})}}" if difference else figures)
+        lines.append(" & ".join(texts) + r" \\")
     notes = escape_latex(" ".join(table.notes))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", rf"\par\small {notes}", r"\end{table}"]) + "\n"
-
-
-def format_latex_cell(cell: FilledCell) -> str:
-    figures, difference = map(escape_latex, cell.lines())
-    return rf"{figures} {{\scriptsize ({difference})}}" if difference else figures
 
 
 def escape_latex(text: str) -> str:
