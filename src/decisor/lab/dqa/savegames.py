@@ -172,9 +172,6 @@ def read_save_value(tokens: SaveTokens, first: SaveToken, depth: int) -> SaveVal
     return SaveBlock(tuple((key, read_save_value(tokens, begun, depth + 1)) for key, begun in entries))
 
 
-Amounts = list[tuple[int, int, float]]  # goods, building, amount
-
-
 def read_economies(sections: dict[str, SaveBlock], goods_file: SaveBlock) -> Iterator[tuple[str, Supply]]:
     """Yield the tag and the world of each country. goods_file: the file of goods, name = { cost }, in the order of
     their codes.
@@ -210,8 +207,8 @@ def _build_economy(
         for code, amount in state.block("pop_needs").items:
             if code.isdecimal() and int(code) < len(goods) and isinstance(amount, str):
                 needs[int(code)] += parse_save_number(amount)
-    outputs, makers, most_output = _split_amounts(_list_amounts("output_goods", buildings, len(goods)))
-    used, users, most_used = _split_amounts(_list_amounts("input_goods", buildings, len(goods)))
+    outputs, makers, most_output = _read_amounts("output_goods", buildings, len(goods))
+    used, users, most_used = _read_amounts("input_goods", buildings, len(goods))
     return add_supply_state(
         Supply(
             tuple(name for name, _ in goods),
@@ -232,18 +229,14 @@ def _build_economy(
     )
 
 
-def _list_amounts(section: str, buildings: list[tuple[int, SaveBlock]], count: int) -> Amounts:
-    """Return the maximum amounts that each building takes or gives. Outputs include the throughput of the building."""
+def _read_amounts(section: str, buildings: list[tuple[int, SaveBlock]], count: int) -> tuple[Ints, Ints, Floats]:
+    """Return goods, building and maximum of each amount taken or given; outputs include the building's throughput."""
     rows = []
     for place, (_, building) in enumerate(buildings):
         factor = building.number("throughput", 1.0) if section == "output_goods" else 1.0
         for code, amount in building.block(section).block("goods").items:
             if code.isdecimal() and int(code) < count and isinstance(amount, str) and parse_save_number(amount) > 0:
                 rows.append((int(code), place, parse_save_number(amount) * factor))
-    return rows
-
-
-def _split_amounts(rows: Amounts) -> tuple[Ints, Ints, Floats]:
     return (
         np.array([row[0] for row in rows], dtype=np.int64),
         np.array([row[1] for row in rows], dtype=np.int64),

@@ -34,7 +34,7 @@ from decisor.llms.shared import Journal
 from decisor.system.tasks import map_concurrently
 from decisor.system.wording import format_count
 from decisor.trace.events import ActionResult, ActionStart, GraphPlan, Plan, PlanChange, RunStart, TraceEntry, events_of
-from decisor.types import LLM, Completion, Observation, Question, Sampling
+from decisor.types import LLM, Completion, Question, Sampling
 
 MEANINGS: Mapping[str, str] = {
     "CAN": "it considered the wrong candidates: one that cannot change the outcome, or never the best one",
@@ -124,7 +124,8 @@ async def collect_opinions(store: RunStore, llm: LLM, most: int = 100, at_once: 
     names = {one.benchmark for one in failed}
     classes = {name: list_possible_classes({one.failure for one in failed if one.benchmark == name}) for name in names}
     # One class is no choice, and agreeing on it says nothing.
-    failed = sample_evenly([one for one in failed if len(classes[one.benchmark]) > 1], most)
+    failed = [one for one in failed if len(classes[one.benchmark]) > 1]
+    failed = [failed[at * len(failed) // most] for at in range(most)] if len(failed) > most else failed
     if not failed:
         raise SetupError("A second opinion needs failures with two or more classes to choose from: this run has none.")
     journal = Journal(StoreBook(store))
@@ -179,25 +180,12 @@ def format_trace_steps(entries: Sequence[TraceEntry]) -> str:
             case ActionStart(tool=tool, input=text):
                 lines.append(f"{tool}: {text}")
             case ActionResult(observation=observation):
-                lines.append("-> " + format_judged_observation(observation))
+                records = observation.records
+                rows = [f"{record.id}: {record.text or dict(record.fields)}" for record in records[:20]]
+                rows += [f"and {len(records) - 20} more"] if len(records) > 20 else []
+                note = [observation.note] if observation.note else []
+                lines.append("-> " + ("\n   ".join([*note, *rows]) or "nothing"))
     return "\n".join(lines)
-
-
-def format_judged_observation(observation: Observation) -> str:
-    records = observation.records
-    rows = [f"{record.id}: {record.text or dict(record.fields)}" for record in records[:20]]
-    more = [f"and {len(records) - 20} more"] if len(records) > 20 else []
-    note = [observation.note] if observation.note else []
-    return "\n   ".join([*note, *rows, *more]) or "nothing"
-
-
-def sample_evenly(outcomes: Sequence[Outcome], most: int) -> list[Outcome]:
-    """Return at most ``most`` outcomes, spread evenly over the given ones.
-
-    >>> [one.case for one in sample_evenly([Outcome("b", str(n), "t", "", 0, "wrong") for n in range(10)], 4)]
-    ['0', '2', '5', '7']
-    """
-    return [outcomes[at * len(outcomes) // most] for at in range(most)] if len(outcomes) > most else list(outcomes)
 
 
 def measure_agreement(opinions: Sequence[Opinion], judge_name: str) -> Agreement:

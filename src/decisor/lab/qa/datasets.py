@@ -220,10 +220,6 @@ def read_popqa_corpus(path: Path) -> Iterator[Passage]:
     return read_passages(beside)
 
 
-def keep_long_tail_cases(cases: list[Case]) -> list[Case]:
-    return [case for case in cases if int(str(case.facts["views"])) < LONG_TAIL_VIEWS]
-
-
 POPQA = QaSet(
     name="popqa",
     title="PopQA",
@@ -233,7 +229,7 @@ POPQA = QaSet(
     read_passages=read_popqa_corpus,
     right=contains_gold,
     option="longtail",
-    part=keep_long_tail_cases,
+    part=lambda cases: [case for case in cases if int(str(case.facts["views"])) < LONG_TAIL_VIEWS],
 )
 PopQABench = make_qa_bench(POPQA, __name__)
 

@@ -42,7 +42,6 @@ def make_charts(
     curve = make_budget_chart(parts)
     cost = make_cost_chart("cost", "dollars a case", entries, lambda row: row.dollars)
     plots = [
-        make_accuracy_chart(entries),
         # A curve over calls says more than the mean of calls, and dollars more than tokens; the others stand in for
         # them.
         curve or make_cost_chart("calls", "LLM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
@@ -92,13 +91,6 @@ def curve_series(curves: Mapping[str, Sequence[CurvePoint]]) -> list[ChartSeries
 def accuracy_mark(name: str, x: float, row: SummaryRow) -> ChartMark:
     low, high = (row.interval.low, row.interval.high) if row.interval else (None, None)
     return ChartMark("", x, row.accuracy, name, low, high, f"of {row.counted}")
-
-
-def make_accuracy_chart(entries: Sequence[tuple[str, SummaryRow]]) -> Chart | None:
-    """Make the chart of accuracy by technique with its interval."""
-    scored = [(name, row) for name, row in entries if row.accuracy is not None]
-    series = [ChartSeries(name, (accuracy_mark(name, at, row),)) for at, (name, row) in enumerate(scored)]
-    return share_chart("accuracy", "bar", "Accuracy by technique", "", series)
 
 
 def make_budget_chart(parts: dict[str, list[Outcome]]) -> Chart | None:

@@ -57,9 +57,7 @@ def render_benchmark(one: BenchmarkReport, report: Report, numbers: Mapping[str,
     plots = []
     for chart in one.charts:
         series = tuple(replace(line, number=numbers.get(line.name)) for line in chart.series)
-        # The table of results draws the accuracies itself.
-        if chart.id != "accuracy":
-            plots.append(chart_html(replace(chart, series=series)))
+        plots.append(chart_html(replace(chart, series=series)))
     figures = tag("div", *plots, cls="charts")
     return tag(
         "section",

@@ -277,13 +277,12 @@ def format_signed(value: float, digits: int) -> str:
 
 def format_markdown(table: FilledTable) -> str:
     """Format a filled table as Markdown, notes below it."""
-    lines = [f"### {describe_table(table)}", "", f"| {' | '.join(table.heads)} |"]
-    lines.append(f"|---|{'---:|' * (len(table.heads) - 1)}")
     # Names of LLMs are somebody's words; everything else is ours.
-    lines += [
-        f"| {escape_markdown_cell(head)} | {' | '.join(cell.text() for cell in cells)} |" for head, cells in table.rows
-    ]
-    return "\n".join([*lines, "", *(" ".join(note.split()) for note in table.notes)]) + "\n"
+    rows = [[escape_markdown_cell(head), *(cell.text() for cell in cells)] for head, cells in table.rows]
+    rule = f"|---|{'---:|' * (len(table.heads) - 1)}"
+    lines = [f"| {' | '.join(row)} |" for row in (table.heads, *rows)]
+    notes = (" ".join(note.split()) for note in table.notes)
+    return "\n".join([f"### {describe_table(table)}", "", lines[0], rule, *lines[1:], "", *notes]) + "\n"
 
 
 def describe_table(table: FilledTable) -> str:
@@ -327,12 +326,7 @@ def format_html(tables: Sequence[FilledTable]) -> str:
     parts = []
     for table in tables:
         head = join(*(tag("th", name) for name in table.heads))
-        body = join(
-            *(
-                tag("tr", tag("th", name, scope="row"), *(tag("td", render_cell(cell)) for cell in cells))
-                for name, cells in table.rows
-            )
-        )
+        body = join(*(tag("tr", tag("th", name, scope="row"), *map(render_cell, cells)) for name, cells in table.rows))
         notes = [tag("p", note) for note in table.notes]
         parts.append(tag("section", tag("h2", describe_table(table)), scroll_table_html(head, body), *notes))
     title = tables[0].paper if tables else ""
@@ -343,7 +337,7 @@ def format_html(tables: Sequence[FilledTable]) -> str:
 def render_cell(cell: FilledCell) -> Html:
     figures, difference = cell.lines()
     ours, slash, published = figures.partition(" / ")
-    return join(tag("b", ours), slash, published, tag("br"), tag("small", difference))
+    return tag("td", tag("b", ours), slash, published, tag("br"), tag("small", difference))
 
 
 STYLE = """\

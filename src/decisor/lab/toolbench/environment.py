@@ -118,18 +118,17 @@ def build_function_schema(api: Api) -> Schema:
         "parameters": {
             "type": "object",
             "properties": {
-                avoid_reserved_name(standardize_api_name(one.name)): build_parameter_schema(one)
+                avoid_reserved_name(standardize_api_name(one.name)): {
+                    "type": TYPES.get(one.type, "string"),
+                    "description": one.description[:LONGEST_TEXT],
+                    **({"example_value": one.default} if str(one.default) else {}),
+                }
                 for one in (*api.required, *optional)
             },
             "required": [avoid_reserved_name(standardize_api_name(one.name)) for one in api.required],
             "optional": [avoid_reserved_name(standardize_api_name(one.name)) for one in optional],
         },
     }
-
-
-def build_parameter_schema(one: ApiParameter) -> Schema:
-    values = {"type": TYPES.get(one.type, "string"), "description": one.description[:LONGEST_TEXT]}
-    return {**values, "example_value": one.default} if str(one.default) else values
 
 
 FINISH_SCHEMA: Schema = {

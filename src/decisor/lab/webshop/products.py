@@ -252,11 +252,6 @@ def product_search_text(item: Product) -> str:
     return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
 
 
-def make_memory_stock(products: Iterable[Product]) -> tuple[Stock, Bm25Index]:
-    db = sqlite3.connect(":memory:", check_same_thread=False)
-    return Stock(db), fill_stock(products, db)
-
-
 def write_stock(products: Iterable[Product], folder: Path) -> None:
     """Write a folder that ``open_disk_stock`` opens."""
     making = folder.with_name(f"{folder.name}.making-{os.getpid()}")
@@ -277,7 +272,15 @@ def write_stock(products: Iterable[Product], folder: Path) -> None:
 def fill_stock(products: Iterable[Product], db: sqlite3.Connection) -> Bm25Index:
     """Write the products to an empty database and return their search index."""
     db.execute("CREATE TABLE product (number INTEGER PRIMARY KEY, asin TEXT, asked INTEGER, body TEXT)")
-    index = build_bm25_index(_write_products(products, db), extract_terms)
+
+    def write_rows() -> Iterator[str]:
+        """Write each product and yield its text for the search."""
+        for number, item in enumerate(products):
+            row = (number, item.asin, bool(item.synthetic or item.human), json_text(item))
+            db.execute("INSERT INTO product VALUES (?, ?, ?, ?)", row)
+            yield product_search_text(item)
+
+    index = build_bm25_index(write_rows(), extract_terms)
     db.execute("CREATE INDEX by_asin ON product (asin)")
     db.execute("CREATE INDEX by_asked ON product (number) WHERE asked")
     db.commit()
@@ -294,14 +297,6 @@ def open_disk_stock(folder: Path) -> tuple[Stock, Bm25Index]:
     place = (folder / "products.db").resolve().as_uri()
     db = sqlite3.connect(f"{place}?mode=ro", uri=True, check_same_thread=False)
     return Stock(db), load_bm25_index(folder, extract_terms)
-
-
-def _write_products(products: Iterable[Product], db: sqlite3.Connection) -> Iterator[str]:
-    """Write each product to the database and yield its text for the search."""
-    for number, item in enumerate(products):
-        row = (number, item.asin, bool(item.synthetic or item.human), json_text(item))
-        db.execute("INSERT INTO product VALUES (?, ?, ?, ?)", row)
-        yield product_search_text(item)
 
 
 Kind = Literal["synthetic", "human"]

@@ -7,6 +7,7 @@ those of the release (web_agent_site/templates), except the last page, which nam
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -19,10 +20,10 @@ from decisor.lab.webshop.products import (
     Product,
     Stock,
     draw_product_price,
+    fill_stock,
     is_stock,
     load_products,
     make_goals,
-    make_memory_stock,
     open_disk_stock,
     write_stock,
 )
@@ -159,7 +160,8 @@ def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Pa
         SetupError: files are missing.
     """
     if keep_in is None:
-        stock, index = make_memory_stock(load_products(folder))
+        db = sqlite3.connect(":memory:", check_same_thread=False)
+        stock, index = Stock(db), fill_stock(load_products(folder), db)
     else:
         if not is_stock(keep_in):
             write_stock(load_products(folder), keep_in)
