@@ -66,6 +66,7 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
     """
     from decisor.lab.dqa import generator as generate
     from decisor.lab.dqa.databases import to_sqlite
+    from decisor.lab.dqa.generated_worlds import Trade
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
@@ -79,7 +80,7 @@ def make_example(name: str, folder: Path | None = None) -> WorldExample:
     question = next(generate.find_world_questions(world, seed))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
     write_file_once(database, lambda path: to_sqlite(world.rows(), f"sqlite:///{path}"))
-    names = world.countries if isinstance(world, generate.Trade) else world.goods
+    names = world.countries if isinstance(world, Trade) else world.goods
     asked = generate.write_world_question(world, question)
     return WorldExample(name, scenario, names[question.subject], asked, database, graph, world.rows())
 

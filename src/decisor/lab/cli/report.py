@@ -122,7 +122,7 @@ def print_report(report: Report) -> None:
 
     lines = [line for one in report.benchmarks for line in list_remarks(one, report)]
     lines += [describe_agreement(report.opinion)] if report.opinion else []
-    lines += list_differences(report.diff, report) if report.diff else []
+    lines += describe_run_diff(report.diff, report) if report.diff else []
     console = clean_console(sys.stdout, None)
     console.print(format_suite_table(report.outcomes), soft_wrap=True)
     for line in lines:
@@ -162,7 +162,7 @@ def list_remarks(one: BenchmarkReport, report: Report) -> list[str]:
     return lines
 
 
-def list_differences(diff: ReportDiff, report: Report) -> list[str]:
+def describe_run_diff(diff: ReportDiff, report: Report) -> list[str]:
     from decisor.lab.report.charts import format_points, format_probability
 
     gained, lost = diff.gained, diff.lost
