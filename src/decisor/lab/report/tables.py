@@ -7,6 +7,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from decisor.lab.benchmark import Outcome
 from decisor.lab.report.charts import (
@@ -172,7 +173,7 @@ def report_as_csv(report: Report) -> str:
 def list_outcome_cells(one: Outcome) -> dict[str, str | float | None]:
     texts = {"gold": " | ".join(one.gold), "tags": " ".join(one.tags), "reasons": " | ".join(one.reasons)}
     # A technique's seconds are those of the case, not of its calls.
-    cells = {**dataclass_values(one), **texts, **dataclass_values(one.usage), "seconds": one.seconds}
+    cells: dict[str, Any] = {**dataclass_values(one), **texts, **dataclass_values(one.usage), "seconds": one.seconds}
     return {name: cell for name, cell in cells.items() if not isinstance(cell, Mapping | Usage)}
 
 
