@@ -123,6 +123,17 @@ def test_what_it_would_cost_is_told_before_anything_is_bought(
     ] == ["6"] * 6
 
 
+def test_a_price_by_the_name_needs_no_endpoint_and_no_key(
+    worlds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "DECISOR_LLM", "DECISOR_PRICE"):
+        monkeypatch.delenv(name, raising=False)
+    words = ["planrag", "5", "--data", worlds, "--store", tmp_path / "run.db", "--llm", "gpt-4"]
+    told = shown(capsys, *words, "--dry-run")
+    assert told.count(" gpt-4 ") == 6 and "About $" in told
+    assert "There is no endpoint for the LLM 'gpt-4'" in shown(capsys, *words, code=2)
+
+
 def test_a_bound_for_the_whole_run_stops_it_and_a_higher_one_goes_on(
     worlds: Path, planner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
