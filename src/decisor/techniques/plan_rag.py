@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 from decisor.errors import BudgetExceeded, ParseError
@@ -23,7 +24,7 @@ from decisor.parsing.labelled import LabelledReply
 from decisor.parsing.reply_form import Form
 from decisor.runtime.prompt import PromptTemplate
 from decisor.runtime.run import Run
-from decisor.techniques.shared.agreement import decide_by_agreement
+from decisor.techniques.shared.agreement import Look, decide_by_agreement
 from decisor.techniques.shared.analyst import (
     ACT,
     FINAL_ANSWER,
@@ -70,9 +71,18 @@ class PlanRAG:
     calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        if self.agree > 1:
-            return await decide_by_agreement(replace(self, agree=1), self.agree, question, run)
-        trajectory = Trajectory(question)
+        attempt = partial(self.attempt, Trajectory(question))
+        return await decide_by_agreement(attempt, self.agree, run) if self.agree > 1 else (await attempt(run))[0]
+
+    async def attempt(self, trajectory: Trajectory, run: Run) -> tuple[Decision, Look]:
+        """Return the decision, and how to go on from it."""
+
+        async def look(words: str, run: Run) -> Decision:
+            question = trajectory.question
+            asked = replace(question, rules=f"{question.rules}\n\n{words}".strip())
+            return (await self.attempt(replace(trajectory, question=asked), run))[0]
+
+        error: BudgetExceeded | ParseError | None = None
         try:
             while trajectory.goes_on(self.max_steps):
                 left = self.max_steps - trajectory.actions
@@ -80,14 +90,12 @@ class PlanRAG:
                 move = await ask_for_move(self.prompt(trajectory, run, form), form, trajectory, run, left)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
-                    return record_decision(
-                        decide_from_reply(move, trajectory, rule="required" if self.evidence == "required" else "free"),
-                        run,
-                    )
+                    rule: EvidenceRule = "required" if self.evidence == "required" else "free"
+                    return record_decision(decide_from_reply(move, trajectory, rule=rule), run), look
                 trajectory = await retrieve_step(move, trajectory, run)
-        except (BudgetExceeded, ParseError) as error:
-            return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence)
-        return await ask_last_answer(self.last(trajectory, run), trajectory, run, rule=self.evidence)
+        except (BudgetExceeded, ParseError) as problem:
+            error = problem
+        return await ask_last_answer(self.last(trajectory, run), trajectory, run, error, self.evidence), look
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
         review = AnswerReview(self.evidence, trajectory)

@@ -8,7 +8,7 @@ that it is the best. ``EvidenceRule`` tells whether an answer must cite records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -489,30 +489,41 @@ async def ask_last_answer(
     error: Error | None = None,
     rule: EvidenceRule = "required",
 ) -> Decision:
-    """Make the last call from the reserve of the budget.
+    """Make the last call from the reserve of the budget; see ``end_run``."""
 
-    The decision is the best supported answer, else the best known one.
+    async def ask() -> Decision:
+        # Without a record an answer could rest on nothing, and was asked for in vain three times.
+        if isinstance(error, ParseError) and error.reason == "unreadable" and rule == "required":
+            raise error
+        return await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
+
+    steps = trajectory.actions or len(trajectory.steps)
+    return record_decision(await end_run(ask, trajectory, error, f"The limit of {steps} steps is reached."), run)
+
+
+async def end_run(
+    ask: Callable[[], Awaitable[Decision | None]], trajectory: Trajectory, error: Error | None, limit: str
+) -> Decision:
+    """Ask for the best supported answer, after an error or at a limit; else return the best known one.
 
     Raises:
         LLMError: the endpoint will not answer at all (key, quota, model).
     """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-    steps = trajectory.actions or len(trajectory.steps)
-    why = explain_error(error) if error else f"The limit of {steps} steps is reached."
+    why, missing, decision = explain_error(error) if error else limit, list[str](), None
     try:
-        # Without a record an answer could rest on nothing, and was asked for in vain three times.
-        if isinstance(error, ParseError) and error.reason == "unreadable" and rule == "required":
-            raise error
-        decision = await run.ask(prompt, build_final_answer_form(trajectory, FINAL, True, rule), final=True)
+        decision = await ask()
     except (BudgetExceeded, ParseError, LLMError) as failure:
         if isinstance(failure, LLMError) and failure.permanent:
             raise
+        missing.append(f"No last answer was given. {explain_error(failure)}")
+    if decision is None:
         ranking = trajectory.ranking()
         # No reply can be used: the best of a computed ranking is still supported.
         best = ranking.options[0].name if ranking and ranking.options else ""
-        decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {explain_error(failure)}",))
+        decision = replace(trajectory.decision(best), reasons=tuple(missing))
     reasons = decision.reasons if any(why in reason for reason in decision.reasons) else (*decision.reasons, why)
-    return record_decision(replace(decision, reasons=reasons, stopped=stopped), run)
+    return replace(decision, reasons=reasons, stopped=stopped)
 
 
 def record_decision(decision: Decision, run: Run) -> Decision:
