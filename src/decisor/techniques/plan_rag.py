@@ -179,29 +179,6 @@ When you know the best candidate, write instead of an action:
     + FINAL_ANSWER
 )
 
-FORM = {
-    "ptaor": """\
-Plan: [Step 1: what is to be found out first, Step 2: ..., ...]
-Current step: the number and text of the step you are at
-Thought: what you know now and what you need next
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-""",
-    "paor": """\
-Plan: [Step 1: what is to be found out first, Step 2: ..., ...]
-Current step: the number and text of the step you are at
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-""",
-    "tpaor": """\
-Thought: what you know now and what you need next
-Plan: [Step 1: what is to be found out first, Step 2: ..., ...]
-Current step: the number and text of the step you are at
-Action: the name of one tool
-Action input: what you give it (for a database, one query and nothing else)
-""",
-}
-
 REPLAN = """
 The plan is written once. After each observation begin your reply with one of
 Re-plan: N
@@ -217,6 +194,14 @@ ORDERS = {
     "paor": {"plan": PLAN, "current_step": STEP, **{key: words for key, words in ACT.items() if key != "thought"}},
     "tpaor": {"thought": ACT["thought"], "plan": PLAN, "current_step": STEP, **ACT},
 }
+LINES = {
+    "plan": "Plan: [Step 1: what is to be found out first, Step 2: ..., ...]",
+    "current_step": f"Current step: {STEP}",
+    "thought": f"Thought: {ACT['thought']}",
+    "action": f"Action: {ACT['action']}",
+    "action_input": f"Action input: {ACT['action_input']}",
+}
+FORM = {order: "".join(f"{LINES[key]}\n" for key in keys) for order, keys in ORDERS.items()}
 
 FIRST = PromptTemplate("""\
 $question
