@@ -161,8 +161,8 @@ def is_extreme_candidate(plain: str, rows: Sequence[Record]) -> bool:
 
 THINK = "think"
 RAN_BEFORE = "You ran this as"
-UNREADABLE = 3
-"""First replies of a run, after which it ends where none holds a label or an object."""
+UNREADABLE = (3, 5)
+"""First replies of a run, after which it ends where none holds a label or an object: of prose, or with empty ones."""
 STOP = Sampling(stop=("Observation:",))
 EvidenceRule = Literal["required", "asked", "free"]
 """Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
@@ -450,21 +450,27 @@ async def ask_for_move(
     """Ask for the next action or the answer, as often as actions are left.
 
     Raises:
-        ParseError: none of the replies could be read; or the first three hold nothing of a form (unreadable).
+        ParseError: none of the replies could be read; or the first three hold nothing of a form, five where some of
+            them are empty (unreadable).
     """
-    if trajectory.steps or left <= UNREADABLE:
-        return await run.ask(prompt, form, STOP, tries=left)
-    try:
-        return await run.ask(prompt, form, STOP, tries=UNREADABLE)
-    except ParseError as error:
-        calls = [entry.event for entry in run.trace.entries if entry.span == run.span_id]
-        replies = [call.texts[0] for call in calls if isinstance(call, LLMCall)]
-        # A model that begins the form and fails may be asked on: it loses replies at random, several in a row too.
-        if not any(LABEL.search(reply) or "{" in reply for reply in replies):
-            raise ParseError(str(error), "unreadable") from error
-        if len(replies) < UNREADABLE:  # it insisted on what is not asked for again
-            raise
-    return await run.ask(prompt, form, vary_sampling(STOP, UNREADABLE), tries=left - UNREADABLE)
+    done = 0
+    for most in UNREADABLE if not trajectory.steps and left > max(UNREADABLE) else ():
+        try:
+            return await run.ask(prompt, form, vary_sampling(STOP, done), tries=most - done)
+        except ParseError as error:
+            calls = [entry.event for entry in run.trace.entries if entry.span == run.span_id]
+            replies = [call.texts[0] for call in calls if isinstance(call, LLMCall)]
+            # A model that begins the form and fails may be asked on: it loses replies at random, several in a row too.
+            has_form = any(LABEL.search(reply) or "{" in reply for reply in replies)
+            is_prose = most == max(UNREADABLE) or all(re.search(r"\w", reply) for reply in replies)
+            if not has_form and is_prose:
+                raise ParseError(str(error), "unreadable") from error
+            if len(replies) < most:  # it insisted on what is not asked for again
+                raise
+            done = most
+            if has_form:
+                break
+    return await run.ask(prompt, form, vary_sampling(STOP, done), tries=left - done)
 
 
 def record_plan(trajectory: Trajectory, steps: tuple[str, ...], why: str, run: Run) -> Trajectory:
