@@ -135,7 +135,7 @@ class FigureCheck(AnswerReading):
             rows = frozenset([cited]) | (rows if self.is_beside_name(figure, clause) else frozenset())
         if not self.is_beside_name(figure, clause):  # Which name it belongs to is open.
             rows |= {cited} if cited else frozenset()
-            if len(clause.names) > 1 and "respectively" not in clause.masked:
+            if len(clause.names) > 1 and not cited and "respectively" not in clause.masked:
                 rows |= clause.name_ids
         wanted = self.noun_columns(figure, clause)
         return any(
