@@ -63,7 +63,8 @@ async def decide_by_agreement(attempt: Attempt, attempts: int, run: Run) -> Deci
     results = [f"- {line}" for line in describe_results(groups)]
     if 2 * count <= attempts:
         queries = [
-            f"{line}\n  {'; '.join(list_queries(group[0], run))}" for line, group in zip(results, groups, strict=True)
+            f"{line}\n  {'; '.join(list_cited_queries(group[0], run))}"
+            for line, group in zip(results, groups, strict=True)
         ]
         look = next(look for decision, look in made if decision is best)
         with run.span("one more look") as part:
@@ -76,7 +77,7 @@ async def decide_by_agreement(attempt: Attempt, attempts: int, run: Run) -> Deci
     return record_decision(replace(best, reasons=(*best.reasons, text)), run)
 
 
-def list_queries(decision: Decision, run: Run) -> Iterator[str]:
+def list_cited_queries(decision: Decision, run: Run) -> Iterator[str]:
     """Yield the queries of the records that a decision cites."""
     starts = {entry.id: entry.event for entry in run.trace.entries if isinstance(entry.event, ActionStart)}
     for result in events_of(run.trace.entries, ActionResult):
