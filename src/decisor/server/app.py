@@ -324,7 +324,8 @@ def guarded_app(serving: ServerSettings, routers: Sequence[APIRouter] = ()) -> t
     state = AppState(serving, f"decisor-{serving.port}")
     app = make_app(serving, state, routers)
     hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
-    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie), state
+    files = "/api/files/" if serving.takes_files else ""
+    return RequestGuard(app, hosts, serving.users, ENTER, "/api/", "/api/session", state.cookie, files), state
 
 
 def operation_id_of(route: APIRoute) -> str:

@@ -36,6 +36,7 @@ from decisor.server.requests import (
 from decisor.server.responses import ReaderList
 from decisor.server.security import User
 from decisor.server.settings import Full, Places, ServerSettings, Watchers
+from decisor.server.uploads import Uploads, may_use
 from decisor.session.data import Data
 from decisor.session.pool import Pool
 from decisor.session.request import AskRequest, Attachments, read_kept_request, write_kept_request
@@ -90,14 +91,22 @@ class Runs:
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
     places: Places = field(init=False)
+    uploads: Uploads = field(init=False)
     is_closing: bool = False
 
     def __post_init__(self) -> None:
         self.places = Places(self.serving.at_once)
+        self.uploads = Uploads(self.serving.history.folder / "uploads", self.pool, self.uses)
+        if self.serving.takes_files:
+            self.uploads.open()
 
     def connections(self, user: User) -> tuple[str, ...]:
         """Return the connections that a user may ask of."""
-        return tuple(name for name in self.pool.members if user.may_use(name))
+        return tuple(name for name in self.pool.members if may_use(user, name, self.pool))
+
+    def uses(self, name: str) -> bool:
+        """Return whether a run under way asks a connection."""
+        return any(name in live.connections for live in self.live.values() if not live.is_over)
 
     async def ask(self, user: User, body: AskBody) -> LiveRun:
         """Begin a run of a question.
