@@ -51,9 +51,14 @@ def suggest_questions(tables: Sequence[SchemaTable]) -> list[SuggestedQuestion]:
 
 def questions_of_table(table: SchemaTable, tables: Sequence[SchemaTable]) -> Iterator[SuggestedQuestion]:
     """Yield the questions about the things that a table names: which to drop, which is best, which place."""
-    if not any(NAME.match(column.name) for column in table.columns):
+    name = next((column for column in table.columns if NAME.match(column.name)), table.columns[0])
+    if not NAME.match(name.name) and (NUMBER.search(name.type) or name.references):
         return
-    thing = table.name.rpartition(".")[2].replace("_", " ").lower()
+    # The names of a list are of the things in one of its columns, or of its rows.
+    of_column = (
+        re.sub(r"_?name$", "", name.name, flags=re.I) if not re.fullmatch("title|label", name.name, re.I) else ""
+    )
+    thing = of_column.replace("_", " ").lower() or singular(table.name.rpartition(".")[2].replace("_", " ").lower())
     near = [other for other in tables if other is not table and refers_to(other, table)]
     # Purchases and their returns: what refers to what refers to the thing.
     far = [other for other in tables if other not in (table, *near) and any(refers_to(other, one) for one in near)]
@@ -72,6 +77,15 @@ def questions_of_table(table: SchemaTable, tables: Sequence[SchemaTable]) -> Ite
     place = next((column.name for column in table.columns if PLACE.match(column.name)), "")
     if place and near and GAIN.search(words):
         yield SuggestedQuestion(question=f"Which {place.lower()} matters most among our {plural(2, thing)}?", uses=uses)
+
+
+def singular(noun: str) -> str:
+    """Return the singular of a noun, as tables are often called in the plural.
+
+    >>> singular("offers"), singular("companies"), singular("status"), singular("address")
+    ('offer', 'company', 'status', 'address')
+    """
+    return re.sub(r"(?<![sui])s$", "", re.sub(r"ies$", "y", noun))
 
 
 def refers_to(table: SchemaTable, other: SchemaTable) -> bool:
