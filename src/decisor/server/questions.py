@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Protocol
 
-from decisor.server.responses import SuggestedQuestion
+from decisor.server.responses import ColumnReply, SuggestedQuestion, TableReply
 from decisor.system.wording import plural
 
 MOST = 6
@@ -19,27 +18,7 @@ LOSS = re.compile(r"return|refund|complaint|defect|fault|delay|claim|incident|re
 PLACE = re.compile(r"^(?:city|town|region|country|state|district)$", re.I)
 
 
-class SchemaColumn(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def references(self) -> str: ...
-    @property
-    def joins(self) -> str: ...
-
-
-class SchemaTable(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def rows(self) -> int | None: ...
-    @property
-    def columns(self) -> Sequence[SchemaColumn]: ...
-
-
-def suggest_questions(tables: Sequence[SchemaTable]) -> list[SuggestedQuestion]:
+def suggest_questions(tables: Sequence[TableReply]) -> list[SuggestedQuestion]:
     """Return questions that the tables can answer: the first of each thing, then the next of each; at most ``MOST``.
 
     Things that fewer rows name come first: a supplier is chosen, a customer seldom.
@@ -49,7 +28,7 @@ def suggest_questions(tables: Sequence[SchemaTable]) -> list[SuggestedQuestion]:
     return list({question.question: question for question in found}.values())[:MOST]
 
 
-def questions_of_table(table: SchemaTable, tables: Sequence[SchemaTable]) -> Iterator[SuggestedQuestion]:
+def questions_of_table(table: TableReply, tables: Sequence[TableReply]) -> Iterator[SuggestedQuestion]:
     """Yield the questions about the things that a table names: which to drop, which is best, which place."""
     name = next((column for column in table.columns if NAME.match(column.name)), table.columns[0])
     if not NAME.match(name.name) and (NUMBER.search(name.type) or name.references):
@@ -88,11 +67,11 @@ def singular(noun: str) -> str:
     return re.sub(r"(?<![sui])s$", "", re.sub(r"ies$", "y", noun))
 
 
-def refers_to(table: SchemaTable, other: SchemaTable) -> bool:
+def refers_to(table: TableReply, other: TableReply) -> bool:
     return any((column.references or column.joins).rpartition(".")[0] == other.name for column in table.columns)
 
 
-def is_measure(column: SchemaColumn) -> bool:
+def is_measure(column: ColumnReply) -> bool:
     is_key = bool(column.references or column.joins) or column.name.lower() in ("id", "since", "year")
     return (
         NUMBER.search(column.type) is not None

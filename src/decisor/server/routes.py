@@ -405,26 +405,15 @@ async def show_run_story(live: ReadableRun) -> Response:
     return Response(story_json(live.entries, 2_000_000), media_type=MEDIA_TYPES["json"])
 
 
-@runs_router.get("/runs/{id}/rows/{name}.csv")
-async def show_rows_as_csv(live: ReadableRun, name: str) -> Response:
-    """Give all rows of a result, such as o2, as CSV. Texts that a spreadsheet would run as formulas are defused."""
-    return await rows_response(live, name, "csv")
-
-
-@runs_router.get("/runs/{id}/rows/{name}.parquet")
-async def show_rows_as_parquet(live: ReadableRun, name: str) -> Response:
-    """Give all rows of a result, such as o2, as Parquet."""
-    return await rows_response(live, name, "parquet")
-
-
-async def rows_response(live: LiveRun, name: str, kind: Literal["csv", "parquet"]) -> Response:
+@runs_router.get("/runs/{id}/rows/{name}.{kind}")
+async def show_rows(live: ReadableRun, name: str, kind: Literal["csv", "parquet"]) -> Response:
+    """Give all rows of a result, such as o2, as CSV, in which no text can run as a formula, or as Parquet."""
     records = rows_of_result(live.entries, name)
     if not records:
         raise NotThere(f"Run {live.id!r} has no result {name[:80]!r}.")
     content = await asyncio.to_thread(write_csv if kind == "csv" else write_parquet, records)
-    headers = {
-        "content-disposition": f'attachment; filename="decisor-{live.id}-{records[0].id.partition(".")[0]}.{kind}"'
-    }
+    file = f"decisor-{live.id}-{records[0].id.partition('.')[0]}.{kind}"
+    headers = {"content-disposition": f'attachment; filename="{file}"'}
     return Response(content, media_type=MEDIA_TYPES[kind], headers=headers)
 
 
