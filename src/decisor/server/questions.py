@@ -30,12 +30,12 @@ def suggest_questions(tables: Sequence[TableReply]) -> list[SuggestedQuestion]:
 
 def questions_of_table(table: TableReply, tables: Sequence[TableReply]) -> Iterator[SuggestedQuestion]:
     """Yield the questions about the things that a table names: which to drop, which is best, which place."""
-    name = next((column for column in table.columns if NAME.match(column.name)), table.columns[0])
-    if not NAME.match(name.name) and (NUMBER.search(name.type) or name.references):
+    named = next((column for column in table.columns if NAME.match(column.name)), table.columns[0])
+    if not NAME.match(named.name) and (NUMBER.search(named.type) or named.references):
         return
     # The names of a list are of the things in one of its columns, or of its rows.
     of_column = (
-        re.sub(r"_?name$", "", name.name, flags=re.I) if not re.fullmatch("title|label", name.name, re.I) else ""
+        re.sub(r"_?name$", "", named.name, flags=re.I) if not re.fullmatch("title|label", named.name, re.I) else ""
     )
     thing = of_column.replace("_", " ").lower() or singular(table.name.rpartition(".")[2].replace("_", " ").lower())
     near = [other for other in tables if other is not table and refers_to(other, table)]

@@ -90,7 +90,7 @@ function data_picks(offer, chosen, changed) {
     const remove = button("Remove", async () => {
       try { await ask(`/api/files/${encodeURIComponent(one.name)}`, undefined, "DELETE"); await changed(); } catch (error) { panel.before(fault(error.message)); }
     }, { kind: "quiet", "aria-label": `Remove ${one.label}` });
-    return el("li", {}, el("div.row", {}, el("label.check", {}, box, el("span", {}, el("b", {}, one.label), el("small", {}, [FORMS[one.form], one.mine ? "yours alone" : "read-only", one.model ? "with a decision model" : ""].filter(Boolean).join(" · ")))), one.mine ? remove : null, look), panel);
+    return el("li", {}, el("div.row", {}, el("label.check", {}, box, el("span", {}, el("b", {}, one.label), el("small", {}, [one.mine ? "File" : FORMS[one.form], one.mine ? "yours alone" : "read-only", one.model ? "with a decision model" : ""].filter(Boolean).join(" · ")))), one.mine ? remove : null, look), panel);
   });
   const list = boxes.length ? el("ul.list", {}, boxes) : el("p.soft", {}, `No data yet. ${offer.takes_files ? "Bring a file, or start" : "Start"} the server with --db, or with --demo for a made-up shop.`);
   const read = () => {
