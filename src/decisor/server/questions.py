@@ -37,7 +37,9 @@ def questions_of_table(table: TableReply, tables: Sequence[TableReply]) -> Itera
     of_column = (
         re.sub(r"_?name$", "", named.name, flags=re.I) if not re.fullmatch("title|label", named.name, re.I) else ""
     )
-    thing = of_column.replace("_", " ").lower() or singular(table.name.rpartition(".")[2].replace("_", " ").lower())
+    thing = of_column.replace("_", " ").lower() or noun_of_table(
+        table.name.rpartition(".")[2].replace("_", " ").lower()
+    )
     near = [other for other in tables if other is not table and refers_to(other, table)]
     # Purchases and their returns: what refers to what refers to the thing.
     far = [other for other in tables if other not in (table, *near) and any(refers_to(other, one) for one in near)]
@@ -58,10 +60,10 @@ def questions_of_table(table: TableReply, tables: Sequence[TableReply]) -> Itera
         yield SuggestedQuestion(question=f"Which {place.lower()} matters most among our {plural(2, thing)}?", uses=uses)
 
 
-def singular(noun: str) -> str:
+def noun_of_table(noun: str) -> str:
     """Return the singular of a noun, as tables are often called in the plural.
 
-    >>> singular("offers"), singular("companies"), singular("status"), singular("address")
+    >>> noun_of_table("offers"), noun_of_table("companies"), noun_of_table("status"), noun_of_table("address")
     ('offer', 'company', 'status', 'address')
     """
     return re.sub(r"(?<![sui])s$", "", re.sub(r"ies$", "y", noun))
