@@ -182,7 +182,9 @@ def command_text(path: str, command: Any, depth: int = 1) -> str:
     if rows:
         parts.append("\n".join(["| option | means |", "|---|---|", *rows]))
     if command.epilog:
-        parts.append(f"```console\n{inspect.cleandoc(command.epilog).removeprefix('Examples:').strip()}\n```")
+        parts.append(
+            f"```console\n{inspect.cleandoc(command.epilog.partition('Examples:')[2] or command.epilog).strip()}\n```"
+        )
     parts += [
         command_text(f"{path} {name}", inner, depth + 1).strip()
         for name, inner in getattr(command, "commands", {}).items()
