@@ -68,7 +68,7 @@ def is_understood(line: str) -> bool:
 def test_every_link_between_pages_leads_somewhere() -> None:
     wrong = [
         f"{page.relative_to(ROOT)}: {target}"
-        for page in PAGES
+        for page in [*PAGES, *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md")]
         for target in LINK.findall(page.read_text("utf-8"))
         if "://" not in target and not (page.parent / target).exists()
     ]
