@@ -72,7 +72,7 @@ def test_a_table_is_run_printed_and_printed_again_from_its_store(
     assert shown(capsys, *words) == told
     capsys.readouterr()
     assert run_command_line(["reproduce", *map(str, words), "--llm", planner]) == 0
-    assert "bought now" not in capsys.readouterr().err
+    assert "paid for now" not in capsys.readouterr().err
 
 
 def test_every_table_of_the_paper_is_filled_in_every_form(

@@ -52,9 +52,9 @@ def eval_command(
     graph: Annotated[Names, typer.Option("--graph", metavar="URL", help="With --questions: a graph.")] = None,
     docs: Annotated[Names, typer.Option("--docs", metavar="PLACE", help="With --questions: documents.")] = None,
     store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="Run everything so many times (1).")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
-    limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
+    repeats: Annotated[int | None, typer.Option(min=1, help="Runs of every combination (1).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampled replies.")] = None,
+    limit_cases: Annotated[int | None, typer.Option(min=1, help="Cases of each benchmark, evenly by group.")] = None,
     share: Annotated[float | None, typer.Option(min=0.001, max=1.0, help="Share of each benchmark: 0.1.")] = None,
     ids: Annotated[Names, typer.Option("--ids", help="Only these cases, with commas or repeated.")] = None,
     max_dollars: Annotated[float | None, typer.Option(min=0.0, help="Dollars for the whole run.")] = None,
@@ -67,8 +67,12 @@ def eval_command(
     limit_seconds: Annotated[float | None, typer.Option(min=0.0, help="Seconds for one case.")] = None,
     limit_actions: Annotated[int | None, typer.Option(min=1, help="Actions (queries) for one case.")] = None,
     cases_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="Cases at a time (8).")] = None,
-    calls_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="At one provider, at most.")] = None,
-    grace: Annotated[float | None, typer.Option(min=0.0, help="Seconds for what is under way when stopped.")] = None,
+    calls_at_once: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Maximum calls at once at one provider (32).")
+    ] = None,
+    grace: Annotated[
+        float | None, typer.Option(min=0.0, help="Seconds to finish running cases when stopped (10).")
+    ] = None,
     patience: Annotated[
         float | None, typer.Option(min=1.0, help="Seconds to wait for a database or an LLM that went away (600).")
     ] = None,
@@ -214,7 +218,9 @@ async def run_suite_here(suite: Suite, store: RunStore, request: SuiteRequest) -
     with Display() as display:
         tally = await evaluate_suite(suite, store, stop, display.hear, say=display.say)
     paid = tally.usage
-    cost = "" if not paid.calls else f"; {format_count(paid.calls, 'call')} bought now, {format_dollars(paid.dollars)}"
+    cost = (
+        "" if not paid.calls else f"; {format_count(paid.calls, 'call')} paid for now, {format_dollars(paid.dollars)}"
+    )
     print(
         f"decisor: {tally.done} of {format_count(tally.total, 'case')} in {time.monotonic() - began:.1f} s{cost}. "
         f"Store: {store.db.name}",
@@ -238,7 +244,7 @@ def run_suite_on_ray(store: RunStore, request: SuiteRequest, workers: int | None
     def on_signal(number: int, frame: object) -> None:
         codes[0] = 128 + number
         if not stop.stopping.is_set():
-            print("decisor: stopping; the workers end, and what they have bought is kept", file=sys.stderr)
+            print("decisor: stopping; replies that were paid for are saved", file=sys.stderr)
         stop.ask()
 
     for one in (signal.SIGINT, signal.SIGTERM):
@@ -314,7 +320,7 @@ def train_query_scorer(
     assess: Annotated[
         str, typer.Option(help="after or before: whether queries are scored after they are run.")
     ] = "after",
-    seed: Annotated[int, typer.Option(help="Of the candidates and the trees.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of candidates and trees.")] = 0,
 ) -> None:
     """Train the query scorer of furepa on measured retrieval ranks. Say how well it chooses on held-out questions.
 

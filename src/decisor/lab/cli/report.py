@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="The store of a run, as decisor eval keeps it (RUN.db).")],
+    run: Annotated[str, typer.Argument(help="The run store that decisor eval wrote (RUN.db).")],
     against: Annotated[str | None, typer.Option(help="An earlier run to compare with.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page that works offline.")] = None,
     judge: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: a second opinion on failures.")] = None,
-    judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures at most.")] = 100,
+    judge_cases: Annotated[int, typer.Option(min=1, help="Maximum number of failures judged.")] = 100,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as Markdown.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="One line for each outcome.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,

@@ -31,7 +31,9 @@ Names = list[str] | None
 def reproduce_command(
     paper: Annotated[str, typer.Argument(help="planrag, planrag-early, radagent, furepa or plan-rag.")] = "",
     table: Annotated[str, typer.Argument(help='A number, a name ("figure 5"), or all.')] = "",
-    models: Annotated[Names, typer.Option("--llm", help="MODEL or MODEL@BASE_URL; none: what asks no LLM.")] = None,
+    models: Annotated[
+        Names, typer.Option("--llm", help="MODEL or MODEL@BASE_URL; none: only what needs no LLM.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The released files ($DECISOR_DATA).")] = None,
     benches: Annotated[
         Names, typer.Option("-b", "--bench", help='More of a benchmark: "dqa db=mysql://HOST", "popqa corpus=WIKI"')
