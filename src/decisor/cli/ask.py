@@ -231,7 +231,7 @@ def ask_and_print(
     if as_json:
         with redirect_stdout(sys.stderr):  # a person's own tools may print
             result = run_in_thread(ask_once(sources, request, attached, past))
-        print_json(result.as_object())
+        print_json(result.to_dict())
         return result
     out = output_console()
     with LiveView(progress_console(out)) as view:

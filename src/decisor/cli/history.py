@@ -343,7 +343,7 @@ def show_command(
             write(path)
             print(f"{path} is written.", file=sys.stderr)
     if as_json:
-        print_json(result.as_object())
+        print_json(result.to_dict())
     elif html is None and trace is None and record is None:
         out = output_console()
         tell_story(result.trace, out, full)

@@ -20,7 +20,6 @@ from decisor.decision_record.build import record_of_run
 from decisor.decision_record.page import record_to_json, render_record_page
 from decisor.decision_record.record import DecisionRecord
 from decisor.history.store import searchable_text
-from decisor.server.exports import rows_of_result, write_csv, write_parquet
 from decisor.server.live import REFUSED, LiveRun
 from decisor.server.questions import suggest_questions
 from decisor.server.requests import (
@@ -90,6 +89,7 @@ from decisor.trace.file import build_trace_row, format_trace_file
 from decisor.types import Observation, Ranking, Tool
 from decisor.version import __version__
 from decisor.views.comparison import compare_ranking, dot_plot_html
+from decisor.views.exports import rows_of_result, write_csv, write_parquet
 from decisor.views.page import script_policy
 from decisor.views.page_data import draw_picture, story_json
 from decisor.views.rankings import study_html
@@ -370,7 +370,7 @@ async def show_run_markdown(live: ReadableRun, download: bool = False) -> Respon
 @runs_router.get("/runs/{id}/json")
 async def show_run_result(live: ReadableRun, download: bool = False) -> Response:
     """Show the result, as ``decisor ask --json`` prints it."""
-    return file_response(f"{live.id}.json", json_text(build_recorded_result(live.entries).as_object()), download)
+    return file_response(f"{live.id}.json", json_text(build_recorded_result(live.entries).to_dict()), download)
 
 
 @runs_router.get("/runs/{id}/trace")
