@@ -26,6 +26,12 @@ class Fault(ServerReply):
     error: str
 
 
+class HealthReply(ServerReply):
+    """A state of the server, for whoever starts and watches it."""
+
+    status: Literal["ok", "busy"]
+
+
 class Waiting(ServerReply):
     """A query that waits to be allowed."""
 
