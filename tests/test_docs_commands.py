@@ -37,7 +37,7 @@ REASONS = {
     r"decisor reproduce .*--data DIR": "downloaded questions: tests/reproduction",
     r"decisor model draft": "an LLM that writes a model: tests/cli/test_draft.py",
     r".*--tools openapi.json --technique radagent": "an LLM that searches among calls: tests/techniques",
-    r"decisor resume": "a run that did not end: tests/history",
+    r"decisor history resume": "a run that did not end: tests/history",
 }
 """Why what begins so is not run here."""
 FIRST = {

@@ -58,7 +58,7 @@ from decisor.types import Question, Tool
 from decisor.version import __version__
 
 RECORD_KEY, LINE = "approval", 2_000
-NOBODY = "A person approves a decision, and this client has no way to ask one. They can: decisor approve {} --by NAME"
+NOBODY = "A person approves a decision, and this client cannot ask one. They can: decisor history approve {} --by NAME"
 Number = Annotated[int, Field(description="The number of the run; 0 for the last one.")]
 
 
@@ -78,7 +78,7 @@ class ApprovalQuestion:
     def message(self) -> str:
         question, answer = (clean_one_line(text, LINE) for text in (self.run.question.text, self.run.answer))
         number = self.run.number
-        record = f"Record: {self.digest[:12]}… (to read it: decisor show {number} --record decision.html)"
+        record = f"Record: {self.digest[:12]}… (to read it: decisor history show {number} --record decision.html)"
         return f"Do you approve this decision of run {number}?\nQuestion: {question}\nDecision: {answer}\n{record}"
 
     def schema(self) -> dict[str, object]:

@@ -285,7 +285,7 @@ class DifferenceReply(ServerReply):
 
 
 class VerifyReply(ServerReply):
-    """A verification, as ``decisor verify --json`` prints it."""
+    """A verification, as ``decisor history verify --json`` prints it."""
 
     answer: str
     state: Literal["holds", "does not hold", "cannot be said"]

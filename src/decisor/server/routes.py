@@ -568,7 +568,7 @@ record_router = APIRouter(prefix="/api/runs", tags=["record"])
 
 @record_router.get("/{id}/record", **describe_answer("json"))
 async def show_record(live: ReadableRun, download: bool = False) -> Response:
-    """Show the record of the decision, as ``decisor show --record`` writes it."""
+    """Show the record of the decision, as ``decisor history show --record`` writes it."""
     record = record_of_run(live.past, live.entries)
     return file_response(f"{live.id}.record.json", record_to_json(record), download)
 

@@ -185,7 +185,8 @@ class Data:
                 if heard:
                     heard(entry)
 
-            return self.ask(question, on_event=hear_both, **options)
+            options["on_event"] = hear_both
+            return self.ask(question, **options)
 
         return RunStream(decide)
 
@@ -453,7 +454,7 @@ def ask(
 
     with spell_errors_for_python():
         data = {name: options.pop(name) for name in DataOptions.__annotations__ if name in options}
-        sources = restricted_sources(**data)  # type: ignore[arg-type]  # they are keys of DataOptions
+        sources = restricted_sources(**data)
         with watch_in_notebook(read_options(question, options)) as (request, attached):
             return run_in_thread(ask_once(sources, request, attached))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
@@ -44,7 +45,7 @@ from decisor.semantics.readings import Interpreter, Readings
 from decisor.session.sources import Names, Places, SourceForm, Sources, split_names
 from decisor.session.user_tools import Tools, split_all_at_commas, starts_process
 from decisor.system.secrets import hide_password
-from decisor.system.settings import with_current_names
+from decisor.system.settings import read_variable, with_current_names
 from decisor.system.text import fit_on_one_line
 from decisor.tools.row_values import RowValuePolicy
 from decisor.trace.events import TraceEntry, Writing
@@ -138,7 +139,8 @@ class UsedRequest:
         return self.request.max_scan or next((str(most) for own in self.sources.places for most in own.max_scans), "")
 
     def llm(self) -> str:
-        llm = self.attached.llm or self.request.llm
+        # An LLM of the environment stays that of the run, whatever the environment says later.
+        llm = self.attached.llm or self.request.llm or read_variable(os.environ, "DECISOR_LLM") or ""
         if isinstance(llm, LLMSpec):
             names = ("timeout", "context", "max_tokens", "temperature", "price")
             given = {name: value for name in names if (value := getattr(llm, name)) is not None}

@@ -298,7 +298,7 @@ async def fill_output(kind: type, decision: Decision, records: Sequence[Record],
         return None
     from pydantic import TypeAdapter, ValidationError
 
-    adapter = TypeAdapter(kind)
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
     ranking = [option.outcome for option in decision.ranking.options] if decision.ranking else []
     sources = [*((record.id, collect_record_numbers(record)) for record in records), ("ranking", ranking)]
     words = "\n".join([decision.answer, *decision.reasons])
