@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -45,6 +46,33 @@ async def test_a_client_gets_a_cited_decision_hears_its_steps_and_may_read_the_r
         story = text(await one.call_tool("explain_run", {"number": 1}))
         assert story == text(await one.call_tool("explain_run"))
         assert "SELECT name, rent FROM site" in story and "Decision: elm" in story
+
+
+@pytest.mark.slow
+async def test_a_decision_is_structured_runs_are_resources_and_a_missing_argument_is_told(
+    tmp_path: Path, llm: str
+) -> None:
+    async with client(tmp_path, "stdio", *words(tmp_path, llm)) as one:
+        schemas = {tool.name: tool.output_schema for tool in (await one.list_tools()).tools}
+        assert schemas["decide"]["required"] and {"answer", "evidence", "run"} <= schemas["decide"]["properties"].keys()
+        assert schemas.keys() - {"decide"} == {name for name, schema in schemas.items() if schema is None}
+        content = (await one.call_tool("decide", QUESTION)).structured_content
+        assert (content["answer"], content["run"], content["stopped"]) == ("elm", 1, "answered")
+        assert content["evidence"][0] == {"id": "o1.r1", "fields": {"name": "elm", "rent": 400.0}, "text": ""}
+        assert content["ranking"] == [{"name": "elm", "outcome": 400.0}, {"name": "oak", "outcome": 700.0}]
+        missing = await one.call_tool("decide", {"rules": "Rent counts."})
+        assert missing.is_error and text(missing) == "decide needs question: What is to be decided, in words."
+        places = {template.uri_template for template in (await one.list_resource_templates()).resource_templates}
+        runs, connections = "decisor://runs/{number}", "decisor://connections/{name}"
+        assert places == {runs, f"{runs}/record", connections}
+        (story,) = (await one.read_resource("decisor://runs/1")).contents
+        assert "Decision: elm" in story.text and "SELECT name, rent FROM site" in story.text
+        (record,) = (await one.read_resource("decisor://runs/1/record")).contents
+        assert json.loads(record.text)["content"]["decision"]["answer"] == "elm"
+        (schema,) = (await one.read_resource("decisor://connections/sql")).contents
+        assert "rent" in schema.text
+        prompt = await one.get_prompt("decide", {"question": "Which site?"})
+        assert "Call decide" in prompt.messages[0].content.text and "Which site?" in prompt.messages[0].content.text
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ MORE = {
     "definitions": ("decisor.cli.definitions:app", "What words mean in your data: check, draft, propose."),
     "graph": ("decisor.cli.sources:app", "Load a graph from files or from a relational database."),
     "techniques": ("decisor.cli.config:techniques_command", "List the techniques and their settings."),
+    "plugins": ("decisor.cli.config:plugins_command", "List the parts that other installed packages add."),
     "prompts": ("decisor.cli.config:prompts_command", "Print the prompts of a technique, to change them."),
     "bench": ("decisor.lab.cli.bench:app", "Benchmarks: list them; run, make and load questions of Decision QA."),
     "reproduce": (
