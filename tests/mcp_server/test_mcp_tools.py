@@ -6,9 +6,11 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client
+from mcp_types import TextContent, TextResourceContents
 
 from mcp_server.clients import Transport, client, text
 from server.serving import sites
@@ -54,9 +56,10 @@ async def test_a_decision_is_structured_runs_are_resources_and_a_missing_argumen
 ) -> None:
     async with client(tmp_path, "stdio", *words(tmp_path, llm)) as one:
         schemas = {tool.name: tool.output_schema for tool in (await one.list_tools()).tools}
-        assert schemas["decide"]["required"] and {"answer", "evidence", "run"} <= schemas["decide"]["properties"].keys()
+        schema: Any = schemas["decide"]
+        assert {"answer", "evidence", "run"} <= set(schema["required"])
         assert schemas.keys() - {"decide"} == {name for name, schema in schemas.items() if schema is None}
-        content = (await one.call_tool("decide", QUESTION)).structured_content
+        content: Any = (await one.call_tool("decide", QUESTION)).structured_content
         assert (content["answer"], content["run"], content["stopped"]) == ("elm", 1, "answered")
         assert content["evidence"][0] == {"id": "o1.r1", "fields": {"name": "elm", "rent": 400.0}, "text": ""}
         assert content["ranking"] == [{"name": "elm", "outcome": 400.0}, {"name": "oak", "outcome": 700.0}]
@@ -65,14 +68,16 @@ async def test_a_decision_is_structured_runs_are_resources_and_a_missing_argumen
         places = {template.uri_template for template in (await one.list_resource_templates()).resource_templates}
         runs, connections = "decisor://runs/{number}", "decisor://connections/{name}"
         assert places == {runs, f"{runs}/record", connections}
-        (story,) = (await one.read_resource("decisor://runs/1")).contents
-        assert "Decision: elm" in story.text and "SELECT name, rent FROM site" in story.text
-        (record,) = (await one.read_resource("decisor://runs/1/record")).contents
-        assert json.loads(record.text)["content"]["decision"]["answer"] == "elm"
-        (schema,) = (await one.read_resource("decisor://connections/sql")).contents
-        assert "rent" in schema.text
-        prompt = await one.get_prompt("decide", {"question": "Which site?"})
-        assert "Call decide" in prompt.messages[0].content.text and "Which site?" in prompt.messages[0].content.text
+        read: list[str] = []
+        for place in ("runs/1", "runs/1/record", "connections/sql"):
+            (resource,) = (await one.read_resource(f"decisor://{place}")).contents
+            assert isinstance(resource, TextResourceContents)
+            read.append(resource.text)
+        assert "Decision: elm" in read[0] and "SELECT name, rent FROM site" in read[0]
+        assert json.loads(read[1])["content"]["decision"]["answer"] == "elm" and "rent" in read[2]
+        (message,) = (await one.get_prompt("decide", {"question": "Which site?"})).messages
+        assert isinstance(message.content, TextContent)
+        assert "Call decide" in message.content.text and "Which site?" in message.content.text
 
 
 @pytest.mark.slow

@@ -193,8 +193,6 @@ class Result:
     records: tuple[Record, ...] = ()
     """Records that the decision cites, as they were seen."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    output: Any = None
-    """Object of the ``output_type``; None if none was asked for, or it could not be filled in."""
     trace: tuple[TraceEntry, ...] = ()
     """Entries of the run, one event each."""
     trace_fault: str = ""
@@ -203,6 +201,8 @@ class Result:
     attached: Attachments | None = None
     ask_anew: AskAnew | None = None
     keeping: Keeping | None = None
+    output: Any = None
+    """Object of the ``output_type``; None if none was asked for, or it could not be filled in."""
 
     def __repr__(self) -> str:
         rows, calls = len(self.records), self.usage.calls
