@@ -106,6 +106,15 @@ def test_a_request_is_the_same_after_it_was_kept_and_what_an_earlier_release_kep
     assert read_kept_request({**old, "of_a_later_release": 1}) == AskRequest(db=("a.db",), limits=Limits(calls=3))
 
 
+def test_a_kept_run_has_the_llm_that_a_variable_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    request, sources = AskRequest(db=("a.db",)), sources_of_request(AskRequest(db=("a.db",)), Config())
+    monkeypatch.setenv("DECISOR_LLM", "qwen3:8b@http://localhost:11434/v1")
+    kept = write_kept_request(request, Attachments(), sources)
+    assert read_kept_request(kept).llm == "qwen3:8b@http://localhost:11434/v1"
+    monkeypatch.setenv("DECISOR_LLM", "m@http://me:secret@localhost/v1")
+    assert "secret" not in json.dumps(write_kept_request(request, Attachments(), sources))
+
+
 def test_data_are_read_without_the_library_that_checks_requests() -> None:
     code = "import sys, decisor; decisor.Data; print('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -15,7 +15,9 @@ from pydantic import BaseModel
 import decisor
 from decisor.errors import SetupError
 from decisor.llms.scripted import ScriptedLLM
+from decisor.session.result import build_recorded_result
 from decisor.trace.events import Note, TraceEntry, events_of
+from decisor.trace.file import read_trace
 from decisor.types import Message
 from session.conftest import QUERY, planner
 
@@ -56,6 +58,9 @@ def test_all_rows_of_a_result_are_a_table_of_each_library(sites: Path) -> None:
     assert result.sql == f"-- o1\n{QUERY}"
     chart = result.chart()
     assert chart is not None and "rent" in chart.title and result.to_dict()["answer"] == "elm"
+    result.save("run.jsonl")
+    recorded = build_recorded_result(read_trace(Path("run.jsonl")))
+    assert (recorded.sql, recorded.table("o1").rows, recorded.output) == (result.sql, rows, None)
     with pytest.raises(SetupError, match="no result 'o9' with rows; cited are o1"):
         result.table("o9")
 
