@@ -428,7 +428,7 @@ def ask_decisor(question: str) -> str:
     )
 
 
-class ToolServer(MCPServer[Any]):
+class ProtocolServer(MCPServer[Any]):
     """A server of the protocol that says in one sentence which argument of a call is missing or does not fit."""
 
     async def call_tool(
@@ -457,7 +457,7 @@ def add_tool(server: Server, tool: Callable[..., Any], annotations: ToolAnnotati
 async def open_tool_server(serving: McpService) -> AsyncIterator[Server]:
     """Yield the protocol's server with the tools until the block ends."""
     tools, records = DecisionTools(serving), RecordTools(serving)
-    server: Server = ToolServer(
+    server: Server = ProtocolServer(
         "decisor", title="Decisor", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
