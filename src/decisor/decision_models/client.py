@@ -226,7 +226,9 @@ class OpenModel:
         gathered = OutcomeCollector(chosen, self.names, self.rules, count)
         began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
         most = self._most_trials(max(1, len(chosen)))
-        size, cheapest = min(FIRST_TRIALS if what == "seeds" else count, most), float("inf")
+        # One by one, even a few trials may take long: the first tells what the next cost.
+        first = FIRST_TRIALS if what == "seeds" else count
+        size, cheapest = min(first, most) if self.batched else 1, float("inf")
         while at < count and chosen and not stopped:
             some = range(at, min(at + size, count))
             here = {**wish, what: list(each[some.start : some.stop]), "most": 0, "single": False}
