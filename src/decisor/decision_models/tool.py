@@ -172,14 +172,6 @@ class ModelTool:
 
         Raises ToolError if the input cannot be read, names something unknown, or a statement fails.
         """
-        if is_fragment(text):
-            self.start_clock(self.seconds)
-            try:
-                if self.usual is None:
-                    self.usual = await asyncio.to_thread(rank_or_nothing, self.model, self.seconds)
-                return await answer_fragment(self.model, self.usual, text, self.seconds)
-            except SetupError as error:
-                raise ToolError(str(error)) from error
         # The methods of an open model block.
         return await asyncio.to_thread(self._answer, text)
 
@@ -190,6 +182,9 @@ class ModelTool:
     def _answer(self, text: str) -> Observation:
         self.start_clock(self.seconds)
         try:
+            if is_fragment(text):
+                self.usual = self.usual or rank_or_nothing(self.model, self.seconds)
+                return answer_fragment(self.model, self.usual, text, self.seconds)
             wish = self.wish(text)
             seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
             self.start_clock(seconds)
