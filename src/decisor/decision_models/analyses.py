@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 
 from decisor.decision_models.candidates import explain_broken_rule
 from decisor.decision_models.client import OpenModel, build_updates, resolve_name, run_rule_tests
-from decisor.decision_models.optimize import SOLVE_SECONDS, rank_or_solve, rank_solved
+from decisor.decision_models.optimize import (
+    SOLVE_SECONDS,
+    SolvedPlan,
+    explain_no_plan,
+    find_solved_turning_points,
+    rank_or_solve,
+    rank_solved,
+    solve_model,
+)
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.ranking import (
     CONTENDERS,
@@ -430,8 +438,8 @@ def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> 
     """Answer the decision on changed data for a model of the solver."""
     scenario, text, what = resolve_condition(model, wish)
     limit = min(seconds, SOLVE_SECONDS)
-    now = rank_solved(model, seconds=limit)
-    then = rank_solved(model, seconds=limit, scenario=scenario, changes=text)
+    now = rank_solved(model, seconds=limit, stepped=False)
+    then = rank_solved(model, seconds=limit, scenario=scenario, changes=text, stepped=False)
     scenes = [
         ScenarioOutcome(name, one.options[0].name, one.options[0].outcome, None)
         for name, one in ((NOW, now), (what, then))
@@ -446,6 +454,59 @@ def answer_solved_change(model: OpenModel, wish: WhatIfWish, seconds: float) -> 
         f"{format_amount(now.options[0].outcome, unit)}: {effect:+,.6g}."
     )
     return Observation((replace(record, fields=fields),), f"{line}\n{format_ranking(then)}", total=1)
+
+
+def answer_solved_why(model: OpenModel, wish: WhatIfWish, seconds: float) -> Observation:
+    """Answer why a row is in the best plan or not, by solving again with it out or in."""
+    name, first = wish.text or " ".join(wish.candidates), model.model.first
+    best = solve_best_plan(model, seconds)
+    is_in = any(row.label.lower() == name.lower() for table in best.tables.values() for row in table.rows)
+    other = solve_model(model, seconds=seconds, required=[(name, not is_in)])
+    head = (
+        f"{name} is {'' if is_in else 'not '}in the best plan ({format_amount(best.value, first.unit)} {first.name})."
+    )
+    side = "without" if is_in else "with"
+    fields: dict[str, Value] = {"row": name, "in the best plan": is_in, f"{first.name} of the best": best.value}
+    if other.status != "optimal":
+        fields["effect"] = None
+        return Observation(build_cited_records([fields]), f"{head} {side.title()} it: {explain_no_plan(model, other)}")
+    effect = other.value - best.value
+    fields |= {f"{first.name} {side} it": other.value, "effect": effect, "unit": first.unit}
+    more, less = (
+        [f"{table}: {row.label}" for table, rows in one.tables.items() for row in rows.rows if row.label not in labels]
+        for one, labels in ((other, list_plan_labels(best)), (best, list_plan_labels(other)))
+    )
+    lines = [head, f"The best plan {side} it has {format_amount(other.value, first.unit)}: {effect:+,.6g}."]
+    lines += [f"It takes {', '.join(more[:MAX_SHOWN])} instead."] if more else []
+    lines += [f"It leaves out {', '.join(less[:MAX_SHOWN])}."] if less else []
+    return Observation(build_cited_records([fields]), "\n".join(lines), total=1)
+
+
+def list_plan_labels(plan: SolvedPlan) -> set[str]:
+    return {row.label for table in plan.tables.values() for row in table.rows}
+
+
+def solve_best_plan(model: OpenModel, seconds: float) -> SolvedPlan:
+    """Solve the model on the unchanged data; raise ToolError if nothing fits."""
+    best = solve_model(model, seconds=min(seconds, SOLVE_SECONDS))
+    if best.status != "optimal":
+        raise ToolError(explain_no_plan(model, best))
+    return best
+
+
+def answer_solved_turning_points(model: OpenModel, seconds: float) -> Observation:
+    """Report how far each input has to move until another plan is best, by solving again."""
+    if not model.model.inputs:
+        raise ToolError("This model names no [input], so nothing can be turned; use `set TABLE.COLUMN = ...`.")
+    best = solve_best_plan(model, seconds)
+    turns = tuple(find_solved_turning_points(model, best, seconds))
+    head = (
+        f"{best.name()} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, solved again until "
+        "another plan is best:"
+    )
+    rows = turn_rows(turns)
+    lines = [head, *describe_turns(model, turns, best.name())]
+    return Observation(build_cited_records(rows[:MOST]), "\n".join(lines), truncated=len(rows) > MOST, total=len(rows))
 
 
 MOST = 30
@@ -585,9 +646,20 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
         )
     numbers = choose_contenders(base.outcomes, model.model.first.goal, best, *([] if target is None else [target]))
     turns = tuple(find_turning_points(model, numbers, best, target, seconds))
-    hits = [one for one in turns if one.factor is not None]
     whom = "another candidate" if target is None else names.name(target)
-    rows: list[dict[str, Value]] = [
+    lines = [
+        f"{names.name(best)} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, among "
+        f"{len(numbers):,} of {len(names):,} candidates, until {whom} wins:",
+        *describe_turns(model, turns, names.name(best)),
+    ]
+    if target is not None:
+        lines += describe_candidate_standing(model, base, target)
+    title = f"What it takes for {whom} to win" if target is not None else "Turning points"
+    return observe_study(model, base, title, turn_rows(turns), lines, turns=turns)
+
+
+def turn_rows(turns: Sequence[Turn]) -> list[dict[str, Value]]:
+    return [
         {
             "input": one.input,
             "times": one.factor,
@@ -595,24 +667,21 @@ def answer_turning_points(model: OpenModel, base: BaseOutcomes, target: int | No
             "wins": one.winner or "nothing is allowed",
             "because": one.why or ("it is then best" if one.winner else ""),
         }
-        for one in sort_turns(hits)
+        for one in sort_turns([turn for turn in turns if turn.factor is not None])
     ]
-    lines = [
-        f"{names.name(best)} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, among "
-        f"{len(numbers):,} of {len(names):,} candidates, until {whom} wins:"
-    ]
-    lines += [turn_line(model, one, best) for one in sort_turns(hits)]
+
+
+def describe_turns(model: OpenModel, turns: Sequence[Turn], best: str) -> Iterator[str]:
+    """Describe the turning points, the inputs without one, and those that the limit of seconds left out."""
+    hits = [one for one in turns if one.factor is not None]
+    yield from (turn_line(one, best) for one in sort_turns(hits))
     # Where no point was found, the falling side of an input has ", falling" behind its name.
     still = list(dict.fromkeys(one.input.removesuffix(", falling") for one in turns if one.factor is None))
     still = [one for one in still if one not in {hit.input for hit in hits}]
     if still:
-        lines.append(f"No such point by {', '.join(still[:MOST])}{' alone' if len(still) < MOST else ' and more'}.")
+        yield f"No such point by {', '.join(still[:MOST])}{' alone' if len(still) < MOST else ' and more'}."
     names_of_turns = {one.input.removesuffix(", falling") for one in turns}
-    lines += explain_unreached_inputs([one.name for one in build_knobs(model) if one.name not in names_of_turns])
-    if target is not None:
-        lines += describe_candidate_standing(model, base, target)
-    title = f"What it takes for {whom} to win" if target is not None else "Turning points"
-    return observe_study(model, base, title, rows, lines, turns=turns)
+    yield from explain_unreached_inputs([one.name for one in build_knobs(model) if one.name not in names_of_turns])
 
 
 def explain_unreached_inputs(inputs: Sequence[str]) -> list[str]:
@@ -650,7 +719,7 @@ def format_turn_change(turn: Turn) -> str:
     return f"{((turn.factor or 1.0) - 1) * 100:+.3g} %"
 
 
-def turn_line(model: OpenModel, turn: Turn, best: int) -> str:
+def turn_line(turn: Turn, best: str) -> str:
     wins = f"{turn.winner} wins" if turn.winner else "nothing is allowed"
-    why = f", because {model.candidates.name(best)} then breaks {turn.why}" if turn.why else ""
+    why = f", because {best} then breaks {turn.why}" if turn.why else ""
     return f"{turn.input} {format_turn_change(turn)}: {wins}{why}"

@@ -150,7 +150,7 @@ def compare_decisions(now: Ranking | str, variant: OpenModel, fragment: Fragment
 def rank_or_nothing(model: OpenModel, seconds: float, changes: str = "") -> Ranking | str:
     """Return the ranking, or why nothing fits."""
     try:
-        return rank_or_solve(model, trials=0, seconds=seconds, changes=changes)
+        return rank_or_solve(model, trials=0, seconds=seconds, changes=changes, stepped=False)
     except NothingFits as error:
         return str(error)
 

@@ -213,10 +213,16 @@ class ModelTool:
         if wish.kind == "rank" and not wish.candidates:
             return analyses.answer_rank(model, wish)
         if not model.model.choice:
-            if wish.kind in ("change", "scenario"):
-                return analyses.answer_solved_change(model, wish, seconds)
+            match wish.kind:
+                case "change" | "scenario":
+                    return analyses.answer_solved_change(model, wish, seconds)
+                case "why":
+                    return analyses.answer_solved_why(model, wish, seconds)
+                case "turning points":
+                    return analyses.answer_solved_turning_points(model, seconds)
             raise ToolError(
-                "This model is for the solver: it takes `rank`, `set TABLE.COLUMN = ...` and `scenario NAME`."
+                "This model is for the solver: it takes `rank`, `why NAME`, `set TABLE.COLUMN = ...`, `scenario NAME`, "
+                "`turning points` and fragments of a file."
             )
         # Later inputs compare with the same outcomes.
         self.base = base = self.base or analyses.compute_base_outcomes(model)
