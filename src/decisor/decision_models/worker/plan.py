@@ -203,7 +203,8 @@ class Program:
     def unknown_named(self, name: str) -> int:
         """Return the number of the unknown whose row has this name. Raises ToolError."""
         near: list[str] = []
-        for one in (*self.model.choices, *self.model.unknowns):
+        decided: list[RowChoice | Unknown] = [*self.model.choices, *self.model.unknowns]
+        for one in decided:
             labels = self.labels(one)
             places = [at for at, label in enumerate(labels) if label.lower() == name.lower()]
             if len(places) == 1:
