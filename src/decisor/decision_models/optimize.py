@@ -261,6 +261,30 @@ def name_other_plan(best: SolvedPlan, other: SolvedPlan, number: int) -> str:
     return f"{other.name()} (another, {number + 1})"
 
 
+def find_other_plans(
+    model: OpenModel, best: SolvedPlan, seconds: float, scenario: str, changes: str
+) -> tuple[list[Option], str]:
+    """Find the plans as good as the best (three at most) and the next best; return them, and why there are no more."""
+    began, name, options = time.monotonic(), model.model.first.name, list[Option]()
+    # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.
+    binary = bool(model.model.choices) or model.model.unknowns[0].kind == "binary"
+    excluded = [next(iter(best.chosen.values()))] if best.status == "optimal" and binary else []
+    # Others as good are asked for until one is worse.
+    while 0 < len(excluded) <= MOST_TIES and (left := seconds - (time.monotonic() - began)) > 1:
+        try:
+            second = solve_model(model, seconds=left, scenario=scenario, changes=changes, excluded=excluded)
+        except TimeOver:
+            return options, f"{TIME_OVER} before another choice was found"
+        if second.status != "optimal":
+            break
+        value = second.measures[name] or 0.0
+        options.append(Option(name_other_plan(best, second, len(options) + 1), value))
+        if not is_tied(np.array([value]), best.measures[name] or 0.0).all():
+            break
+        excluded.append(next(iter(second.chosen.values())))
+    return options, ""
+
+
 def rank_solved(
     model: OpenModel,
     *,
@@ -285,24 +309,9 @@ def rank_solved(
     first = model.model.first
     if not best.parts:
         raise (NothingFits if best.status == "infeasible" else ToolError)(explain_no_plan(model, best))
-    options, cut = [Option(best.name(), best.measures[first.name] or 0.0)], ""
-    # One constraint can exclude a yes-or-no choice but no other, so only such a choice has a second best.
-    binary = bool(model.model.choices) or model.model.unknowns[0].kind == "binary"
-    excluded = [next(iter(best.chosen.values()))] if best.status == "optimal" and binary else []
-    # Others as good are asked for until one is worse.
-    while 0 < len(excluded) <= MOST_TIES and (left := seconds - (time.monotonic() - began)) > 1:
-        try:
-            second = solve_model(model, seconds=left, scenario=scenario, changes=changes, excluded=excluded)
-        except TimeOver:
-            cut = f"{TIME_OVER} before another choice was found"
-            break
-        if second.status != "optimal":
-            break
-        value = second.measures[first.name] or 0.0
-        options.append(Option(name_other_plan(best, second, len(options)), value))
-        if not is_tied(np.array([value]), options[0].outcome).all():
-            break
-        excluded.append(next(iter(second.chosen.values())))
+    value = best.measures[first.name] or 0.0
+    others, cut = find_other_plans(model, best, seconds - (time.monotonic() - began), scenario, changes)
+    options = [Option(best.name(), value), *others]
     figures = best.figures
     proof = "no other is better"
     if best.status != "optimal":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from decisor.decision_models import analyses
+from decisor.decision_models import analyses, solved_analyses
 from decisor.decision_models.candidates import explain_broken_rule, format_rule_value
 from decisor.decision_models.client import OpenModel
 from decisor.decision_models.fragments import answer_fragment, is_fragment, rank_or_nothing
@@ -215,11 +215,11 @@ class ModelTool:
         if not model.model.choice:
             match wish.kind:
                 case "change" | "scenario":
-                    return analyses.answer_solved_change(model, wish, seconds)
+                    return solved_analyses.answer_solved_change(model, wish, seconds)
                 case "why":
-                    return analyses.answer_solved_why(model, wish, seconds)
+                    return solved_analyses.answer_solved_why(model, wish, seconds)
                 case "turning points":
-                    return analyses.answer_solved_turning_points(model, seconds)
+                    return solved_analyses.answer_solved_turning_points(model, seconds)
             raise ToolError(
                 "This model is for the solver: it takes `rank`, `why NAME`, `set TABLE.COLUMN = ...`, `scenario NAME`, "
                 "`turning points` and fragments of a file."
