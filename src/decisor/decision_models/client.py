@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from decisor.decision_models.candidates import Candidates, explain_broken_rule
-from decisor.decision_models.copies import Copy, build_machine_content, read_copies, write_model
+from decisor.decision_models.copies import Copy, build_machine_content, read_copies, write_machine_model
 from decisor.decision_models.outcomes import OutcomeCollector, Outcomes, Reason
 from decisor.decision_models.schema import DecisionModel
 from decisor.errors import SetupError, ToolError
@@ -115,7 +115,7 @@ class OpenModel:
 
         A statement that is refused raises ToolError where the variant is first computed.
         """
-        return OpenModel(model, self.jobs, self.copies, write_model(model), deadline=self.deadline)
+        return OpenModel(model, self.jobs, self.copies, write_machine_model(model), deadline=self.deadline)
 
     @cached_property
     def rows(self) -> int:

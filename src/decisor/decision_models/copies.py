@@ -86,18 +86,17 @@ def build_machine_content(model: DecisionModel, copies: Mapping[str, Copy]) -> s
     """Build the JSON text of the model and its tables that a worker opens on."""
     # Cells go by json: to pydantic each is a union, and a table has millions.
     tables = {name: [vars(column) for column in copy.columns] for name, copy in copies.items()}
-    return replace_surrogates(json.dumps({"model": write_model(model), "tables": tables}, ensure_ascii=False))
-
-
-def write_model(model: DecisionModel) -> str:
-    """Write what the worker needs of a model as JSON text."""
-    written = model_adapter().dump_json(model, exclude={"text", "lines", "examples"}, exclude_defaults=True)
-    return replace_surrogates(written.decode("utf-8", "surrogatepass"))
-
-
-def replace_surrogates(text: str) -> str:
-    """Write lone surrogates, which no database takes, as question marks."""
+    text = json.dumps({"model": write_machine_model(model), "tables": tables}, ensure_ascii=False)
     return text.encode("utf-8", "replace").decode()
+
+
+def write_machine_model(model: DecisionModel) -> str:
+    """Write what the worker needs of a model as JSON text."""
+    written = model_adapter().dump_python(
+        model, mode="json", exclude={"text", "lines", "examples"}, exclude_defaults=True
+    )
+    text = json.dumps(written, ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode()  # lone surrogates, which no database takes, become question marks
 
 
 def parse_machine_content(text: str) -> tuple[DecisionModel, dict[str, list[CopyColumn]]]:
