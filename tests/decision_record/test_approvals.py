@@ -86,7 +86,9 @@ def test_a_record_is_whole_where_an_approval_of_it_does_not_fit_on_the_disk(tmp_
     before, there = path.read_bytes(), set(tmp_path.iterdir())
     code = f"{FULL}; from decisor.cli import run_command_line; sys.exit(run_command_line(sys.argv[1:]))"
     full = [sys.executable, "-c", code]
-    ended = subprocess.run([*full, "approve", str(link), "--by", "Bo"], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [*full, "history", "approve", str(link), "--by", "Bo"], capture_output=True, text=True, check=False
+    )
     assert (ended.returncode, ended.stderr) == (2, f"decisor: Cannot write {link}: File too large.\n")
     assert path.read_bytes() == before and set(tmp_path.iterdir()) == there
     assert run_command_line(["history", "approve", str(link), "--by", "Bo"]) == 0
@@ -128,7 +130,7 @@ def test_two_processes_that_approve_at_once_lose_no_approval(tmp_path: Path, whe
     file = tmp_path / "r.json"
     write_record(result.record(), file)
     code = "import sys\nfrom decisor.cli import run_command_line as run\n" + "".join(
-        f"assert run(['approve', sys.argv[1], '--by', sys.argv[2] + '{n}']) == 0\n" for n in range(6)
+        f"assert run(['history', 'approve', sys.argv[1], '--by', sys.argv[2] + '{n}']) == 0\n" for n in range(6)
     )
     what = "1" if where == "history" else str(file)
     both = [

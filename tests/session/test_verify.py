@@ -138,6 +138,7 @@ def test_a_run_that_is_named_twice_stands_twice_in_the_json(tmp_path: Path, caps
         run_command_line(
             [
                 "history",
+                "history",
                 "verify",
                 str(trace),
                 str(trace),
