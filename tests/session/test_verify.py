@@ -138,7 +138,6 @@ def test_a_run_that_is_named_twice_stands_twice_in_the_json(tmp_path: Path, caps
         run_command_line(
             [
                 "history",
-                "history",
                 "verify",
                 str(trace),
                 str(trace),
