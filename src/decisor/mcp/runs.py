@@ -390,14 +390,10 @@ def format_tool_observation(observation: Observation) -> str:
 
 def story_text(result: Result) -> str:
     """Format the whole run as a terminal tells it, without colours."""
-    from io import StringIO
+    from decisor.views.transcript import format_story
 
-    from rich.console import Console
-
-    from decisor.views.transcript import tell_story
-
-    text = StringIO()
-    console = Console(file=text, highlight=False, width=200, force_terminal=False, no_color=True)
-    tell_story(result.trace, console)
-    lines = "\n".join(line.rstrip() for line in text.getvalue().splitlines())
-    return cut_at_line(f"Run {result.number}\n{lines}", MOST_LONG, f"decisor history show {result.number} has all")
+    return cut_at_line(
+        f"Run {result.number}\n{format_story(result.trace, width=200)}",
+        MOST_LONG,
+        f"decisor history show {result.number} has all",
+    )

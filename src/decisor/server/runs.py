@@ -12,11 +12,8 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from io import StringIO
 from itertools import count
 from textwrap import indent
-
-from rich.console import Console
 
 from decisor.decision_record.approvals import make_approval_change
 from decisor.decision_record.build import change_approvals
@@ -53,7 +50,7 @@ from decisor.system.text import format_number
 from decisor.trace.events import RunStart, TraceEntry, events_of
 from decisor.types import Question
 from decisor.views.page import html_document, run_html
-from decisor.views.transcript import tell_story
+from decisor.views.transcript import format_story
 
 Work = Callable[[Data, Attachments], Awaitable[object]]
 STOP_SECONDS = 2.0
@@ -367,10 +364,9 @@ def html_of(entries: Sequence[TraceEntry]) -> str:
 
 def markdown_of(entries: Sequence[TraceEntry]) -> str:
     """Return a run as Markdown: its decision, then its story as ``decisor trace`` tells it."""
-    result, story = build_recorded_result(entries), StringIO()
-    tell_story(entries, Console(file=story, width=STORY_WIDTH, highlight=False, color_system=None))
+    result = build_recorded_result(entries)
     # Lines that are indented are text, whatever stands in them.
-    told = indent(story.getvalue(), "    ")
+    told = indent(format_story(entries, STORY_WIDTH), "    ")
     return "\n".join([*format_run_head(result), "", "## What happened", "", told, "", result.summary(), ""])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import TYPE_CHECKING, assert_never
 
 from rich.padding import Padding
@@ -270,6 +271,15 @@ def tell_story(entries: Sequence[TraceEntry], console: Console, full: bool = Fal
             story.tell(next_entry)
     for entry in order.end():
         story.tell(entry)
+
+
+def format_story(entries: Sequence[TraceEntry], width: int) -> str:
+    """Format a run as a story in plain text."""
+    from rich.console import Console
+
+    text = StringIO()
+    tell_story(entries, Console(file=text, width=width, highlight=False, color_system=None))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 @dataclass

@@ -123,7 +123,7 @@ function drop_area(changed) {
 /** Which LLM, which method with its settings, and the limits. */
 function means_of(offer, draft) {
   const there = new Set(offer.techniques.map((one) => one.name));
-  const first = METHODS.filter(([name]) => there.has(name)), rest = offer.techniques.filter((one) => !["auto", "agent"].includes(one.name) && !first.some(([name]) => name === one.name));
+  const first = METHODS.filter(([name]) => there.has(name)), rest = offer.techniques.filter((one) => one.name !== "agent" && !first.some(([name]) => name === one.name));
   const llm = choice("llm", offer.llms.map((name) => [name, name === "none" ? "No LLM: only compute" : name]), draft.llm);
   const technique = el("select", { id: "technique" }, el("option", { value: "" }, "Agent: plans, queries and decides"), first.map(([name, text]) => el("option", { value: name }, text)),
     el("optgroup", { label: "More methods" }, rest.map((one) => el("option", { value: one.name }, plain(one.name)))));
