@@ -345,8 +345,6 @@ def add_line_number(model: DecisionModel, complaint: str) -> str:
     words = complaint.removeprefix("Refused: ")
     part = re.split(r"[: ]", words, maxsplit=1)[0]
     line = model.line(*part.split(".")) if part.split(".")[0] in HEADS else 0
-    # A file of the second form calls some parts otherwise.
-    complaint = complaint.replace(part, model.written.get(part, part), 1)
     return f"line {line}: {complaint}" if line else complaint
 
 
