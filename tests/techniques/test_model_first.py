@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,6 +138,10 @@ class Writer:
     def next(self, step: str, replies: Sequence[str]) -> str:
         self.steps.append(step)
         return replies[min(self.steps.count(step), len(replies)) - 1]
+
+
+def reply_over_http(writer: Writer) -> Callable[[dict[str, Any]], str]:
+    return lambda body: writer([Message(one["role"], str(one["content"])) for one in body["messages"]])
 
 
 def ask(folder: Path, writer: Writer, **settings: object) -> tuple[Result, ScriptedLLM]:

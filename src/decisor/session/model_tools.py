@@ -232,8 +232,8 @@ class ModellingTool:
         from decisor.decision_models.optimize import solve_model
 
         async with self.opened(build_model_of_facts(text)) as model:
-            await asyncio.to_thread(model.present)
             if not model.model.unknowns:
+                await asyncio.to_thread(model.present)
                 names = await asyncio.to_thread(lambda: model.candidates)
                 count = len(names)
                 ends = " and ".join(dict.fromkeys(names.name(at) for at in (0, count - 1)))

@@ -195,7 +195,11 @@ KINDS = ("limit", "untestable")
 DECIDED = ("choice", "unknown")
 SHARED = (*DECIDED, "decide", "function", "correction")
 """What the facts say of the candidates and the sources: every model of a question has the same."""
-YEAR = re.compile(r"\b(?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?(?![\w%]|[.,]\d|\s*(?:[%$€£]|[A-Z]{3}\b))")
+YEAR = re.compile(
+    r"\b(?:19|20)\d\d-\d\d(?:-\d\d)?\b|\b(?:in|since|during|until|before|after|from|for|years?|all of|end of)\s+"
+    r"(?:19|20)\d\d(?![\w%]|[.,]\d|\s*[%$€£])",
+    re.I,
+)
 """A year or date: it says when, and is no number to compute with."""
 CODE = re.compile(r"\b[A-Za-z]+[-_/]?\d[\w-]*")
 """The name of a thing, such as PH-40."""
