@@ -11,6 +11,7 @@ import decisor
 from decision_shops import database
 from decisor.llms.scripted import ScriptedLLM
 from decisor.session.result import Result
+from decisor.session.user_tools import ToolSpecs
 from decisor.trace.events import ActionStart, events_of
 from decisor.types import Message
 
@@ -53,10 +54,9 @@ BAKE_SECOND = BAKE_SECOND.replace("oven]\n", "oven]\nsentence = 2\n").replace("r
 GOODS = 'queries = ["SELECT * FROM good"]'
 
 LOTS = """CREATE TABLE lot AS SELECT * FROM (VALUES ('Oak', 'north', 1000.0, 50000.0),
-    ('Elm', 'south', 1500.0, 40000.0),
-    ('Ash', 'north', 2200.0, 30000.0)) t(name, region, rent, kwh); CREATE TABLE permit AS SELECT * FROM
-    
-    (VALUES ('Oak', DATE '2027-10-31'), ('Elm', DATE '2028-01-31'), ('Ash', DATE '2029-01-31')) t(lot, ends)"""
+    ('Elm', 'south', 1500.0, 40000.0), ('Ash', 'north', 2200.0, 30000.0)) t(name, region, rent, kwh);
+CREATE TABLE permit AS SELECT * FROM (VALUES ('Oak', DATE '2027-10-31'), ('Elm', DATE '2028-01-31'),
+    ('Ash', DATE '2029-01-31')) t(lot, ends)"""
 LETTER = "City office, 2026-10-12. The permit of lot Oak is extended to 2027-12-31. Nothing else changes."
 WHICH_LOT = """Which lot do we lease for 2027 so that rent and the grid's fee cost least? Its permit covers all of 2027.
 The letters are in the folder."""
@@ -183,7 +183,11 @@ def test_a_letter_corrects_a_cell_and_a_function_gives_a_table(accept: bool, tmp
     sources: list[Reply] = ['search = ["permit of lot"]', invented, CORRECTION + FUNCTION]
     steps: dict[str, list[Reply]] = {"facts": [LOT_FACTS], "sources": sources, "hand": [lots_by_hand]}
     steps |= {"model": [LOT_MODEL], "second": [LOT_SECOND]}
-    options = {"docs": str(tmp_path / "letters"), "tools": [fee], "settings": {"accept": accept}}
+    options = {
+        "docs": str(tmp_path / "letters"),
+        "tools": ToolSpecs((fee,), row_values="allow"),
+        "settings": {"accept": accept},
+    }
     result = ask(tmp_path, LOTS, WHICH_LOT, steps, **options)
     assert result.decision.stopped == "answered", result.decision.reasons
     # Oak costs 1,000 + 600, Elm 1,500 + 900, Ash 2,200 + 400. The permit of Oak is long enough only by the letter.

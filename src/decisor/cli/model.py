@@ -63,6 +63,7 @@ def draft_model_command(
     written.
     """
     from decisor.session.decision_models import draft_model
+    from decisor.session.user_tools import ToolSpecs
     from decisor.tools.toolbox import ask_on_terminal, is_person_present
 
     if out.exists():
@@ -74,8 +75,7 @@ def draft_model_command(
             whole,
             db=find_place(db),
             docs=list(map(find_place, request.docs)),
-            tools=request.tools,
-            row_values=request.row_values,
+            tools=ToolSpecs(request.tools, row_values=request.row_values),
             accept=accept,
             history=keeping or False,
             settings=request.settings,

@@ -351,6 +351,8 @@ class DecisionModel:
     choices: tuple[RowChoice, ...] = ()
     unknowns: tuple[Unknown, ...] = ()
     tables: tuple[NamedTable, ...] = ()
+    functions: tuple[str, ...] = ()
+    """Names of the tables that hold what a function gave."""
     change: str = ""
     recompute: Recompute | None = None
     rules: tuple[Rule, ...] = ()
@@ -483,6 +485,7 @@ def build_model_of_file(file: ModelFile, text: str, lines: Lines, parameters: Ma
             *(one.table for one in file.function.values()),
             *(one if isinstance(one, NamedTable) else NamedTable(name, one) for name, one in file.table.items()),
         ),
+        functions=tuple(file.function),
         change=file.change,
         recompute=file.recompute,
         rules=tuple(file.rule.values()),

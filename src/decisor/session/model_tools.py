@@ -258,7 +258,9 @@ class ModellingTool:
             raise ToolError(
                 f"function.{name}.rows gives {len(table.rows)} rows; a function is called 1 to {MOST_CALLS} times."
             )
-        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        # The machine adds a column of its own to what may be chosen.
+        cells = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        rows = [{name: cell for name, cell in row.items() if not name.startswith("__")} for row in cells]
         return Observation(tuple(Record(f"r{at}", row, source=self.name) for at, row in enumerate(rows, 1)))
 
     async def work(self, text: str) -> Observation:
