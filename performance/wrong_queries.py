@@ -7,8 +7,9 @@ A minute. Needs the folders ``nl2sql_bugs`` (queries of NL2SQL systems, labelled
 but names: databases in the order of their SHA-256, the first half for building rules; questions of acme by whether
 their id's first byte is even. ``kept`` is the half that no rule was written by.
 
-Prints, per rule and in all, wrong and right queries that are flagged, precision and recall; flagged right queries of
-each corpus; flagged wrong ones by kind of mistake; milliseconds a query. ``--show RULE`` lists what one rule says.
+Prints, per rule and in all, wrong and right queries that are flagged, precision (with its 95 % interval of Wilson) and
+recall; the same for each database by the rules that held on the others; flagged right queries of each corpus; flagged
+wrong ones by kind of mistake; milliseconds a query. ``--show RULE`` lists what one rule says.
 The rows of nl2sql_bugs are made up, so rules that read stored values are left out there.
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import os
 import sqlite3
 import statistics
@@ -166,28 +168,51 @@ def share(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else "-"
 
 
+def wilson(part: int, whole: int) -> str:
+    """Format the 95 % interval of a share (Wilson 1927)."""
+    if not whole:
+        return "-"
+    z, rate = 1.96, part / whole
+    center = rate + z * z / (2 * whole)
+    spread = z * math.sqrt(rate * (1 - rate) / whole + z * z / (4 * whole * whole))
+    return " to ".join(f"{(center + sign * spread) / (1 + z * z / whole):.2f}" for sign in (-1, 1))
+
+
+def is_flagged(case: Case, kinds: set[str]) -> bool:
+    """Return whether a rule of these kinds or strengths flags the query."""
+    return any({pitfall.kind, pitfall.strength} & kinds for pitfall in case.found)
+
+
+def print_left_out(cases: list[Case], kinds: set[str]) -> None:
+    """Print how rules do on each database that were right four times in five, and at least twice, on the others."""
+    bugs = [case for case in cases if case.corpus == "nl2sql_bugs"]
+    for database in sorted({case.database for case in bugs}):
+        rest = [case for case in bugs if case.database != database]
+        hits = {kind: [case for case in rest if is_flagged(case, {kind})] for kind in kinds}
+        wrong = {kind: sum(not case.is_right for case in hits[kind]) for kind in kinds}
+        held = {kind for kind in kinds if wrong[kind] >= 2 and wrong[kind] >= 0.8 * len(hits[kind])}
+        print_row(f"left out: {database.stem}", [case for case in cases if case.database == database], held)
+
+
 def print_row(name: str, cases: list[Case], kinds: set[str]) -> None:
     bugs = [case for case in cases if case.corpus == "nl2sql_bugs"]
-    hits = [case for case in bugs if kinds & {pitfall.kind for pitfall in case.found}]
+    hits = [case for case in bugs if is_flagged(case, kinds)]
     wrong = sum(not case.is_right for case in hits)
-    rows = [
-        sum(bool(kinds & {pitfall.kind for pitfall in case.found}) for case in cases if case.corpus == corpus)
-        for corpus in ("defog", "acme")
-    ]
+    rows = [sum(is_flagged(case, kinds) for case in cases if case.corpus == corpus) for corpus in ("defog", "acme")]
     total = sum(not case.is_right for case in bugs)
     print(
         f"{name:22} wrong {wrong:4} right {len(hits) - wrong:4} precision {share(wrong, len(hits))} "
+        f"({wilson(wrong, len(hits))}) "
         f"recall {share(wrong, total)}   defog {rows[0]:3} acme {rows[1]:3}"
     )
 
 
 def print_figures(cases: list[Case], seconds: list[float]) -> None:
-    strengths = {pitfall.kind: pitfall.strength for case in cases for pitfall in case.found}
-    print_row("all", cases, set(strengths))
-    for strength in ("wrong", "ask"):
-        print_row(f"all {strength}", cases, {kind for kind in strengths if strengths[kind] == strength})
-    for kind in sorted(strengths):
-        print_row(f"{kind} ({strengths[kind]})", cases, {kind})
+    kinds = {pitfall.kind for case in cases for pitfall in case.found}
+    for name in ("wrong", "ask", *sorted(kinds)):
+        print_row(name, cases, {name})
+    print_row("all", cases, kinds)
+    print_left_out(cases, kinds)
     for corpus in ("nl2sql_bugs", "defog", "acme"):
         right = [case for case in cases if case.corpus == corpus and case.is_right]
         flagged = sum(bool(case.found) for case in right)
@@ -195,8 +220,7 @@ def print_figures(cases: list[Case], seconds: list[float]) -> None:
         rate = share(flagged, len(right))
         print(f"right queries of {corpus}: {len(right)}, flagged {flagged} ({rate}), by 'wrong' {objected}")
     wrong = [case for case in cases if not case.is_right]
-    kinds = Counter(mistake for case in wrong for mistake in case.mistakes)
-    for mistake, number in kinds.most_common():
+    for mistake, number in Counter(mistake for case in wrong for mistake in case.mistakes).most_common():
         seen = sum(bool(case.found) for case in wrong if mistake in case.mistakes)
         print(f"  {mistake:30} {seen:3} of {number:3}")
     milliseconds = sorted(1000 * second for second in seconds)

@@ -18,7 +18,8 @@ SHOP = """
         price REAL, reprint INTEGER, released TEXT);
     CREATE TABLE prices (id INTEGER PRIMARY KEY, card_id INTEGER REFERENCES cards(id), shop TEXT, amount REAL);
     CREATE TABLE foils (id INTEGER PRIMARY KEY REFERENCES cards(id));
-    INSERT INTO sets VALUES (1, 'CSP', 'Coldsnap', 'Ice Age'), (2, 'LEA', 'Alpha', 'Core');
+    INSERT INTO sets VALUES (1, 'CSP', 'Coldsnap', 'Ice Age'), (2, 'LEA', 'Alpha', 'Core'),
+        (3, '*', 'Star', 'Core');
     INSERT INTO cards VALUES (1, 'CSP', 'Molimo, Maro-Sorcerer', 'black', 5, 0, '2006-07-21'),
         (2, 'LEA', 'Black Lotus', 'white', 900, 1, '1993-08-05'), (3, 'CSP', 'Snow Fox', 'black', 1, 0, '2006-07-21');
     INSERT INTO prices VALUES (1, 1, 'north', 4), (2, 1, 'south', 6), (3, 2, 'north', 900);
@@ -56,7 +57,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "idle_table",
         "What do black ones cost?",
         "",
-        "SELECT c.price FROM cards c JOIN sets s ON c.set_code = s.code WHERE c.border = 'black'",
+        "SELECT c.price FROM cards c JOIN prices p ON p.card_id = c.id WHERE c.border = 'black'",
         # The table of foils has no more than its key, and chooses the rows that are foils.
         "SELECT c.price FROM cards c JOIN foils f ON f.id = c.id WHERE c.border = 'black'",
     ),
@@ -102,13 +103,6 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "",
         "SELECT s.name, c.border, COUNT(*) FROM cards c JOIN sets s ON s.code = c.set_code GROUP BY s.code",
         "SELECT s.name, COUNT(*) FROM cards c JOIN sets s ON s.code = c.set_code GROUP BY s.code",
-    ),
-    (
-        "single_row_groups",
-        "",
-        "",
-        "SELECT id, COUNT(*) FROM cards GROUP BY id HAVING COUNT(*) > 1",
-        "SELECT name, COUNT(*) FROM cards GROUP BY name HAVING COUNT(*) > 1",
     ),
     (
         "misspelt_value",
@@ -195,11 +189,89 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "SELECT 100.0 * SUM(border = 'black') / COUNT(*) FROM cards",
     ),
     (
-        "id_for_name",
-        "Which cards are sold in the north?",
+        "lost_condition",
+        "How many dear cards are there?",
+        "dear refers to price > 7",
+        "SELECT COUNT(*) FROM cards WHERE price < 7",
+        "SELECT COUNT(*) FROM cards WHERE 7 < price",
+    ),
+    (
+        "lost_condition",
+        "How many starred sets are there?",
+        "starred refers to code = '*'",
+        "SELECT COUNT(*) FROM sets WHERE code IS NULL",
+        "SELECT COUNT(*) FROM sets WHERE code LIKE '*'",
+    ),
+    (
+        "lost_order",
+        "Which is the oldest black card?",
         "",
-        "SELECT c.id FROM cards c JOIN prices p ON p.card_id = c.id WHERE p.shop = 'north'",
-        "SELECT c.name FROM cards c JOIN prices p ON p.card_id = c.id WHERE p.shop = 'north'",
+        "SELECT name FROM cards WHERE border = 'black' ORDER BY released DESC, id LIMIT 1",
+        "SELECT name FROM cards WHERE border = 'black' ORDER BY released, id LIMIT 1",
+    ),
+    (
+        "lost_measure",
+        "What is the reprint rate of black cards?",
+        "reprint rate refers to DIVIDE(SUM(reprint), COUNT(id))",
+        "SELECT SUM(reprint) FROM cards WHERE border = 'black'",
+        "SELECT SUM(reprint) * 1.0 / COUNT(id) FROM cards WHERE border = 'black'",
+    ),
+    (
+        "misspelt_value",
+        "Which cards came out in July 2006?",
+        "July 2006 refers to '2006-07'",
+        "SELECT name FROM cards WHERE released LIKE '200607%'",
+        "SELECT name FROM cards WHERE released LIKE '2006-07%'",
+    ),
+    (
+        "unfounded_value",
+        "Which black cards cost more than 30?",
+        "",
+        "SELECT name FROM cards WHERE border = 'black' AND price > 30 AND price < 77",
+        "SELECT name FROM cards WHERE border = 'black' AND price >= 31",
+    ),
+    (
+        "unfounded_value",
+        "What do cards of CSP cost?",
+        "",
+        "SELECT price FROM cards WHERE set_code = 'LEA'",
+        "SELECT price FROM cards WHERE set_code = 'CSP'",
+    ),
+    (
+        "never_true",
+        "",
+        "",
+        "SELECT name FROM cards WHERE reprint = 'yes'",
+        "SELECT name FROM cards WHERE reprint = '1'",
+    ),
+    (
+        "ungrouped_column",
+        "",
+        "",
+        "SELECT border, price FROM cards GROUP BY border ORDER BY SUM(price)",
+        "SELECT border FROM cards GROUP BY border ORDER BY SUM(price)",
+    ),
+    (
+        "idle_table",
+        "What do black ones cost?",
+        "",
+        "SELECT c.price FROM cards c JOIN prices p ON p.card_id = c.id WHERE c.border = 'black'",
+        # The set of a card is there anyway.
+        "SELECT c.price FROM cards c JOIN sets s ON c.set_code = s.code WHERE c.border = 'black'",
+    ),
+    (
+        "fan_out",
+        "How many shops are there for a card?",
+        "join cards with prices for the number of shops",
+        "SELECT SUM(s.id) FROM cards c JOIN sets s ON s.code = c.set_code",
+        "SELECT COUNT(c.id) FROM cards c JOIN prices p ON p.card_id = c.id",
+    ),
+    (
+        "fan_out",
+        "How many prices has a card on average?",
+        "",
+        "SELECT SUM(c.price) / COUNT(DISTINCT c.id) FROM cards c JOIN prices p ON p.card_id = c.id",
+        "SELECT COUNT(c.id) * 1.0 / COUNT(DISTINCT c.id) FROM cards c JOIN prices p ON p.card_id = c.id",
     ),
     (
         "fan_out",

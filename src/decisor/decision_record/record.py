@@ -125,7 +125,7 @@ class Means:
     """The means of a decision:
 
     LLM, technique, settings, and the version of Decisor. lm: '' if no LLM was asked. lm_names: names that the LLM gave
-    itself. chosen: technique that ``auto`` took.
+    itself. chosen: technique that ran in its place, since the LLM takes no tool calls.
     """
 
     lm: str = ""

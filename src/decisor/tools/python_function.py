@@ -154,9 +154,7 @@ class FunctionTool:
 
     @cached_property
     def signature(self) -> FunctionSignature:
-        from decisor.tools.function_signature import read_signature
-
-        pass  # pydantic loads for function tools only
+        from decisor.tools.function_signature import read_signature  # pydantic loads for function tools only
 
         return read_signature(self.function)
 

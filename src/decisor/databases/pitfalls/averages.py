@@ -30,7 +30,8 @@ async def average_of_averages(rule_input: RuleInput) -> list[Pitfall]:
                         "the same, however many rows it has. For the average over all rows, average them at once, or "
                         "divide the sum of the sums by the sum of the counts."
                     )
-                    pitfalls.append(Pitfall("average_of_averages", text))
+                    # Where it was seen in measured queries, it was meant (docs/pitfalls.md).
+                    pitfalls.append(Pitfall("average_of_averages", text, strength="ask"))
     return pitfalls
 
 

@@ -17,6 +17,8 @@ import re
 
 from sqlglot import Expr, exp
 
+from decisor.databases.pitfalls.blocks import find_column
+from decisor.databases.pitfalls.joins import kind_of_type
 from decisor.databases.pitfalls.rule import COMPARISONS, RuleInput
 from decisor.types import Pitfall
 
@@ -51,8 +53,11 @@ def split_alternatives(node: Expr) -> list[Expr]:
 
 async def never_true(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
-    for _, literal, node in rule_input.comparisons:
+    for value, literal, node in rule_input.comparisons:
         is_like = isinstance(node, exp.Like | exp.ILike)
+        if not is_like and is_number_column(value, rule_input) and not re.search(r"\d", literal.name):
+            text = "{} compares a column of numbers with a text that is none."
+            pitfalls.append(rule_input.pitfall("never_true", node, text))
         if not is_like and re.search(r"^%\w.|\w%$", literal.name):
             text = "{} takes % as a letter of the text. Use LIKE for a pattern."
             pitfalls.append(rule_input.pitfall("never_true", node, text))
@@ -61,6 +66,15 @@ async def never_true(rule_input: RuleInput) -> list[Pitfall]:
             if text := explain_strftime(comparison):
                 pitfalls.append(rule_input.pitfall("never_true", comparison, text))
     return pitfalls
+
+
+def is_number_column(value: Expr, rule_input: RuleInput) -> bool:
+    block = next((block for block in rule_input.blocks if block.select is value.parent_select), None)
+    origin = block.source_column(value) if block and isinstance(value, exp.Column) else None
+    column = find_column(origin) if origin else None
+    # In SQLite a column of any type may hold texts.
+    examples = column.examples if column else ()
+    return kind_of_type(column) == "number" and not any(example.startswith('"') for example in examples)
 
 
 def explain_strftime(comparison: Expr) -> str:

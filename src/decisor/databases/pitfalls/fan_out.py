@@ -10,6 +10,7 @@ MAX and DISTINCT are not affected. A share that counts the same joined rows abov
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from decisor.databases.pitfalls.blocks import (
     is_subexpression,
     split_conjuncts,
 )
-from decisor.databases.pitfalls.question import AskedQuestion
+from decisor.databases.pitfalls.question import CLAUSE_END, AskedQuestion
 from decisor.databases.pitfalls.rule import RuleInput, StoredData
 from decisor.types import Pitfall
 
@@ -70,29 +71,35 @@ async def fan_out(rule_input: RuleInput) -> list[Pitfall]:
                 multiplication = await find_multiplication(term, rule_input.stored)
                 if multiplication and not means_joined_rows(term, multiplication, rule_input.asked):
                     text = describe_fan_out(term, multiplication, rule_input.shorten(term.call))
-                    pitfalls.append(Pitfall("fan_out", text))
+                    # A count of joined rows may be meant; a sum of repeated values hardly.
+                    is_count = bool(rule_input.asked) and isinstance(term.call, exp.Count)
+                    pitfalls.append(Pitfall("fan_out", text, strength="ask" if is_count else "wrong"))
                     break
     return pitfalls
 
 
 def means_joined_rows(term: AggregateTerm, multiplication: Multiplication, asked: AskedQuestion) -> bool:
-    """Return whether a count is meant to count the joined rows.
+    """Return whether the joined rows are meant.
 
-    It is if it divides, or is divided by, another sum over these rows; or if the question speaks of the table that
-    multiplies and not of the one that is multiplied.
+    They are if the rules say to join these tables. A count means them if it divides, or is divided by, another sum over
+    these rows or the number of what is multiplied; or if the question speaks of the table that multiplies and not of
+    the one that is multiplied.
     """
+    roots, multipliers = ([source.name for source in sources] for sources in multiplication)
+    if roots and any(
+        re.search(r"\bjoin\b", clause, re.I) and all(name.lower() in clause.lower() for name in (*roots, *multipliers))
+        for clause in CLAUSE_END.split(asked.rules)
+    ):
+        return True
     if not isinstance(term.call, exp.Count):
         return False
     division = term.call.find_ancestor(exp.Div, exp.Select)
     if isinstance(division, exp.Div):
         opposite = division.expression if is_subexpression(term.call, division.this) else division.this
-        sums = [call for call in find_aggregates(opposite) if not isinstance(call.this, exp.Distinct)]
-        if any(
-            {origin.source for origin in term.block.origins_of_value(call)} & set(multiplication.multipliers)
-            for call in sums
-        ):
-            return True
-    roots, multipliers = ([source.name for source in sources] for sources in multiplication)
+        for call in find_aggregates(opposite):
+            counted = multiplication.multiplied if isinstance(call.this, exp.Distinct) else multiplication.multipliers
+            if {origin.source for origin in term.block.origins_of_value(call)} & set(counted):
+                return True
     return bool(asked and roots) and asked.names_table(multipliers) and not asked.names_table(roots)
 
 

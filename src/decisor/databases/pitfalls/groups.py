@@ -1,13 +1,9 @@
-"""Groups that mix or that hold one row each.
+"""Columns outside GROUP BY.
 
     SELECT e.name, SUM(x.cost) FROM events e JOIN expenses x ON x.event_id = e.id
 
 has one row with all costs and the name of any event (ungrouped_column): SQLite and MySQL allow it. MIN and MAX alone
 are let pass, for SQLite then takes the other columns from their row.
-
-    SELECT id, COUNT(*) FROM expenses GROUP BY id HAVING COUNT(*) > 1
-
-groups by a key, so each group has one row (single_row_groups).
 """
 
 from __future__ import annotations
@@ -23,9 +19,9 @@ from decisor.types import Pitfall
 async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
     pitfalls = []
     for block in rule_input.blocks:
-        if not block.has_aggregates() or is_extreme_only(block):
-            continue
         groups = block.groups or []
+        if (not groups and not block.has_aggregates()) or is_extreme_only(block):
+            continue
         known = block.source_columns(groups)
         for item in block.select.expressions:
             value = item.unalias()
@@ -40,17 +36,6 @@ async def ungrouped_column(rule_input: RuleInput) -> list[Pitfall]:
 
 def is_extreme_only(block: SelectBlock) -> bool:
     calls = [call for item in block.select.expressions for call in find_aggregates(item)]
-    return all(isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select)
-
-
-async def single_row_groups(rule_input: RuleInput) -> list[Pitfall]:
-    pitfalls = []
-    for block in rule_input.blocks:
-        if not block.groups or not block.sources or not (block.has_aggregates() or block.select.args.get("having")):
-            continue
-        known = block.source_columns(block.groups)
-        # A table that is read alone by its key; a key of several joined tables is rare and mostly meant.
-        if len(block.closure(known, ())[1]) == len(block.sources):
-            text = "{} groups by a key, so each group has one row: a count is 1, and a sum is the value itself."
-            pitfalls.append(rule_input.pitfall("single_row_groups", block.select.args["group"], text))
-    return pitfalls
+    return bool(calls) and all(
+        isinstance(call, exp.Max | exp.Min) for call in calls if call.parent_select is block.select
+    )

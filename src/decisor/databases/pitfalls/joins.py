@@ -21,6 +21,7 @@ from typing import NamedTuple
 from sqlglot import Expr, exp
 
 from decisor.databases.pitfalls.blocks import FromColumn, FromItem, SelectBlock, find_column
+from decisor.databases.pitfalls.fan_out import find_multipliers
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.pitfalls.statement import KeyLinks, Place
 from decisor.databases.schema import ColumnInfo, TableInfo
@@ -123,6 +124,10 @@ async def idle_table(rule_input: RuleInput) -> list[Pitfall]:
             used_for = uses.get(source, set())
             # A table between two others is the way from one to the other.
             if None in used_for or len(used_for) > 1 or chooses_rows(source, block, rule_input):
+                continue
+            # The parent of a row that is there anyway: the join neither repeats rows nor, mostly, drops them.
+            others = [known for known in block.sources if known is not source]
+            if source not in await find_multipliers(block, others, (), (), rule_input.stored):
                 continue
             text = f"Is {source.name} needed? Nothing of it is used, and the join repeats or drops rows."
             node = next((table for table in select.find_all(exp.Table) if table.name == source.name), select)

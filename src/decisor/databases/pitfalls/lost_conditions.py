@@ -15,13 +15,14 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from decisor.databases.pitfalls.question import StatedCondition, normalize_text
+from decisor.databases.pitfalls.question import StatedCondition, normalize_text, numbers_in_text
 from decisor.databases.pitfalls.rule import RuleInput
 from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
 WORD = re.compile(r"\w+")
-DIGITS = re.compile(r"\d+(?:\.\d+)?")
+SIGNS: dict[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
+MIRRORED = str.maketrans("<>", "><")
 TABLE_ALIAS = re.compile(r"[a-z]\d", re.I)
 
 
@@ -34,6 +35,7 @@ async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
     for number in asked.numbers:
         # A share may be written for a percentage, and >= 6 for more than 5. One is mostly a pronoun.
         spellings = {number, number / 100, number * 1e3, number * 1e6, number - 1, number + 1}
+        spellings |= asked.rewrite(number)
         if number != 1 and not spellings & numbers:
             text = f"The question says {number:.10g}, and no query does. Is a condition missing?"
             pitfalls.append(Pitfall("lost_number", text, strength="ask"))
@@ -41,15 +43,11 @@ async def lost_number(rule_input: RuleInput) -> list[Pitfall]:
 
 
 def numbers_of_query(rule_input: RuleInput) -> set[float]:
-    """Return the numbers in literals and names, with the year and month of texts such as 201208."""
-    numbers: set[float] = set()
+    """Return the numbers in literals and names."""
     names = [identifier.name for identifier in rule_input.find(exp.Identifier)]
-    for text in (*rule_input.literals, *(name for name in names if not TABLE_ALIAS.fullmatch(name))):
-        for digits in DIGITS.findall(text):
-            numbers.add(float(digits))
-            if len(digits) in (6, 8) and digits.isdigit():
-                numbers |= {float(digits[:4]), float(digits[4:6])}
-    return numbers
+    return numbers_in_text(
+        " ".join([*rule_input.literals, *(name for name in names if not TABLE_ALIAS.fullmatch(name))])
+    )
 
 
 def abbreviates(code: str, text: str) -> bool:
@@ -99,15 +97,15 @@ async def lost_condition(rule_input: RuleInput) -> list[Pitfall]:
 
 def lost_values(rule_input: RuleInput) -> Iterator[str]:
     """Yield what the rules state of a column that no query holds."""
-    texts = normalize_text(" ".join(rule_input.literals))
-    numbers = {float(digits) for literal in rule_input.literals for digits in DIGITS.findall(literal)}
+    texts = " ".join(rule_input.literals)
+    numbers = numbers_in_text(" ".join(rule_input.literals))
     tested = {node.this.name.lower() for node in rule_input.find(exp.Is)}
     # COUNT of a column leaves NULL out.
     tested |= {node.this.name.lower() for node in rule_input.find(exp.Count) if isinstance(node.this, exp.Column)}
     for condition in rule_input.asked.conditions(rule_input.catalog.column_names):
         if condition.column not in rule_input.used_columns:
             yield f"The rules say {condition.stated}, and no query uses {condition.column}."
-        elif not is_held(condition, texts, numbers, tested):
+        elif not is_held(condition, texts, numbers, tested) or is_contradicted(condition, rule_input):
             yield f"The rules say {condition.stated}, and no query does."
 
 
@@ -115,10 +113,25 @@ def is_held(condition: StatedCondition, texts: str, numbers: set[float], tested:
     if condition.value is None:
         return condition.column in tested
     if condition.is_text:
-        return normalize_text(condition.value) in texts
+        letters = normalize_text(condition.value)
+        return letters in normalize_text(texts) if letters else condition.value in texts
     # A flag may be tested in many ways.
     number = abs(float(condition.value))
     return number in numbers or number in (0, 1)
+
+
+def is_contradicted(condition: StatedCondition, rule_input: RuleInput) -> bool:
+    """Return whether the query compares the column with the stated number by other signs only."""
+    signs = set()
+    for node in rule_input.find(exp.GT, exp.GTE, exp.LT, exp.LTE):
+        for side, opposite, sign in (
+            (node.this, node.expression, SIGNS[type(node)]),
+            (node.expression, node.this, SIGNS[type(node)].translate(MIRRORED)),
+        ):
+            column = side.find(exp.Column)
+            if column is not None and column.name.lower() == condition.column and opposite.name == condition.value:
+                signs.add("" if node.find_ancestor(exp.Not) else sign)
+    return bool(signs) and condition.sign in SIGNS.values() and not signs & {condition.sign, ""}
 
 
 def lost_columns(rule_input: RuleInput) -> Iterator[str]:

@@ -25,12 +25,28 @@ def normalize_text(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).lower()
 
 
+def numbers_in_text(text: str) -> set[float]:
+    """Return the numbers in a text, with the year and month of texts such as 201208.
+
+    >>> sorted(numbers_in_text("more than 30,000 in 201208, 1.5 each"))
+    [1.5, 8.0, 2012.0, 30000.0, 201208.0]
+    """
+    numbers: set[float] = set()
+    for digits in DIGITS.findall(re.sub(r"(?<=\d),(?=\d{3})", "", text)):
+        numbers.add(float(digits))
+        if len(digits) in (6, 8) and digits.isdigit():
+            numbers |= {float(digits[:4]), float(digits[4:6])}
+    return numbers
+
+
+DIGITS = re.compile(r"\d+(?:\.\d+)?")
 NUMBER = re.compile(r"(?<![\w.,/:'\"-])[-+]?\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w/:-]|[.,]\d)")
 PERIOD_UNIT = re.compile(
     r"\s*[-]?\s*(?:seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|th|st|nd|rd)\b", re.I
 )
 DATE = re.compile(r"\b(\d{1,4})[/.-](\d{1,2})[/.-](\d{1,4})\b")
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]{2,80})\"|'([^'\"]{2,80})'(?!\w)|“([^”]{2,80})”)")
+VALUE = re.compile(r"(?<!\w)'(?:[^']|'(?=\w)|'')+'(?!\w)|\"[^\"]+\"|\b\d{4,8}\b")
 CONDITION = re.compile(
     r"(?P<column>`[^`]+`|\"[^\"]+\"|[A-Za-z_]\w*)\s*(?P<sign>>=|<=|!=|<>|>|<|=|\bis\s+not\b|\bis\b|\blike\b)\s*"
     r"(?P<value>'(?:[^']|'')*'(?!\w)|\"[^\"]*\"|[-+]?\d+(?:\.\d+)?\b|null\b)",
@@ -84,6 +100,13 @@ class AskedQuestion:
         return normalize_text(f"{self.text} {self.rules} {self.vocabulary}")
 
     @cached_property
+    def values(self) -> frozenset[str]:
+        """Quoted texts and long numbers of all three, letters and digits only."""
+        return frozenset(
+            normalize_text(match[0]) for match in VALUE.finditer(f"{self.text} {self.rules} {self.vocabulary}")
+        )
+
+    @cached_property
     def spelling(self) -> str:
         """All three in lower case, with one blank between words."""
         return " ".join(f"{self.text} {self.rules} {self.vocabulary}".split()).lower()
@@ -96,6 +119,16 @@ class AskedQuestion:
             for match in NUMBER.finditer(QUOTED.sub(" ", self.text))
             if not PERIOD_UNIT.match(QUOTED.sub(" ", self.text), match.end())
         )
+
+    @cached_property
+    def all_numbers(self) -> set[float]:
+        """All numbers of all three."""
+        return numbers_in_text(f"{self.text} {self.rules} {self.vocabulary}")
+
+    def rewrite(self, number: float) -> set[float]:
+        """Return the numbers by which the rules write a number: "of 2012 refers to Between 201201 and 201212"."""
+        clauses = [(numbers_in_text(head), numbers_in_text(body)) for head, body in self.relevant_clauses]
+        return {rewritten for head, body in clauses if number in head for rewritten in body}
 
     @cached_property
     def quoted(self) -> tuple[str, ...]:
@@ -111,7 +144,7 @@ class AskedQuestion:
             head, body = (clause[: define.start()], clause[define.end() :]) if define else ("", clause)
             words = question_words(head)
             known = sum(word in self.stems for word in words)
-            if define and words and known * 2 > len(words):
+            if define and words and known * 4 >= len(words) * 3:
                 found.append((head.strip(), body.strip() if define[0] != "=" else clause.strip()))
         return tuple(found)
 

@@ -144,10 +144,13 @@ class RuleInput:
 
     @cached_property
     def comparisons(self) -> tuple[tuple[Expr, exp.Literal, Expr], ...]:
-        """Each value that =, <>, LIKE or IN compares with a text, the text, and the comparison."""
+        """Each value that is compared with a text, the text, and the comparison."""
         found = []
-        for node in self.find(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In):
-            sides = node.expressions if isinstance(node, exp.In) else [node.expression]
+        for node in self.find(
+            exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.Between, exp.GT, exp.GTE, exp.LT, exp.LTE
+        ):
+            is_between = isinstance(node, exp.Between)
+            sides = [node.args["low"], node.args["high"]] if is_between else node.expressions or [node.expression]
             pairs = [(node.this, side) for side in sides]
             if isinstance(node, exp.EQ | exp.NEQ):
                 pairs.append((node.expression, node.this))

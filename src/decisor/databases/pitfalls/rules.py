@@ -16,13 +16,13 @@ from decisor.databases.pitfalls.averages import average_of_averages
 from decisor.databases.pitfalls.conditions import and_or, never_true
 from decisor.databases.pitfalls.division import integer_division
 from decisor.databases.pitfalls.fan_out import fan_out
-from decisor.databases.pitfalls.groups import single_row_groups, ungrouped_column
+from decisor.databases.pitfalls.groups import ungrouped_column
 from decisor.databases.pitfalls.joins import idle_table, keyless_join
 from decisor.databases.pitfalls.limit_order import limit_order
 from decisor.databases.pitfalls.lost_conditions import lost_condition, lost_number, lost_text
 from decisor.databases.pitfalls.not_in import not_in_nulls
 from decisor.databases.pitfalls.outer_join import outer_join
-from decisor.databases.pitfalls.outputs import id_for_name, lost_measure, lost_order
+from decisor.databases.pitfalls.outputs import lost_measure, lost_order
 from decisor.databases.pitfalls.question import QuestionLog
 from decisor.databases.pitfalls.rule import SECONDS, Rule, RuleInput, StoredData
 from decisor.databases.pitfalls.statement import Catalog, QueryReader, StatementTooComplex, build_catalog
@@ -50,7 +50,6 @@ RULES: tuple[Rule, ...] = (
     and_or,
     never_true,
     ungrouped_column,
-    single_row_groups,
     misspelt_value,
     unfounded_value,
     lost_condition,
@@ -58,7 +57,6 @@ RULES: tuple[Rule, ...] = (
     lost_text,
     lost_order,
     lost_measure,
-    id_for_name,
 )
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
 IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"

@@ -5,8 +5,10 @@
 cuts or numbers rows is a source of its own (``FromItem``), with the columns that tell its rows apart as keys. A
 statement with too many SELECTs is not followed (``StatementTooComplex``).
 
-Names are resolved here and not by sqlglot's ``qualify``: that rewrites the SQL that people are shown, takes as long as
-all rules together (0.3 ms of 0.4 ms, 2026-11), and gives a CTE that is named twice one scope, not two sources.
+Names are resolved here and not by sqlglot's ``qualify``: that rewrites the SQL that people are shown, so it needs a
+copy (0.13 ms), and takes 0.41 ms, its scopes 0.06 ms, a lineage 1.1 ms for each column. This file takes 0.18 ms
+(medians of 266 queries, 2026-11). Scopes without it tell names apart by case, and have one source for a CTE that is
+named twice.
 """
 
 from __future__ import annotations

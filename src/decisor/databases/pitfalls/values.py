@@ -15,6 +15,7 @@ The question has the same letters with other signs or blanks between them (missp
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from sqlglot import exp
 
@@ -24,6 +25,14 @@ from decisor.databases.schema_search import stemmed_words
 from decisor.types import Pitfall
 
 FLAGS = frozenset({"yes", "no", "true", "false", "none", "null", "unknown", "other"})
+NUMBER_WORD = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twent\w+|\w+ty|hundred|thousand|million|"
+    r"dozen|half|quarter|decade|century|second|minute|hour|day|week|month|year|today|recent|last|past|current)s?\b",
+    re.I,
+)
+"""Words that a query may write as a number that the question has not."""
+NUMBER_OR_DAY = re.compile(r"(?P<year>\d{4})[-/]?\d\d(?:[-/]?\d\d)?(?:[ T][\d:.]+)?|\d+(?:\.\d+)?")
+CODE = re.compile(r"\b[A-Z]{2,4}\b")
 MISSPELT = re.compile(r"\s[,.;:!?]|[^\x00-\x7f]")
 
 
@@ -32,7 +41,9 @@ async def misspelt_value(rule_input: RuleInput) -> list[Pitfall]:
     for _, literal, node in rule_input.comparisons if asked else ():
         value = literal.name.strip("%").lower()
         is_same = len(normalize_text(value)) >= 3 and normalize_text(value) in asked.letters
-        if is_same and " ".join(value.split()) not in asked.spelling and MISSPELT.search(value):
+        is_pattern = isinstance(node, exp.Like | exp.ILike) and re.search("[%_]", value)
+        is_spelt = is_pattern or " ".join(value.split()) in asked.spelling
+        if is_same and not is_spelt and (MISSPELT.search(value) or normalize_text(value) in asked.values):
             text = "{} is spelt in another way than in the question. Copy the text as the question has it."
             pitfalls.append(rule_input.pitfall("misspelt_value", node, text))
     return pitfalls
@@ -40,12 +51,15 @@ async def misspelt_value(rule_input: RuleInput) -> list[Pitfall]:
 
 async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
     asked, pitfalls = rule_input.asked, []
+    codes = set(CODE.findall(asked.text)) - {"ID", "IDS", "SQL"}
     for column, literal, node in rule_input.comparisons if asked else ():
         if not isinstance(column, exp.Column):
             continue
         value = literal.name.strip("%")
         letters = normalize_text(value)
-        is_code = (value.isupper() and len(value) <= 4) or value.lower() in FLAGS
+        # A code stands for a word, unless the question has codes and the query none of them.
+        is_code = value.isupper() and len(value) <= 4 and not (codes and codes.isdisjoint(rule_input.literals))
+        is_code = is_code or value.lower() in FLAGS
         is_date = letters.isdigit() or re.search(r"\d{4}", value)
         if len(letters) < 3 or is_code or is_date or letters in asked.letters:
             continue
@@ -55,4 +69,27 @@ async def unfounded_value(rule_input: RuleInput) -> list[Pitfall]:
         if unknown and not is_part:
             text = "{}: neither the question nor its rules speak of this value. Is it meant?"
             pitfalls.append(rule_input.pitfall("unfounded_value", node, text, "ask"))
+    # Where all is said in words ("cheap", "the last half year"), the query has to choose the numbers.
+    if asked.all_numbers and not pitfalls and not NUMBER_WORD.search(f"{asked.text} {asked.rules} {asked.vocabulary}"):
+        pitfalls += find_unfounded_numbers(rule_input)
     return pitfalls
+
+
+def find_unfounded_numbers(rule_input: RuleInput) -> Iterator[Pitfall]:
+    """Yield the comparisons with a number, or with a day of a year, that the question does not speak of."""
+    known = rule_input.asked.all_numbers
+    for node in rule_input.find(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between):
+        for literal in (node.args.get("low") or node.expression, node.args.get("high") or node.this):
+            if not isinstance(literal, exp.Literal) or not (digits := NUMBER_OR_DAY.fullmatch(literal.name)):
+                continue
+            number = float(digits["year"] or literal.name)
+            near = {
+                number - 1,
+                number,
+                number + 1,
+                *(() if digits["year"] else (number * 100, number / 1e3, number / 1e6)),
+            }
+            # Small numbers are flags and months.
+            if bool(digits["year"]) == literal.is_string and abs(number) >= 2 and not near & known:
+                text = "{}: neither the question nor its rules speak of this number. Is it meant?"
+                yield rule_input.pitfall("unfounded_value", node, text, "ask")
